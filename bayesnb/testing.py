@@ -22,8 +22,9 @@ from .core.pytrees import CLASSES
 from .core.supports import Field
 from .families import DirichletClasses
 from .inference import draws
+from .inference.against_numpyro import identity_row, mode_row
 from .inference.chains import jitted as jitted
-from .inference.laws import LAWS, Problem, cases, identity_row, mode_row
+from .inference.laws import LAWS, Problem, cases, limit_of
 from .inference.report import CheckRow
 from .naive_bayes import NaiveBayes, Statistics
 from .statistics import one_hot
@@ -332,7 +333,7 @@ def draws_of_jax_follow_their_marginals(case: Case) -> None:
     sites = jitted(lambda key: case.posterior.to_sites(case.posterior.sample(key, (4000,))))(jax.random.key(3))
     marginals = case.posterior.marginals()
     z = {name: draws.normal_scores(marginals[name], np.asarray(value)) for name, value in sites.items()}
-    limit = draws.limit_of(sum(one.size for one in z.values()), RATE)
+    limit = limit_of(sum(one.size for one in z.values()), RATE)
     for name, one in z.items():
         require(abs(one).max() < limit, f"draws of {name} lie {abs(one).max():.1f} standard errors off")
 

@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.random import generator
+from ..inference.against_numpyro import IDENTITY
 from ..inference.chains import run_chains
 from ..inference.held_out import quality, split_halves, take_rows
-from ..inference.laws import IDENTITY
 from ..inference.report import CheckReport, CheckRow
 from ._calibration_map import CalibrationMap, fit_maps, numpyro_model
 from ._left_out_tables import leave_out_rows

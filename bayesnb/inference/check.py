@@ -27,11 +27,12 @@ from ..core.random import generator
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import rows_at
+from .against_numpyro import identity_row, mode_row, nuts_row, prediction_row, short_chains_row, thin
 from .chains import run_nuts
 from .dependence import dependence
-from .draws import drawn_rows, intervals_row, nuts_row, prediction_row, short_chains_row, thin
+from .draws import drawn_rows, intervals_row
 from .held_out import differences, quality, split_halves, take_rows
-from .laws import Problem, choose, closed_rows, identity_row, mode_row
+from .laws import Problem, choose, closed_rows
 from .posterior import dense
 from .report import CheckReport, Interval
 

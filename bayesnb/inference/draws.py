@@ -1,7 +1,4 @@
-"""The laws of draws, which are statistical: rows 3, 4 and 11 to 13 of the check.
-
-Rows 3 and 4 compare with NumPyro's chains. Short chains that start at exact draws end as exact draws if kernel and
-model are right, so a Kolmogorov–Smirnov test is valid as it stands.
+"""The laws of draws, which are statistical: rows 11 to 13 of the check.
 
 Rows 11 and 12 look at draws of parameters and at new rows, by tests that see a spread one per cent too narrow. Where
 draws follow a density p, the mean of q/p over them is 1 for every density q. With q a member of the family whose fields
@@ -15,163 +12,24 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import stats
-from scipy.special import logsumexp, ndtri
+from scipy.special import ndtri
 
 from ..base import Block, Site, to_sites
-from ..core.arrays import Theta
-from ..core.special import log_normalize
 from ..core.supports import GIVEN_TOTALS, Field
 from ..naive_bayes import NaiveBayes, Rows
-from .chains import run_chains, start_points
 from .intervals import intervals, log_probability_draws
-from .laws import Gap, Labels, Problem, cases, cut, worst_row
+from .laws import Gap, Labels, Problem, cases, cut, limit_of, worst_row
 from .report import CheckRow
 
 N_DRAWS = 200_000  # a standard deviation 1 % too small lies six standard errors off
-R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01 of one quantity; here it is the largest of many
-ESS = 400  # Vehtari et al. (2021): what mean, quantiles and R-hat need to be read at all
-HEAVY = 0.003  # a class probability counts only where no draw carries more than this share of its average
 INTERVALS = 0.02  # what the ends may be off on average: see `predict_interval`
 
-_SHORT_CHAINS, _SHORT_STEPS, _LEAPFROG, _SIDE_BY_SIDE = 4_000, 10, 5, 50
 _LOG_RATIO = 0.3  # standard deviation of log q/p: large enough to be seen, small enough for a normal mean
 _SIZES = {"classes": 2, "features": 2, "components": 4}
 _LENGTH = 5  # of rows whose total is given
 _INTERVAL_DRAWS = 2_000
 
 Tested: TypeAlias = tuple[str, np.ndarray]  # what was tested, and standard normal statistics of it
-
-
-def limit_of(count: int, rate: float) -> float:
-    """What the largest of so many standard normal statistics exceeds with that probability, at most."""
-    return float(stats.norm.isf(rate / max(count, 1) / 2))
-
-
-# --- rows 3 and 4: chains of NumPyro --------------------------------------------------------------------------------
-
-
-def short_chains_row(problem: Problem, rng: np.random.Generator, seed: int, rate: float) -> CheckRow:
-    """Row 3a: chains started at exact draws with a fixed kernel end as exact, independent draws."""
-    exact = problem.posterior.to_sites(problem.posterior.sample(rng, (_SHORT_CHAINS,)))
-    coupled = problem.prior.coupled
-    starts, metric = start_points(problem.model, exact, _SHORT_CHAINS, dense=coupled)
-    batch = _SIDE_BY_SIDE if coupled else _SHORT_CHAINS
-    kernel: dict[str, Any] = {"leapfrog": _LEAPFROG, "thin": _SHORT_STEPS, "batch": batch}
-    ends = {k: v[:, 0] for k, v in run_chains(problem.model, starts, metric, seed, draws=1, **kernel).items()}
-    pit = transforms(problem.posterior, ends)
-    moved = np.mean([np.mean(ends[name] != exact[name]) for name in pit])
-    p_values = stats.ks_1samp(np.concatenate(list(pit.values()), -1), stats.uniform.cdf, axis=0).pvalue
-    figure, threshold = float(np.min(p_values)), rate / len(p_values)
-    return CheckRow(
-        "3a Posterior, exact starts",
-        figure,
-        threshold,
-        "p-value, at least",
-        bool(figure >= threshold and moved > 0.5),
-        f"false alarms {rate:.2%} over {len(p_values)} Kolmogorov–Smirnov tests",
-        f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {_size(problem)}; {moved:.0%} of states moved",
-        pit,
-        "Short NumPyro chains that start at exact draws of the parameters end as draws of the same distribution.",
-    )
-
-
-def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
-    """Row 3b: convergence, and mean and quantiles of every parameter within Monte Carlo error of the exact ones."""
-    from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-
-    u = np.concatenate(list(transforms(problem.posterior, sites).values()), -1)  # uniform if the chain is right
-    r_hat, ess = float(np.max(split_gelman_rubin(u))), float(np.min(effective_sample_size(u)))
-    # the mean of the probability integral transform, and the shares of draws below three exact quantiles
-    z = [_z_values(u, 0.5)] + [_z_values((u <= q).astype(float), q) for q in (0.1, 0.5, 0.9)]
-    worst, limit = float(np.max(np.abs(z))), limit_of(np.size(z), rate)
-    return CheckRow(
-        "3b Posterior, NUTS",
-        worst,
-        limit,
-        "standard errors",
-        bool(worst <= limit and r_hat <= R_HAT and ess >= ESS),
-        f"false alarms {rate:.2%} over {np.size(z)} means and quantiles; R-hat ≤ {R_HAT}, ESS ≥ {ESS}",
-        f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {_size(problem)}",
-        meaning="NumPyro's sampler, started far away, finds the posterior distribution that the formulas state.",
-    )
-
-
-def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> CheckRow:
-    """Row 4: the joint averaged over NUTS draws and then normalised, against the closed form.
-
-    p̂_c = Σ_s w_sc / Σ_s Σ_c w_sc with w = p(x, c | θ_s) is a ratio; its Monte Carlo error is that of the mean of
-    (w_sc − p_c Σ_c w_sc) / mean weight (delta method).
-    """
-    joint = problem.posterior.log_joint(rows, problem.posterior.from_sites(sites))  # (chains, draws, n, c)
-    exact = np.exp(log_normalize(problem.posterior.log_joint(rows)))
-    weights = np.exp(joint - logsumexp(joint, axis=(0, 1, 3), keepdims=True))
-    total = weights.sum(-1, keepdims=True)
-    # a mean that a few draws carry has no normal error: neither the class's own nor that of the sum may be such a one
-    # (a class that every draw calls impossible has the sum 0 and is left out too)
-    steady = (weights.max((0, 1)) < HEAVY * weights.sum((0, 1))) & (total.max((0, 1)) < HEAVY)
-    steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))  # the likeliest is one minus the others
-    # in units of the probability itself: the square of 1e-200 is zero
-    scaled = weights[:, :, steady] / exact[steady] - np.broadcast_to(total, weights.shape)[:, :, steady]
-    z = _z_values(scaled, 0.0)
-    worst, limit = (float(np.max(abs(z))), limit_of(z.size, rate)) if z.size else (0.0, 0.0)
-    apart = float(np.max(abs(weights.sum((0, 1)) - exact)[steady], initial=0))
-    says = "Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted."
-    reason = f"false alarms {rate:.2%} over {z.size} class probabilities"
-    remark = f"of {len(exact)} held-out rows, half cut to five cells, where no draw carries {HEAVY:.1%} of an average; "
-    remark += f"largest difference {apart:.1e}"
-    return CheckRow.within("4  Prediction", says, worst, limit, "standard errors", reason, remark)
-
-
-def thin(prior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> Rows:
-    """Rows with about five cells left in every other one: averages over many cells are carried by few draws.
-
-    A cell taken out is a missing one, and in a multinomial block a count of zero; complete rows stay as they are.
-    """
-    thinned, total = {}, sum(x.shape[1] for x in rows.values())
-    for name, x in rows.items():
-        out = rng.random(x.shape) >= 5 / total
-        out[::2] = False
-        blank = prior.blocks[name].missing_value
-        thinned[name] = x if blank is None else np.where(out, blank, x)
-    return thinned
-
-
-def transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
-    """Probability integral transforms of draws under the exact marginals by site, parameters along the last axis.
-
-    Without the parameters that are known exactly, such as the share of a column's only level.
-    """
-    found = {}
-    for name, marginal in posterior.marginals().items():
-        u, lead = np.asarray(marginal.cdf(sites[name])), np.ndim(sites[name]) - np.ndim(marginal.mean())
-        flat = u.reshape(*u.shape[:lead], -1)
-        free = ~np.isnan(flat).all(tuple(range(lead)))
-        if free.any():
-            found[name] = flat[..., free]
-    return found
-
-
-def _size(problem: Problem) -> str:
-    """The size of a problem in words, and how many parameters have no distribution and are left out."""
-    known = sum(int(np.isnan(one.cdf(one.mean())).sum()) for one in problem.posterior.marginals().values())
-    more = f"; {known} parameters left out, which are known exactly" if known else ""
-    return f"{problem.width} features, {len(problem.y)} rows{more}"
-
-
-def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
-    """(mean − expected) / Monte Carlo standard error of series (chains, draws, k), from their effective size."""
-    from numpyro.diagnostics import effective_sample_size
-
-    if not draws.size:
-        return np.zeros(0)
-    mean, sd = draws.mean((0, 1)), draws.std((0, 1))
-    varies, error = sd > 0, np.full(len(sd), np.finfo(float).tiny)
-    error[varies] = sd[varies] / np.sqrt(effective_sample_size(draws[..., varies]))
-    return (mean - expected) / error
-
-
-# --- rows 11 and 12: exact draws ------------------------------------------------------------------------------------
 
 
 def parameters(block: Any, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:

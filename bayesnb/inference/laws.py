@@ -1,10 +1,9 @@
 """The laws that the formulas of every family obey, read by `check`, `bayesnb.testing.check_family` and the tests.
 
 Each law is a function of a case, a block and its rows. It yields gaps: what was compared, and how far two independent
-sides are apart. The evidence is the measure of the other formulas, and Bayes' identity ties it to NumPyro:
+sides are apart. The evidence is the measure of the other formulas, and `against_numpyro` ties it to NumPyro:
 
-- log p(θ, x, y) by NumPyro = log p(θ | x, y) + log p(x, y);
-- log p(x | θ) = log p(θ | x, data) − log p(θ | data) + log p(x | data), the identity of one row;
+- log p(x | θ) = log p(θ | x, data) − log p(θ | data) + log p(x | data), Bayes' identity of one row;
 - log p(x | data) = log p(x, data) − log p(data), the ratio of evidences; leave-one-out is the same on the other side;
 - log E p(x | θ)^t is the evidence of a row of weight t, and its derivatives in t are the cumulants of log p(x | θ).
 
@@ -17,21 +16,16 @@ from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize
+from scipy import stats
 
 from ..base import Site, from_sites, to_sites
 from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes, Rows, Statistics, sum_of_pieces
 from ..statistics import one_hot
-from .chains import Model, jitted, unconstrained
+from .chains import Model
 from .report import CheckRow
 
 EXACT = 1e-7  # relative; rounding leaves some 1e-12, an error of one part in a million ten times this
-IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms is some 1e-12
-_GRADIENT = 1e-6  # nats a posterior standard deviation; rounding leaves about 1e-10
-_HIGHER, _ROUNDING = 1e-6, 1e-12  # an optimiser may end so many nats above the mode, and this share of the log joint
-_PILOT, _PILOT_NUMBERS = 400, 20_000_000  # exact draws behind scales and the start: most draws, most numbers
-_INFINITE, _BOUNDARY = 700.0, 34.0  # unconstrained coordinates that stand for infinity, and that count as such
 
 _FEW = 4  # rows that are predicted and left out
 _NODES, _KEPT = 33, 25  # of the polynomials that are differentiated, and coefficients that are not rounding
@@ -520,6 +514,11 @@ class Law(NamedTuple):
         return worst_row(self.name, self.says, gaps, EXACT, "relative", reason, remark, left_out)
 
 
+def limit_of(count: int, rate: float) -> float:
+    """What the largest of so many standard normal statistics exceeds with that probability, at most."""
+    return float(stats.norm.isf(rate / max(count, 1) / 2))
+
+
 def worst_row(
     name: str, says: str, gaps: list[Gap], limit: float, unit: str, reason: str, remark: str, left_out: list[str]
 ) -> CheckRow:
@@ -555,82 +554,3 @@ def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> lis
     of_few = [*cases(small, rng)]
     of_all = of_few if whole is small else [*cases(whole, rng, 2), *of_few]
     return [law.row(of_all if law.compare in (predictive, leave_one_out) else of_few) for law in LAWS]
-
-
-def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
-    """Row 1: Bayes' identity, at exact draws and at draws pushed three times as far from their mean."""
-    import jax
-
-    sites = problem.posterior.to_sites(problem.posterior.sample(rng, (16,)))
-    spread = unconstrained(problem.model, sites)
-    with jax.enable_x64(True):
-        far = jax.tree.map(lambda u: u.mean(0) + 3 * (u - u.mean(0)), spread)
-        far = jitted(jax.vmap(_constrained(problem)))(far)
-        thetas = jax.tree.map(lambda *both: np.concatenate(both), sites, far)
-        by_numpyro = np.asarray(jitted(jax.vmap(_log_joint(problem)))(thetas))
-    density = problem.posterior.log_prob(problem.posterior.from_sites(thetas))
-    size = np.maximum(np.maximum(abs(by_numpyro), abs(density)), abs(problem.evidence))
-    worst = float(np.max(abs(by_numpyro - density - problem.evidence) / size))  # NaN stays, and fails
-    says = "At random parameters, NumPyro's model and the formulas give the same probability of data and parameters."
-    reason = "exact in theory; rounding leaves some 1e-12"
-    remark = f"log evidence {problem.evidence:.6f} nats; 32 random θ"
-    return CheckRow.within("1  Bayes' identity", says, worst, IDENTITY, "relative", reason, remark)
-
-
-def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
-    """Row 2: at the jitted closed-form mode NumPyro's gradient is zero, and an optimiser finds no higher density.
-
-    Both look at unconstrained coordinates u in units of their posterior spread, at the density of θ(u) without its
-    Jacobian. A mode on the boundary, an infinite u, may have a slope: whether it leads outwards, the optimiser tells.
-    """
-    import jax
-    from jax.flatten_util import ravel_pytree
-
-    posterior, model = problem.posterior, problem.model
-    with jax.enable_x64(True):
-        as_jax = jax.tree.map(jax.numpy.asarray, posterior)
-        mode = jax.tree.map(np.asarray, jitted(lambda nb: nb.to_sites(nb.mode()))(as_jax))
-        size = sum(leaf.size for leaf in jax.tree.leaves(posterior))
-        pilot = posterior.to_sites(posterior.sample(rng, (int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT)),)))
-        states = unconstrained(model, pilot)
-        at_mode = unconstrained(model, {name: theta[None] for name, theta in mode.items()})
-        at_mode = {name: np.nan_to_num(u[0], posinf=_INFINITE, neginf=-_INFINITE) for name, u in at_mode.items()}
-        bounded = {name: np.full(u.shape, not np.array_equal(u, mode[name])) for name, u in at_mode.items()}
-        start = {name: u.mean(0) + 3 * (u[0] - u.mean(0)) for name, u in states.items()}
-        scale = {name: np.maximum(u.std(0), 1e-12) for name, u in states.items()}
-        (centre, unravel), (unit, _), (u, _), (inside, _) = map(ravel_pytree, (start, scale, at_mode, bounded))
-        joint, constrained = _log_joint(problem), _constrained(problem)
-        value_and_grad = jitted(jax.value_and_grad(lambda v: -joint(constrained(unravel(centre + unit * v)))))
-        value, gradient = value_and_grad((u - centre) / unit)
-        slope = float(np.max(np.where(inside & (abs(u) > _BOUNDARY), 0, abs(gradient))))
-        best = [np.inf]
-
-        def visited(v: np.ndarray) -> tuple[np.ndarray, ...]:
-            value, gradient = (np.asarray(part, float) for part in value_and_grad(v))
-            if np.isfinite(value):  # a density without a bound takes the search out of the numbers
-                best[0] = min(best[0], float(value))
-            return value, gradient
-
-        options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30}
-        optimize.minimize(visited, np.zeros(len(centre)), jac=True, method="L-BFGS-B", options=options)
-    above, allowed = float(value) - best[0], _HIGHER + _ROUNDING * abs(float(value))
-    figure = float(np.max([slope / _GRADIENT, above / allowed]))  # NaN stays, and fails
-    says = "The most probable parameters by formula are where NumPyro's density is highest: a search finds none higher."
-    reason = f"gradient ≤ {_GRADIENT:g} nats a standard deviation, optimiser ≤ {allowed:.1g} nats above (rounding)"
-    where = "above" if above > 0 else "below"
-    remark = f"gradient {slope:.1e}; the optimiser ends {abs(above):.1e} nats {where} the mode"
-    return CheckRow.within("2  Mode", says, figure, 1.0, "of tolerance", reason, remark)
-
-
-def _log_joint(problem: Problem) -> Callable[[Theta], Any]:
-    """NumPyro's log p(θ, x, y) as a function of the constrained sites."""
-    from numpyro.infer.util import log_density
-
-    return lambda sites: log_density(problem.model, (), {}, sites)[0]
-
-
-def _constrained(problem: Problem) -> Callable[[Theta], Any]:
-    """Sites from NumPyro's unconstrained coordinates."""
-    from numpyro.infer.util import constrain_fn
-
-    return lambda u: constrain_fn(problem.model, (), {}, u)

@@ -14,8 +14,8 @@ from unittest import mock
 import numpy as np
 
 from bayesnb.families import NormalInverseGamma
-from bayesnb.inference import draws
-from bayesnb.inference.laws import closed_rows
+from bayesnb.inference import against_numpyro, draws
+from bayesnb.inference.laws import closed_rows, limit_of
 from tests.benchmarks.mutations import RATE, Mutation, mutations, problem
 from tests.laws import FAMILIES
 
@@ -31,17 +31,18 @@ def found_by(error: Mutation, n: int, seed: int) -> dict[str, bool]:
     rng = np.random.default_rng(seed)
     chain, ends = (this.posterior.to_sites(this.posterior.sample(rng, size)) for size in ((CHAINS, LENGTH), (SHORT, 1)))
     new = {"x": problem(GAUSSIAN, 100, seed + 1).rows["x"]}
+    thinned = against_numpyro.thin(this.prior, new, rng)
 
     def short_chains() -> bool:
         ended = {"start_points": lambda *_, **__: ({}, {}), "run_chains": lambda *_, **__: ends}
-        with mock.patch.multiple(draws, **ended):
-            return draws.short_chains_row(this, rng, seed, RATE).passed
+        with mock.patch.multiple(against_numpyro, **ended):
+            return against_numpyro.short_chains_row(this, rng, seed, RATE).passed
 
     rows: dict[str, Callable[[], bool]] = {
         "exact (5 to 10)": lambda: all(row.passed for row in closed_rows(this, this, rng)),
         "3a": short_chains,
-        "3b": lambda: draws.nuts_row(this, chain, RATE).passed,
-        "4": lambda: draws.prediction_row(this, chain, draws.thin(this.prior, new, rng), RATE).passed,
+        "3b": lambda: against_numpyro.nuts_row(this, chain, RATE).passed,
+        "4": lambda: against_numpyro.prediction_row(this, chain, thinned, RATE).passed,
         "11 and 12": lambda: all(row.passed for row in draws.drawn_rows(this, rng, RATE)),
     }
     with error.applied():
@@ -53,7 +54,7 @@ def found_in_draws(error: Mutation, n: int, seed: int, size: int) -> bool:
     block = problem(GAUSSIAN, n, seed).posterior.blocks["x"]
     with error.applied():
         found = draws.parameters(block, block.sites(), np.random.default_rng(seed), size)
-    return max(abs(z).max() for _, z in found) > draws.limit_of(sum(z.size for _, z in found), RATE)
+    return max(abs(z).max() for _, z in found) > limit_of(sum(z.size for _, z in found), RATE)
 
 
 def main() -> None:

@@ -281,11 +281,11 @@ def test_memory_stays_bounded():
 
 def mode_row(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Any, Any]:
     """Row 2 of the check, and the block's posterior."""
-    from bayesnb.inference import laws
+    from bayesnb.inference import against_numpyro, laws
 
     nb = KernelNB().fit(X, y)
     problem = laws.Problem(nb.prior_, {"x": X}, nb._class_index(y))
-    return laws.mode_row(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
+    return against_numpyro.mode_row(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
 
 
 @pytest.mark.slow

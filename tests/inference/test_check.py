@@ -19,12 +19,13 @@ from bayesnb.families import (
     NormalInverseGamma,
     NormalInverseWishart,
 )
-from bayesnb.inference import draws
+from bayesnb.inference import against_numpyro
+from bayesnb.inference.against_numpyro import identity_row, mode_row
 from bayesnb.inference.chains import run_chains, start_points
 from bayesnb.inference.check import sub_problem
 from bayesnb.inference.draws import drawn_rows
 from bayesnb.inference.held_out import split_halves
-from bayesnb.inference.laws import Problem, closed_rows, identity_row, mode_row
+from bayesnb.inference.laws import Problem, closed_rows
 from bayesnb.inference.report import CheckReport, CheckRow, Dependence, Differences, Pair
 from bayesnb.naive_bayes import NaiveBayes
 
@@ -107,7 +108,7 @@ def test_the_mean_for_the_mode_fails_row_2(family, request, rng, monkeypatch):
 
 @pytest.mark.slow
 def test_a_wrong_numpyro_prior_fails_rows_1_and_3a(yes_no, rng, monkeypatch):
-    sound = draws.short_chains_row(yes_no, rng, 0, RATE)
+    sound = against_numpyro.short_chains_row(yes_no, rng, 0, RATE)
     assert sound.passed, sound
     model = BetaBernoulli.model
 
@@ -115,20 +116,20 @@ def test_a_wrong_numpyro_prior_fails_rows_1_and_3a(yes_no, rng, monkeypatch):
         model(replace(self, a=self.a + 0.3), x, y)  # 1.6 for 1.3
 
     monkeypatch.setattr(BetaBernoulli, "model", other)
-    broken = draws.short_chains_row(yes_no, rng, 0, RATE)
+    broken = against_numpyro.short_chains_row(yes_no, rng, 0, RATE)
     assert not broken.passed
     assert not identity_row(yes_no, rng).passed
 
 
 def test_chains_of_another_posterior_fail_row_3b(sound, rng):
-    assert draws.nuts_row(sound, exact_chains(sound, rng), RATE).passed
+    assert against_numpyro.nuts_row(sound, exact_chains(sound, rng), RATE).passed
     fewer = Problem(sound.prior, {"x": sound.rows["x"][1:]}, sound.y[1:])
-    assert not draws.nuts_row(sound, exact_chains(fewer, rng, length=20_000), RATE).passed
+    assert not against_numpyro.nuts_row(sound, exact_chains(fewer, rng, length=20_000), RATE).passed
 
 
 def test_chains_apart_fail_row_3b_by_r_hat(real, rng):
     sites = exact_chains(real, rng)
-    row = draws.nuts_row(real, {name: np.sort(value, axis=1) for name, value in sites.items()}, RATE)
+    row = against_numpyro.nuts_row(real, {name: np.sort(value, axis=1) for name, value in sites.items()}, RATE)
     assert not row.passed
 
 
@@ -136,15 +137,15 @@ def test_chains_apart_fail_row_3b_by_r_hat(real, rng):
 def test_a_plug_in_for_the_predictive_fails_row_4(real, rng, monkeypatch):
     rows = {"x": real.rows["x"] * 1.5}
     sites = exact_chains(real, rng, length=5000)
-    assert draws.prediction_row(real, sites, rows, RATE).passed
+    assert against_numpyro.prediction_row(real, sites, rows, RATE).passed
     monkeypatch.setattr(NormalInverseGamma, "log_predictive", lambda self, x: self.log_likelihood(self.mode(), x))
-    assert not draws.prediction_row(real, sites, rows, RATE).passed
+    assert not against_numpyro.prediction_row(real, sites, rows, RATE).passed
 
 
 def test_averages_that_few_draws_carry_are_left_out_of_row_4(real, rng):
     """Rows so far out that the class is impossible under every draw, though not with the parameters integrated out."""
     rows = {"x": real.rows["x"] * np.array([1.0, 100.0])}
-    row = draws.prediction_row(real, exact_chains(real, rng), rows, RATE)
+    row = against_numpyro.prediction_row(real, exact_chains(real, rng), rows, RATE)
     assert row.passed, row
 
 
@@ -214,7 +215,7 @@ def test_parameters_that_are_known_exactly_are_left_out_of_the_statistics(rng):
     x, y = np.column_stack([rng.integers(0, 2, 30), np.zeros(30)]).astype(float), np.arange(30) % 2
     nb = MixedNB([("a", CategoricalNB(), [0]), ("b", CategoricalNB(), [1])]).fit(x, y)
     this = Problem(nb.prior_, nb._encode(x), y)
-    row = draws.nuts_row(this, exact_chains(this, rng), RATE)
+    row = against_numpyro.nuts_row(this, exact_chains(this, rng), RATE)
     assert row.passed and "2 parameters left out, which are known exactly" in row.remark, row
     assert all(row.passed for row in closed_rows(this, this, rng))
     assert all(row.passed for row in drawn_rows(this, rng, RATE))
@@ -278,7 +279,7 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
     starts, scale = start_points(yes_no.model, exact, groups * 1000)
     kernel = {"draws": 1, "leapfrog": 5, "thin": 10, "batch": len(exact["pi"])}
     ends = {name: value[:, 0] for name, value in run_chains(yes_no.model, starts, scale, 0, **kernel).items()}
-    u = np.concatenate(list(draws.transforms(yes_no.posterior, ends).values()), -1)
+    u = np.concatenate(list(against_numpyro.transforms(yes_no.posterior, ends).values()), -1)
     p = np.array([st.ks_1samp(part, st.uniform.cdf, axis=0).pvalue for part in np.split(u, groups)])
     assert (p.min(1) < rate / p.shape[1]).sum() <= 21
     assert abs((p < 0.05).mean() - 0.05) < 0.045  # 600 tests, dependent in pairs: five standard errors
@@ -289,8 +290,8 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
     chains, predictions = [], []
     for at in range(0, 4 * groups, 4):
         some = jax.tree.map(lambda value, at=at: value[at : at + 4], sites)
-        chains.append(draws.nuts_row(yes_no, some, rate))
-        predictions.append(draws.prediction_row(yes_no, some, rows, rate))
+        chains.append(against_numpyro.nuts_row(yes_no, some, rate))
+        predictions.append(against_numpyro.prediction_row(yes_no, some, rows, rate))
     assert sum(not row.passed for row in chains) <= 21
     assert sum(not row.passed for row in predictions) <= 21
     assert np.median([row.figure for row in predictions]) > 0.5  # in standard errors: the error bars are not too wide
@@ -314,8 +315,8 @@ def test_coupled_features_have_a_dense_metric(rng):
     eye = np.tile(np.eye(2), (2, 1, 1))
     full = problem(NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 4.0), eye), x, y)
     assert full.prior.coupled
-    row = draws.short_chains_row(full, rng, 0, RATE)
+    row = against_numpyro.short_chains_row(full, rng, 0, RATE)
     assert row.passed, row
     broken = problem(NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 9.0), 3 * eye), x, y)
     vars(broken)["posterior"] = full.posterior  # NumPyro's prior is another than the closed form's
-    assert not draws.short_chains_row(broken, rng, 0, RATE).passed
+    assert not against_numpyro.short_chains_row(broken, rng, 0, RATE).passed

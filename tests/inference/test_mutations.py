@@ -5,6 +5,7 @@ import pytest
 
 from bayesnb.families import DirichletClasses, NormalInverseGamma
 from bayesnb.inference import draws
+from bayesnb.inference.laws import limit_of
 from tests.benchmarks.mutations import DRAWN, Mutation, _is_idle, mutations, problem, rows_that_find
 from tests.laws import FAMILIES, Family
 
@@ -58,5 +59,5 @@ def test_a_spread_one_per_cent_too_narrow_is_found_with_probability_999_in_1000(
         test = draws.parameters if mutation.method == "sample" else draws.new_rows
         with mutation.applied():
             found = [test(block, sites, np.random.default_rng(seed)) for seed in range(4)]
-        limit = draws.limit_of(sum(z.size for _, z in found[0]), 0.002)
+        limit = limit_of(sum(z.size for _, z in found[0]), 0.002)
         assert np.mean([max(abs(z).max() for _, z in some) for some in found]) > limit + 3.1, mutation.name
