@@ -22,7 +22,10 @@ IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms is some 1e-12
 _GRADIENT = 1e-6  # nats a posterior standard deviation; rounding leaves about 1e-10
 _HIGHER, _ROUNDING = 1e-6, 1e-12  # an optimiser may end so many nats above the mode, and this share of the log joint
 _PILOT, _PILOT_NUMBERS = 400, 20_000_000  # exact draws behind scales and the start: most draws, most numbers
-_INFINITE, _BOUNDARY = 700.0, 34.0  # unconstrained coordinates that stand for infinity, and that count as such
+_INFINITE, _BOUNDARY = (
+    650.0,
+    33.0,
+)  # unconstrained coordinates that stand for infinity (e^−650 is above the least float)
 R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01 of one quantity; here it is the largest of many
 ESS = 400  # Vehtari et al. (2021): what mean, quantiles and R-hat need to be read at all
 HEAVY = 0.003  # a class probability counts only where no draw carries more than this share of its average
@@ -54,6 +57,7 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
 
     Both look at unconstrained coordinates u in units of their posterior spread, at the density of θ(u) without its
     Jacobian. A mode on the boundary, an infinite u, may have a slope: whether it leads outwards, the optimiser tells.
+    Of shares the slopes are those of θ itself, compared with each other, without the shares that are 0.
     """
     import jax
     from jax.flatten_util import ravel_pytree
@@ -67,14 +71,25 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
         states = unconstrained(model, pilot)
         at_mode = unconstrained(model, {name: theta[None] for name, theta in mode.items()})
         at_mode = {name: np.nan_to_num(u[0], posinf=_INFINITE, neginf=-_INFINITE) for name, u in at_mode.items()}
-        bounded = {name: np.full(u.shape, not np.array_equal(u, mode[name])) for name, u in at_mode.items()}
+        shares = {name for name, u in at_mode.items() if u.ndim == mode[name].ndim and u.shape != mode[name].shape}
+        exempt = {}  # from the test of slopes by u
+        for name, u in at_mode.items():
+            bounded = not np.array_equal(u, mode[name])
+            exempt[name] = np.full(u.shape, name in shares) | (bounded & (abs(u) > _BOUNDARY))
         start = {name: u.mean(0) + 3 * (u[0] - u.mean(0)) for name, u in states.items()}
         scale = {name: np.maximum(u.std(0), 1e-12) for name, u in states.items()}
-        (centre, unravel), (unit, _), (u, _), (inside, _) = map(ravel_pytree, (start, scale, at_mode, bounded))
+        (centre, unravel), (unit, _), (u, _), (left_out, _) = map(ravel_pytree, (start, scale, at_mode, exempt))
         joint, constrained = _log_joint(problem), _constrained(problem)
         value_and_grad = jitted(jax.value_and_grad(lambda v: -joint(constrained(unravel(centre + unit * v)))))
         value, gradient = value_and_grad((u - centre) / unit)
-        slope = float(np.max(np.where(inside & (abs(u) > _BOUNDARY), 0, abs(gradient))))
+        slopes = [np.where(left_out, 0, abs(gradient))]
+        point = constrained(at_mode) | {name: np.maximum(mode[name], 1e-300) for name in shares}
+        by_site = jitted(jax.grad(joint))(point)
+        for name in shares:
+            inside, g = mode[name] > 1e-100, np.asarray(by_site[name])
+            level = np.where(inside, g, 0).sum(-1, keepdims=True) / inside.sum(-1, keepdims=True)
+            slopes.append(np.where(inside, abs(g - level), 0) * pilot[name].std(0))
+        slope = float(np.max([np.max(one) for one in slopes]))
         best = [np.inf]
 
         def visited(v: np.ndarray) -> tuple[np.ndarray, ...]:
