@@ -17,15 +17,15 @@ from bayesnb import cli
 from bayesnb.cli import MODELS
 from bayesnb.datasets import load
 from bayesnb.estimators._by_name import choose_model
-from bayesnb.inference import sampled_rows
+from bayesnb.inference import against_numpyro, check
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Short chains: what the sampling finds is tested elsewhere."""
-    monkeypatch.setattr(sampled_rows, "_SHORT_CHAINS", 50)
-    monkeypatch.setattr(sampled_rows, "_DRAWS", 200)
-    monkeypatch.setattr(sampled_rows, "_WARMUP", 100)
+    monkeypatch.setattr(against_numpyro, "_SHORT_CHAINS", 50)
+    monkeypatch.setattr(check, "_DRAWS", 200)
+    monkeypatch.setattr(check, "_WARMUP", 100)
 
 
 @pytest.fixture

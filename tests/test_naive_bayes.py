@@ -176,7 +176,7 @@ def test_more_rows_than_one_slice(name: str, monkeypatch: pytest.MonkeyPatch) ->
     """The slices are invisible: statistics and tables of 3,000 rows in pieces are those of one piece."""
     base = CASES[name]
     x, y = np.tile(base.x, (125, 1)), np.tile(base.y, 125)
-    this = Case(base.prior, x, y, base.rng)
+    this = Case(base.prior, {"x": x}, y, base.rng)
     theta = this.prior.sample(this.rng, (2,))
     assert len(row_slices({"x": x})) == 1
     want = this.stats_of(slice(None)), this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)

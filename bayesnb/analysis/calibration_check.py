@@ -14,8 +14,8 @@ import jax
 import numpy as np
 
 from ..core.random import generator
-from ..inference.exact_rows import IDENTITY
-from ..inference.nuts import Metric, run_chains
+from ..inference.against_numpyro import IDENTITY
+from ..inference.chains import run_chains
 from ..inference.report import CheckRow
 from ._calibration_map import Labelled, fit_maps, heaviest, numpyro_model, quantiles
 
@@ -45,7 +45,7 @@ def map_rows(
         theirs = np.array([float(joint(theta)) for theta in at])
         slope = float(np.max(abs(post.root.T @ np.asarray(jax.grad(joint)(post.mode)))))
     starts, order = post.mode + 0.5 * rng.standard_normal((_CHAINS, k)) @ post.root.T, np.r_[1 : k - 1, k - 1, 0]
-    metric: Metric = {("entries", "logit_eps", "u"): (post.root @ post.root.T)[np.ix_(order, order)]}
+    metric = (post.root @ post.root.T)[np.ix_(order, order)]
     chains = run_chains(model, sites(starts), metric, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar)
     nuts = np.concatenate([chains[name].reshape(_CHAINS * _DRAWS, -1) for name in sites(post.mode)], 1)[::5]
     drawn = [post.draw(partial(one.value, rows), s) for s in rng.standard_normal((200, k))]

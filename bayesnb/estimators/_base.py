@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..inference.intervals import Uncertainty
     from ..inference.loo import LooResult
     from ..inference.report import CheckReport
-    from ..inference.summary import Summary
+    from ..inference.tables import Summary
     from ._prior_summary import PriorSummary
 
 Seed = int | np.random.Generator | None
@@ -216,8 +216,7 @@ class AbstractNB(AbstractFitted):
         Their mean is the posterior mean of the class probability. It differs from `predict_proba`, which first averages
         the joint probability and then normalises.
         """
-        from ..inference.intervals import fix_seed
-        from ..inference.points import log_probability_draws
+        from ..inference.intervals import fix_seed, log_probability_draws
 
         check_least(1, n_draws=n_draws)
         state = self._fitted()
@@ -496,7 +495,7 @@ class AbstractNB(AbstractFitted):
         ----------
         level : posterior mass inside the intervals of the class probabilities
         """
-        from ..inference.summary import summarise
+        from ..inference.tables import summarise
 
         self._fitted()
         check_level(level)
@@ -544,12 +543,14 @@ class AbstractNB(AbstractFitted):
         It needs no rows. By Bayes' identity the likelihood at any θ is the evidence times the posterior density over
         the prior density.
         """
-        return self._fit.log_likelihood
+        from ..inference.tables import log_likelihood
+
+        return log_likelihood(copy.copy(self))
 
     @property
     def aic_(self) -> float:
         """Akaike's criterion −2 `log_likelihood_` + 2 k, with k the number of free parameters; smaller is better."""
-        return self._fit.aic
+        return 2 * self.n_parameters_ - 2 * self.log_likelihood_
 
     @property
     def bic_(self) -> float:
@@ -557,7 +558,7 @@ class AbstractNB(AbstractFitted):
 
         −½ `bic_` is an approximation of `log_evidence_`. The evidence is exact and includes the prior.
         """
-        return self._fit.bic
+        return self.n_parameters_ * float(np.log(self._fitted().statistics.n.sum())) - 2 * self.log_likelihood_
 
     @property
     def n_parameters_(self) -> int:
@@ -565,12 +566,6 @@ class AbstractNB(AbstractFitted):
         from ..inference.tables import count_free
 
         return count_free(self._fitted().posterior)
-
-    @property
-    def _fit(self) -> Any:
-        from ..inference.tables import fit_of
-
-        return fit_of(copy.copy(self))
 
     # --- new rows, draws, and NumPyro -------------------------------------------------------------------------------
 

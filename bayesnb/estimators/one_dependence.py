@@ -265,7 +265,8 @@ class OneDependenceNB(AbstractLevels):
         return nb.tables(features, level=level)
 
     @property
-    def _fit(self) -> Any:
+    def log_likelihood_(self) -> float:
+        """An average of models has no maximum likelihood; reading it raises an AttributeError."""
         raise AttributeError("OneDependenceNB averages models, so it has no likelihood to maximise")
 
     @property

@@ -17,6 +17,7 @@ Two parts are no rows of the check and cannot fail it: MAP beside the full poste
 the closed form and by draws; and dependence within a class, which is a finding about the data (`dependence`).
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,30 +25,24 @@ from sklearn.base import clone
 
 from ..core.random import generator
 from ..core.special import log_normalize
+from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import rows_at
+from .against_numpyro import identity_row, mode_row, nuts_row, prediction_row, short_chains_row, thin
+from .chains import run_nuts
 from .dependence import dependence
-from .drawn_rows import drawn_rows
-from .exact_rows import identity_row, mode_row
-from .held_out import (
-    N_DRAWN,
-    differences,
-    drawn_predictive,
-    intervals_row,
-    quality,
-    split_halves,
-    take_rows,
-    widest_of_draws,
-)
-from .laws import closed_rows
-from .problem import Problem, choose, count_features, sub_problem
-from .report import CheckReport
-from .sampled_rows import nuts_row, prediction_row, run_nuts, short_chains_row, thin
+from .draws import drawn_rows, intervals_row
+from .held_out import differences, quality, split_halves, take_rows
+from .laws import Problem, choose, closed_rows
+from .posterior import dense
+from .report import CheckReport, Interval
 
 _EXACT_CELLS = 5_000_000  # rows × features of rows 1 and 2, written out for NumPyro
 _ROWS, _ROWS_A_CLASS = 40, 4  # of the chains: more cost power in row 3b, fewer leave row 4 nothing (docs/check.md)
 _CELLS = 1_500  # rows × features of the chains
+_CHAINS, _DRAWS, _WARMUP = 4, 1_000, 500
 _CLOSED_ROWS, _CLOSED_FEATURES = 60, 30  # at most, of rows 5 to 12
 _HELD_OUT = 100  # rows of rows 4 and 13
+_DRAWN = 400  # of the predictive by draws
 _STATISTICAL = 5  # rows 3a, 3b, 4, 11 and 12
 
 
@@ -89,40 +84,43 @@ def check(
     test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
     rows, index = fitted.encode(take_rows(X, train)), fitted.class_index(y[train])
     held_out, truth = fitted.encode(take_rows(X, test)), fitted.class_index(y[test])
-    prior, c = fitted.prior_, len(fitted.classes_)
+    prior, posterior, c = fitted.prior_, fitted.posterior_, len(fitted.classes_)
     prior.refuse_improper("draws from its generative model")
     if not prior.marginals():
         raise ValueError(f"{estimator!r} has no free parameter with these settings, so there is no posterior to check")
-    d = count_features(rows)
+    d = sum(x.shape[1] for x in rows.values())
 
     few = choose(rng, len(index), max(1, _EXACT_CELLS // d))
-    whole = Problem.of(prior, rows_at(rows, few), index[few])
-    exact = [identity_row(whole, rng), mode_row(whole, rng)]
+    whole = Problem(prior, dense(rows_at(rows, few)), index[few])
+    report = [identity_row(whole, rng), mode_row(whole, rng)]
 
     rate = false_alarm / _STATISTICAL
-    main = sub_problem(rng, prior, rows, index, _CELLS, most=max(_ROWS, _ROWS_A_CLASS * c))
-    sites = run_nuts(main, rng, seed, progress_bar)
+    main, columns = sub_problem(rng, prior, rows, index, _CELLS, most=max(_ROWS, _ROWS_A_CLASS * c))
+    settings = {"draws": _DRAWS, "warmup": _WARMUP, "progress_bar": progress_bar}
+    sites = run_nuts(main.model, main.posterior, rng, seed + 1, _CHAINS, **settings)
     near = rows_at(held_out, choose(rng, len(truth), _HELD_OUT))
-    sampled = [
-        short_chains_row(main, rng, seed, rate),
-        nuts_row(main, sites, rate),
-        prediction_row(main, sites, thin(main, main.select(near), rng), rate),
-    ]
+    new = thin(main.prior, dense({name: near[name][:, at] for name, at in columns.items()}), rng)
+    report += [short_chains_row(main, rng, seed, rate), nuts_row(main, sites, rate)]
+    report.append(prediction_row(main, sites, new, rate))
     most = min(6 * c, _CLOSED_ROWS)
-    small = sub_problem(rng, prior, rows, index, most * _CLOSED_FEATURES, most=most)
-    closed = closed_rows(whole, small, rng)
-    drawn = [*drawn_rows(small, rng, rate), intervals_row(fitted.posterior_, near, level, rng)]
+    small, _ = sub_problem(rng, prior, rows, index, most * _CLOSED_FEATURES, most=most)
+    report += [*closed_rows(whole, small, rng), *drawn_rows(small, rng, rate)]
+    report.append(intervals_row(posterior, near, level, rng))
 
-    posterior = fitted.posterior_
     plug_in, predictive = posterior.log_joint(held_out, posterior.mode()), posterior.log_joint(held_out)
-    by_draws, draws = drawn_predictive(posterior, held_out, predictive.argmax(1), rng)
-    tables = {"MAP": plug_in, "predictive": predictive, f"predictive, {N_DRAWN} draws": by_draws}
-    p = np.exp(log_normalize(predictive))
+    by_draws, draws = _drawn_predictive(posterior, held_out, predictive.argmax(1), rng)
+    tables = {"MAP": plug_in, "predictive": predictive, f"predictive, {_DRAWN} draws": by_draws}
+    labels, p = [str(label) for label in fitted.classes_], np.exp(log_normalize(predictive)).max(1)
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], 0)
+    mean, top = draws.mean(0), predictive.argmax(1)
     return CheckReport(
         model=repr(estimator),
-        rows=(*exact, *sampled, *closed, *drawn),
+        rows=tuple(report),
         quality=tuple(quality(name, d, table, truth) for name, table in tables.items()),
-        widest=widest_of_draws(fitted.classes_, truth, test, p, draws, level),
+        widest=tuple(
+            Interval(int(test[i]), labels[top[i]], labels[truth[i]], *map(float, (p[i], low[i], high[i], mean[i])))
+            for i in np.argsort(p, kind="stable")[:5]
+        ),
         level=level,
         settings={
             "seed": seed,
@@ -131,12 +129,41 @@ def check(
             "rows_held_out": len(test),
             "features": d,
             "classes": c,
-            "identity_rows": len(few),
-            "chain_rows": len(main.y),
-            "chain_features": main.width,
-            "closed_form_rows": len(small.y),
-            "closed_form_features": small.width,
         },
         plug_in=differences(plug_in, predictive),
         dependence=dependence(fitted, rows, index, rng),
     )
+
+
+def sub_problem(
+    rng: np.random.Generator, prior: NaiveBayes, rows: Rows, y: np.ndarray, cells: int, most: int
+) -> tuple[Problem, dict[str, np.ndarray]]:
+    """A random subset of at most `most` rows, and of as many features as the cells allow; and these of each block.
+
+    Fewer where features are coupled: a covariance matrix has the square of them.
+
+    Given the class the posterior factorises over the features, so the model of some of them is a model of its own; for
+    a multinomial it is that of the counts among the chosen events.
+    """
+    few = choose(rng, len(y), most)
+    names = np.concatenate([np.full(x.shape[1], name) for name, x in rows.items()])
+    places = np.concatenate([np.arange(x.shape[1]) for x in rows.values()])
+    width = cells // len(few)
+    kept = choose(rng, len(names), max(2, math.isqrt(width) // 2 if prior.coupled else width))
+    columns = {name: places[kept[names[kept] == name]] for name in rows if (names[kept] == name).any()}
+    blocks = {name: prior.blocks[name].select(at) for name, at in columns.items()}
+    chosen = dense({name: rows[name][few][:, at] for name, at in columns.items()})
+    return Problem(NaiveBayes(prior.classes, blocks), chosen, y[few]), columns
+
+
+def _drawn_predictive(
+    posterior: NaiveBayes, rows: Rows, top: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """log E p(x, y | θ) by exact draws of θ, (n, c), and the probability of the class `top` of each row, (s, n)."""
+    total: Any = -np.inf
+    draws = []
+    for _ in range(_DRAWN):
+        table = posterior.log_joint(rows, posterior.sample(rng))
+        total = np.logaddexp(total, table)
+        draws.append(np.exp(log_normalize(table))[np.arange(len(top)), top])
+    return total - np.log(_DRAWN), np.array(draws)

@@ -30,8 +30,8 @@ from ..core.arrays import is_sparse
 from ..core.supports import GIVEN_TOTALS
 from ..naive_bayes import Rows
 from ..sums.rows import rows_at
+from .laws import choose
 from .posterior import dense
-from .problem import choose
 from .report import Dependence, Pair
 
 _REFERENCE, _TABLES = 50, 99  # drawn tables behind m, and those that T is compared with
@@ -49,15 +49,15 @@ def dependence(fitted: Any, rows: Rows, y: np.ndarray, rng: np.random.Generator)
     blocks, columns = fitted.posterior_.blocks, fitted.block_columns()
     if any(block.is_composite for block in blocks.values()):
         return Dependence(remark="the model has no distribution of new rows to compare with")
-    names = [name for name, x in rows.items() for _ in range(x.shape[1])]
+    every = [(name, i) for name, x in rows.items() for i in range(x.shape[1])]
     kept = np.sort(np.argsort(-np.concatenate([_variance(x) for x in rows.values()]), kind="stable")[:_COLUMNS])
-    remark = "" if len(kept) == len(names) else f"the {_COLUMNS} of {len(names):,} columns with the largest variance"
-    places = np.concatenate([np.arange(x.shape[1]) for x in rows.values()])
-    chosen = {name: places[[i for i in kept if names[i] == name]] for name in rows}
-    chosen = {name: at for name, at in chosen.items() if len(at)}
+    remark = "" if len(kept) == len(every) else f"the {_COLUMNS} of {len(every):,} columns with the largest variance"
+    chosen: dict[str, list[int]] = {}
+    for name, i in (every[at] for at in kept):
+        chosen.setdefault(name, []).append(i)
     few = choose(rng, len(y), _CELLS // len(kept))
     y, own = y[few], dense({name: rows_at(rows, few)[name][:, at] for name, at in chosen.items()})
-    model = {name: blocks[name].select(at) for name, at in chosen.items()}
+    model = {name: blocks[name].select(np.array(at)) for name, at in chosen.items()}
 
     features = []  # block, column of the block and of X, level or None
     for name, x in own.items():
@@ -67,57 +67,52 @@ def dependence(fitted: Any, rows: Rows, y: np.ndarray, rng: np.random.Generator)
                 seen, counts = np.unique(x[~np.isnan(x[:, i]), i], return_counts=True)
                 levels = seen[np.argsort(-counts, kind="stable")][: max(1, min(_COLUMNS // len(kept), len(seen) - 1))]
             features += [(name, i, int(j), level) for level in levels]
+    missing = np.stack([np.isnan(own[name][:, i]) for name, i, *_ in features], 1)
+    column, part = np.array([j for _, _, j, _ in features]), [np.flatnonzero(y == k) for k in range(int(y.max()) + 1)]
 
     def table(cells: Rows) -> np.ndarray:
         found = [cells[name][:, i] if level is None else cells[name][:, i] == level for name, i, _, level in features]
         return np.where(missing, np.nan, np.stack(found, 1))
 
-    def draw() -> np.ndarray:
+    def drawn() -> np.ndarray:
         cells = {}
         for name, block in model.items():
             given = {}
             if block.cells_.measure == GIVEN_TOTALS:
-                own_rows = slice(None) if block.only_class is None else y == block.only_class
-                given["length"] = own[name].sum(1)[own_rows]
+                given["length"] = own[name].sum(1)[slice(None) if block.only_class is None else y == block.only_class]
             cells[name] = block.sample_predictive(rng, y, **given)
-        return table(cells)
+        return correlations(table(cells))
 
-    missing = np.stack([np.isnan(own[name][:, i]) for name, i, _, _ in features], 1)
-    x, column = table(own), np.array([j for _, _, j, _ in features])
-    part = {k: np.flatnonzero(y == k) for k in np.unique(y).tolist()}
-    usable = {}  # (f, f) pairs of features that a class can say something of
-    for k, at in part.items():
-        only = np.array([model[name].only_class in (None, k) for name, *_ in features])
-        varied = (
-            _LEAST * len(at) / 12 <= np.square(_ranks(x[at])).sum(0) / np.maximum((~missing[at]).sum(0), 1)
-        ) & only
-        usable[k] = np.triu(varied[:, None] & varied & (column[:, None] != column))
-    part = {k: at for k, at in part.items() if usable[k].any()}
-    if not part:
+    def correlations(x: np.ndarray) -> np.ndarray:
+        """Rank correlations of all pairs of columns in each class, (c, f, f); 0 for a constant column."""
+        z = [_ranks(x[at]) for at in part]
+        z = [one / np.maximum(np.sqrt(np.square(one).sum(0)), 1e-300) for one in z]
+        return np.stack([one.T @ one for one in z])
+
+    x = table(own)
+    usable = []  # (f, f) pairs of features that a class can say something of
+    for k, at in enumerate(part):
+        spread = np.square(_ranks(x[at])).sum(0) / np.maximum((~missing[at]).sum(0), 1)
+        varied = (spread >= _LEAST * len(at) / 12) & (len(at) > 0)
+        varied &= np.array([model[name].only_class in (None, k) for name, *_ in features])
+        usable.append(np.triu(varied[:, None] & varied & (column[:, None] != column)))
+    if not np.any(usable):
         return Dependence(remark=f"no class has {_LEAST} rows in which two columns vary")
-
-    mean = {k: np.zeros_like(usable[k], float) for k in part}
-    for _ in range(_REFERENCE):
-        drawn = draw()
-        for k, at in part.items():
-            mean[k] += _correlations(drawn[at]) / _REFERENCE
-
-    def terms(cells: np.ndarray, k: int) -> np.ndarray:
-        return np.sqrt(len(part[k])) * abs(_correlations(cells[part[k]]) - mean[k]) * usable[k]
-
-    limit = max(terms(drawn, k).max() for drawn in (draw() for _ in range(_TABLES)) for k in part)
-    listed: dict[tuple[int, int], tuple[float, Pair]] = {}
-    for k, at in part.items():
-        found, r, half = terms(x, k), _correlations(x[at]), limit / np.sqrt(len(at))
-        for a, b in zip(*np.nonzero(usable[k]), strict=True):
-            key = (min(column[a], column[b]), max(column[a], column[b]))
-            if found[a, b] > listed.get(key, (-1.0,))[0]:
-                ends = np.clip(mean[k][a, b] + half * np.array([-1, 1]), -1, 1)
-                called = (_called(fitted, features[a]), _called(fitted, features[b]), str(fitted.classes_[k]))
-                listed[key] = float(found[a, b]), Pair(*called, float(r[a, b]), *map(float, ends))
-    order = sorted(listed.values(), key=lambda one: -one[0])
-    beyond = sum(bool(term > limit) for term, _ in order)
-    return Dependence(tuple(pair for _, pair in order[:_PAIRS]), beyond, len(order), _TABLES, remark)
+    weight = np.sqrt([[[len(at)]] for at in part]) * usable
+    mean = np.sum([drawn() for _ in range(_REFERENCE)], 0) / _REFERENCE
+    limit = max(float((weight * abs(drawn() - mean)).max()) for _ in range(_TABLES))
+    r = correlations(x)
+    terms = weight * abs(r - mean)
+    listed: dict[tuple[int, int], tuple[int, int, int]] = {}  # of each pair of columns the largest term
+    for k, a, b in sorted(zip(*np.nonzero(usable), strict=True), key=lambda at: -terms[at]):
+        listed.setdefault((min(column[a], column[b]), max(column[a], column[b])), (k, a, b))
+    pairs = []
+    for k, a, b in list(listed.values())[:_PAIRS]:
+        ends = np.clip(mean[k, a, b] + limit / np.sqrt(len(part[k])) * np.array([-1, 1]), -1, 1)
+        names = (_called(fitted, features[a]), _called(fitted, features[b]), str(fitted.classes_[k]))
+        pairs.append(Pair(*names, float(r[k, a, b]), *map(float, ends)))
+    beyond = sum(bool(terms[at] > limit) for at in listed.values())
+    return Dependence(tuple(pairs), beyond, len(listed), _TABLES, remark)
 
 
 def _variance(x: Any) -> np.ndarray:
@@ -134,13 +129,6 @@ def _ranks(x: np.ndarray) -> np.ndarray:
     there = ~np.isnan(x)
     ranks = np.where(there, rankdata(np.where(there, x, np.inf), axis=0), 0)
     return np.where(there, ranks - ranks.sum(0) / np.maximum(there.sum(0), 1), 0)
-
-
-def _correlations(x: np.ndarray) -> np.ndarray:
-    """Rank correlations of all pairs of columns, (f, f); 0 for a constant column."""
-    z = _ranks(x)
-    z /= np.maximum(np.sqrt(np.square(z).sum(0)), 1e-300)
-    return z.T @ z
 
 
 def _called(fitted: Any, feature: tuple[str, int, int, Any]) -> str:

@@ -17,7 +17,7 @@ from ..core.pytrees import leaves
 from ..core.random import generator
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
 from ..sums.rows import batches, rows_at
-from .points import Model
+from .intervals import Model, fix_seed
 
 _CELLS = 1 << 22  # numbers of a table worked on at a time
 _KEPT = 1 << 24  # numbers kept for the quantiles of some rows
@@ -87,105 +87,72 @@ def contributions(
     focus : class whose contributions say which are largest; None takes any
     refined : what is done to draws of the parameters before they are used, if anything
     """
-    seed = seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
+    seed = fix_seed(seed)
     n_rows, c = next(iter(rows.values())).shape[0], len(posterior.classes.log_predictive())
-    stored = [np.diff(x.tocsr().indptr).max(initial=0) if is_sparse(x) else x.shape[1] for x in rows.values()]
+
+    def of_some(rows: Rows) -> Contributions:
+        """`contributions` of so few rows that all their draws are kept."""
+        m = next(iter(rows.values())).shape[0]
+        listed = np.zeros((m, d), bool)  # the cells that are there
+        for name, x in rows.items():
+            listed[:, columns[name]] |= (x != 0).toarray() if is_sparse(x) else True
+        features, place = np.flatnonzero(listed.any(0)), np.full(d, -1)
+        place[features] = np.arange(len(features))
+        own = {
+            name: np.flatnonzero(place[at] >= 0) for name, at in columns.items()
+        }  # columns of a block that are listed
+
+        def pieces(model: Model, rows: Rows, own: dict[str, np.ndarray], theta: Parameters | None) -> list[np.ndarray]:
+            """Log odds by the class prior (…, 1, c), by each feature (…, m, f, c), and altogether (…, m, c)."""
+            log_pi = model.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
+            table = np.zeros((*log_pi.shape[:-1], m, len(features), c))
+            for name, block in model.blocks.items():
+                at = place[columns[name][own[name]]] if model is posterior else own[name]
+                given = None if theta is None else theta[name]
+                table[..., at, :] += block.log_contributions(rows[name], own[name], given)
+            return [odds(log_pi)[..., None, :], odds(table), odds(model.log_joint(rows, theta))]
+
+        with np.errstate(over="ignore"):
+            prior, table, total = pieces(posterior, rows, own, theta)
+        size = np.where(listed[:, features], abs(table[..., slice(None) if focus is None else [focus]]).max(-1), -1)
+        kept = listed[:, features].sum(1) if n is None else np.minimum(n, (size > 0).sum(1))
+        top = np.argsort(-size, axis=1, kind="stable")[:, : kept.max(initial=0)]
+        there = np.arange(top.shape[1]) < kept[:, None]
+
+        def entries(prior: np.ndarray, table: np.ndarray, total: np.ndarray) -> np.ndarray:
+            """Class prior, the features that are listed, all others, and the log odds, (…, m, k + 3, c)."""
+            chosen = table[..., np.arange(m)[:, None], top, :] * there[..., None]
+            others = total - prior - chosen.sum(-2)
+            first = np.broadcast_to(prior, total.shape)
+            return np.concatenate([first[..., None, :], chosen, others[..., None, :], total[..., None, :]], -2)
+
+        small, cells = posterior, rows
+        if isinstance(posterior, NaiveBayes) and refined is None and posterior.blocks.keys() == {"x"}:
+            block = posterior.blocks["x"].merged(own["x"])
+            if block is not None:  # one column more, for all events that these rows do not have
+                x, stack = rows["x"][:, own["x"]], sparse.hstack if is_sparse(rows["x"]) else np.hstack
+                small, own = replace(posterior, blocks={"x": block}), {"x": np.arange(len(own["x"]))}
+                cells = {"x": stack([x, np.zeros((m, 1))])}
+                cells["x"] = cells["x"].tocsr() if is_sparse(cells["x"]) else cells["x"]
+        drawn = sample_some(small, n_draws, seed, m * (len(features) + 3) * c)
+        parts = [entries(*pieces(small, cells, own, refined(one) if refined else one)) for one in drawn]
+        tails = (1 - level) / 2, (1 + level) / 2
+        low, high = np.quantile(np.concatenate(parts), tails, axis=0, overwrite_input=True)
+        points = entries(prior, table, total)
+        scale = 1e-9 * (1 + abs(total) + abs(prior))
+        rest = ((abs(points[:, -2]) > scale) | (abs(high - low)[:, -2] > scale)).any(1)
+        which = np.hstack([np.full((m, 1), PRIOR), features[top], np.full((m, 1), OTHERS)])
+        row, slot = np.nonzero(np.hstack([np.ones((m, 1), bool), there, rest[:, None]]))
+        value, least, most = (part[row, slot] for part in (points, low, high))
+        return Contributions(row, which[row, slot], value, least, most, total, low[:, -1], high[:, -1])
+
+    width = sum(np.diff(x.tocsr().indptr).max(initial=0) if is_sparse(x) else x.shape[1] for x in rows.values())
     found = []
-    for part in batches(n_rows, max(1, _KEPT // (n_draws * c * (int(sum(stored)) + 3)))):
-        some = rows_at(rows, part)
-        one = _of_some(posterior, some, columns, theta, d, odds, n, focus, level, n_draws, seed, refined)
+    for part in batches(n_rows, max(1, _KEPT // (n_draws * c * (int(width) + 3)))):
+        one = of_some(rows_at(rows, part))
         found.append(replace(one, row=one.row + part.start))
     names = Contributions.__dataclass_fields__
     return Contributions(*(np.concatenate([getattr(one, name) for one in found]) for name in names))
-
-
-def _of_some(
-    posterior: Model,
-    rows: Rows,
-    columns: dict[str, np.ndarray],
-    theta: Parameters | None,
-    d: int,
-    odds: Callable[[np.ndarray], np.ndarray],
-    n: int | None,
-    focus: int | None,
-    level: Scalar,
-    n_draws: int,
-    seed: int,
-    refined: Callable[[Parameters], Parameters] | None,
-) -> Contributions:
-    """`contributions` of so few rows that all their draws are kept."""
-    listed = np.zeros((next(iter(rows.values())).shape[0], d), bool)  # the cells that are there
-    for name, x in rows.items():
-        listed[:, columns[name]] |= (x != 0).toarray() if is_sparse(x) else True
-    features = np.flatnonzero(listed.any(0))
-    place = np.full(d, -1)
-    place[features] = np.arange(len(features))
-    own = {name: np.flatnonzero(place[at] >= 0) for name, at in columns.items()}  # columns of a block that are listed
-    with np.errstate(over="ignore"):
-        log_pi = posterior.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
-        table = np.zeros((len(listed), len(features), len(log_pi)))
-        for name, block in posterior.blocks.items():
-            part = block.log_contributions(rows[name], own[name], None if theta is None else theta[name])
-            table[:, place[columns[name][own[name]]]] += part
-        total, prior, table = odds(posterior.log_joint(rows, theta)), odds(log_pi), odds(table)
-    size = np.where(listed[:, features], abs(table[..., slice(None) if focus is None else [focus]]).max(-1), -1)
-    order = np.argsort(-size, axis=1, kind="stable")
-    kept = listed[:, features].sum(1) if n is None else np.minimum(n, (size > 0).sum(1))
-
-    small, cells = posterior, rows
-    if (
-        isinstance(posterior, NaiveBayes)
-        and refined is None
-        and posterior.blocks.keys() == {"x"}
-        and (block := posterior.blocks["x"].merged(own["x"])) is not None
-    ):
-        small, x = replace(posterior, blocks={"x": block}), rows["x"][:, own["x"]]
-        stack = sparse.hstack if is_sparse(x) else np.hstack
-        cells, own = {"x": stack([x, np.zeros((len(listed), 1))])}, {"x": np.arange(len(own["x"]))}
-        cells["x"] = cells["x"].tocsr() if is_sparse(cells["x"]) else cells["x"]
-        columns = {"x": np.append(features, -1)}
-    row = np.repeat(np.arange(len(listed)), kept)
-    at = np.concatenate([chosen[:k] for chosen, k in zip(order, kept, strict=True)]) if len(kept) else order[:0].ravel()
-    value = table[row, at]
-    rest = total - prior - _sums(value, row, len(listed))
-    draws = np.empty((n_draws, len(row) + 2 * len(listed) + 1, len(prior)), np.float64)
-    done = 0
-    for parameters in sample_some(small, n_draws, seed, max(len(row), 1) * len(prior)):
-        parameters = parameters if refined is None else refined(parameters)
-        s = len(parameters[CLASS]["log_pi"])
-        each = np.zeros((s, len(listed), len(features), len(prior)))
-        for name, block in small.blocks.items():
-            each[:, :, place[columns[name][own[name]]]] += block.log_contributions(
-                cells[name], own[name], parameters[name]
-            )
-        listed_draws = odds(each[:, row, at])
-        first = odds(parameters[CLASS]["log_pi"])[:, None]
-        whole = odds(small.log_joint(cells, parameters))
-        left = whole - first - _sums(listed_draws, row, len(listed))
-        draws[done : done + s] = np.concatenate([first, listed_draws, left, whole], 1)
-        done += s
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, overwrite_input=True)
-
-    # class prior, features, others of each row
-    entry = np.concatenate([np.arange(len(listed)), row, np.arange(len(listed))])
-    order = np.argsort(entry, kind="stable")
-    source = np.concatenate([np.zeros(len(listed), int), 1 + np.arange(len(row) + len(listed))])[order]
-    feature = np.concatenate([np.full(len(listed), PRIOR), features[at], np.full(len(listed), OTHERS)])[order]
-    points = np.concatenate([np.broadcast_to(prior, (1, len(prior))), value, rest])[source]
-    scale = 1e-9 * (1 + abs(total) + abs(prior))[entry[order]]
-    needed = (feature != OTHERS) | (abs(points) > scale).any(1) | (abs(high - low)[source] > scale).any(1)
-    last = slice(1 + len(row) + len(listed), None)
-    intervals = low[source][needed], high[source][needed], total, low[last], high[last]
-    return Contributions(entry[order][needed], feature[needed], points[needed], *intervals)
-
-
-def _sums(values: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
-    """Sums over the entries of each row, along the axis before the last."""
-    found = np.zeros((*values.shape[:-2], n, values.shape[-1]))
-    if len(row):
-        firsts = np.flatnonzero(np.r_[True, np.diff(row) > 0])
-        found[..., row[firsts], :] = np.add.reduceat(values, firsts, axis=-2)
-    return found
 
 
 def sample_some(

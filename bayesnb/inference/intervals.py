@@ -1,11 +1,10 @@
 """How sure a class probability is: its distribution over the posterior of the parameters, without drawing them.
 
 The log joint ℓ_c = log p(x, y = c | θ) is a function of θ; over the posterior of θ its mean, variance and third
-cumulant are closed forms, and so are the covariances between classes where they share a parameter. The class
-probabilities p(y = c | x, θ) = exp ℓ_c / Σ_k exp ℓ_k then follow from a distribution in c dimensions with these
-moments, whatever the number of features and parameters:
+cumulant are closed forms. The class probabilities p(y = c | x, θ) = exp ℓ_c / Σ_k exp ℓ_k then follow from a
+distribution in c dimensions with these moments, whatever the number of features and parameters:
 
-    ℓ_c = mean_c + sd_c · T(z_c; skew_c) + (R z')_c,     z, z' standard normal, RRᵀ = covariance by shared parameters
+    ℓ_c = mean_c + sd_c · T(z_c; skew_c),                z standard normal
 
 T is a standardised Pearson III variable (a shifted gamma), in the normal's terms by Wilson & Hilferty:
 
@@ -23,27 +22,39 @@ Wilson & Hilferty (1931), The distribution of chi-square, PNAS 17. Kirby (1972),
 transformation that preserves the first three moments, Water Resources Research 8 (its use for skewed variables).
 """
 
+import functools
+import itertools
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import ndtr, ndtri
 
 from ..base import Block
 from ..core.arrays import Bool, Float, Int, Scalar
+from ..core.pytrees import leaves
+from ..core.quadratics import SharedQuadratic, quadratic_points, quadratic_table
 from ..core.random import generator
-from ..core.special import log_floor
+from ..core.special import log_floor, log_normalize
 from ..core.supports import check_choice, check_least, check_level
-from ..naive_bayes import Rows
-from ..sums.rows import rows_at, slices
-from .log_joint_moments import pearson_iii, sixth_of_skewness
-from .points import Model, log_joint_points, log_probability_draws, row_groups, table_shape
+from ..naive_bayes import NaiveBayes, Rows
+from ..one_dependence import OneDependence
+from ..sums.rows import batches, rows_at, slices
 
-NODES = 128  # quantiles that stand for one dimension
-_FREEDOM = 30  # degrees of freedom of a shared variance from which on it is taken as normal
-_MISFIT, _NARROW = 0.5, 1e-3  # excess kurtosis beyond the fitted that is too much, and widths at which that matters
-_POINTS, _DRAWS = 1024, 1000  # points and draws by default
+Model: TypeAlias = NaiveBayes | OneDependence  # what an estimator learns
 METHODS = "auto", "analytic", "draws"
+
+_POINTS, _DRAWS = 1024, 1000  # points and draws by default
+_NODES = 128  # quantiles that stand for one dimension
+_TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
+_SKEWED, _SHARE = 1.3, 0.1  # skewness of a class from which on draws are better, if it has this share of the variance
+_FAR = 6.0  # standard deviations beyond which no point lies
+_NEGLIGIBLE = 36.0  # nats: exp(−36) is below the rounding of 1
+_DRAWN = 1 << 22  # parameters drawn at a time
+_TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache
+_KEPT = 1 << 21  # probabilities kept at a time for the quantiles of draws: 16 MiB
+_MOMENTS = 1 << 21  # numbers of the moments of some rows
 
 
 class Uncertainty(NamedTuple):
@@ -71,7 +82,7 @@ class Uncertainty(NamedTuple):
 
 
 def intervals(
-    nb: Model,
+    nb: NaiveBayes,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -92,46 +103,22 @@ def intervals(
     ------
     ValueError   for a level, method or number of draws out of range
     """
-    asked, given = method, n_draws
-    method, n_draws = resolve_method(nb, method, n_draws)
     check_level(level)
-    seed, tail = fix_seed(seed), (1 - level) / 2
-    tails = np.array([tail, 1 - tail])
-    n, c = table_shape(nb, rows)
-    found = np.zeros((n, c, 2))
-    if method == "draws":
-        for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            found[part] = _quantiles(log_p, tails)
-        return found
-    skewed = []
-    for at, classes, shapes in row_groups(nb, rows):  # type: ignore[arg-type]
-        where = at[:, None], classes
-        if asked == "auto" and classes.shape[1] > 1:
-            skewed.append(at[shapes.skewed])
-        if classes.shape[1] == 1:
-            found[where] = 1
-        elif shapes.simple:
-            found[where] = shapes.two_class_quantiles(tails)
-        elif shapes.quadratics:  # whose tails three moments do not tell
-            for part, table in log_joint_points(shapes, 4 * n_draws, seed, np.float32):
-                found[at[part, None], classes[part]] = _quantiles(to_log_probabilities(table), tails)
-        else:
-            left = []
-            for part, table in log_joint_points(shapes, max(n_draws // 4, 2), seed, np.float32):
-                ends, fits = _pearson_quantiles(_to_log_odds(table), ndtri(tails))
-                found[at[part, None], classes[part]] = ends
-                left.append(part.start + np.flatnonzero(~fits))
-            rest = np.concatenate(left)
-            everything = np.broadcast_to(np.arange(classes.shape[1]), (len(rest), classes.shape[1]))
-            for part, table in log_joint_points(shapes.take(rest, everything), n_draws, seed, np.float32):
-                found[at[rest[part], None], classes[rest[part]]] = _quantiles(to_log_probabilities(table), tails)
-    if len(late := np.sort(np.concatenate([*skewed, np.zeros(0, int)]))):
-        found[late] = intervals(nb, rows_at(rows, late), level, "draws", given, seed)
+    chosen, size = resolve_method(nb, method, n_draws)
+    seed, tails = fix_seed(seed), np.array([(1 - level) / 2, (1 + level) / 2])
+    found, late = np.zeros((*_shape(nb, rows), 2)), []
+    for at, classes, log_p, skewed in _log_probabilities(nb, rows, chosen, size, seed, tails):
+        known = log_p.shape[-1] == 2  # of two classes the quantiles themselves, both ways round
+        ends = np.sort(log_p) if known else np.moveaxis(np.quantile(log_p, tails, axis=-1), 0, -1)
+        found[at[:, None], classes] = np.exp(ends)
+        late.append(at[skewed])
+    if method == "auto" and len(at := np.sort(np.concatenate(late))):
+        found[at] = intervals(nb, rows_at(rows, at), level, "draws", n_draws, seed)
     return found
 
 
 def uncertainty(
-    nb: Model,
+    nb: NaiveBayes,
     rows: Rows,
     method: str = "auto",
     n_draws: int | None = None,
@@ -139,62 +126,31 @@ def uncertainty(
 ) -> Uncertainty:
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
     method, n_draws = resolve_method(nb, method, n_draws)
-    seed, (n, _) = fix_seed(seed), table_shape(nb, rows)
-    total, epistemic = np.zeros(n), np.zeros(n)
-
-    def split(log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        total, epistemic = np.zeros((2, len(log_p)))
-        for some in _classes(log_p):
-            p = np.exp(log_p[:, some])
-            mean = p.mean(-1)
-            log_mean = log_floor(mean)
-            total -= (mean * log_mean).sum(-1)
-            # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
-            gain = p * np.maximum(log_p[:, some] - log_mean[..., None], -1e3) - p + mean[..., None]
-            epistemic += np.maximum(gain.mean(-1), 0).sum(-1)
-        return total, epistemic
-
-    for at, _, log_p in _log_probabilities(nb, rows, method, n_draws, seed):
-        total[at], epistemic[at] = split(log_p)
+    total, epistemic = np.zeros((2, _shape(nb, rows)[0]))
+    for at, _, log_p, _ in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
+        p = np.exp(log_p)
+        mean = p.mean(-1)
+        log_mean = log_floor(mean)
+        total[at] = -(mean * log_mean).sum(-1)
+        # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
+        gain = p * np.maximum(log_p - log_mean[..., None], -1e3) - p + mean[..., None]
+        epistemic[at] = np.maximum(gain.mean(-1), 0).sum(-1)
     epistemic = np.minimum(epistemic, total)
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
+def mean_probabilities(nb: NaiveBayes, rows: Rows) -> Float[np.ndarray, "n c"]:
     """Posterior mean of p(y = c | x_i, θ), ∫ p(y | x, θ) p(θ | D) dθ: what a credible interval belongs to.
 
     The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises; it may lie outside of the interval.
     """
-    method, n_draws = resolve_method(nb, "auto", None)
-    found = np.zeros(table_shape(nb, rows))
-    for at, classes, log_p in _log_probabilities(nb, rows, method, n_draws, 0):
+    found = np.zeros(_shape(nb, rows))
+    for at, classes, log_p, _ in _log_probabilities(nb, rows, *resolve_method(nb, "auto", None), 0):
         found[at[:, None], classes] = np.exp(log_p).mean(-1)
     return found
 
 
-def _log_probabilities(
-    nb: Model, rows: Rows, method: str, n_draws: int, seed: int
-) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], Float[np.ndarray, "m k s"]]]:
-    """Rows, the classes that matter to them, and log p(y = c | x_i, θ) at equally likely θ."""
-    n, c = table_shape(nb, rows)
-    if method == "draws":
-        for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            at = np.arange(n)[part]
-            yield at, np.broadcast_to(np.arange(c), (len(at), c)), log_p
-        return
-    nodes = ndtri((np.arange(NODES) + 0.5) / NODES)
-    for at, classes, shapes in row_groups(nb, rows):  # type: ignore[arg-type]
-        if classes.shape[1] == 1:
-            yield at, classes, np.zeros((len(at), 1, 1))
-        elif shapes.simple:
-            log_odds = shapes.two_class_log_odds(nodes)
-            yield at, classes, -np.logaddexp(0, np.stack([log_odds, -log_odds], 1))
-        else:
-            for part, table in log_joint_points(shapes, n_draws, seed):
-                yield at[part], classes[part], to_log_probabilities(table)
-
-
-def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
+def resolve_method(nb: NaiveBayes, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
     if method == "auto":
@@ -209,12 +165,11 @@ def _moments_suffice(block: Block) -> bool:
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
-    no_rows = np.zeros((0, block.inner.shape[1]))
+    inner, no_rows = block.inner, np.zeros((0, block.inner.shape[1]))
     if block.shared_quadratic(no_rows) is not None:
         return True
-    inner = block.inner
-    known = inner.couples_classes or inner.log_third_cumulant(no_rows) is not None
-    return inner.degrees_of_freedom() >= _FREEDOM and known
+    alone = inner.is_composite or not inner.couples_classes  # classes are independent, up to what they share
+    return alone and inner.log_third_cumulant(no_rows) is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -222,61 +177,216 @@ def fix_seed(seed: int | np.random.Generator | None) -> int:
     return seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
 
 
-def _quantiles(log_p: Float[np.ndarray, "n c s"], tails: Float[np.ndarray, " 2"]) -> Float[np.ndarray, "n c 2"]:
-    """Quantiles of the probabilities along the last axis, which is sorted in place: faster than `np.quantile`."""
-    log_p.sort(-1)
-    at = tails * (log_p.shape[-1] - 1)
-    below = np.floor(at).astype(int)
-    low, high = log_p[..., below], log_p[..., np.ceil(at).astype(int)]
-    return np.exp(low + (at - below) * (high - low))
+def _shape(nb: Model, rows: Rows) -> tuple[int, int]:
+    """Rows and classes of a table of class probabilities."""
+    return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())
 
 
-def _pearson_quantiles(
-    log_odds: Float[np.ndarray, "n c s"], z: Float[np.ndarray, " 2"]
-) -> tuple[Float[np.ndarray, "n c 2"], Bool[np.ndarray, " n"]]:
-    """Quantiles of the probabilities by a Pearson III variable for their log odds, and the rows where it fits.
+def _log_probabilities(
+    nb: NaiveBayes, rows: Rows, method: str, n_draws: int, seed: int, tails: np.ndarray | None = None
+) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], Float[np.ndarray, "m k s"], Bool[np.ndarray, " m"]]]:
+    """Rows, the classes that matter to them, log p(y = c | x_i, θ) at equally likely θ, and where they are skewed.
 
-    Three moments over few points are as good as a quantile over four times as many. It does not fit where the fourth
-    cumulant is another one, as where classes change places.
+    With `tails`, two classes whose log odds are one Pearson III variable have these quantiles instead, and what three
+    moments do not tell has more points.
     """
-    mean = log_odds.mean(-1)
-    delta = log_odds - mean[..., None]
-    square = np.minimum(delta * delta, 1e9)
-    moments = (np.einsum("ncs,ncs->nc", square, power) for power in (np.ones_like(square[:1, :1]), delta, square))
-    variance, third, fourth = (moment.astype(float) / delta.shape[-1] for moment in moments)
-    mean = mean.astype(float)
-    slant = sixth_of_skewness(variance, third)[..., None]
-    ends = expit(
-        mean[..., None] + np.sqrt(variance)[..., None] * pearson_iii(np.broadcast_to(z, (*mean.shape, 2)), slant)
-    )
+    n, c = _shape(nb, rows)
+    if method == "draws":
+        for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
+            at = np.arange(n)[part]
+            yield at, np.broadcast_to(np.arange(c), (len(at), c)), log_p, np.zeros(len(at), bool)
+        return
+    z = ndtri((np.arange(_NODES) + 0.5) / _NODES if tails is None else tails)
+    for at, classes, shapes in _row_groups(nb, rows):
+        skewed = shapes.skewed
+        if shapes.simple:
+            log_odds = shapes.two_class_log_odds(z)
+            yield at, classes, -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed
+            continue
+        more = 4 if tails is not None and shapes.quadratics else 1
+        for part, table in _log_joint_points(shapes, more * n_draws, seed):
+            table -= table.max(1, keepdims=True)
+            table -= np.log(np.exp(table).sum(1, keepdims=True))
+            yield at[part], classes[part], table, skewed[part]
+
+
+def log_probability_draws(
+    nb: Model, rows: Rows, n_draws: int, seed: int
+) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
+    """Log class probabilities at draws of all parameters; blocks of rows see the same draws, made again for each."""
+    n, c = _shape(nb, rows)
+    few = max(1, min(_DRAWN // sum(leaf.size for leaf in leaves(nb)), 1 << 10))
+    for part in batches(n, max(1, _KEPT // (n_draws * c))):
+        rng, some_rows = np.random.default_rng(seed), rows_at(rows, part)
+        log_p = np.empty((part.stop - part.start, c, n_draws))
+        for some in batches(n_draws, few):
+            table = nb.log_joint(some_rows, nb.sample(rng, (some.stop - some.start,)))
+            log_p[..., some] = np.moveaxis(log_normalize(table), 0, -1)
+        yield part, log_p
+
+
+# --- moments of the log joint, and points that have them ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LogJointMoments:
+    """Distribution of ℓ over the posterior for some rows, up to what all classes share.
+
+    Fields
+    ------
+    mean : (n, c)
+    variance, third : (n, c)   independent from class to class
+    quadratics                 of Gaussian classes with a parameter in common: independent given it, and not in `mean`
+    """
+
+    mean: Float[np.ndarray, "n c"]
+    variance: Float[np.ndarray, "n c"]
+    third: Float[np.ndarray, "n c"]
+    quadratics: tuple[SharedQuadratic, ...] = ()
+
+    @classmethod
+    def of(cls, nb: NaiveBayes, rows: Rows) -> "LogJointMoments":
+        """Sums over the class prior and the blocks."""
+        mean, variance, third = nb.classes.log_cumulants()
+        quadratics: list[SharedQuadratic] = []
+        for name, block in nb.blocks.items():
+            if (quadratic := block.shared_quadratic(rows[name])) is not None:
+                quadratics.append(quadratic)
+                continue
+            mean_of, variance_of, third_of = block.log_cumulants(rows[name])
+            if block.couples_classes:  # without what all classes share
+                variance_of = np.diagonal(block.log_covariance(rows[name]), axis1=1, axis2=2)
+            mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
+        mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
+        return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))
+
+    def take(self, at: Int[np.ndarray, " m"], classes: Int[np.ndarray, "m k"]) -> "LogJointMoments":
+        """Those of some rows, and of each of them some classes."""
+        pick = at[:, None], classes
+        quadratics = tuple(one.take(at, classes) for one in self.quadratics)
+        return type(self)(self.mean[pick], self.variance[pick], self.third[pick], quadratics)
+
+    @property
+    def slant(self) -> Float[np.ndarray, "n c"]:
+        """A sixth of the skewness of each class."""
+        return _sixth_of_skewness(self.variance, self.third)
+
+    @property
+    def skewed(self) -> Bool[np.ndarray, " n"]:
+        """Whether a class with a share in the variance is so skewed that three moments do not tell the tails.
+
+        Log θ of a kind that did not occur, under a concentration α < 1, is about exponential with scale 1/α. It ends at
+        0, and what is added to it goes beyond that end, unlike a Pearson III variable.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            skewness = abs(self.third / self.variance**1.5)
+        counts = self.variance > _SHARE * self.variance.max(1, keepdims=True)
+        return ((skewness > _SKEWED) & counts).any(1) & (self.mean.shape[1] > 1)
+
+    def bounds(self) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"]]:
+        """Values between which every ℓ_c lies, but for a few times in 10⁹ draws."""
+        low, high = np.sqrt(self.variance) * pearson_iii(_FAR * np.array([-1, 1])[:, None, None], self.slant)
+        return self.mean + low, self.mean + high
+
+    # two classes: ℓ_1 − ℓ_0
+
+    @functools.cached_property
+    def difference(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, variance and third cumulant of ℓ_1 − ℓ_0, (n,) each."""
+        return self.mean[:, 1] - self.mean[:, 0], self.variance.sum(1), self.third[:, 1] - self.third[:, 0]
+
+    @property
+    def simple(self) -> bool:
+        """Whether there are two classes, and for all rows ℓ_1 − ℓ_0 is taken as one Pearson III variable."""
+        return self.mean.shape[1] == 2 and not self.quadratics and bool(self.single.all())
+
+    @functools.cached_property
+    def single(self) -> Bool[np.ndarray, " n"]:
+        """Whether ℓ_1 − ℓ_0 has about the tails of the Pearson III variable with its three moments.
+
+        It has not where two skewed terms of about the same size meet: their difference is symmetric with heavy tails.
+        A Pearson III variable has the fourth cumulant 1.5 κ₃²/κ₂; those of independent terms add.
+        """
+        _, variance, third = self.difference
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            terms = np.where(self.variance > 0, self.third / self.variance**1.5, 0) ** 2 * self.variance**2
+            gap = 1.5 * (terms.sum(1) / variance**2 - third**2 / variance**3)
+        return ~(gap > _TAILS)
+
+    def two_class_log_odds(self, z: Float[np.ndarray, " s"]) -> Float[np.ndarray, "n s"]:
+        """ℓ_1 − ℓ_0 at quantiles z of the standard normal."""
+        mean, variance, third = self.difference
+        slant = _sixth_of_skewness(variance, third)[:, None]
+        return mean[:, None] + np.sqrt(variance)[:, None] * pearson_iii(z, slant)
+
+
+def _sixth_of_skewness(variance: np.ndarray, third: np.ndarray) -> np.ndarray:
+    """A sixth of the skewness, kept within ±1 (a Pearson III variable of skewness 6 is a point and a long tail)."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.clip(np.nan_to_num(third / variance**1.5 / 6, nan=0.0), -1, 1)
+
+
+def pearson_iii(z: np.ndarray, e: np.ndarray) -> np.ndarray:
+    """T(z; 6e) = q (1 + eq + (eq)²/3) with q = z − e, where 1 + eq is not negative, and its bound −1/(3e) beyond."""
+    q = z - e
+    step = np.maximum(e * q, -1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        gap = abs(fourth / variance**2 - 3 - 1.5 * third**2 / variance**3)
-    sd = np.sqrt(variance)  # whatever the level, so that intervals of different levels contain each other
-    wide = expit(mean + 2 * sd) - expit(mean - 2 * sd) > _NARROW
-    return ends, ~((gap > _MISFIT) & wide).any(1)
+        q = np.where(step > -1, q, -1 / e)
+    return q * (1 + step * (1 + step / 3))
 
 
-def to_log_probabilities(table: Float[np.ndarray, "n c s"]) -> Float[np.ndarray, "n c s"]:
-    """`log_normalize` along the middle axis, in place."""
-    table -= table.max(1, keepdims=True)
-    table -= np.log(sum(np.exp(table[:, some]).sum(1, keepdims=True) for some in _classes(table)))
-    return table
+def _row_groups(
+    nb: NaiveBayes, rows: Rows
+) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], LogJointMoments]]:
+    """Rows, the classes that matter to them, and their moments; rows with equally many such classes together.
+
+    A class matters unless even its upper bound is 36 nats below some class's lower bound: a probability below 1e-15,
+    which is given as 0. With two classes both always do: there the answer is as cheap.
+    """
+    n, c = _shape(nb, rows)
+    wide = max((c + block.shape[1] for block in nb.blocks.values() if block.couples_classes), default=0)
+    for part in slices(n, c * max(wide, 16), _MOMENTS):  # tables (n, c, c + d) where classes share a parameter
+        shapes = LogJointMoments.of(nb, rows_at(rows, part))
+        m = len(shapes.mean)
+        order, count = np.tile(np.arange(c), (m, 1)), np.full(m, c)
+        if c > 2 and not shapes.quadratics:  # whose tails have no bound
+            low, high = shapes.bounds()
+            order = np.argsort(-np.round(high, 9), 1, kind="stable")  # equal up to rounding are equal
+            count = (high >= low.max(1, keepdims=True) - _NEGLIGIBLE).sum(1)
+        for k in np.unique(count):
+            of_size = np.flatnonzero(count == k)
+            some = shapes.take(of_size, order[of_size, :k])
+            kind = some.single if k == 2 else np.ones(len(of_size), bool)
+            for at in (of_size[kind], of_size[~kind]):
+                if len(at):
+                    yield part.start + at, order[at, :k], shapes.take(at, order[at, :k])
 
 
-def _classes(table: Float[np.ndarray, "n c s"]) -> list[slice]:
-    """So many classes at a time that temporaries take some MiB."""
-    n, c, s = table.shape
-    return slices(c, n * s)
+@functools.lru_cache(maxsize=8)
+def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, "k s"]:
+    """2^power scrambled Sobol points, as standard normal variables: more even than draws."""
+    from scipy.stats import qmc
+
+    points = qmc.Sobol(dimensions, seed=np.random.default_rng(seed)).random_base2(power)
+    return ndtri(np.clip(points, 1e-10, 1 - 1e-10)).T
 
 
-def _to_log_odds(table: Float[np.ndarray, "n c s"]) -> Float[np.ndarray, "n c s"]:
-    """ℓ_c − log Σ_{k≠c} exp ℓ_k, in place; of the largest ℓ without a difference of numbers about equal."""
-    table -= table.max(1, keepdims=True)
-    top = table == 0
-    p = np.exp(table)
-    np.copyto(p, 0, where=top)
-    rest = p.sum(1, keepdims=True) + (top.sum(1, keepdims=True, dtype=p.dtype) - 1)
-    others = rest + 1 - p
-    np.copyto(others, np.maximum(rest, np.finfo(p.dtype).tiny), where=top)
-    table -= np.log(others)
-    return table
+def _log_joint_points(
+    shapes: LogJointMoments, n_draws: int, seed: int
+) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
+    """ℓ, up to what all classes share, at the same points for all rows."""
+    n, c = shapes.mean.shape
+    power = max(1, (n_draws - 1).bit_length())
+    ends = np.cumsum([c, *(one.dimensions + 2 * c for one in shapes.quadratics)])
+    wide = 1 << int(ends[-1] - 1).bit_length()  # few sizes, each made once
+    z = _normal_points(wide, power, seed)
+    points = [
+        quadratic_points(one, ndtr(z[at:end]), c)
+        for one, (at, end) in zip(shapes.quadratics, itertools.pairwise(ends), strict=True)
+    ]
+    for part in batches(n, max(1, _TABLE // (c << power))):
+        table = shapes.mean[part, :, None] - shapes.mean[part].max(1)[:, None, None]
+        table = table + np.sqrt(shapes.variance[part])[..., None] * pearson_iii(z[:c], shapes.slant[part][..., None])
+        for one, at in zip(shapes.quadratics, points, strict=True):
+            table += quadratic_table(one, at, part)
+        yield part, table

@@ -118,16 +118,6 @@ class LooResult:
         return self._posterior.log_joint(self._rows)
 
     @property
-    def pointwise_fitted(self) -> Float[np.ndarray, " n"]:
-        """log p(y_i | x_i, D) in nats, (n,), row i included, without the weights. Provisional."""
-        return self._own(log_normalize(self._of_all))
-
-    @property
-    def pointwise_joint_fitted(self) -> Float[np.ndarray, " n"]:
-        """log p(x_i, y_i | D) in nats, (n,), row i included, without the weights. Provisional."""
-        return self._own(self._of_all)
-
-    @property
     def elpd(self) -> float:
         """Expected log predictive density of the labels: Σ_i w_i log p(y_i | x_i, D₋ᵢ), in nats."""
         return float(self.weight @ self.pointwise)
@@ -150,12 +140,12 @@ class LooResult:
     @property
     def p_loo(self) -> float:
         """Effective number of parameters: how much Σ_i w_i log p(y_i | x_i) decreases if each row is left out."""
-        return float(self.weight @ self.pointwise_fitted) - self.elpd
+        return float(self.weight @ self._own(log_normalize(self._of_all))) - self.elpd
 
     @property
     def p_loo_joint(self) -> float:
         """Effective number of parameters: how much Σ_i w_i log p(x_i, y_i) decreases if each row is left out."""
-        return float(self.weight @ self.pointwise_joint_fitted) - self.elpd_joint
+        return float(self.weight @ self._own(self._of_all)) - self.elpd_joint
 
     @property
     def accuracy(self) -> float:

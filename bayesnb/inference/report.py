@@ -141,27 +141,25 @@ class CheckReport:
 def _as_text(report: CheckReport, verbose: bool) -> str:
     """The rows, the quality of prediction on held-out rows and the least certain of them, at most 120 columns wide."""
     s = report.settings
+    head = f"{'figure':>10}{'threshold':>11}  {'unit':<18}result" if verbose else "result"
     lines = [
         f"{report.model}: fitted on {s['rows_fitted']} rows, held out {s['rows_held_out']}; "
         f"{s['features']} features, {s['classes']} classes; seed {s['seed']}",
         "",
+        f"  {'formulas against NumPyro and each other':<42}{head}",
     ]
-    head = f"  {'formulas against NumPyro and each other':<42}"
-    lines.append(head + (f"{'figure':>10}{'threshold':>11}  {'unit':<18}result" if verbose else "result"))
     for row in report.rows:
-        verdict, name = "pass" if row.passed else "FAIL", row.name
         full = verbose or not row.passed
         figures = f"{row.figure:>10.2g}{row.threshold:>11.2g}  {row.unit:<18}" if verbose else ""
-        lines.append(f"  {name:<42}{figures}{verdict}")
+        lines.append(f"  {row.name:<42}{figures}{'pass' if row.passed else 'FAIL'}")
         for text in (row.meaning, *((row.reason, row.remark) if full or not row.meaning else ())):
-            lines += textwrap.wrap(text, 112, initial_indent="       ", subsequent_indent="       ")
+            lines += _wrapped(text, 7)
         if full and not verbose:
             lines.append(f"       {row.figure:.2g}, where the threshold is {row.threshold:.2g} ({row.unit})")
     lines += ["", f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}"]
     for q in report.quality:
-        lines.append(
-            f"  {q.name:<28}{q.features:>10}{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
-        )
+        figures = f"{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
+        lines.append(f"  {q.name:<28}{q.features:>10}{figures}")
     if (gap := report.plug_in) is not None:
         lines.append(
             f"    MAP and predictive: probabilities differ by {gap.mean:.4f} on average, by {gap.largest:.4f} at most; "
@@ -176,14 +174,20 @@ def _as_text(report: CheckReport, verbose: bool) -> str:
         "    p(x, y) first, so that parameters under which the row is likely count more: it may lie outside.",
     ]
     for i in report.widest:
-        interval = f"{i.low:.3f} … {i.high:.3f}"
         lines.append(
-            f"    row {i.row:>6}: p({i.label}) mean {i.mean:.3f}, interval {interval}; "
+            f"    row {i.row:>6}: p({i.label}) mean {i.mean:.3f}, interval {i.low:.3f} … {i.high:.3f}; "
             f"prediction {i.probability:.3f}; truth {i.truth}"
         )
-    count = sum(row.passed for row in report.rows)
-    lines += ["", *textwrap.wrap(_conclusion(report), 114, initial_indent="  ", subsequent_indent="  ")]
-    lines.append(f"  {count} of {len(report.rows)} rows pass: the check {'passes' if report.passed else 'FAILS'}")
+    wrong = [" ".join(row.name.split()[1:]) for row in report.rows if not row.passed]
+    verdict, count = "FAILS" if wrong else "passes", len(report.rows)
+    conclusion = (
+        f"On your data this model does not compute what it claims to compute: {', '.join(wrong)}. Do not rely on these "
+        "results."
+        if wrong
+        else "On your data this model computes what it claims to compute. Whether it suits the data is another "
+        "question; `compare` and the held-out rows answer it."
+    )
+    lines += ["", *_wrapped(conclusion, 2), f"  {count - len(wrong)} of {count} rows pass: the check {verdict}"]
     return "\n".join(lines)
 
 
@@ -194,29 +198,19 @@ def _dependence_text(found: Dependence) -> list[str]:
     lines = [f"  dependence of columns within a class, against {found.tables} tables of rows drawn from the model"]
     lines += [f"    of {found.remark}"] if found.remark else []
     for pair in found.pairs:
-        lines += textwrap.wrap(
-            f"{pair.first} and {pair.second}, class {pair.label}: rank correlation {pair.correlation:.2f}; "
-            f"drawn {pair.low:.2f} … {pair.high:.2f}",
-            114,
-            initial_indent="    ",
-            subsequent_indent="      ",
+        what = f"{pair.first} and {pair.second}, class {pair.label}: rank correlation {pair.correlation:.2f}"
+        lines += _wrapped(f"{what}; drawn {pair.low:.2f} … {pair.high:.2f}", 4)
+    if not found.beyond:
+        return lines + _wrapped(
+            f"None of {found.compared} pairs of columns is correlated otherwise than in the drawn tables.", 4
         )
     text = (
         f"A finding about the data, not an error: {found.beyond} of {found.compared} pairs of columns are correlated "
         "more or less than in any drawn table. The model does not have this dependence, so its probabilities may be "
         "too extreme."
-        if found.beyond
-        else f"None of {found.compared} pairs of columns is correlated otherwise than in the drawn tables."
     )
-    return lines + textwrap.wrap(text, 114, initial_indent="    ", subsequent_indent="    ")
+    return lines + _wrapped(text, 4)
 
 
-def _conclusion(report: CheckReport) -> str:
-    """One plain sentence of what was shown."""
-    if report.passed:
-        return (
-            "On your data this model computes what it claims to compute. Whether it suits the data is another "
-            "question; `compare` and the held-out rows answer it."
-        )
-    wrong = ", ".join(" ".join(row.name.split()[1:]) for row in report.rows if not row.passed)
-    return f"On your data this model does not compute what it claims to compute: {wrong}. Do not rely on these results."
+def _wrapped(text: str, indent: int) -> list[str]:
+    return textwrap.wrap(text, 114, initial_indent=" " * indent, subsequent_indent=" " * indent)

@@ -364,7 +364,7 @@ def test_coverage_of_truths_from_the_prior(c, n):
 @pytest.mark.parametrize(("c", "model"), [(2, 3), (4, 2)])
 def test_prediction_and_interval_are_those_of_nuts(c, model):
     """The posterior of one model of the map, by NumPyro: probabilities, intervals and parameters."""
-    from bayesnb.inference.nuts import run_chains
+    from bayesnb.inference.chains import run_chains
 
     rng = np.random.default_rng(0)
     z, new = log_table(rng, 300, c), log_table(rng, 50, c)
@@ -376,9 +376,8 @@ def test_prediction_and_interval_are_those_of_nuts(c, model):
     ours = np.array([post.draw(partial(one.value, rows), s) for s in normal])
     starts = one.mode + 0.5 * normal[:4] @ post.root.T
     sites = {"u": starts[:, 0], "entries": starts[:, 1:-1], "logit_eps": starts[:, -1]}
-    names = ("entries", "logit_eps", "u")
     order = np.r_[1 : len(one.mode) - 1, len(one.mode) - 1, 0]
-    metric = {names: (post.root @ post.root.T)[np.ix_(order, order)]}
+    metric = (post.root @ post.root.T)[np.ix_(order, order)]
     chains = run_chains(lambda: numpyro_model(one, z, index, weight), sites, metric, 1, draws=500, warmup=300)
     theirs = np.concatenate([chains[name].reshape(2000, -1) for name in ("u", "entries", "logit_eps")], 1)
     p, q = (np.array([one.proba(theta, new) for theta in draws]) for draws in (ours, theirs[::5]))

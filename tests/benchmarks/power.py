@@ -14,8 +14,8 @@ from unittest import mock
 import numpy as np
 
 from bayesnb.families import NormalInverseGamma
-from bayesnb.inference import drawn_rows, sampled_rows
-from bayesnb.inference.laws import closed_rows
+from bayesnb.inference import against_numpyro, draws
+from bayesnb.inference.laws import closed_rows, limit_of
 from tests.benchmarks.mutations import RATE, Mutation, mutations, problem
 from tests.laws import FAMILIES
 
@@ -29,31 +29,32 @@ def found_by(error: Mutation, n: int, seed: int) -> dict[str, bool]:
     """Which rows of the check fail under an error, on n rows."""
     this = problem(GAUSSIAN, n, seed)
     rng = np.random.default_rng(seed)
-    chain, ends = (this.posterior.to_sites(this.posterior.sample(rng, size)) for size in ((CHAINS, LENGTH), (SHORT,)))
+    chain, ends = (this.posterior.to_sites(this.posterior.sample(rng, size)) for size in ((CHAINS, LENGTH), (SHORT, 1)))
     new = {"x": problem(GAUSSIAN, 100, seed + 1).rows["x"]}
+    thinned = against_numpyro.thin(this.prior, new, rng)
 
     def short_chains() -> bool:
-        ended = {"start_points": lambda *_, **__: ({}, {}), "last_states": lambda *_, **__: ends}
-        with mock.patch.multiple(sampled_rows, **ended):
-            return sampled_rows.short_chains_row(this, rng, seed, RATE).passed
+        ended = {"start_points": lambda *_, **__: ({}, {}), "run_chains": lambda *_, **__: ends}
+        with mock.patch.multiple(against_numpyro, **ended):
+            return against_numpyro.short_chains_row(this, rng, seed, RATE).passed
 
     rows: dict[str, Callable[[], bool]] = {
         "exact (5 to 10)": lambda: all(row.passed for row in closed_rows(this, this, rng)),
         "3a": short_chains,
-        "3b": lambda: sampled_rows.nuts_row(this, chain, RATE).passed,
-        "4": lambda: sampled_rows.prediction_row(this, chain, sampled_rows.thin(this, new, rng), RATE).passed,
-        "11 and 12": lambda: all(row.passed for row in drawn_rows.drawn_rows(this, rng, RATE)),
+        "3b": lambda: against_numpyro.nuts_row(this, chain, RATE).passed,
+        "4": lambda: against_numpyro.prediction_row(this, chain, thinned, RATE).passed,
+        "11 and 12": lambda: all(row.passed for row in draws.drawn_rows(this, rng, RATE)),
     }
     with error.applied():
         return {kind: not row() for kind, row in rows.items()}
 
 
-def found_in_draws(error: Mutation, n: int, seed: int, draws: int) -> bool:
+def found_in_draws(error: Mutation, n: int, seed: int, size: int) -> bool:
     """Whether row 11 finds an error of `sample` in so many draws."""
     block = problem(GAUSSIAN, n, seed).posterior.blocks["x"]
     with error.applied():
-        found = drawn_rows.parameters(block, block.sites(), np.random.default_rng(seed), draws)
-    return max(one.largest for one in found) > drawn_rows.limit_of(sum(one.z.size for one in found), RATE)
+        found = draws.parameters(block, block.sites(), np.random.default_rng(seed), size)
+    return max(abs(z).max() for _, z in found) > limit_of(sum(z.size for _, z in found), RATE)
 
 
 def main() -> None:
@@ -69,9 +70,9 @@ def main() -> None:
             found = [found_by(error, n, seed) for seed in range(given.repeats)]
             print(f"| {error.name} | {n} | {' | '.join(f'{np.mean([one[k] for one in found]):.0%}' for k in KINDS)} |")
     error = next(one for one in ERRORS if one.method == "sample")
-    print(f"\n| rows | {' | '.join(f'{draws:,} draws' for draws in given.draws)} |\n|---|{'---|' * len(given.draws)}")
+    print(f"\n| rows | {' | '.join(f'{size:,} draws' for size in given.draws)} |\n|---|{'---|' * len(given.draws)}")
     for n in given.rows:
-        by_draws = ([found_in_draws(error, n, seed, draws) for seed in range(given.repeats)] for draws in given.draws)
+        by_draws = ([found_in_draws(error, n, seed, size) for seed in range(given.repeats)] for size in given.draws)
         print(f"| {n} | {' | '.join(f'{np.mean(found):.0%}' for found in by_draws)} |")
 
 

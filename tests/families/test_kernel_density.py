@@ -12,7 +12,7 @@ from numpyro.infer.util import log_density
 from scipy.special import logsumexp
 
 from bayesnb.families import DirichletClasses, KernelDensity
-from bayesnb.inference.nuts import run_chains, start_points
+from bayesnb.inference.chains import run_chains, start_points
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import Sample, one_hot
 from bayesnb.sums import kernels as _kernel_sums

@@ -85,6 +85,19 @@ def test_contributions_add_up_to_the_log_odds_of_predict_proba(name: str) -> Non
         assert few.groupby(["row", "class_"]).size().max() <= 3
 
 
+def test_a_feature_of_a_mixture_contributes_what_it_does_alone() -> None:
+    X = np.column_stack([BITS[:, 0], REAL[:, 0], BITS[:, 1]])
+    mixed = bayesnb.MixedNB([("n", bayesnb.GaussianNB(), [1]), ("b", bayesnb.BernoulliNB(), [0, 2])]).fit(X, LABELS)
+    found = mixed.explain(X[:4], against="a", n=2, n_draws=400)
+    for nb, columns in ((bayesnb.GaussianNB(), [1]), (bayesnb.BernoulliNB(), [0, 2])):
+        alone = nb.fit(X[:, columns], LABELS).explain(X[:4, columns], against="a", n_draws=400)
+        alone["feature"] = alone.feature.map({k: j for k, j in enumerate(columns)}.get)
+        both = found.merge(alone, on=["row", "class_", "feature"])
+        assert len(both) > 1
+        np.testing.assert_allclose(both.contribution_x, both.contribution_y, rtol=1e-11)
+        np.testing.assert_allclose(both.low_x, both.low_y, atol=0.3 * (both.high_y - both.low_y).max())
+
+
 def test_of_sparse_rows_only_the_words_that_are_there_are_listed() -> None:
     X = sparse.csr_array(COUNTS)
     nb = bayesnb.MultinomialNB().fit(X, LABELS)

@@ -1,5 +1,6 @@
 """Moments of the log joint against draws, and intervals and entropies against full posterior draws and quadrature."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,14 @@ from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB,
 from bayesnb.core.quadratics import quadratic_points, quadratic_table
 from bayesnb.core.special import tetragamma
 from bayesnb.estimators import ComplementNB, KernelNB
-from bayesnb.families import DirichletClasses, FixedClasses, OneClass
+from bayesnb.families import FixedClasses
 from bayesnb.inference import intervals as page
-from bayesnb.inference import points
-from bayesnb.inference.log_joint_moments import LogJointMoments, pearson_iii
-from bayesnb.inference.points import log_probability_draws
+from bayesnb.inference.intervals import LogJointMoments, log_probability_draws, pearson_iii
 from bayesnb.naive_bayes import NaiveBayes
 
 from ..benchmarks.coupled import errors
 from ..estimators_table import mostly_slow, these
-from ..laws import FAMILIES, C, D, Family, case, positive
+from ..laws import FAMILIES, C, D
 
 DRAWS = 8000
 
@@ -54,36 +53,6 @@ def assert_moments_of_draws(nb: NaiveBayes, rows: dict[str, Any], rng: np.random
 # --- the moments ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "family",
-    mostly_slow(FAMILIES, lambda family: family.name in ("multinomial", "tied_gaussian")),
-    ids=lambda family: family.name,
-)
-def test_moments_are_those_of_draws(family: Family) -> None:
-    this = case(family)
-    assert_moments_of_draws(this.prior, {"x": this.x[:4]}, this.rng)
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param(("gaussian", "bernoulli"), marks=pytest.mark.slow),
-        ("pooled_gaussian", "tied_gaussian", "complement"),
-    ],
-)
-def test_moments_of_several_blocks_add(names: tuple[str, ...], rng: np.random.Generator) -> None:
-    families = {family.name: family for family in FAMILIES if family.name in names}
-    nb = NaiveBayes(FixedClasses(np.full(C, 1 / C)), {name: f.prior(rng, D) for name, f in families.items()})
-    rows = {name: f.rows(rng, 4, D) for name, f in families.items()}
-    assert_moments_of_draws(nb, rows, rng)
-    one = OneClass(families[names[0]].prior(rng, D), 1, C) if names[0] == "gaussian" else None
-    if one is not None:  # a block that speaks of one class only
-        one = OneClass(type(one.block)(*(leaf[1:2] for leaf in vars(one.block).values())), 1, C)
-        assert_moments_of_draws(
-            NaiveBayes(DirichletClasses(positive(rng, C)), {"x": one}), {"x": rows["gaussian"]}, rng
-        )
-
-
 def test_tetragamma_is_the_slope_of_trigamma() -> None:
     """ψ₂(1) = −2ζ(3), ψ₂(x+1) = ψ₂(x) + 2/x³; and NumPy's precision stays."""
     assert tetragamma(1.0) == pytest.approx(-2 * 1.2020569031595942, rel=1e-14)
@@ -92,41 +61,12 @@ def test_tetragamma_is_the_slope_of_trigamma() -> None:
     assert tetragamma(np.float32([2])).dtype == np.float32
 
 
-def test_missing_cells_leave_the_covariance_of_the_rest() -> None:
-    family = next(f for f in FAMILIES if f.name == "pooled_gaussian")
-    this = case(family, missing=False)
-    x = this.x[:3].copy()
-    x[:, 2] = np.nan
-    keep = np.delete(np.arange(D), 2)
-    fewer = this.block.select(keep)
-    np.testing.assert_allclose(this.block.log_covariance(x), fewer.log_covariance(x[:, keep]), rtol=1e-12)
-    variances = np.diagonal(this.block.log_covariance(x), axis1=1, axis2=2)
-    np.testing.assert_allclose(variances, this.block.log_moments(x)[1], rtol=1e-12)
-
-
-def test_cumulants_at_once_are_those_one_by_one() -> None:
-    """But for the coefficient of the multinomial, the same in all classes."""
-    this = case(next(f for f in FAMILIES if f.name == "multinomial"))
-    mean, variance, third = this.block.log_cumulants(this.x)
-    one, two = this.block.log_moments(this.x)
-    np.testing.assert_allclose(centred(mean), centred(one), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(variance, two)
-    np.testing.assert_array_equal(third, this.block.log_third_cumulant(this.x))
-
-
-def test_log_odds_keep_the_digits_of_what_the_largest_leaves() -> None:
-    """Also in single precision, where 1 − p is rounded away, and where two are equally large."""
-    table = np.array([[0.0, -30.0, -31.0], [0.0, 0.0, -40.0], [1.0, 2.0, 3.0]])
-    want = [[-np.logaddexp.reduce(np.delete(row, k) - row[k]) for k in range(3)] for row in table]
-    for dtype, tolerance in ((np.float64, 1e-14), (np.float32, 1e-6)):
-        got = page._to_log_odds(table.astype(dtype)[..., None])[..., 0]
-        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
-
-
-def test_quantiles_are_those_of_numpy(rng: np.random.Generator) -> None:
-    log_p, tails = rng.normal(size=(4, 3, 21)), np.array([0.13, 1.0])
-    want = np.exp(np.moveaxis(np.quantile(log_p, tails, axis=-1), 0, -1))
-    np.testing.assert_allclose(page._quantiles(log_p, tails), want, rtol=1e-14)
+def test_moments_of_several_blocks_add(rng: np.random.Generator) -> None:
+    """Of classes that share parameters, and of a composite likelihood."""
+    names = "pooled_gaussian", "tied_gaussian", "complement"
+    families = {family.name: family for family in FAMILIES if family.name in names}
+    nb = NaiveBayes(FixedClasses(np.full(C, 1 / C)), {name: f.prior(rng, D) for name, f in families.items()})
+    assert_moments_of_draws(nb, {name: f.rows(rng, 4, D) for name, f in families.items()}, rng)
 
 
 # --- intervals ------------------------------------------------------------------------------------------------------
@@ -153,11 +93,7 @@ ALL = [
     KernelNB(),
     MixedNB([("sepals", BernoulliNB(binarize=5), [0, 1]), ("petals", GaussianNB(variance="pooled"), [2, 3])]),
 ]
-SOME = (
-    "MultinomialNB()",
-    "GaussianNB()",
-    "GaussianDA(covariance='shared')",
-)
+SOME = ("MultinomialNB()", "GaussianNB()", "GaussianDA(covariance='shared')")
 every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*SOME)), ids=lambda nb: repr(nb)[:60])
 
 
@@ -251,6 +187,36 @@ def test_three_moments_of_the_pearson_variable() -> None:
     np.testing.assert_allclose(pearson_iii(z, np.array(0.0)), z)
 
 
+def test_the_difference_of_two_skewed_terms_is_not_one_variable() -> None:
+    """Equal skewness cancels and leaves heavy tails. One term, or little skewness, leaves a Pearson III variable."""
+    variance = np.array([[1.0, 1.0], [4.0, 1e-6], [1.0, 1.0], [1.0, 1.0]])
+    third = np.array([[1.2, 1.2], [9.6, 0.0], [0.2, 0.2], [-1.2, 1.2]])
+    shapes = LogJointMoments(np.zeros((4, 2)), variance, third)
+    assert shapes.single.tolist() == [False, True, True, True]
+    assert shapes.skewed.tolist() == [False] * 4
+    assert LogJointMoments(shapes.mean, variance, 1.2 * third).skewed.tolist() == [True, True, False, True]
+    for end, z in zip(shapes.bounds(), (-6.0, 6.0), strict=True):
+        np.testing.assert_allclose(
+            end, np.sqrt(variance) * pearson_iii(np.array(z), third / variance**1.5 / 6), atol=1e-12
+        )
+
+
+def test_classes_without_a_chance_are_left_out_and_change_nothing(monkeypatch: Any) -> None:
+    X, y = load_digits(return_X_y=True)
+    fitted = GaussianNB().fit(X[:200], y[:200])
+    rows, posterior = fitted.encode(X[200:260]), fitted.posterior_
+    width = [classes.shape[1] for _, classes, _ in page._row_groups(posterior, rows)]
+    assert min(width) < 3
+    few = page.intervals(posterior, rows), page.uncertainty(posterior, rows)
+    monkeypatch.setattr(page, "_NEGLIGIBLE", 1e12)
+    assert {classes.shape[1] for _, classes, _ in page._row_groups(posterior, rows)} == {10}
+    apart = abs(
+        few[0] - page.intervals(posterior, rows)
+    )  # rows of two classes have a closed form, of ten they have none
+    assert apart.max() < 0.03 and apart.mean() < 2e-4
+    np.testing.assert_allclose(few[1], page.uncertainty(posterior, rows), atol=0.01)
+
+
 @every
 def test_wider_with_the_level_and_within_the_unit_interval(nb: Any, table: Any) -> None:
     X, y = table
@@ -258,38 +224,36 @@ def test_wider_with_the_level_and_within_the_unit_interval(nb: Any, table: Any) 
     inner, outer = (fitted.predict_interval(X[:20], level) for level in (0.5, 0.95))
     assert inner.shape == (20, 3, 2)
     assert (inner[..., 0] <= inner[..., 1]).all()
-    assert (outer[..., 0] <= inner[..., 0] + 1e-6).all()  # rounding of single precision
-    assert (outer[..., 1] >= inner[..., 1] - 1e-6).all()
+    assert (outer[..., 0] <= inner[..., 0]).all()
+    assert (outer[..., 1] >= inner[..., 1]).all()
     assert (outer >= 0).all() and (outer <= 1).all()
 
 
 @every
-@pytest.mark.parametrize("method", ["analytic", "draws"])
-@pytest.mark.parametrize("labels", [2, 3])
-def test_a_row_alone_is_the_row_among_others(nb: Any, method: str, labels: int, table: Any, monkeypatch: Any) -> None:
+def test_a_row_alone_is_the_row_among_others(nb: Any, table: Any, monkeypatch: Any) -> None:
     X, y = table
-    keep = np.flatnonzero((y != "setosa") | (labels == 3))
-    fitted = clone(nb).fit(X[keep], y[keep])
-    settings = {"method": method, "n_draws": 32, "seed": 5}
-    whole = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
-    monkeypatch.setattr(points, "_KEPT", 1)  # one row at a time
-    monkeypatch.setattr(points, "_TABLE", 1)
-    parts = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
-    np.testing.assert_allclose(parts[0], whole[0], atol=1e-6)  # single precision
-    np.testing.assert_allclose(parts[1], whole[1], atol=1e-12)
-    alone = fitted.predict_interval(X[4:5], **settings)
-    np.testing.assert_allclose(alone[0], whole[0][4], atol=1e-6)
+    for keep, method in itertools.product((y != "setosa", y != ""), ("analytic", "draws")):
+        fitted = clone(nb).fit(X[keep], y[keep])
+        settings = {"method": method, "n_draws": 32, "seed": 5}
+        whole = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
+        with monkeypatch.context() as few:
+            few.setattr(page, "_KEPT", 1)  # one row at a time
+            few.setattr(page, "_TABLE", 1)
+            parts = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
+        np.testing.assert_allclose(parts[0], whole[0], atol=1e-9)
+        np.testing.assert_allclose(parts[1], whole[1], atol=1e-12)
+        alone = fitted.predict_interval(X[4:5], **settings)
+        np.testing.assert_allclose(alone[0], whole[0][4], atol=1e-9)
 
 
-@pytest.mark.parametrize("nb", [MultinomialNB(), BernoulliNB(), ComplementNB(), PoissonNB()], ids=repr)
-@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array])
-def test_sparse_rows_are_dense_rows(nb: Any, form: Any) -> None:
+@pytest.mark.parametrize("nb", [MultinomialNB(), BernoulliNB(), ComplementNB()], ids=repr)
+def test_sparse_rows_are_dense_rows(nb: Any) -> None:
     X, y = load_digits(return_X_y=True)
     fitted = clone(nb).fit(X[:100], y[:100])
-    for method in ("analytic", "draws"):
+    for method, form in (("analytic", sparse.csr_matrix), ("draws", sparse.csc_array)):
         settings = {"method": method, "n_draws": 64}
         dense, thin = (fitted.predict_interval(rows, **settings) for rows in (X[:50], form(X[:50])))
-        np.testing.assert_allclose(thin, dense, atol=2e-6)
+        np.testing.assert_allclose(thin, dense, atol=1e-9)
         dense, thin = (fitted.uncertainty(rows, **settings) for rows in (X[:50], form(X[:50])))
         np.testing.assert_allclose(thin, dense, atol=1e-9)
 
@@ -404,7 +368,7 @@ def test_two_class_entropies_by_quadrature() -> None:
     np.testing.assert_allclose(page.intervals(nb, {"x": x})[:, 1], ends, rtol=1e-12)
 
 
-@pytest.mark.parametrize("nb", [nb for nb in ALL if not isinstance(nb, KernelNB)], ids=lambda nb: repr(nb)[:60])
+@pytest.mark.parametrize("nb", [MultinomialNB(), GaussianNB(variance="pooled"), ALL[-1]], ids=lambda nb: repr(nb)[:60])
 def test_epistemic_uncertainty_goes_with_the_rows(nb: Any, table: Any) -> None:
     """Mutual information falls like 1/n: each row ten thousand times leaves about a ten-thousandth."""
     X, y = table

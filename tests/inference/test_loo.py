@@ -28,7 +28,6 @@ from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.inference.loo import copies, loo
 from bayesnb.inference.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
-from bayesnb.sums import kernels as _kernel_sums
 
 from ..estimators_table import FORETELLS, mostly_slow, these
 
@@ -95,7 +94,6 @@ def test_sums_over_the_rows(table):
     inside = fitted.predict_joint_log_proba(X)
     assert result.p_loo_joint == pytest.approx(w @ (inside - want)[at], rel=1e-8)
     assert result.p_loo == pytest.approx(w @ (fitted.predict_log_proba(X) - np.log(p))[at], rel=1e-8, abs=1e-8)
-    np.testing.assert_allclose(result.pointwise_joint_fitted, inside[at])
     np.testing.assert_array_equal(loo(fitted, X, y, w).proba, result.proba)
 
 
@@ -268,33 +266,6 @@ def test_sparse_rows_and_some_of_the_rows(nb, table):
         np.testing.assert_allclose(thin.loo(rows, y, w, **settings).log_joint, whole, rtol=1e-11, atol=1e-11)
     few = thin.loo(rows[7:20], y[7:20], w[7:20]).log_joint
     np.testing.assert_allclose(few, dense.loo(X, y, w).log_joint[7:20], rtol=1e-11, atol=1e-11)
-
-
-def hard_cells():
-    """Twins far away, tied values, an outlier, holes, a column that one row varies, a class with one row or none."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(18, 5))
-    X[0:2, 0] = 1e3, 1e3 + 1e-3
-    X[2, 0] = -2e3  # the product is then some 1e5 nats, which has an absolute rounding of 1e-11
-    X[:, 1] = np.round(X[:, 1])
-    X[:, 2], X[3, 2] = 1.5, 2.5
-    X[rng.random(18) < 0.3, 3] = np.nan
-    X[:, 4] = np.round(np.exp(3 * X[:, 4]), 2)
-    y = rng.choice(list("ab"), 18)
-    y[5] = "c"
-    X[y == "b", 3] = np.nan
-    return X, y, rng.choice([0, 0.3, 1.0, 2.5], 18)
-
-
-def test_kernel_densities_one_update_a_row(monkeypatch):
-    X, y, w = hard_cells()
-    for weights in (np.ones(18), w):
-        fitted = KernelNB(bandwidth="nrd0").partial_fit(X, y, [*"abcd"], weights)
-        with np.errstate(all="raise", under="ignore"):
-            found = fitted.loo(X, y, weights).log_joint
-        np.testing.assert_allclose(found, refits(fitted, X, y, weights), rtol=1e-10, atol=1e-10)
-    monkeypatch.setattr(_kernel_sums, "_CELLS", 64)  # tables in several blocks
-    np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, found, rtol=1e-12)
 
 
 def test_blocks_of_rows_fit_together():
