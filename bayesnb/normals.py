@@ -20,12 +20,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .base import AbstractConjugate
+from .conjugate import Conjugate, Sums
 from .core import wishart
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value, is_sparse
 from .core.random import Key, normal, split
 from .core.special import LOG_2PI, digamma, namespace, tetragamma, trigamma
-from .statistics import Scatter, Stats, along
-from .sums.rows import slices, sum_over_cells_of
+from .statistics import Moments, Scatter, Stats, along
+from .sums.gaussian import log_normal_sum, sum_of_logs, sum_of_own
+from .sums.rows import map_cells, slices, sum_over_cells_of
 
 _CELLS = 1 << 17  # of tables at a time: 1 MiB, which stay in a core's cache
 
@@ -88,6 +90,56 @@ def linear_of_normals(mu: Array, variance: Array) -> tuple[Array, Array] | None:
 def growth(s: Any, m: Array, kappa: Array) -> Any:
     """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
     return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5
+
+
+class NormalCells(Conjugate[Moments]):
+    """Normal cells t(x) with a conjugate mean, whose sums over many rows on the host take few operations a cell."""
+
+    student: ClassVar[bool] = True
+    """Whether the variance is learnt, so that a cell is Student t and not normal."""
+
+    monoid = Moments
+
+    m: Float[Array, "c d"]
+    kappa: Float[Array, "c d"]
+
+    def _spread(self, n: float) -> tuple[Array, Array]:
+        """What (x − m)² is divided by in the gain of n cells, and −n times the weight of the logarithm."""
+        raise NotImplementedError
+
+    def _change(self, x: Any) -> Any:
+        """Σ_j log |dt/dx| over the observed cells, (n, 1)."""
+        return 0.0
+
+    def log_h(self, x: Array) -> Array:
+        """−½ log 2π."""
+        return 0 * x - 0.5 * LOG_2PI
+
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.gaussian`."""
+        m, kappa, *_ = self._arrays()
+        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+            level = n * self.gain(Sums(n, 0.0, m), *self._arrays()) - 0.5 * LOG_2PI
+            scale, weight = self._spread(n)
+            return m, np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(scale), np.broadcast_to(weight, m.shape), level
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), Murphy (2007), (100); with known variance normal, (36)."""
+        if namespace(x, self.m) is not np:
+            return super().log_predictive(x)
+        return sum_of_logs(map_cells(x, self.statistic), *self._terms(1.0), student=self.student) + self._change(x)
+
+    def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Σ_j left_out: in one pass for rows of weight 1."""
+        if is_sparse(x) or (w != 1).any():
+            return super().own_left_out(x, at, y, w)
+        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]
+        return sum_of_own(self.statistic(x), at, y, self._terms(-1.0), self.student) + change
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """−½ Σ_j log 2πσ² + (t(x) − μ)²/σ², and the change of variables."""
+        variance = theta["variance"] if self.student else self._spread(1.0)[0]
+        return log_normal_sum(map_cells(x, self.statistic), theta["mu"], variance**0.5) + self._change(x)
 
 
 class AbstractNormals(AbstractConjugate[Stats]):

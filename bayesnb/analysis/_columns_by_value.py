@@ -12,9 +12,8 @@ from scipy import sparse
 
 from ..core.arrays import Float
 from ..core.pytrees import map_leaves
-from ..core.special import log_normalize
+from ..core.special import log_normalize, log_rising
 from ..naive_bayes import NaiveBayes, Rows
-from ..sums.polya import rising_cells
 from ..sums.rows import downdate
 
 _CELLS = 1 << 22  # numbers of a table: 32 MiB
@@ -95,7 +94,7 @@ def _cells(
         total = block.alpha.sum(1)[k]
         alpha, rest = block.alpha[k, j], np.maximum(total - block.alpha[k, j], 1e-50)
         left = ((alpha, x), (rest, length - x), (total, length))
-        one, other, both = (rising_cells(downdate(a, w * count), count) for a, count in left)
+        one, other, both = (log_rising(downdate(a, w * count), count) for a, count in left)
         return one + other - both
     found = np.empty(len(j))
     values, place = np.unique(x, return_inverse=True)

@@ -6,12 +6,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .. import loops
 from ..class_statistics import with_error
 from ..core.arrays import Sparse, is_sparse
 from ..core.pytrees import map_leaves, register_pytrees
 from ..naive_bayes import Statistics, fold_rows, row_slices
 from ..statistics import Sample, one_hot
+from ..sums import loops
 from ..sums.rows import csr_slice, stays
 from ._forgetting import check_digits, without
 from ._input import (

@@ -10,8 +10,8 @@ from sklearn.utils import Tags
 from ..core.arrays import Scalar
 from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
-from ..loops import worth
 from ..naive_bayes import Rows, Statistics
+from ..sums.loops import worth
 from ._base import AbstractNB
 from ._left_out import leave_out
 from ._state import BLOCK

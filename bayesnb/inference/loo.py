@@ -35,9 +35,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import Sparse
 from ..core.supports import check_choice
-from ..loops import worth
 from ..naive_bayes import Rows, by_rows
 from ..statistics import Moments, one_hot
+from ..sums.loops import worth
 from ..sums.rows import rows_at, some_rows
 from .copies import copies as copies
 from .known_rows import check_known, check_weights

@@ -6,7 +6,7 @@ The numbers behind `families.kernel_density`. One formula serves all of them,
 
 with w the weight that leaves the cell at u: none in a prediction, the row's in leave-one-out. Exponentials are relative
 to that of the nearest cell, so that not all of them underflow to zero. Many cells on the host are summed by the loop of
-`loops.kernels`.
+`_compiled.densities`.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,8 +18,8 @@ import numpy as np
 from ..core.arrays import Array, Float
 from ..core.special import LOG_2PI, namespace, square
 from ..core.threads import in_order
-from ..loops import worth
 from .by_class import rounding
+from .loops import worth
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding
 _CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
@@ -48,7 +48,7 @@ def log_density(
         return jax.lax.map(lambda t: _density(u, value, weight, t[None], w)[0], t)
     m, found = len(value), np.zeros((len(t), len(u)), t.dtype)
     if u.dtype == np.float64 and m and worth(_PAIR * u.size * m * t.size):
-        from ..loops.kernels import densities
+        from ._compiled import densities
 
         reach = 2 * (_REACH + float(np.log(weight.sum() / weight.min())))
         densities(u, value, weight, t, w, rounding(weight), reach, found)

@@ -12,7 +12,7 @@ from scipy import sparse
 from bayesnb.base import to_sites
 from bayesnb.families import DirichletMultinomial
 from bayesnb.statistics import Counts, one_hot
-from bayesnb.sums.polya import log_polya
+from bayesnb.sums.counts import log_polya
 
 from ..laws import FAMILIES, case
 from .twin import ATOL, EXTREMES, log_beta

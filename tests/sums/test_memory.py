@@ -17,7 +17,7 @@ def status(name):
 CODE = """
 from scipy import sparse
 import bayesnb
-from bayesnb import loops
+from bayesnb.sums import loops
 
 def table(n):
     rng = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_a_million_rows_of_ten_cells(estimator, kind):
 SLICES = """
 from scipy import sparse
 import bayesnb
-from bayesnb import loops
+from bayesnb.sums import loops
 
 def table(n):
     X = np.random.default_rng(0).integers(1, 4, size=(n, 50), dtype=np.int8).astype({dtype!r})

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import bayesnb
-from bayesnb import GaussianNB, loops
+from bayesnb import GaussianNB
+from bayesnb.sums import loops
 
 from ..estimators_table import mostly_slow, these
 
@@ -20,7 +21,7 @@ ROOT = Path(bayesnb.__file__).parent.parent
 LIGHT = """
 import random
 import numpy as np
-from bayesnb.loops.counts import by_class
+from bayesnb.sums._compiled import by_class
 
 kinds = ["float64", "float32", "int64"]
 random.shuffle(kinds)
@@ -104,7 +105,7 @@ def test_all_works_without_numba(how):
     """All estimators on rows that loops are worth; what comes out is that of the formulas."""
     code = """
 import numpy as np
-from bayesnb import loops
+from bayesnb.sums import loops
 from tests.estimators_table import ALL
 
 loops.WORTH = {worth}
@@ -150,7 +151,7 @@ def test_after_a_fork():
 import os
 import numpy as np
 import bayesnb
-from bayesnb import loops
+from bayesnb.sums import loops
 
 loops.WORTH = 1
 rng = np.random.default_rng(0)
