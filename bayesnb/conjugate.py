@@ -329,10 +329,9 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out of rows `at` on the host, for one class of each, y, and the weight that it has there."""
-        levels = self.levels(x) if len(at) and (w == w[0]).all() and len(at) >= len(self._arrays()[0]) else 0
-        if levels and not is_sparse(x):
-            return look_up(x.take(at, 0), self._table(self.left_out, levels, float(w[0])), y)
         if not is_sparse(x):
+            if len(at) and (w == w[0]).all() and self.levels(x):
+                return self.log_left_out(x, float(w[0]))[at, y]
             return sum_over_own(self.left_out, self.cells(x), at, y, w, self._arrays())
         x, found, groups = x.tocsr(), np.empty(len(at)), np.lexsort((w, y))  # of one class and weight
         starts = np.flatnonzero((np.diff(y[groups]) != 0) | (np.diff(w[groups]) != 0)) + 1

@@ -197,17 +197,17 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
 
 
 @loop(FAST)
-def look_up(ends: Any, columns: Any, cells: Any, first: Any, table: Any, levels: int, out: Any) -> None:
-    """out_ik += Σ_j table[first_i + j (levels + 1) + x_ij, k]; any other cell has the place of one level more."""
+def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: Any) -> None:
+    """out_ik += Σ_j table[j (levels + 1) + x_ij, k]; any other cell has the place of one level more."""
     at = np.empty(0, np.uint64)
     for i in range(len(ends) - 1):
-        start, n = ends[i], ends[i + 1] - ends[i]
+        start, x = ends[i], cells[ends[i] : ends[i + 1]]
+        n = len(x)
         if n > len(at):
             at = np.empty(2 * n, np.uint64)
         for p in range(n):
-            x = cells[start + p]
             j = p if columns is None else columns[start + p]
-            at[p] = first[i] + j * (levels + 1) + (int(x) if (x >= 0) & (x < levels) else levels)
+            at[p] = j * (levels + 1) + (int(x[p]) if (x[p] >= 0) & (x[p] < levels) else levels)
         add_rows(table, at[:n], out[i])
 
 
@@ -313,46 +313,63 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
 
 
 @loop(FAST)
-def _grow(x: Any, mu: float, slope: float, student: bool, sums: Any) -> None:
-    """Multiply sums + 1 by 1 + v, v = ((x − μ) slope)², or add v; a missing cell has v = 0."""
+def _multiply_tile(x: Any, mu: float, slope: float, less: Any) -> None:
+    """Multiply less + 1 by 1 + v, v = ((x − μ) slope)²; a missing cell has v = 0."""
     for i in range(_TILE):
         z = (x[i] - mu) * slope
         v = z * z if x[i] == x[i] else 0.0
-        sums[i] += v * (1.0 + sums[i]) if student else v
+        less[i] += v * (1.0 + less[i])
 
 
 @loop(FAST)
-def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, alike: bool, student: bool, out: Any) -> int:
-    """out_ik = Σ_j weight_kj log(1 + v), v = ((x_ij − μ_kj) slope_kj)², over the observed cells; how many are missing.
+def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
+    """out_ik = Σ_j level_kj − ((x_ij − μ_kj) slope_kj)² over the observed cells: normal densities."""
+    for i in range(len(X)):
+        x = X[i]
+        for k in range(len(mu)):
+            m, g, a = mu[k], slope[k], level[k]
+            total = 0.0
+            for j in range(len(x)):
+                z = (x[j] - m[j]) * g[j]
+                total += a[j] - z * z if x[j] == x[j] else 0.0
+            out[i, k] = total
 
-    Normal densities have v for the logarithm. Where the columns of each class have one weight (`alike`), 24 factors are
-    multiplied before a logarithm is taken. They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v
-    keep all their digits.
+
+@loop(FAST)
+def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
+    """out_ik = Σ_j level_kj + weight_kj log(1 + v), v = ((x_ij − μ_kj) slope_kj)², over the observed cells.
+
+    Where the columns of each class have one weight (`alike`), 24 factors are multiplied before a logarithm is taken.
+    They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits.
     """
-    (n, d), missing = X.shape, 0
-    tile, sums, total = np.zeros((_PRODUCT, _TILE)), np.zeros(_TILE), np.zeros((len(mu), _TILE))
+    (n, d), whole = X.shape, level.sum(1)
+    tile, less, total = np.zeros((_PRODUCT, _TILE)), np.zeros(_TILE), np.zeros((len(mu), _TILE))
+    holes = np.zeros(_PRODUCT, np.int64)
     for at in range(0, n, _TILE):
-        total[:] = 0.0
+        for k in range(len(mu)):
+            total[k] = whole[k]
         for first in range(0, d, _PRODUCT):
             cells = X[at : at + _TILE, first : first + _PRODUCT]
             rows, columns = cells.shape
+            holes[:] = 0
             for i in range(rows):
                 for j in range(columns):
                     x = np.float64(cells[i, j])
                     tile[j, i] = x
-                    missing += x != x
+                    holes[j] += x != x
             for k in range(len(mu)):
                 for j in range(columns):
-                    _grow(tile[j], mu[k, first + j], slope[k, first + j], student, sums)
+                    for i in range(_TILE if holes[j] else 0):
+                        total[k, i] -= 0.0 if tile[j, i] == tile[j, i] else level[k, first + j]
+                    _multiply_tile(tile[j], mu[k, first + j], slope[k, first + j], less)
                     if not alike or j == columns - 1:
                         w = weight[k, first + j]
                         for i in range(_TILE):
-                            total[k, i] += w * (log_of(1.0 + sums[i], sums[i]) if student else sums[i])
-                        sums[:] = 0.0
+                            total[k, i] += w * log_of(1.0 + less[i], less[i])
+                        less[:] = 0.0
         for i in range(min(_TILE, n - at)):
             for k in range(len(mu)):
                 out[at + i, k] = total[k, i]
-    return missing
 
 
 @loop(FAST)

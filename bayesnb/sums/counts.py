@@ -56,5 +56,6 @@ def log_polya(
     def left(x: Array, w: Any, alpha: Array) -> Array:
         return log_rising(downdate(alpha, w * x), x)
 
-    length, w = row_totals(x)[:, None], 0.0 if w is None else w
+    length = row_totals(x)[:, None]
+    w = 0 * length if w is None else w
     return sum_over_cells_of(left, x, w, (alpha,)) - left(length, w, total)

@@ -35,7 +35,7 @@ def sum_of_logs(
     Parameters
     ----------
     terms : slope, weight and level, which broadcast to the shape of `loc`
-    student : normal densities have v for the logarithm
+    student : False for normal densities, which have v for the logarithm and the weight −1
     """
 
     def cell(x: Array, _: Any, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
@@ -48,15 +48,17 @@ def sum_of_logs(
         return sum_over_cells_of(cell, x, 1.0, (loc, slope, weight, level))
     from . import _compiled
 
-    table, whole = np.empty((x.shape[0], len(loc))), level.sum(1)
+    table = np.empty((x.shape[0], len(loc)))
     if is_sparse(x):
         columns = (contiguous(field.T) for field in (loc, slope, weight))
         _compiled.stored_logs(*stored(x), *columns, student, table)
         return table + cell(np.zeros(1), 1.0, loc, slope, weight, level).sum(1)
-    alike = bool((weight == weight[:, :1]).all())
-    if _compiled.sum_logs(contiguous(x), *map(contiguous, (loc, slope, weight)), alike, student, table):
-        return table + (~np.isnan(x)).astype(float) @ level.T
-    return table + whole
+    loc, slope, weight, level = map(contiguous, (loc, slope, weight, level))
+    if student:
+        _compiled.sum_logs(contiguous(x), loc, slope, weight, level, bool((weight == weight[:, :1]).all()), table)
+    else:
+        _compiled.sum_squares(contiguous(x), loc, slope, level, table)
+    return table
 
 
 def sum_of_own(

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Sparse, is_sparse
+from ..core.arrays import Array, Float, Sparse, is_sparse
 from ..core.special import is_whole
 from .loops import contiguous, stored, worth
 
@@ -26,34 +26,23 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     return levels if levels * parameters <= _CELLS and levels * x.shape[1] <= cells.size else 0
 
 
-def look_up(
-    x: Array | Sparse, tables: Float[Array, "*s c d k"], y: Int[np.ndarray, " n"] | None = None
-) -> Float[Array, "..."]:
-    """Σ_j tables_cjx over the cells that are levels 0 … k − 1; an empty cell of sparse rows has level 0. (…, n, c).
+def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
+    """Σ_j tables_cjx over the cells that are levels 0 … k − 1; an empty cell of sparse rows has level 0.
 
     A level that no row of a class has may have no finite value in it.
-
-    Parameters
-    ----------
-    y : a class for each row, whose table alone is looked at: the result is then (n,)
     """
     *lead, d, k = tables.shape
     flat, n = tables.reshape(-1, d, k), x.shape[0]
     empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0) if is_sparse(x) else np.zeros((len(flat), d, 1))
+    table = np.tile(empty.sum((1, 2)), (n, 1))
     beyond = np.concatenate([flat - empty, -empty], -1)  # a cell that is no level adds nothing
-    if y is None:
-        weights, first = contiguous(beyond.reshape(len(flat), -1).T), np.zeros(n, np.intp)
-        table = np.tile(empty.sum((1, 2)), (n, 1))
-    else:
-        weights, first, table = beyond.reshape(-1, 1), y * np.intp(d * (k + 1)), empty.sum((1, 2))[y][:, None]
-    ends, columns, cells = stored(x)
-    if worth(cells.size * table.shape[1]):
+    weights, (ends, columns, cells) = contiguous(beyond.reshape(len(flat), -1).T), stored(x)
+    if worth(cells.size * len(flat)):
         from . import _compiled
 
-        _compiled.look_up(ends, columns, cells, first, weights, k, table)
+        _compiled.look_up(ends, columns, cells, weights, k, table)
     else:
         columns = np.tile(np.arange(d), n) if columns is None else columns.astype(np.intp)
         at = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp) + (k + 1) * columns
-        at += np.repeat(first, np.diff(ends))
         table += sparse.csr_array((np.ones(at.size), at, ends), (n, len(weights))) @ weights
-    return table[:, 0] if y is not None else np.moveaxis(table.reshape(-1, *lead), 0, -2)
+    return np.moveaxis(table.reshape(-1, *lead), 0, -2)

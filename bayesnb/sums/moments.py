@@ -25,14 +25,13 @@ def moments_by_class(x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sp
     if not is_one_hot(r):  # a row that has weight in several classes comes once for each
         r = sparse.csr_array(r)
         x = x[np.repeat(np.arange(x.shape[0]), np.diff(r.indptr))]
+        r = sparse.csr_array((r.data, r.indices, np.arange(r.nnz + 1)), (r.nnz, r.shape[1]))
     y, w, c = r.indices, r.data, r.shape[1]
     if is_sparse(x):
         return _stored_moments(sparse.csr_array(x), y, w, class_totals(r))
     if worth(8 * x.size):
         return _looped(contiguous(x), y, w, c)
-    by_class = sparse.csr_array((w, y, np.arange(len(y) + 1)), (len(y), c)).T
-    n, mean, ss = _moments(x.astype(dtype, copy=False), by_class.__matmul__, lambda mean: mean[y])
-    return n, mean, ss
+    return _moments(x.astype(dtype, copy=False), r.T.__matmul__, lambda mean: mean[y])
 
 
 def _moments(x: Real[Array, "n d"], total: Callable[[Array], Array], of_rows: Callable[[Array], Array]) -> Triple:

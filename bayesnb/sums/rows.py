@@ -131,32 +131,35 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
     spreads from 0 has a term of about 10⁶ nats for 10⁵ rows. It cancels to the ninth digit after the point. If all
     cells are whole numbers of one weight, the formula is computed once for each pair of a column and a cell.
     """
-    with np.errstate(all="ignore"):
-        empty = np.stack(
-            [f(np.zeros(1), w if np.ndim(w) == 0 else 0.0, *values) for values in zip(*fields, strict=True)]
-        )
-    empty = np.where(np.isfinite(empty), empty, 0)  # else no row of the class has an empty cell there
+    n, c, empty = x.shape[0], len(fields[0]), None
+    if np.ndim(w) == 0:
+        with np.errstate(all="ignore"):
+            empty = np.stack([f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)])
+        empty = np.where(np.isfinite(empty), empty, 0)  # else no row of the class has an empty cell there
 
     def changes(x: Sparse) -> Array:
-        table = np.empty((x.shape[0], len(empty)))
-        for part in slices(x.shape[0], -(-x.nnz // max(x.shape[0], 1)), 2 * _FEW):
-            piece, weight = csr_slice(x, part), np.broadcast_to(w, table.shape)[part] if np.ndim(w) else None
-            row = np.repeat(np.arange(piece.shape[0]), np.diff(piece.indptr))
-            for k, (none, *values) in enumerate(zip(empty, *fields, strict=True)):
-                with np.errstate(invalid="ignore", divide="ignore"):  # of cells that a class never had
-                    cells = (v.take(piece.indices, 0) for v in values)
-                    terms = f(piece.data, w if weight is None else weight[row, k], *cells)
-                table[part, k] = np.bincount(row, terms - none.take(piece.indices), piece.shape[0])
+        table = np.empty((x.shape[0], c))
+        for part in slices(x.shape[0], -(-x.nnz // max(x.shape[0], 1)) * c, 2 * _FEW):
+            piece = csr_slice(x, part)
+            add = sparse.csr_array(
+                (np.ones(piece.nnz), np.arange(piece.nnz), piece.indptr), (piece.shape[0], piece.nnz)
+            )
+            weight = w if empty is not None else (add.T @ np.broadcast_to(w, table.shape)[part]).T
+            with np.errstate(invalid="ignore", divide="ignore"):  # of cells that a class never had
+                terms = f(piece.data, weight, *(v.take(piece.indices, 1) for v in fields))
+            table[part] = add @ (terms if empty is None else terms - empty.take(piece.indices, 1)).T
         return table
 
+    if empty is None:
+        return changes(x)
     whole = x.data.min(initial=0) >= 0 and is_whole(x.data[:_FEW]) and is_whole(x.data)
     levels = 1 + int(x.data.max(initial=0)) if whole else 0
-    if np.ndim(w) or not 0 < levels * x.shape[1] <= 16 * x.nnz:
+    if not 0 < levels * x.shape[1] <= 16 * x.nnz:
         return empty.sum(1) + changes(x)
     pairs, place = distinct(x.indices.astype(np.intp) * levels + x.data.astype(np.intp), levels * x.shape[1])
     column, cell = np.divmod(pairs, levels)
     of_pairs = changes(sparse.csr_array((cell * 1.0, column, np.arange(len(pairs) + 1)), (len(pairs), x.shape[1])))
-    return empty.sum(1) + sparse.csr_array((np.ones(x.nnz), place, x.indptr), (x.shape[0], len(pairs))) @ of_pairs
+    return empty.sum(1) + sparse.csr_array((np.ones(x.nnz), place, x.indptr), (n, len(pairs))) @ of_pairs
 
 
 def row_totals(x: Array | Sparse) -> Array:
