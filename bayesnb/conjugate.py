@@ -208,7 +208,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
         monoid: Any = self.monoid
         if issubclass(monoid, Moments):
-            return monoid.of(map_cells(x, self.statistic), r)
+            return monoid.of(self._of_cells(x), r)
         complete = is_missing_free(x)
         total = by_class(r, self._observed(self.statistic, x, complete))
         log_h = by_class(r, self._observed(self.log_h, x, complete)) if self._has_base else 0 * total
@@ -216,6 +216,10 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
             return monoid(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
         xp = namespace(x, r)
         return monoid(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
+
+    def _of_cells(self, x: Any) -> Any:
+        """t(x) of every cell."""
+        return x if type(self).statistic is Conjugate.statistic else map_cells(x, self.statistic)
 
     @property
     def _has_base(self) -> bool:
@@ -353,8 +357,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j level + slope t(x) + log h(x)."""
         level, slope = self.eta(**theta)
-        t = x if type(self).statistic is Conjugate.statistic else map_cells(x, self.statistic)
-        table = contract(t, slope, level)
+        table = contract(self._of_cells(x), slope, level)
         return table + row_totals(self._observed(self.log_h, x))[:, None] if self._has_base else table
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:

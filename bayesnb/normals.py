@@ -20,14 +20,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .base import AbstractConjugate
-from .conjugate import Conjugate, Sums
+from .conjugate import Conjugate
 from .core import wishart
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value, is_sparse
 from .core.random import Key, normal, split
-from .core.special import LOG_2PI, digamma, namespace, tetragamma, trigamma
+from .core.special import LOG_2PI, namespace, polygamma
 from .statistics import Moments, Scatter, Stats, along
 from .sums.gaussian import log_normal_sum, sum_of_logs, sum_of_own
-from .sums.rows import map_cells, slices, sum_over_cells_of
+from .sums.rows import slices, sum_over_cells_of
 
 _CELLS = 1 << 17  # of tables at a time: 1 MiB, which stay in a core's cache
 
@@ -103,8 +103,8 @@ class NormalCells(Conjugate[Moments]):
     m: Float[Array, "c d"]
     kappa: Float[Array, "c d"]
 
-    def _spread(self, n: float) -> tuple[Array, Array]:
-        """What (x − m)² is divided by in the gain of n cells, and −n times the weight of the logarithm."""
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.gaussian`."""
         raise NotImplementedError
 
     def _change(self, x: Any) -> Any:
@@ -115,31 +115,23 @@ class NormalCells(Conjugate[Moments]):
         """−½ log 2π."""
         return 0 * x - 0.5 * LOG_2PI
 
-    def _terms(self, n: float) -> tuple[Array, ...]:
-        """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.gaussian`."""
-        m, kappa, *_ = self._arrays()
-        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
-            level = n * self.gain(Sums(n, 0.0, m), *self._arrays()) - 0.5 * LOG_2PI
-            scale, weight = self._spread(n)
-            return m, np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(scale), np.broadcast_to(weight, m.shape), level
-
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), Murphy (2007), (100); with known variance normal, (36)."""
         if namespace(x, self.m) is not np:
             return super().log_predictive(x)
-        return sum_of_logs(map_cells(x, self.statistic), *self._terms(1.0), student=self.student) + self._change(x)
+        return sum_of_logs(self._of_cells(x), *self._terms(1.0), student=self.student) + self._change(x)
 
     def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out: in one pass for rows of weight 1."""
         if is_sparse(x) or (w != 1).any():
             return super().own_left_out(x, at, y, w)
-        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]
-        return sum_of_own(self.statistic(x), at, y, self._terms(-1.0), self.student) + change
+        change, terms = np.broadcast_to(self._change(x), (len(x), 1))[at, 0], self._terms(-1.0)
+        return sum_of_own(self._of_cells(x), at, y, terms, self.student) + change
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (t(x) − μ)²/σ², and the change of variables."""
-        variance = theta["variance"] if self.student else self._spread(1.0)[0]
-        return log_normal_sum(map_cells(x, self.statistic), theta["mu"], variance**0.5) + self._change(x)
+        variance = theta["variance"] if self.student else self._arrays()[2]
+        return log_normal_sum(self._of_cells(x), theta["mu"], variance**0.5) + self._change(x)
 
 
 class AbstractNormals(AbstractConjugate[Stats]):
@@ -285,20 +277,10 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         linalg, level = namespace(sigma).linalg, self.m.shape[1] * LOG_2PI + wishart.log_det(sigma)
         return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], linalg.inv(linalg.cholesky(sigma))))
 
-    def log_prefixes(
-        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
-    ) -> Float[Array, "*s n d c"]:
-        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
-        if theta is not None:
-            return wishart.log_prefixes(x, order, theta["mu"], self._matrices(theta["covariance"]))
-        scale = self._matrices(self.S) * (1 + 1 / self.kappa)[:, None, None]
-        df = np.broadcast_to(self.nu - self.m.shape[1] + 1, self.kappa.shape)
-        return wishart.log_prefixes(x, order, self.m, scale, df)
-
     def _cumulant(self, order: int, x: Array) -> Float[Array, "n c"]:
         d, (root, level) = self.m.shape[1], self._root()
         tau = wishart.squares(x, self.m, root)
-        psi = (digamma, trigamma, tetragamma)[order - 1](wishart.half_degrees(self.nu, d)).sum(-1)
+        psi = polygamma(order - 1, wishart.half_degrees(self.nu, d)).sum(-1)
         psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
         factors = cumulant(order, psi, self.nu, 1.0, self.kappa, d)
         return sum(factor * tau**power for power, factor in enumerate(factors))

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-import numpy as np
-
 Class = TypeVar("Class", bound=type)
 
 CLASSES: dict[str, type] = {}
@@ -55,10 +53,12 @@ def leaves(tree: Any) -> Iterator[Any]:
     found, waiting = [], [tree]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, np.ndarray) or (inside := branches(one)) is None:
+        if type(one) in (dict, tuple):
+            waiting += reversed(one.values() if type(one) is dict else one)
+        elif names := _names(type(one)):  # type: ignore[arg-type]
+            waiting += map(getattr, itertools.repeat(one), reversed(names))
+        elif one is not None:
             found.append(one)
-        else:
-            waiting += reversed(inside.values())
     return iter(found)
 
 

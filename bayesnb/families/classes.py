@@ -12,20 +12,9 @@ from typing import Any, ClassVar, Self
 from ..conjugate import FromPrior
 from ..core.arrays import Array, Float, Theta, Value
 from ..core.random import Key
+from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..sums.rows import downdate
-from ._page import (
-    COUNT,
-    SIMPLEX,
-    Field,
-    declare,
-    digamma,
-    log_floor,
-    log_rising,
-    namespace,
-    pytree,
-    tetragamma,
-    trigamma,
-)
+from ._page import COUNT, SIMPLEX, Field, declare, pytree
 
 
 class AbstractClasses(abc.ABC):
@@ -112,7 +101,7 @@ class DirichletClasses(FromPrior, AbstractClasses):
 
     def update(self, n: Float[Array, " c"]) -> Self:
         """α + N."""
-        return self.of(self.alpha + n)
+        return type(self)(self.alpha + n)
 
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """log B(α + N) / B(α), written with rising factorials."""

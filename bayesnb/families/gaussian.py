@@ -11,26 +11,12 @@ Gaussian distribution, §6 (with α, β for a, b); Gelman et al. (2013), Bayesia
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..core.arrays import Array, Float, Theta
+from ..core.special import gammaln, polygamma
 from ..normals import NormalCells, cumulant_of_cells, growth
-from ..sums.rows import map_cells
-from ._page import (
-    AMOUNT,
-    COUNT,
-    LOG_2PI,
-    REAL,
-    Cells,
-    Field,
-    declare,
-    digamma,
-    gammaln,
-    log1p,
-    log_rising,
-    namespace,
-    pytree,
-    tetragamma,
-    trigamma,
-)
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, declare, log1p, log_rising, namespace, pytree
 
 
 @pytree
@@ -90,15 +76,17 @@ class NormalInverseGamma(NormalCells):
         spread = log1p(growth(s, m, kappa) / b) * (a + s.n * 0.5) + s.n * (0.5 * namespace(b).log(b))
         return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
 
-    def _spread(self, n: float) -> tuple[Array, Array]:
-        return self.b, -n * (self.a + 0.5 * n)
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        m, kappa, a, b = self._arrays()
+        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+            level = n * (log_rising(a, 0.5 * n) - 0.5 * log1p(n / kappa)) - 0.5 * (np.log(b) + LOG_2PI)
+            return m, np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b), -n * (a + 0.5 * n), level
 
     def _cumulant(self, order: int, x: Any) -> Array:
         """Those of Student's t in closed form: for λ = 1/σ² the cumulants of log λ, E λ = a/b, Cov(log λ, λ) = 1/b."""
         m, kappa, a, b = self._arrays()
-        psi = (digamma, trigamma, tetragamma)[order - 1](a)
-        psi = psi - LOG_2PI - namespace(b).log(b) if order == 1 else psi
-        table = cumulant_of_cells(order, psi, a / b, 0.5 / b, kappa, map_cells(x, self.statistic), m)
+        psi = polygamma(order - 1, a) - (LOG_2PI + namespace(b).log(b) if order == 1 else 0)
+        table = cumulant_of_cells(order, psi, a / b, 0.5 / b, kappa, self._of_cells(x), m)
         return table + self._change(x) if order == 1 else table
 
     def mean(self) -> Theta:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.arrays import Array, Float, Theta
 from ..normals import NormalCells, growth, linear_of_normals
-from ._page import AMOUNT, COUNT, REAL, Cells, Field, declare, log1p, namespace, pytree
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, declare, log1p, namespace, pytree
 
 
 @pytree
@@ -83,8 +83,11 @@ class KnownVarianceNormal(NormalCells):
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
         return super().log_normalizer() + self.log_c
 
-    def _spread(self, n: float) -> tuple[Array, Array]:
-        return self.variance, np.array(-n)
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        m, kappa, variance, _ = self._arrays()
+        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+            level = -0.5 * n * log1p(n / kappa) - 0.5 * (np.log(variance) + LOG_2PI)
+            return m, np.sqrt(0.5 * kappa / (kappa + n) / variance), np.full(m.shape, -n), level
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
         """Weights μ/σ² and intercept −½ Σ_j μ²/σ²; None where σ² differs between classes: log p is then quadratic."""

@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
+from ..core.special import polygamma
 from ..core.supports import GIVEN_TOTALS
 from ..sums.by_class import by_class
 from ..sums.counts import log_coefficient, log_polya
@@ -30,13 +31,10 @@ from ._page import (
     Sums,
     as_jax,
     declare,
-    digamma,
     log_dirichlet,
     log_rising,
     n_rows,
     pytree,
-    tetragamma,
-    trigamma,
 )
 
 
@@ -121,9 +119,9 @@ class AbstractEvents(Conjugate[Counts]):
 
     def _of_events(self, order: int, x: Any) -> Float[Array, "n c"]:
         """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k = 1, 2 or 3: the cumulant of Σ_j x_j log θ_cj over θ."""
-        polygamma, length = (digamma, trigamma, tetragamma)[order - 1], row_totals(x)[:, None]
-        powers = map_cells(x, lambda count: count**order)
-        return matmul(powers, polygamma(self.alpha)) - length**order * polygamma(self.alpha.sum(-1))
+        length, powers = row_totals(x)[:, None], map_cells(x, lambda count: count**order)
+        whole = length**order * polygamma(order - 1, self.alpha.sum(-1))
+        return matmul(powers, polygamma(order - 1, self.alpha)) - whole
 
     def _cumulant(self, order: int, x: Any) -> Float[Array, "n c"]:
         cumulant = self._of_events(order, x)

@@ -15,32 +15,12 @@ import numpy as np
 
 from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
 from ..core.quadratics import PooledQuadratic
+from ..core.random import Key, inverse_gamma, normal, split
+from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
 from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals
 from ..sums.gaussian import log_normal_sum, sum_of_logs
 from ..sums.rows import shared_weight
-from ._page import (
-    AMOUNT,
-    COUNT,
-    LOG_2PI,
-    REAL,
-    Cells,
-    Field,
-    Key,
-    Moments,
-    declare,
-    digamma,
-    gammaln,
-    inverse_gamma,
-    log_rising,
-    n_rows,
-    namespace,
-    normal,
-    observed,
-    pytree,
-    split,
-    tetragamma,
-    trigamma,
-)
+from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, observed, pytree
 
 
 @pytree
@@ -169,8 +149,7 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
 
     def _cumulant(self, order: int, x: Array | Sparse) -> Float[Array, "n c"]:
         """With 1/σ² ~ Gamma(a, rate b): ψ(a) − log 2πb, ψ₁(a) or ψ₂(a), and e = a/b, t = 1/(2b)."""
-        psi = (digamma, trigamma, tetragamma)[order - 1](self.a)
-        psi = psi - LOG_2PI - namespace(self.b).log(self.b) if order == 1 else psi
+        psi = polygamma(order - 1, self.a) - (LOG_2PI + namespace(self.b).log(self.b) if order == 1 else 0)
         return cumulant_of_cells(order, psi, self.a / self.b, 0.5 / self.b, self.kappa, x, self.m)
 
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
@@ -185,7 +164,7 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
         def covariance(x: Array) -> Array:
             seen, square = self._squares(x)
             tau = square.swapaxes(0, 1) / (2 * self.b)
-            own, psi = tau.sum(-1), (0.25 * trigamma(self.a) * seen).sum(-1)
+            own, psi = tau.sum(-1), (0.25 * polygamma(1, self.a) * seen).sum(-1)
             shared = (self.a * tau) @ tau.swapaxes(-1, -2) - 0.5 * (own[:, :, None] + own[:, None, :])
             return self._with_variances(x, shared + psi[:, None, None])
 

@@ -42,7 +42,7 @@ def sum_of_logs(
         v = np.square((x - loc) * slope)
         return level + weight * (np.log1p(v) if student else v)
 
-    slope, weight, level = (np.broadcast_to(term, loc.shape) for term in terms)
+    loc, slope, weight, level = np.broadcast_arrays(loc, *terms)
     size = x.nnz if is_sparse(x) else x.size
     if not worth((_LOG if student else _SQUARE) * size * len(loc)):
         return sum_over_cells_of(cell, x, 1.0, (loc, slope, weight, level))

@@ -88,7 +88,7 @@ def sum_over_cells_of(
     """
     if is_sparse(x):
         return _sum_over_stored(f, x.tocsr(), w, fields)
-    xp, fields = namespace(x, *fields), tuple(field[None] for field in fields)
+    xp, fields = namespace(x, *fields), tuple(map(operator.itemgetter(None), fields))
 
     def sums(x: Array, w: Any) -> Array:
         seen, w = ~xp.isnan(x)[:, None], xp.asarray(w)[..., None] if np.ndim(w) else w
@@ -225,7 +225,7 @@ def shared_weight(w: Array) -> Array:
 def slices(n: int, d: int, cells: int = 2 * _CELLS) -> list[slice]:
     """Slices of n rows, a power of two, whose d columns have a bounded number of cells."""
     step = 1 << max(cells // max(d, 1), 1).bit_length() - 1
-    return batches(n, step) or [slice(0, 0)]
+    return [slice(0, n)] if n <= step else batches(n, step)
 
 
 def batches(n: int, size: int) -> list[slice]:
@@ -278,7 +278,7 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
 def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
     """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
     piece = some_rows(x, part)
-    if stays(piece, like.dtype, kept) or not (isinstance(x, np.ndarray) or is_sparse(x)):
+    if piece.dtype == like.dtype or stays(piece, like.dtype, kept) or namespace(x) is not np:
         return piece
     return piece.astype(np.result_type(piece.dtype, like.dtype))
 
