@@ -171,10 +171,6 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         best = _climb(block._leave_one_out, *_search(block._leave_one_out, self.low, self.high))
         return {"log_bandwidth": namespace(best).where(block._informed, best, self.mean()["log_bandwidth"])}
 
-    def on_boundary(self) -> bool:
-        """False: the lower limit is a valid bandwidth, with a density everywhere."""
-        return False
-
     def marginals(self) -> dict[str, Any]:
         """The grid posterior of each `bandwidth`."""
         return {} if self.low is None else {"bandwidth": GridMarginal(*map(np.asarray, self._distribution()))}

@@ -31,9 +31,9 @@ def log_gain(
     nu: Float[Value, "*s"], n: Float[Value, "*s"], scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]
 ) -> Float[Value, "*s"]:
     """log A(ν + n, S + G) − log A(ν, S) = log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|."""
-    d = scale.shape[-1]
+    d, level = scale.shape[-1], log_det(scale)
     gamma = log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)
-    return gamma - 0.5 * ((nu + n) * (log_det(scale + growth) - log_det(scale)) + n * (log_det(scale) - d * np.log(2)))
+    return gamma - 0.5 * ((nu + n) * (log_det(scale + growth) - level) + n * (level - d * np.log(2)))
 
 
 def log_gain_of_row(nu: Value, level: Value, grown: Value, d: int) -> Value:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..conjugate import FromPrior
 from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
+from ..core.densities import PRIORS
 from ..core.quadratics import PooledQuadratic
-from ..core.random import Key, inverse_gamma, normal, split
 from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
 from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals
 from ..sums.gaussian import log_normal_sum, sum_of_logs
@@ -25,7 +26,7 @@ from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, 
 
 @pytree
 @dataclass(frozen=True)
-class PooledNormalInverseGamma(AbstractNormals[Moments]):
+class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ignore[override]
     """Density of each (μ_1j … μ_Cj, σ²_j), as a prior or a posterior.
 
     Fields
@@ -53,6 +54,11 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
     couples_classes = True
     parameters = "mu", "variance"
     scale_ = "a", "b"
+
+    def prior(self, sample: Any, dist: Any) -> None:
+        """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
+        variance = sample("variance", dist.InverseGamma(self.a, self.b))
+        sample("mu", dist.Normal(self.m, (variance[..., None, :] / self.kappa) ** 0.5))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
@@ -126,14 +132,8 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s d"]:
         """Σ_c log Normal(μ_c; m_c, σ²/κ_c) + log InverseGamma(σ²; a, b)."""
-        variance = theta["variance"]
-        xp = namespace(variance)
-        energy = (self.b + 0.5 * (self.kappa * xp.square(theta["mu"] - self.m)).sum(-2)) / variance
-        return -(self.a + 1 + len(self.m) / 2) * xp.log(variance) - energy - self.log_normalizer()
-
-    def mean(self) -> Theta:
-        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
-        return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
+        terms = self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta)
+        return terms["variance"] + terms["mu"].sum(-2)
 
     def mode(self) -> Theta:
         """m and b/(a + 1 + C/2), the joint mode."""
@@ -177,14 +177,6 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
     def degrees_of_freedom(self) -> float:
         """The smallest 2a of all features: the pseudo-rows behind the parameter that the classes share."""
         return float(2 * self.a.min())
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """σ² = b / G(a), then μ = m + z √(σ²/κ)."""
-        first, second = split(key, 2)
-        variance = inverse_gamma(first, self.a, self.b, shape)
-        z = normal(second, (*shape, *self.m.shape))
-        sd = namespace(variance).sqrt(variance[..., None, :] / self.kappa)
-        return {"mu": self.m + z * sd, "variance": variance}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
