@@ -69,9 +69,9 @@ def code_of(node: ast.AST) -> Iterator[ast.AST]:
             yield from code_of(child)
 
 
-def mutant(path: Path, at: int) -> tuple[str, str]:
-    """The file with one change, and what it is."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def mutant(path: Path, text: str, at: int) -> tuple[str, str]:
+    """The text of a file with one change, and what it is."""
+    tree = ast.parse(text)
     node, field, value = [*places(tree)][at]
     line, whole = getattr(node, "lineno", 0), copy.deepcopy(node)
     setattr(node, field, value)
@@ -105,15 +105,15 @@ def main(argv: list[str] | None = None) -> list[str]:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each, after which it counts as killed")
     given = parser.parse_args(argv)
-    paths = [path.resolve() for path in given.files]
-    every = [(path, at) for path in paths for at in range(sum(1 for _ in places(ast.parse(path.read_text()))))]
+    texts = {path.resolve(): path.read_text(encoding="utf-8") for path in given.files}
+    every = [(path, text, at) for path, text in texts.items() for at in range(len([*places(ast.parse(text))]))]
     drawn = random.Random(given.seed).sample(every, min(given.count, len(every)))
     folders: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as home, ThreadPoolExecutor(given.jobs) as pool:
         for job in range(given.jobs):
             folders.put(Path(shutil.copytree(ROOT, f"{home}/{job}", ignore=shutil.ignore_patterns(".git", ".venv"))))
 
-        def run(place: tuple[Path, int]) -> tuple[str, bool]:
+        def run(place: tuple[Path, str, int]) -> tuple[str, bool]:
             text, what = mutant(*place)
             folder = folders.get()
             try:
