@@ -89,6 +89,11 @@ class DirichletClasses(FromPrior, AbstractClasses):
     Fields
     ------
     alpha : (c,)   pseudo-rows of the classes, positive
+
+    Formulas
+    --------
+    mean : α / Σ_c α_c
+    mode : (α − 1)/Σ_c (α_c − 1); 0 where α_c ≤ 1; the mean where all are
     """
 
     alpha: Float[Array, " c"]

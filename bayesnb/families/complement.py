@@ -46,6 +46,12 @@ class DirichletComplement(AbstractEvents):
     Fields
     ------
     alpha : (c, d)   pseudo-counts of the events outside class c, positive
+
+    Formulas
+    --------
+    mean : α / Σ_j α_j, add-α smoothing
+    mode : (α − 1)/Σ_j (α_j − 1); 0 where α_j ≤ 1; the mean where all are
+    mle : n_j / Σ_j n_j
     """
 
     alpha: Float[Array, "c d"]
