@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,6 @@ import pytest
 
 import bayesnb
 from bayesnb import GaussianNB
-from bayesnb.sums import loops
-
-from ..estimators_table import mostly_slow, these
 
 ROOT = Path(bayesnb.__file__).parent.parent
 
@@ -122,27 +118,6 @@ assert loops.available() == {there}
     assert result(without) == result(formulas)
 
 
-def blobs():
-    rng = np.random.default_rng(1)
-    y = rng.integers(4, size=5000)
-    return rng.normal(size=(5000, 8)) + y[:, None], y
-
-
-def fitted(worth):
-    loops.WORTH = worth
-    X, y = blobs()
-    nb = GaussianNB().fit(X, y)
-    return nb.predict_log_proba(X)
-
-
-def test_several_python_threads_at_once(monkeypatch):
-    monkeypatch.setattr(loops, "WORTH", 1)
-    alone = fitted(1)
-    with ThreadPoolExecutor(8) as pool:
-        for table in pool.map(fitted, [1] * 24):
-            np.testing.assert_array_equal(table, alone)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_after_a_fork():
@@ -166,16 +141,6 @@ for child in children:
     assert os.waitpid(child, 0)[1] == 0
 """
     result(start(code, OMP_NUM_THREADS="2"))
-
-
-@pytest.mark.parametrize("backend", mostly_slow(["threading", "loky"], these("threading")))
-def test_in_workers_of_joblib(backend, monkeypatch):
-    from joblib import Parallel, delayed
-
-    monkeypatch.setattr(loops, "WORTH", 1)
-    alone = fitted(1)
-    for table in Parallel(n_jobs=2, backend=backend)(delayed(fitted)(1) for _ in range(2)):
-        np.testing.assert_array_equal(table, alone)
 
 
 @pytest.mark.parametrize("work", ["fit", "predict"])
