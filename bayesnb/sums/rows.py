@@ -301,5 +301,5 @@ def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
     if n * width < 2 * max(_HALF if n_sibling_tasks() == 1 else _CELLS, least):
         return [slice(0, n)]
-    pieces = max(round(n * width / max(_CELLS, least, size)), 1)
+    pieces = -(-n * width // max(_CELLS, least, size))
     return batches(n, -(-n // (pieces + pieces % 2)))

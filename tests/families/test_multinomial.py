@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
+import numpyro
 import pytest
 from scipy import sparse
 
@@ -113,3 +114,12 @@ def test_mode_mle_and_linear_form() -> None:
     weights, intercept = block.linear_form(theta)
     shift = block.log_likelihood(theta, x) - (x @ weights + intercept)
     np.testing.assert_allclose(shift, np.log(12), rtol=1e-12)  # 4!/(1! 2! 1!), the same in all classes
+
+
+def test_the_twin_draws_rows_of_given_lengths(x64: None) -> None:
+    block, lengths = case(FAMILY).block, np.array([3, 0, 7])
+    with numpyro.handlers.seed(rng_seed=0), numpyro.handlers.trace() as trace:
+        block.model(None, np.array([0, 2, 1]), length=lengths)
+    np.testing.assert_array_equal(trace["x"]["value"].sum(1), lengths)
+    with pytest.raises(ValueError, match="give `length`"), numpyro.handlers.seed(rng_seed=0):
+        block.model(None, np.array([0, 2, 1]))

@@ -31,6 +31,8 @@ def test_rows_in_several_classes_leave_in_jax_as_on_the_host(x64: None, rng: np.
     r = rng.dirichlet(np.ones(3), len(x)) * (rng.random((len(x), 3)) < 0.7)
     known, rows, weights = jax.tree.map(jnp.asarray, (block, x, r))
     np.testing.assert_allclose(jitted(left_out)(known, rows, weights), left_out(block, x, r), rtol=1e-10, atol=1e-11)
+    predicted = jitted(lambda block, x: block.log_predictive(x))(known, rows)
+    np.testing.assert_allclose(predicted, block.log_predictive(x), rtol=1e-10, atol=1e-11)
     for f in evidence, lambda *given: left_out(*given).sum():
         slopes = jitted(jax.grad(f))(known, rows, weights)
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))

@@ -222,6 +222,7 @@ def test_maximum_of_the_likelihood(name: str) -> None:
     np.testing.assert_allclose(np.concatenate([*to_sites(theta).values()]), want, rtol=1e-14, atol=1e-300)
     x = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])[:, : two.shape[1]]
     form = prior.linear_form(theta)
+    assert (form is None) == (name == "gaussian")
     if form is not None:
         rest = prior.log_likelihood(theta, x) - (x @ form[0] + form[1])
         np.testing.assert_allclose(rest, rest[:, :1] if name != "known_gaussian" else rest, rtol=1e-12, atol=1e-12)
