@@ -12,24 +12,20 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-import jax.scipy.special as jsp
 import numpy as np
-import scipy.special as sp
 
 from .base import AbstractConjugate
 from .core.arrays import Array, Float, Theta
-from .core.random import Key
-from .core.special import LOG_2PI, namespace
+from .core.pytrees import leaves, map_leaves
+from .core.random import Key, uniform
+from .core.special import LOG_2PI, is_traced, logsumexp, namespace, ndtr
 from .statistics import Sample
 from .sums.kernels import by_piece, log_density
 
-_SEARCH = 17  # nodes of each of the two searches for the range of a posterior
+_SEARCH = 17  # nodes of each search for the range of a posterior, and for its peak
 _NODES = 41  # nodes of the grid itself
 _MESH = 32  # steps from one node to the next, for distribution functions
 _DEPTH = 24.0  # nats below its peak where a posterior ends: a mass of 4e-11
-_NEWTON = 7  # steps from the best node to the mode; five reach rounding
 # Gregory's end corrections of an even grid, sixth order also where the integrand ends abruptly: Hildebrand (1974),
 # Introduction to Numerical Analysis, §5.9; ½ − 1/12 − 1/24 − 19/720 − 3/160 = 95/288 at the end
 _GREGORY = np.ones((_NODES, 1, 1))
@@ -92,7 +88,7 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         One unit of weight leaves each cell, or all of it where that is less.
         """
         xp, size = namespace(t, *self.cells.value), sum(v.size * v.shape[-1] for v in self.cells.value)
-        cells = self.cells if xp is np else jax.tree.map(jnp.asarray, self.cells)
+        cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
         varies = _varies(cells)
 
         def product(k: int, j: Any) -> Float[Array, " g"]:
@@ -113,10 +109,10 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
     @property
     def _grid(self) -> _Grid:
         """The posterior of log h: of arrays at hand computed once, on the host; in a trace, in the trace."""
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self)):
+        if is_traced(*leaves(self)):
             return self._integrate()
         if "_known" not in vars(self):
-            vars(self)["_known"] = jax.tree.map(np.asarray, self)._integrate()  # a cache: no other value is possible
+            vars(self)["_known"] = map_leaves(np.asarray, self)._integrate()  # a cache: no other value is possible
         return vars(self)["_known"]
 
     def _integrate(self) -> _Grid:
@@ -125,7 +121,7 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         xp = namespace(self.log_h, *self.cells.value)
         t, density = _search(self._log_density, self.low, self.high)
         log_w = density + np.log(_GREGORY).astype(t.dtype) + xp.log((t[-1] - t[0]) / (_NODES - 1))
-        log_z, ndtr = log_sum(log_w), sp.ndtr if xp is np else jsp.ndtr
+        log_z = logsumexp(log_w, 0)
         prior = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
         return _Grid(t, density, log_w - log_z, xp.where(self._informed, log_z, prior))
 
@@ -138,8 +134,7 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         """Finer nodes of t, and the distribution function there, from 0 to 1."""
         t, density, *_ = self._grid
         xp = namespace(t)
-        p = xp.tensordot(xp.asarray(_spline(), t.dtype), density - _peak(density), 1)
-        p = xp.exp(p - _peak(p))
+        p = xp.exp(xp.tensordot(xp.asarray(_spline(), t.dtype), density - logsumexp(density, 0), 1))
         area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])
         return t[0] + (t[-1] - t[0]) * np.linspace(0, 1, len(p), dtype=t.dtype)[:, None, None], area / area[-1]
 
@@ -148,15 +143,15 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         if self.low is None:
             return {}
         full, mesh = (*shape, *self.shape), self._distribution()
-        u = key.random(full) if isinstance(key, np.random.Generator) else jax.random.uniform(key, full)
-        host = namespace(u, *mesh) is np
-        interp = np.vectorize(np.interp, signature="(s),(f),(f)->(s)") if host else jax.vmap(jnp.interp)
+        u = uniform(key, full)
+        xp = namespace(u, *mesh)
+        interp: Any = xp.vectorize(xp.interp, signature="(s),(f),(f)->(s)")
         t, cdf, draws = (leaf.reshape(-1, self.log_h.size).T for leaf in (*mesh, u))
         return {"log_bandwidth": interp(draws, cdf, t).T.reshape(full).astype(t.dtype)}
 
     def mean(self) -> Theta:
         """log of the mean bandwidth."""
-        return {} if self.low is None else {"log_bandwidth": log_sum(self._grid.log_weight + self._grid.t)}
+        return {} if self.low is None else {"log_bandwidth": logsumexp(self._grid.log_weight + self._grid.t, 0)}
 
     def mode(self) -> Theta:
         """The bandwidth with the largest density with respect to h: the best node, and Newton's steps from there.
@@ -175,10 +170,6 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         block = self.update(stats)
         best = _climb(block._leave_one_out, *_search(block._leave_one_out, self.low, self.high))
         return {"log_bandwidth": namespace(best).where(block._informed, best, self.mean()["log_bandwidth"])}
-
-    def on_boundary(self) -> bool:
-        """False: the lower limit is a valid bandwidth, with a density everywhere."""
-        return False
 
     def marginals(self) -> dict[str, Any]:
         """The grid posterior of each `bandwidth`."""
@@ -226,33 +217,23 @@ def _search(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array
 
 
 def _climb(f: Callable[[Array], Array], t: Array, value: Array) -> Array:
-    """Where f, with these values at nodes t (g, c, d), is largest: Newton's steps from the best node.
+    """Where f, with these values at nodes t (g, c, d), is largest: zooms on the best node, and Newton's steps there.
 
     The slope is a difference of sixth order: its step leaves as much truncation as rounding.
     """
-    xp, best = namespace(t, value), value.argmax(0)
-    low, at, high = (xp.take_along_axis(t, xp.clip(best + k, 0, len(t) - 1)[None], 0)[0] for k in (-1, 0, 1))
+    xp, ends = namespace(t, value), (t[0], t[-1])
+    for _ in range(3):
+        low, high = (xp.take_along_axis(t, xp.clip(value.argmax(0) + k, 0, len(t) - 1)[None], 0)[0] for k in (-1, 1))
+        t = low + (high - low) * np.linspace(0, 1, _SEARCH, dtype=low.dtype)[:, None, None]
+        value = f(t)
+    at = xp.take_along_axis(t, value.argmax(0)[None], 0)[0]
     step = float(np.finfo(t.dtype).eps) ** (1 / 7)
-    offsets = step * np.arange(-3, 4, dtype=t.dtype)[:, None, None]
-    for _ in range(_NEWTON):
-        y = f(at + offsets)
+    for _ in range(3):
+        y = f(at + step * np.arange(-3, 4, dtype=t.dtype)[:, None, None])
         first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * step)
         second = (y[4] - 2 * y[3] + y[2]) / step**2
-        low, high = xp.where(first > 0, at, low), xp.where(first < 0, at, high)
-        newton = xp.clip(at - first / xp.where(second < 0, second, -1), low, high)
-        at = xp.where(second < 0, newton, (low + high) / 2)
+        at = xp.clip(at - first / xp.where(second < 0, second, -xp.inf), *ends)
     return at
-
-
-def _peak(table: Array) -> Array:
-    """The largest value along the first axis, a constant to gradients: what is scaled by it is scaled back."""
-    return table.max(0) if namespace(table) is np else jax.lax.stop_gradient(table).max(0)
-
-
-def log_sum(table: Array) -> Array:
-    """log Σ exp along the first axis, of finite logarithms."""
-    top = _peak(table)
-    return top + namespace(table).log(namespace(table).exp(table - top).sum(0))
 
 
 @functools.cache

@@ -127,13 +127,10 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def hyperparameters(self) -> dict[str, tuple[str, ...]]:
         """Names of the hyperparameters that `fit_prior` can fit, with the fields of each; empty if there are none."""
-        if not all(field.is_number for field in self.fields_.values()):
-            return {}
         found: dict[str, tuple[str, ...]] = {}
         for name, field in self.fields_.items():
-            if field.fitted:
-                public = field.public or name
-                found[public] = (*found.get(public, ()), name)
+            if field.fitted and all(field.is_number for field in self.fields_.values()):
+                found[field.public or name] = (*found.get(field.public or name, ()), name)
         return found
 
     def sites(self) -> dict[str, Site]:

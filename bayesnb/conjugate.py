@@ -27,19 +27,18 @@ import numpy as np
 from scipy import sparse
 
 from .base import AbstractConjugate, as_jax, n_rows, observed, to_sites
-from .core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
+from .core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
 from .core.densities import PRIORS, drawn_cells
 from .core.jet import Jet
 from .core.random import Key, split
 from .core.special import namespace
+from .core.supports import Field
 from .core.threads import one_of
-from .loops import worth
 from .statistics import Moments, Stats, Totals
 from .sums.by_class import by_class, class_totals
 from .sums.levels import look_up, n_levels
-from .sums.rows import as_csr, contract, is_missing_free, map_cells, row_totals, sum_over_cells_of, sum_over_own
+from .sums.rows import contract, is_missing_free, map_cells, row_totals, sum_over_cells_of, sum_over_own
 
-_MANY = 32  # rows of one class and weight, for which tables of levels are made
 _FACTORS = {1: 1.0, 2: 2.0, 3: 6.0}  # of a Taylor coefficient, to make it a cumulant
 
 
@@ -75,7 +74,98 @@ class _Unchecked:
         return partial(getattr(dist, kind), validate_args=False)
 
 
-class Conjugate(AbstractConjugate[Stats]):
+class FromPrior:
+    """A density that `prior` states in NumPyro's terms; draws, moments, modes and the density itself are read from it.
+
+    A parameter with `log_` or `logit_` in front is held in that basis, so that no draw underflows.
+    """
+
+    fields_: ClassVar[Mapping[str, Field]]
+    parameters: ClassVar[tuple[str, ...]]
+
+    def prior(self, sample: Any, dist: Any) -> Any:
+        """The prior in NumPyro's terms: `sample("rate", dist.Gamma(self.a, self.b))`, a line for each parameter."""
+        raise NotImplementedError
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return (*map(self.__getattribute__, self.fields_),)
+
+    def of(self, *fields: Any) -> Self:
+        """The family with other fields."""
+        return replace(self, **dict(zip(self.fields_, fields, strict=True)))  # type: ignore[type-var]
+
+    def _of_prior(self, value: Callable[..., Any], theta: Theta | None = None) -> dict[str, Any]:
+        """What value(site, kind, *arguments) gives for each parameter, by its site in the basis of the closed form.
+
+        Parameters
+        ----------
+        theta : values of the parameters on which those of others depend; by default what was found for them
+        """
+        found: dict[str, Any] = {}
+
+        def sample(name: str, stated: tuple[Any, ...]) -> Any:
+            kind, *arguments = stated
+            if kind not in PRIORS:
+                raise ValueError(f"`prior` of {type(self).__name__} says {kind}; write it with {', '.join(PRIORS)}")
+            site = PRIORS[kind].basis + name
+            found[site] = value(site, kind, *arguments)
+            return (theta or found)[site]
+
+        self.prior(sample, _Names())
+        return found
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Independent draws of θ, in logarithms so that none underflows, with `shape` in front."""
+        keys = iter(split(key, len(self.parameters)))
+        return self._of_prior(lambda _, kind, *args: PRIORS[kind].draw(next(keys), shape, *args))
+
+    def mean(self) -> Theta:
+        """Mean of θ, in the basis of the closed form."""
+        return self._of_prior(lambda _, kind, *args: PRIORS[kind].mean(*args))
+
+    @property
+    def flat_(self) -> Mapping[str, float]:
+        """The fields at which the density is flat."""
+        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
+        return dict(zip(self.fields_, *found.values(), strict=True))
+
+    def peak(self, mean: Theta, *above: Any) -> Theta:
+        """The mode from the fields less those of the flat density; `mean` where no mode is inside."""
+        return self.of(*above)._of_prior(lambda site, kind, *args: PRIORS[kind].peak(mean[site], *args))
+
+    def mode(self) -> Theta:
+        """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
+        flat, mean = self.flat_, FromPrior.mean(self)
+        return self.peak(mean, *(getattr(self, name) - flat.get(name, 0.0) for name in self.fields_))
+
+    def on_boundary(self) -> bool:
+        """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""
+        return any(bool((getattr(self, name) <= flat).any()) for name, flat in self.flat_.items() if flat > 0)
+
+    def log_prob(self, theta: Theta) -> Float[Value, "..."]:
+        """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites."""
+        return sum(self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta).values())
+
+    def log_normalizer(self) -> Float[Value, "..."]:
+        """Logarithm of the normaliser of the current density."""
+        (found,) = self._of_prior(lambda _, kind, *args: PRIORS[kind].log_normalizer(*args)).values()
+        return found
+
+    @property
+    def distribution_(self) -> Any:
+        """NumPyro's distribution that a prior of this family is, and its argument that each field is; None if joint."""
+        if len(self.parameters) != 1:
+            return None
+        (kind,) = self._of_prior(lambda _, kind, *args: kind).values()
+        return kind, dict(zip(self.fields_, PRIORS[kind].arguments, strict=True))
+
+    def marginals(self) -> dict[str, Any]:
+        """Marginal distribution of each parameter, as frozen `scipy.stats` objects by NumPyro site."""
+        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].marginal(*args))
+        return {site.removeprefix("log_").removeprefix("logit_"): value for site, value in found.items()}
+
+
+class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     """Features that are independent given the class; each has its own parameters in each class.
 
     A family states its fields, `prior`, `likelihood`, `added`, `gain` and `eta`, and `statistic` and `log_h` where they
@@ -87,10 +177,6 @@ class Conjugate(AbstractConjugate[Stats]):
 
     monoid: ClassVar[type[Totals] | type[Moments]] = Totals
     """The statistics: `Totals`, sums of t(x) and log h(x), or `Moments`, weight, mean and squares of t(x)."""
-
-    def prior(self, sample: Any, dist: Any) -> Any:
-        """The prior in NumPyro's terms: `sample("rate", dist.Gamma(self.a, self.b))`, a line for each parameter."""
-        raise NotImplementedError
 
     def likelihood(self, dist: Any, *args: Any, **theta: Any) -> Any:
         """The likelihood of a cell in NumPyro's terms: `dist.Poisson(rate)`, parameters by their names in `prior`."""
@@ -118,18 +204,11 @@ class Conjugate(AbstractConjugate[Stats]):
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
-    def _arrays(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.fields_)
-
-    def of(self, *fields: Any) -> Self:
-        """The family with other fields."""
-        return replace(self, **dict(zip(self.fields_, fields, strict=True)))
-
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
         """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
         monoid: Any = self.monoid
         if issubclass(monoid, Moments):
-            return monoid.of(map_cells(x, self.statistic), r)
+            return monoid.of(self._of_cells(x), r)
         complete = is_missing_free(x)
         total = by_class(r, self._observed(self.statistic, x, complete))
         log_h = by_class(r, self._observed(self.log_h, x, complete)) if self._has_base else 0 * total
@@ -137,6 +216,10 @@ class Conjugate(AbstractConjugate[Stats]):
             return monoid(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
         xp = namespace(x, r)
         return monoid(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
+
+    def _of_cells(self, x: Any) -> Any:
+        """t(x) of every cell."""
+        return x if type(self).statistic is Conjugate.statistic else map_cells(x, self.statistic)
 
     @property
     def _has_base(self) -> bool:
@@ -160,9 +243,18 @@ class Conjugate(AbstractConjugate[Stats]):
         """The fields after the data: `added`."""
         return self.of(*self.added(self.sums(stats), *self._arrays()))
 
-    def log_marginal(self, stats: Any) -> Float[Array, "c d"]:
+    def log_marginal(self, stats: Any) -> Float[Array, "c ..."]:
         """The evidence: `gain` of the statistics, and the base measure of the rows."""
         return self.gain(self.sums(stats), *self._arrays()) + stats.log_h
+
+    def mle(self, stats: Stats) -> Theta:
+        """The mode under the flat prior; the mean of this one where there are no data."""
+        sums, mean = self.sums(stats), self.mean()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = self.peak(mean, *self.added(sums, *(0 * value for value in self._arrays())))
+        xp, both = namespace(sums.n), zip(found.items(), mean.values(), strict=True)
+        seen = (sums.n > 0)[..., None]
+        return {site: xp.where(seen if v.ndim > sums.n.ndim else seen[..., 0], v, m) for (site, v), m in both}
 
     # --- cells --------------------------------------------------------------------------------------------------------
 
@@ -186,7 +278,7 @@ class Conjugate(AbstractConjugate[Stats]):
         """Dense rows with NaN in every missing cell."""
         return x
 
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"] | None:
         """The predictive of each cell of one row, 0 if it is missing: the terms of `log_predictive`."""
         xp = namespace(x, *self._arrays())
         x = self.cells(x)
@@ -200,18 +292,18 @@ class Conjugate(AbstractConjugate[Stats]):
         levels = 0 if np.ndim(w) or namespace(x, *self._arrays()) is not np else self.levels(x)
         if not levels:
             return sum_over_cells_of(f, x if is_sparse(x) else self.cells(x), w, self._arrays())
+        tables = self._table(f, levels, w)
+        if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
+            return contract(x, tables[..., 1] - tables[..., 0], tables[..., 0])
+        return look_up(x, tables)
+
+    def _table(self, f: Callable[..., Any], levels: int, w: float) -> Float[np.ndarray, "c d k"]:
+        """f of each level, made once for all blocks of rows."""
         key = f.__name__, levels, w
         if key not in self._known_tables:
             with np.errstate(all="ignore"):  # of levels that a class does not have
                 self._known_tables[key] = f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
-        tables = self._known_tables[key]
-        if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
-            linear = tables[..., 1] - tables[..., 0], tables[..., 0]
-            if len(tables) > 1 or worth(x.size):
-                return contract(x, *linear)
-            # a product of one class would give a row other bits among other rows
-            return sum_over_cells_of(lambda x, _, slope, level: x * slope + level, x, 1.0, linear)
-        return look_up(x, tables)
+        return self._known_tables[key]
 
     def levels(self, x: Array | Sparse) -> int:
         """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0."""
@@ -241,17 +333,16 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out of rows `at` on the host, for one class of each, y, and the weight that it has there."""
-        groups = np.lexsort((w, y))  # of one class and weight, for which a table of levels may serve
-        starts = np.flatnonzero((np.diff(y[groups]) != 0) | (np.diff(w[groups]) != 0)) + 1
-        many = len(at) >= _MANY * (len(starts) + 1)
-        if not is_sparse(x) and not (many and self.levels(x)):
+        if not is_sparse(x):
+            if len(at) and (w == w[0]).all() and self.levels(x):
+                return self.log_left_out(x, float(w[0]))[at, y]
             return sum_over_own(self.left_out, self.cells(x), at, y, w, self._arrays())
-        x, found = as_csr(x) if is_sparse(x) else x, np.empty(len(at))
+        x, found, groups = x.tocsr(), np.empty(len(at)), np.lexsort((w, y))  # of one class and weight
+        starts = np.flatnonzero((np.diff(y[groups]) != 0) | (np.diff(w[groups]) != 0)) + 1
         with one_of(len(starts) + 1):
             for some in np.split(groups, starts) if len(at) else ():
                 one = self.of(*(v[y[some[:1]]] for v in self._arrays()))
-                cells = x[at[some]] if is_sparse(x) else x.take(at[some], 0)  # several times as fast as x[…]
-                found[some] = one.log_left_out(cells, float(w[some[0]]))[:, 0]
+                found[some] = one.log_left_out(x[at[some]], float(w[some[0]]))[:, 0]
         return found
 
     def _cumulant(self, order: int, x: Any) -> Any:
@@ -266,8 +357,7 @@ class Conjugate(AbstractConjugate[Stats]):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j level + slope t(x) + log h(x)."""
         level, slope = self.eta(**theta)
-        t = x if type(self).statistic is Conjugate.statistic else map_cells(x, self.statistic)
-        table = contract(t, slope, level)
+        table = contract(self._of_cells(x), slope, level)
         return table + row_totals(self._observed(self.log_h, x))[:, None] if self._has_base else table
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
@@ -277,105 +367,7 @@ class Conjugate(AbstractConjugate[Stats]):
         level, slope = self.eta(**theta)
         return slope.T, level.sum(-1)
 
-    # --- the prior, read as draws, mean, mode, density and NumPyro model ----------------------------------------------
-
-    def _of_prior(self, value: Callable[..., Any]) -> dict[str, Any]:
-        """What value(site, kind, *arguments) gives for each parameter, by its site in the basis of the closed form."""
-        found: dict[str, Any] = {}
-
-        def sample(name: str, stated: tuple[Any, ...]) -> Any:
-            kind, *arguments = stated
-            if kind not in PRIORS:
-                raise ValueError(f"`prior` of {type(self).__name__} says {kind}; write it with {', '.join(PRIORS)}")
-            site = PRIORS[kind].basis + name
-            found[site] = value(site, kind, *arguments)
-            return found[site]
-
-        self.prior(sample, _Names())
-        return found
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Independent draws of θ, in logarithms so that none underflows, with `shape` in front."""
-        keys = iter(split(key, len(self.parameters)))
-        return self._of_prior(lambda _, kind, *args: PRIORS[kind].draw(next(keys), shape, *args))
-
-    def mean(self) -> Theta:
-        """Mean of θ, in the basis of the NumPyro sites."""
-        return self._of_prior(lambda _, kind, *args: PRIORS[kind].mean(*args))
-
-    @property
-    def flat_(self) -> Mapping[str, float]:
-        """The fields at which the density is flat."""
-        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
-        return dict(zip(self.fields_, *found.values(), strict=True))
-
-    def peak(self, mean: Theta, *above: Any) -> Theta:
-        """The mode from the fields less those of the flat density; `mean` where no mode is inside."""
-        kinds = zip(self._kinds().items(), mean.values(), strict=True)
-        return {site: PRIORS[kind].peak(inside, *above) for (site, kind), inside in kinds}
-
-    def _kinds(self) -> dict[str, str]:
-        """Names of the densities in `prior`, by site."""
-        kinds: dict[str, str] = {}
-
-        def note(site: str, kind: str, *arguments: Any) -> Any:
-            kinds[site] = kind
-            return PRIORS[kind].mean(*arguments)
-
-        self._of_prior(note)
-        return kinds
-
-    def mode(self) -> Theta:
-        """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
-        return self.peak(
-            Conjugate.mean(self), *(value - self.flat_.get(name, 0.0) for name, value in self._named().items())
-        )
-
-    def _named(self) -> dict[str, Any]:
-        return dict(zip(self.fields_, self._arrays(), strict=True))
-
-    def mle(self, stats: Stats) -> Theta:
-        """The mode under the flat prior; the mean of this one where there are no data."""
-        sums, mean = self.sums(stats), self.mean()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found = self.peak(mean, *self.added(sums, *(0 * value for value in self._arrays())))
-        xp, both = namespace(sums.n), zip(found.items(), mean.values(), strict=True)
-        seen = (sums.n > 0)[..., None]
-        return {site: xp.where(seen if v.ndim > sums.n.ndim else seen[..., 0], v, m) for (site, v), m in both}
-
-    def on_boundary(self) -> bool:
-        """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""
-        fields, flat = self._named(), self.flat_
-        return any(bool((fields[name] <= flat[name]).any()) for name in flat if flat[name] > 0)
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites."""
-        terms: list[Any] = []
-
-        def add(site: str, kind: str, *arguments: Any) -> Any:
-            terms.append(PRIORS[kind].log_prob(theta[site], *arguments))
-            return theta[site]
-
-        self._of_prior(add)
-        return sum(terms)
-
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """Logarithm of the normaliser of the current density."""
-        (found,) = self._of_prior(lambda _, kind, *args: PRIORS[kind].log_normalizer(*args)).values()
-        return found
-
-    @property
-    def distribution_(self) -> tuple[str, Mapping[str, str]] | None:  # type: ignore[override]
-        """NumPyro's distribution that a prior of this family is, and its argument that each field is; None if joint."""
-        if len(self.parameters) != 1:
-            return None
-        (kind,) = self._kinds().values()
-        return kind, dict(zip(self.fields_, PRIORS[kind].arguments, strict=True))
-
-    def marginals(self) -> dict[str, Any]:
-        """Marginal distribution of each parameter, as frozen `scipy.stats` objects by NumPyro site."""
-        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].marginal(*args))
-        return {site.removeprefix("log_").removeprefix("logit_"): value for site, value in found.items()}
+    # --- rows from the model, and the model in NumPyro ----------------------------------------------------------------
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """New cells, each with parameters of its own: `likelihood` at a draw of θ."""

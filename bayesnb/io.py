@@ -43,7 +43,6 @@ FORMAT = 1
 Take = Callable[[int], None]  # counts bytes before they are allocated, and refuses more than a file can mean
 
 _KEY = "bayesnb"
-_DEPTH = 100  # of the JSON text; those written are less than 30 deep
 _ROOM = 1 << 24, 16  # bytes that a file may unfold to: so many, and so many times its own length
 _DTYPES = {"BOOL", "F16", "F32", "F64", *(f"{sign}{bits}" for sign in "IU" for bits in (8, 16, 32, 64))}
 
@@ -110,7 +109,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     written = f"format {_brief(found['format'])} of bayesnb {_brief(found.get('version'))}"
     newer = f"{name} has {written}, but {version} reads formats up to {FORMAT}. Install a newer release"
     require(found["format"] <= FORMAT, newer)
-    require(found["format"] == FORMAT, f"{name} is damaged: its format is {_brief(found['format'])}; {again}")
     changed = f"{name} is damaged: the contents do not have the SHA-256 of the header; {again}"
     require(found.get("sha256") == _digest(found, tensors), changed)
     try:
@@ -134,19 +132,13 @@ def _document(estimator: Any) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def _parsed(text: str) -> Any:
-    """The JSON object of a header, if it is one that says its format; else None."""
+    """The JSON object of a header, if it is one that says its format and can be written again; else None."""
     try:
         found = json.loads(text)
+        _canonical(found)
     except (ValueError, RecursionError):
         return None
-    good = isinstance(found, dict) and type(found.get("format")) is int and not _is_deeper(found, _DEPTH)
-    return found if good else None
-
-
-def _is_deeper(tree: Any, most: int) -> bool:
-    """Whether mappings and lists inside of a tree stand more than so many levels deep."""
-    inside = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    return most < 0 or any(_is_deeper(node, most - 1) for node in inside)
+    return found if isinstance(found, dict) and type(found.get("format")) is int and found["format"] > 0 else None
 
 
 def _canonical(tree: Any) -> str:
@@ -355,8 +347,8 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file all at once: the old one stays until the new one is complete and on the disk.
 
     Its permissions are those of the file it replaces, or those of any new file. Pipes, terminals and devices such as
-    /dev/null are written to and stay what they are. So does a file that the process has open, named by /dev/stdout,
-    /dev/stderr or /dev/fd/N.
+    /dev/null are written to and stay what they are. So is a file that the process has open, named by /dev/stdout,
+    /dev/stderr or /dev/fd/N: the data come at its end.
 
     Raises
     ------
@@ -367,11 +359,9 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """
     check_target(path)
     path = os.fsdecode(path)
-    open_file = re.fullmatch(r"/dev/(?:fd/(\d{1,9})|std(?:out|err))", path)
-    if open_file or _kind(path) in ("c", "p"):
+    if path.startswith("/dev/") or _kind(path) in ("c", "p"):
         try:
-            number = int(open_file[1] or 1 + path.endswith("err")) if open_file else None
-            with os.fdopen(os.open(path, os.O_WRONLY) if number is None else os.dup(number), "wb") as file:
+            with open(path, "ab", buffering=0) as file:  # what the process has written there stays
                 file.write(data)
         except OSError as error:
             closed = f"{path} was closed before everything was written; check the program that reads it"
@@ -497,13 +487,12 @@ def check_statistics(found: Any, none: Statistics) -> None:
         require(all((count >= 0).all() for count in counts), "negative counts")
         if isinstance(held, Sample):
             for value, weight in zip(held.value, held.weight, strict=True):
-                same = value.shape == weight.shape and np.array_equal(np.isnan(value), weight == 0)
-                require(same and (weight >= 0).all(), "cells without weights")
-                require(not (np.diff(value) <= 0).any(), "cells that are not in order")
-                require(not np.isinf([value, weight]).any(), "cells that are infinite")
+                require(np.array_equal(np.isnan(value), weight == 0) and (weight >= 0).all(), "cells without weights")
+                require(
+                    not ((np.diff(value) <= 0).any() or np.isinf([value, weight]).any()), "cells that are in no order"
+                )
             continue
-        numbers = *leaves(held), *leaves(found.error)  # and what is known of their rounding
-        require(all(np.isfinite(leaf).all() for leaf in numbers), "statistics that are no numbers")
+        require(all(np.isfinite(leaf).all() for leaf in (*leaves(held), *leaves(found.error))), "no numbers")
         if isinstance(held, Moments | Scatter):
             floor = -1e-9 * abs(held.own).max(0) if isinstance(held, Scatter) else 0
             require((held.own >= floor).all(), "negative squares")

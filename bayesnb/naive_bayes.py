@@ -9,35 +9,36 @@ mapping from block name to that block's columns.
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from .base import AbstractConjugate, Block, as_jax
+from .base import AbstractConjugate, Block, as_jax, from_sites, to_sites
 from .class_statistics import Statistics as Statistics
 from .core.arrays import Array, Float, Sparse, Theta, Value, is_sparse
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
+from .core.scope import block_scope
 from .core.special import namespace
-from .core.supports import improper
+from .core.supports import GIVEN_TOTALS, improper
 from .core.threads import in_order
 from .families.classes import AbstractClasses
-from .numpyro_twin import CLASS as CLASS
-from .numpyro_twin import ENUMERATED as ENUMERATED
-from .numpyro_twin import NumPyroTwin
-from .numpyro_twin import Parameters as Parameters
 from .statistics import class_totals, one_hot
 from .sums.rows import Rows as Rows
 from .sums.rows import by_rows as by_rows
 from .sums.rows import fold_rows, row_slices, rows_at, some_cells
 
-_PIECES: dict[type, int] = {}  # axes of the independent parts of a family
+Parameters: TypeAlias = dict[str, Theta]
+
+ENUMERATED = {"enumerate": "parallel"}  # of a latent label: NumPyro sums it out
+CLASS = "class"  # the key of π among the parameters of the blocks
 
 
 @pytree
 @dataclass(frozen=True)
-class NaiveBayes(NumPyroTwin):
+class NaiveBayes:
     """Naive Bayes as a prior or a posterior: a class prior times named blocks of columns.
 
     Fields
@@ -149,15 +150,13 @@ class NaiveBayes(NumPyroTwin):
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
-        return self._table(rows, theta, _log_density)
+        return self._table(rows, theta, scores=False)
 
     def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
         """`log_joint` without terms that are equal in all classes of a row: enough for class probabilities."""
-        return self._table(rows, theta, lambda block, x, given: block.log_score(x, given))
+        return self._table(rows, theta, scores=True)
 
-    def _table(
-        self, rows: Rows, theta: Parameters | None, of_block: Callable[[Block, Array | Sparse, Theta | None], Array]
-    ) -> Float[Array, "*s n c"]:
+    def _table(self, rows: Rows, theta: Parameters | None, *, scores: bool) -> Float[Array, "*s n c"]:
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
 
         def table(part: slice) -> Array:
@@ -165,7 +164,8 @@ class NaiveBayes(NumPyroTwin):
             with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
                 for name, block in self.blocks.items():
                     x = some_cells(rows[name], part, log_pi, block.kept_types)
-                    total = total + of_block(block, x, None if theta is None else theta[name])
+                    given = None if theta is None else theta[name]
+                    total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
             xp = namespace(total)
             least = xp.finfo(total.dtype).min
             return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
@@ -185,10 +185,8 @@ class NaiveBayes(NumPyroTwin):
 
         def table(part: slice) -> Array:
             w = some_cells(r, part, r)
-            total = self.classes.log_loo(w.toarray() if is_sparse(w) else w)
-            for name, block in self.blocks.items():
-                total = total + block.log_loo(some_cells(rows[name], part, w, block.kept_types), w)
-            return total
+            blocks = self.loo_tables(rows_at(rows, part), w, [[*self.blocks]] if self.blocks else [])
+            return sum(blocks, self.classes.log_loo(w.toarray() if is_sparse(w) else w))
 
         return by_rows(table, rows, self.min_chunk_cells)
 
@@ -287,7 +285,7 @@ class NaiveBayes(NumPyroTwin):
     @property
     def is_improper(self) -> bool:
         """Whether some block is improper, because a field is at a limit of its support."""
-        return any(block.is_improper for block in self.blocks.values())
+        return any(map(operator.attrgetter("is_improper"), self.blocks.values()))
 
     def refuse_improper(self, what: str) -> None:
         """Raise a ValueError with the reason if a block is improper."""
@@ -324,6 +322,83 @@ class NaiveBayes(NumPyroTwin):
             found |= {self.site(name, site): value for site, value in block.marginals().items()}
         return found
 
+    # --- the same model in NumPyro ------------------------------------------------------------------------------------
+
+    def site(self, block: str, parameter: str) -> str:
+        """Name of a parameter's NumPyro site: the plain name with one block, `block.name` with several."""
+        return parameter if len(self.blocks) == 1 else f"{block}.{parameter}"
+
+    def _scope(self, block: str) -> AbstractContextManager[Any]:
+        """NumPyro's scope that gives a block's sites the names of `site`."""
+        return nullcontext() if len(self.blocks) == 1 else block_scope(block)
+
+    def to_sites(self, theta: Parameters) -> Theta:
+        """Parameters as one flat mapping of NumPyro sites; a fixed π has no site."""
+        sites = to_sites(theta[CLASS]) if self.classes.marginals() else {}
+        for name in self.blocks:
+            sites |= {self.site(name, key): value for key, value in to_sites(theta[name]).items()}
+        return sites
+
+    def from_sites(self, sites: Theta) -> Parameters:
+        """Inverse of `to_sites`."""
+        if "pi" in sites:
+            theta = {CLASS: from_sites(("log_pi",), sites)}
+        else:
+            theta = {CLASS: self.classes.mean()}
+        for name, block in self.blocks.items():
+            plain = [parameter.removeprefix("log_").removeprefix("logit_") for parameter in block.parameters]
+            theta[name] = from_sites(block.parameters, {key: sites[self.site(name, key)] for key in plain})
+        return theta
+
+    def model(self, rows: Rows | None, y: Any = None, n: int | None = None, length: Any = None) -> None:
+        """The same model in NumPyro: π, the labels, then the statements of each block.
+
+        Parameters
+        ----------
+        rows : columns by block; with None the model draws them too
+        y : (n,) class index; with None it is a latent site that is enumerated in parallel, if the inference allows it
+        n : number of rows, required if neither rows nor y are given
+        length : number of events of each row, a number or (n,), if rows of multinomial counts are drawn
+        """
+        import numpyro
+        import numpyro.distributions as dist
+
+        prior = as_jax(self)
+        if rows is not None:
+            n = next(iter(rows.values())).shape[0]
+        elif y is not None:
+            n = len(y)
+        if n is None:
+            raise ValueError("`n` is None, and neither rows nor labels are given; give one of them")
+        pi = prior.classes.model()
+        with numpyro.plate("row", n, dim=-1):
+            y = numpyro.sample("y", dist.Categorical(pi), obs=y, infer=None if y is not None else ENUMERATED)
+        for name, block in prior.blocks.items():
+            given = {"length": length} if rows is None and block.cells_.measure == GIVEN_TOTALS else {}
+            x: Any = None if rows is None else rows[name]
+            with self._scope(name):
+                block.model(x.toarray() if is_sparse(x) else x, y, **given)
+
+    def model_from_statistics(self, stats: Statistics) -> None:
+        """The same model in NumPyro with the likelihood of sufficient statistics; the cost does not depend on n.
+
+        By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data). The prior gives the sites, and
+        the three closed forms give the likelihood.
+        """
+        import numpyro
+
+        prior, posterior = as_jax((self, self.update(stats)))
+        pi = prior.classes.model()
+        sites = {"pi": pi} if self.classes.marginals() else {}
+        likelihood = {self.site(name, "x") for name in self.blocks}
+        with numpyro.handlers.trace() as trace, numpyro.handlers.block(hide=likelihood):
+            for name, block in prior.blocks.items():
+                with self._scope(name):  # one row of zeros stands in; its likelihood is hidden
+                    block.model(np.zeros((1, block.shape[1])), np.zeros(1, int))
+        sites |= {name: site["value"] for name, site in trace.items() if site["type"] == "sample"}
+        theta = self.from_sites(sites)
+        numpyro.factor("data", posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats))
+
 
 def _log_density(block: Block, x: Array | Sparse, theta: Theta | None) -> Array:
     """log p(x_i | θ_c) of a block, or of the data where no parameters are given."""
@@ -332,10 +407,8 @@ def _log_density(block: Block, x: Array | Sparse, theta: Theta | None) -> Array:
 
 def sum_of_pieces(block: Any, pieces: Value) -> Value:
     """Log densities (…, *pieces) of a block summed over its pieces; leading axes are draws."""
-    family = type(block.inner if isinstance(block, AbstractConjugate) else block)
-    if family not in _PIECES:
-        _PIECES[family] = np.ndim(block.log_normalizer())
-    return pieces.sum(axis=tuple(range(-_PIECES[family], 0)))
+    inner = block.inner if isinstance(block, AbstractConjugate) else block
+    return pieces.sum(axis=tuple(range(-np.ndim(inner.log_normalizer()), 0)))
 
 
 def _stacked(of_block: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p n c"]:

@@ -20,11 +20,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .base import AbstractConjugate
+from .conjugate import Conjugate
 from .core import wishart
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value, is_sparse
 from .core.random import Key, normal, split
-from .core.special import LOG_2PI, digamma, namespace, tetragamma, trigamma
-from .statistics import Scatter, Stats, along
+from .core.special import LOG_2PI, namespace, polygamma
+from .statistics import Moments, Scatter, Stats, along
+from .sums.gaussian import log_normal_sum, sum_of_logs, sum_of_own
 from .sums.rows import slices, sum_over_cells_of
 
 _CELLS = 1 << 17  # of tables at a time: 1 MiB, which stay in a core's cache
@@ -88,6 +90,48 @@ def linear_of_normals(mu: Array, variance: Array) -> tuple[Array, Array] | None:
 def growth(s: Any, m: Array, kappa: Array) -> Any:
     """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
     return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5
+
+
+class NormalCells(Conjugate[Moments]):
+    """Normal cells t(x) with a conjugate mean, whose sums over many rows on the host take few operations a cell."""
+
+    student: ClassVar[bool] = True
+    """Whether the variance is learnt, so that a cell is Student t and not normal."""
+
+    monoid = Moments
+
+    m: Float[Array, "c d"]
+    kappa: Float[Array, "c d"]
+
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.gaussian`."""
+        raise NotImplementedError
+
+    def _change(self, x: Any) -> Any:
+        """Σ_j log |dt/dx| over the observed cells, (n, 1)."""
+        return 0.0
+
+    def log_h(self, x: Array) -> Array:
+        """−½ log 2π."""
+        return 0 * x - 0.5 * LOG_2PI
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), Murphy (2007), (100); with known variance normal, (36)."""
+        if namespace(x, self.m) is not np:
+            return super().log_predictive(x)
+        return sum_of_logs(self._of_cells(x), *self._terms(1.0), student=self.student) + self._change(x)
+
+    def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Σ_j left_out: in one pass for rows of weight 1."""
+        if is_sparse(x) or (w != 1).any():
+            return super().own_left_out(x, at, y, w)
+        change, terms = np.broadcast_to(self._change(x), (len(x), 1))[at, 0], self._terms(-1.0)
+        return sum_of_own(self._of_cells(x), at, y, terms, self.student) + change
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """−½ Σ_j log 2πσ² + (t(x) − μ)²/σ², and the change of variables."""
+        variance = theta["variance"] if self.student else self._arrays()[2]
+        return log_normal_sum(self._of_cells(x), theta["mu"], variance**0.5) + self._change(x)
 
 
 class AbstractNormals(AbstractConjugate[Stats]):
@@ -213,8 +257,9 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
     def _root(self) -> tuple[Float[Array, "k d d"], Float[Array, " k"]]:
         """L⁻¹ and log |S|, S = LLᵀ."""
-        linalg, S = namespace(self.S).linalg, self._matrices(self.S)
-        return linalg.inv(linalg.cholesky(S)), wishart.log_det(S)
+        xp = namespace(self.S)
+        factor = xp.linalg.cholesky(self._matrices(self.S))
+        return xp.linalg.inv(factor), 2 * xp.log(xp.diagonal(factor, 0, -2, -1)).sum(-1)
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """log t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))), multivariate. Murphy (2007), (258)."""
@@ -233,20 +278,10 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         linalg, level = namespace(sigma).linalg, self.m.shape[1] * LOG_2PI + wishart.log_det(sigma)
         return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], linalg.inv(linalg.cholesky(sigma))))
 
-    def log_prefixes(
-        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
-    ) -> Float[Array, "*s n d c"]:
-        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
-        if theta is not None:
-            return wishart.log_prefixes(x, order, theta["mu"], self._matrices(theta["covariance"]))
-        scale = self._matrices(self.S) * (1 + 1 / self.kappa)[:, None, None]
-        df = np.broadcast_to(self.nu - self.m.shape[1] + 1, self.kappa.shape)
-        return wishart.log_prefixes(x, order, self.m, scale, df)
-
     def _cumulant(self, order: int, x: Array) -> Float[Array, "n c"]:
         d, (root, level) = self.m.shape[1], self._root()
         tau = wishart.squares(x, self.m, root)
-        psi = (digamma, trigamma, tetragamma)[order - 1](wishart.half_degrees(self.nu, d)).sum(-1)
+        psi = polygamma(order - 1, wishart.half_degrees(self.nu, d)).sum(-1)
         psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
         factors = cumulant(order, psi, self.nu, 1.0, self.kappa, d)
         return sum(factor * tau**power for power, factor in enumerate(factors))

@@ -31,6 +31,7 @@ def test_every_benchmark_is_a_part() -> None:
         "__init__",
         "__main__",
         "pages",
+        "mutants",
         "timing",
         "unchanged",
     }

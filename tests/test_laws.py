@@ -65,3 +65,44 @@ def test_every_site_and_class_prior_survives_the_round_trip(rng: np.random.Gener
     assert_same(nb.from_sites(nb.to_sites(theta)), theta, rtol=1e-9)
     for name, block in blocks.items():
         assert_same(from_sites(block.parameters, to_sites(theta[name])), theta[name], rtol=1e-9)
+
+
+# family: kind of its cells, whether whole, sparse, with gaps, features apart, coupled, and types kept; of each field
+# the support, the axes by their letters, the improper limit, and whether `fit_prior` may search for it
+DECLARED = """
+bernoulli yes/no sparse gaps apart uint8: a pos cf, b pos cf
+categorical levels sparse gaps apart int64: alpha pos cfl
+multinomial counts sparse: alpha pos cf
+poisson counts sparse gaps apart: a pos cf, b pos cf
+complement counts sparse coupled: alpha pos cf
+exponential amounts gaps apart: a pos cf, b pos cf
+geometric counts whole sparse gaps apart: a pos cf, b pos cf
+negative_binomial counts whole sparse gaps apart: a pos cf, b pos cf
+log_normal positive gaps apart: m rea cf, kappa pos cf, a pos cf, b pos cf
+gaussian real sparse gaps apart float32+int64: m rea cf, kappa pos cf 0, a pos cf -0.5, b pos cf 0
+pooled_gaussian real sparse gaps apart coupled float32+int64: m rea cf, kappa pos cf 0, a pos f -0.5 summed, b pos f 0
+known_gaussian real sparse gaps apart float32+int64: m rea cf, kappa pos cf 0, variance pos cf fixed, log_c rea cf fixed
+full_gaussian real: m rea cf, kappa pos c, nu deg c, S mat cff
+tied_gaussian real coupled: m rea cf, kappa pos c, nu deg o, S mat ff
+"""
+
+
+def test_what_the_pages_declare() -> None:
+    """Validation, prior fitting, files and the estimators read it."""
+    lines = []
+    for family in FAMILIES:
+        kind, cells = family.kind, family.kind.cells_
+        flags = {"whole": cells.whole, "sparse": cells.sparse, "gaps": family.missing, "apart": kind.separable}
+        flags |= {"coupled": kind.couples_classes} | {"+".join(sorted(kind.kept_types)): kind.kept_types}
+        fields = [
+            " ".join(
+                [name, field.support.kind[:3], "".join(axis[0] for axis in field.axes)]
+                + ([] if field.limit is None else [f"{field.limit:g}"])
+                + ["summed"] * field.per_class
+                + ["fixed"] * (not field.fitted)
+            )
+            for name, field in kind.fields_.items()
+        ]
+        words = [family.name, cells.kind, *(word for word, holds in flags.items() if holds)]
+        lines.append(f"{' '.join(words)}: {', '.join(fields)}")
+    assert lines == DECLARED.strip().splitlines()

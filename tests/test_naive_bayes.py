@@ -145,7 +145,7 @@ def test_one_class(name: str, rng: np.random.Generator) -> None:
     assert joint - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)
 
 
-@pytest.mark.parametrize("p", [1e-300, 1e-17, 0.25, 0.5, 1 - 1e-15])
+@pytest.mark.parametrize("p", [1e-300, 0.25, 1 - 1e-15])
 @pytest.mark.usefixtures("x64")
 def test_sites_and_back(p: float) -> None:
     """log and logit bases; a probability below the machine epsilon keeps its digits."""
@@ -173,7 +173,7 @@ def test_zero_probabilities_come_back_floored() -> None:
 
 @pytest.mark.parametrize("name", ["multinomial", "gaussian"])
 def test_more_rows_than_one_slice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The slices are invisible: statistics and tables of 3,000 rows in pieces are those of one piece."""
+    """The slices are invisible: statistics and tables of 3,000 rows row by row are those of one piece."""
     base = CASES[name]
     x, y = np.tile(base.x, (125, 1)), np.tile(base.y, 125)
     this = Case(base.prior, {"x": x}, y, base.rng)
@@ -182,37 +182,32 @@ def test_more_rows_than_one_slice(name: str, monkeypatch: pytest.MonkeyPatch) ->
     want = this.stats_of(slice(None)), this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)
     monkeypatch.setattr("bayesnb.sums.rows._CELLS", 1)
     monkeypatch.setattr("bayesnb.sums.rows._HALF", 1)
-    slices = row_slices({"x": x})
-    assert [(s.start, s.stop) for s in slices] == [(0, 1024), (1024, 2048), (2048, 3072)]
+    assert len(row_slices({"x": x})) >= 1000
     got = this.stats_of(slice(None)), this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)
     assert_same(got, want, rtol=1e-11)  # 3,000 roundings
 
 
-def test_slices_hold_a_bounded_number_of_cells() -> None:
-    wide = np.zeros((5000, 200))
-    for x in (wide, sparse.csr_array(wide + 1)):
-        cells = [(min(s.stop, 5000) - s.start) * 200 for s in row_slices({"x": x})]
-        assert sum(cells) == wide.size and max(cells) <= 1 << 20
-    assert row_slices({"x": jnp.zeros((5000, 200))}) == [slice(None)]
-    x = np.broadcast_to(0.0, (18_000, 200))
-    parts = row_slices({"x": x})
-    assert len(parts) > 2 and all(len(again) == 1 for again in in_order(lambda s: row_slices({"x": x[s]}), parts))
-    assert all(len(again) > 1 for again in in_order(lambda s: row_slices({"x": x}), parts))  # not a slice
-
-
-@pytest.mark.parametrize(("n", "least", "want"), [(2000, 0, [2000]), (4000, 0, [2048, 1952]), (4000, 1 << 19, [4000])])
-def test_two_cores_share_what_fits_into_one_slice(n: int, least: int, want: list[int]) -> None:
-    x = np.zeros((n, 200))
-    assert [min(s.stop, n) - s.start for s in row_slices({"x": x}, least)] == want
-    for beside in in_order(lambda _: row_slices({"x": x}, least), range(2)):
-        assert len(beside) == 1  # the cores are taken
-
-
-@pytest.mark.parametrize(("n", "want"), [(2000, [2000]), (9000, [5120, 3880]), (30_000, [8192] * 3 + [5424])])
-def test_a_working_size_leaves_two_cores_their_shares(n: int, want: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("n", "least", "size", "want"),
+    [
+        (2000, 0, 0, [2000]),
+        (4000, 0, 0, [2000, 2000]),  # two cores share what would fit into one slice
+        (4000, 1 << 19, 0, [4000]),
+        (18_000, 0, 0, [4500] * 4),
+        (30_000, 0, 1 << 21, [7500] * 4),
+    ],
+)
+def test_rows_are_cut_once(n: int, least: int, size: int, want: list[int]) -> None:
+    """An even number of slices, with a bounded number of cells; a slice is not cut again, other rows beside it are."""
     x = np.broadcast_to(0.0, (n, 200))
-    got = [min(s.stop, n) - s.start for s in row_slices({"x": x}, 0, 1 << 21)]
-    assert got == want
+    parts = row_slices({"x": x}, least, size)
+    assert [part.stop - part.start for part in parts] == want
+    assert row_slices({"x": sparse.csr_array(x + 1)}, least, size) == parts
+    assert row_slices({"x": jnp.zeros((5000, 200))}) == [slice(None)]
+    if len(parts) > 2:
+        again = [*in_order(lambda part: row_slices({"x": x[part]}, least, size), parts)]
+        assert all(len(one) == 1 for one in again)
+        assert all(len(one) > 1 for one in in_order(lambda _: row_slices({"x": x}, least, size), parts))
 
 
 def test_no_rows_at_all() -> None:
@@ -246,7 +241,7 @@ def test_prior_simulation() -> None:
         assert (abs(ours.mean(0) - theirs.mean(0)) < 5 * error).all()
 
 
-@pytest.mark.parametrize("name", [family.name for family in FAMILIES if family.missing])
+@pytest.mark.parametrize("name", ["poisson", "pooled_gaussian"])
 def test_model_draws_rows_for_given_labels(name: str) -> None:
     this = CASES[name]
     predictive = Predictive(this.prior.model, num_samples=2)
@@ -274,11 +269,11 @@ def test_labels_condition_under_jit_and_vmap(name: str) -> None:
         assert_same([leaf[i] for leaf in found], jax.tree.leaves(alone))
 
 
-@pytest.mark.parametrize("y", [Y + 1, Y - 1, Y.astype(float), Y.astype(str)])
-def test_condition_refuses_what_is_no_class_index(y: np.ndarray) -> None:
+def test_condition_refuses_what_is_no_class_index() -> None:
     this = CASES["bernoulli"]
-    with pytest.raises(ValueError, match="`y` needs class indices, whole numbers from 0 to 2"):
-        this.prior.condition({"x": this.x}, y)
+    for y in (Y + 1, Y - 1, Y.astype(float), Y.astype(str)):
+        with pytest.raises(ValueError, match="`y` needs class indices, whole numbers from 0 to 2"):
+            this.prior.condition({"x": this.x}, y)
 
 
 def test_a_pickle_holds_the_fields_and_nothing_that_is_kept_beside_them() -> None:

@@ -184,8 +184,9 @@ def _tables(
     model: Any, name: str, block: Any, x: Any, k: np.ndarray, leaving: np.ndarray | None, index: np.ndarray
 ) -> tuple[np.ndarray, Any]:
     """log p(x_ik | y = c, D₋ᵢ) of some columns of a block, (n, k, c), and what its table loses without each."""
+    events = block.missing_value == 0
     by_cell = isinstance(block, Conjugate) and all(np.ndim(getattr(block, field)) == 2 for field in block.fields_)
-    if by_cell or (block.missing_value == 0 and not block.couples_classes):
+    if not block.couples_classes if events else by_cell:
         found = _of_cells(block, x, k, leaving, index)
         return found, found
 
@@ -200,7 +201,7 @@ def _tables(
             alone = {name: np.where(np.arange(x.shape[1]) == j, x, np.nan)}
             parts = model.log_parts(alone) if leaving is None else model.log_loo_parts(alone, leaving)
             found[:, i], lost[:, i] = parts[0], np.nan
-        elif block.missing_value == 0:  # one kind of events among all
+        elif events:  # one kind of events among all
             count = _dense(x[:, [j]])
             found[:, i] = lost[:, i] = table(block.merged(np.array([j])), np.hstack([count, _lengths(x) - count]))
         else:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     Scalar: TypeAlias = float
     Sparse: TypeAlias = Any  # SciPy ships no types
 
+    def is_sparse(x: object) -> TypeGuard[Sparse]:
+        """Whether an object is a matrix of scipy.sparse."""
+
     class Namespace(ModuleType):
         """What NumPy and jax.numpy have in common: functions that make arrays."""
 
@@ -52,11 +55,7 @@ else:
     Sparse: TypeAlias = sparse.sparray | sparse.spmatrix
     Scalar: TypeAlias = float | int | np.number[Any]
     Namespace: TypeAlias = ModuleType
+    is_sparse = sparse.issparse
 
 
 Theta: TypeAlias = dict[str, Array]  # parameters of one block by name
-
-
-def is_sparse(x: object) -> TypeGuard[Sparse]:
-    """Whether an object is a matrix of scipy.sparse."""
-    return type(x) is not np.ndarray and sparse.issparse(x)  # which takes five times as long

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Value
 from .random import categorical, inverse_gamma, log_dirichlet, log_gamma, normal
 from .special import LOG_2PI, gammaln, log_beta, log_floor, log_shares, namespace
 
@@ -67,7 +67,7 @@ def _draw_beta(key: Any, shape: tuple[int, ...], a: Array, b: Array) -> Array:
     return draws[..., 0] - draws[..., 1]
 
 
-def _log_prob_beta(logit: Array, a: Array, b: Array) -> Array:
+def _log_prob_beta(logit: Array, a: Array, b: Array) -> Value:
     log_p, log_q = log_probabilities(logit)
     return (a - 1) * log_p + (b - 1) * log_q - log_beta(a, b)
 
@@ -80,11 +80,11 @@ def _peak_beta(mean: Array, p: Array, q: Array) -> Array:
 # --- Gamma(a, rate b), as a logarithm -------------------------------------------------------------------------------
 
 
-def _log_normalizer_gamma(a: Array, b: Array) -> Array:
+def _log_normalizer_gamma(a: Array, b: Array) -> Value:
     return gammaln(a) - a * _log(b)
 
 
-def _log_prob_gamma(log_rate: Array, a: Array, b: Array) -> Array:
+def _log_prob_gamma(log_rate: Array, a: Array, b: Array) -> Value:
     return (a - 1) * log_rate - b * namespace(log_rate).exp(log_rate) - _log_normalizer_gamma(a, b)
 
 
@@ -98,11 +98,11 @@ def _peak_gamma(mean: Array, p: Array, q: Array) -> Array:
 # --- Dirichlet(α), as logarithms ------------------------------------------------------------------------------------
 
 
-def _log_normalizer_dirichlet(alpha: Array) -> Array:
+def _log_normalizer_dirichlet(alpha: Array) -> Value:
     return gammaln(alpha).sum(-1) - gammaln(alpha.sum(-1))
 
 
-def _log_prob_dirichlet(log_share: Array, alpha: Array) -> Array:
+def _log_prob_dirichlet(log_share: Array, alpha: Array) -> Value:
     return ((alpha - 1) * log_share).sum(-1) - _log_normalizer_dirichlet(alpha)
 
 
@@ -114,7 +114,7 @@ def _peak_dirichlet(mean: Array, weight: Array) -> Array:
 # --- InverseGamma(a, scale b) and Normal(m, s), as they are ---------------------------------------------------------
 
 
-def _log_prob_inverse_gamma(variance: Array, a: Array, b: Array) -> Array:
+def _log_prob_inverse_gamma(variance: Array, a: Array, b: Array) -> Value:
     return -(a + 1) * _log(variance) - b / variance - _log_normalizer_gamma(a, b)
 
 
@@ -123,7 +123,7 @@ def _mean_inverse_gamma(a: Array, b: Array) -> Array:
     return b / namespace(a).where(a > 1, a - 1, a + 1)
 
 
-def _log_prob_normal(value: Array, m: Array, s: Array) -> Array:
+def _log_prob_normal(value: Array, m: Array, s: Array) -> Value:
     return -0.5 * (LOG_2PI + ((value - m) / s) ** 2) - _log(s)
 
 

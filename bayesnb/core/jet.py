@@ -57,21 +57,19 @@ def log1p(v: Any) -> Any:
     """log(1 + v) of numbers v > −1, or of a jet that begins at 0."""
     if isinstance(v, Jet):
         return v - v * v * 0.5 + v * v * v * (1 / 3)
-    return namespace(v).log1p(_inside(v, 1.0))
+    xp = namespace(v)
+    return xp.log1p(_inside(v, 1.0, xp))
 
 
 def log_rising(a: Any, n: Any) -> Any:
     """log Γ(a + n)/Γ(a) of numbers n > −a, or of a jet n that begins at 0."""
     if isinstance(n, Jet):
         return digamma(a) * n + trigamma(a) / 2 * (n * n) + tetragamma(a) / 6 * (n * n * n)
-    return log_rising_of_numbers(a, _inside(n, a))
+    return log_rising_of_numbers(a, n if isinstance(n, int | float) and n >= 0 else _inside(n, a, namespace(n, a)))
 
 
-def _inside(n: Any, a: Any) -> Any:
+def _inside(n: Any, a: Any, xp: Any) -> Any:
     """n, moved up by rounding where a + n is 0 but for rounding: a row may carry all of a hyperparameter."""
-    if isinstance(n, int | float) and n >= 0:
-        return n
-    xp = namespace(n, a)
     n = xp.asarray(n)
     least = (4 * xp.finfo(n.dtype).eps - 1) * a
     if xp is np and (n > least).all():

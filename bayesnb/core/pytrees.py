@@ -5,6 +5,8 @@ wait here until JAX is there: `register_pytrees` imports it. It runs before one 
 `bayesnb.families` is used, and when an estimator shows `prior_`, `posterior_` or `statistics_`.
 """
 
+import functools
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -48,11 +50,16 @@ def register_pytrees() -> None:
 
 def leaves(tree: Any) -> Iterator[Any]:
     """`jax.tree.leaves` of our dataclasses, mappings, tuples and None."""
-    if (inside := branches(tree)) is None:
-        yield tree
-    else:
-        for one in inside.values():
-            yield from leaves(one)
+    found, waiting = [], [tree]
+    while waiting:
+        one = waiting.pop()
+        if type(one) in (dict, tuple):
+            waiting += reversed(one.values() if type(one) is dict else one)
+        elif names := _names(type(one)):  # type: ignore[arg-type]
+            waiting += map(getattr, itertools.repeat(one), reversed(names))
+        elif one is not None:
+            found.append(one)
+    return iter(found)
 
 
 def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
@@ -72,6 +79,11 @@ def branches(tree: Any) -> dict[Any, Any] | None:
         return tree or {}
     if type(tree) is tuple:
         return dict(enumerate(tree))
-    if not is_dataclass(tree):
-        return None
-    return {field.name: getattr(tree, field.name) for field in fields(tree) if not field.metadata.get("static")}
+    names = _names(type(tree))  # type: ignore[arg-type]
+    return None if names is None else dict(zip(names, map(getattr, itertools.repeat(tree), names), strict=True))
+
+
+@functools.cache
+def _names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass that are not static; None of any other class."""
+    return tuple(f.name for f in fields(kind) if not f.metadata.get("static")) if is_dataclass(kind) else None

@@ -4,7 +4,7 @@ On a CPU NumPy's generator makes about 13 million gamma draws a second, `jax.ran
 `vmap` only the JAX key works.
 """
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,20 +21,23 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
 
 def split(key: Key, n: int) -> list[Key]:
     """n keys for n independent uses; a generator has its own state, so it is returned n times."""
-    if isinstance(key, np.random.Generator):
-        return [key] * n
+    return [key] * n if isinstance(key, np.random.Generator) else list(_jax().split(key, n))
+
+
+def _jax() -> Any:
     import jax
 
-    return list(jax.random.split(key, n))
+    return jax.random
 
 
 def normal(key: Key, shape: tuple[int, ...]) -> Array:
     """Standard normal draws."""
-    if isinstance(key, np.random.Generator):
-        return key.standard_normal(shape)
-    import jax
+    return key.standard_normal(shape) if isinstance(key, np.random.Generator) else _jax().normal(key, shape)
 
-    return jax.random.normal(key, shape)
+
+def uniform(key: Key, shape: tuple[int, ...]) -> Array:
+    """Uniform draws between 0 and 1."""
+    return key.random(shape) if isinstance(key, np.random.Generator) else _jax().uniform(key, shape)
 
 
 def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
@@ -49,9 +52,7 @@ def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
     """
     shape = (*shape, *np.shape(a))
     if not isinstance(key, np.random.Generator):
-        import jax
-
-        return jax.random.loggamma(key, jax.numpy.asarray(a), shape)
+        return _jax().loggamma(key, namespace(key).asarray(a), shape)
     small = np.broadcast_to(np.asarray(a) < 1, shape)
     draws = np.log(key.standard_gamma(a + (np.asarray(a) < 1), shape))
     if small.any():

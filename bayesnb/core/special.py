@@ -6,7 +6,6 @@ compilation, and inside a compiled, differentiated program.
 """
 
 import sys
-from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -35,6 +34,11 @@ def namespace(*arrays: object) -> Namespace:
     return _NUMPY
 
 
+def is_traced(*arrays: object) -> bool:
+    """Whether an argument is a tracer of JAX, whose values are not known."""
+    return "jax" in sys.modules and any(isinstance(array, sys.modules["jax"].core.Tracer) for array in arrays)
+
+
 def is_whole(table: Any) -> bool:
     """Whether all cells that are there are whole numbers."""
     cells = table.data if is_sparse(table) else np.asarray(table)
@@ -47,6 +51,16 @@ def _special(*arrays: object) -> Namespace:
     import jax.scipy.special as jsp
 
     return jsp
+
+
+def logsumexp(table: Array, axis: int) -> Array:
+    """log Σ exp along an axis."""
+    return _special(table).logsumexp(table, axis=axis)
+
+
+def ndtr(x: Array) -> Value:
+    """Φ(x), the standard normal distribution function."""
+    return _special(x).ndtr(x)
 
 
 def expit(x: Array | Scalar) -> Value:
@@ -79,7 +93,11 @@ def tetragamma(x: Array | Scalar) -> Value:
 
 
 _BERNOULLI = 1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6  # B₂, B₄, … B₁₄
-_CHUNK = 1 << 15  # numbers worked on at a time: 256 KiB of float64
+
+
+def polygamma(k: int, x: Array | Scalar) -> Value:
+    """ψ, ψ₁ or ψ₂ at x > 0, for k = 0, 1 or 2."""
+    return (digamma, trigamma, tetragamma)[k](x)
 
 
 def _hurwitz(s: int, x: Array | Scalar) -> Any:
@@ -91,48 +109,29 @@ def _hurwitz(s: int, x: Array | Scalar) -> Any:
     ----------
     DLMF 25.11.3 (recurrence), 25.11.43 (series).
     """
-
-    def of(x: Any) -> Any:
-        r = 1 / (x + _SHIFT)
-        tail = np.zeros_like(x)
-        for k, b in reversed([*enumerate(_BERNOULLI, 1)]):
-            tail = tail * (r * r) + b * (1 if s == 2 else k + 0.5)
-        total = r * (1 + r * (0.5 + r * tail)) if s == 2 else r * r * (0.5 + r * (0.5 + r * tail))
-        with np.errstate(over="ignore"):
-            for k in range(_SHIFT):
-                r = 1 / (x + k)
-                total += r * r if s == 2 else r * r * r
-        return total
-
     x = np.asarray(x)
-    return in_chunks(of, x if x.dtype.kind == "f" else x.astype(float))[()]
-
-
-def in_chunks(f: Callable[[Any], Any], x: np.ndarray) -> Any:
-    """f cell by cell on the host, with temporaries that stay in a core's cache."""
-    if x.size <= _CHUNK:
-        return f(x)
-    flat = x.ravel()
-    first = f(flat[:_CHUNK])
-    found = np.empty(x.size, first.dtype)
-    found[:_CHUNK] = first
-    for at in range(_CHUNK, x.size, _CHUNK):
-        found[at : at + _CHUNK] = f(flat[at : at + _CHUNK])
-    return found.reshape(x.shape)
+    x = x if x.dtype.kind == "f" else x.astype(float)
+    r, tail = 1 / (x + _SHIFT), np.zeros_like(x)
+    for k, b in reversed([*enumerate(_BERNOULLI, 1)]):
+        tail = tail * (r * r) + b * (1 if s == 2 else k + 0.5)
+    total = r * (1 + r * (0.5 + r * tail)) if s == 2 else r * r * (0.5 + r * (0.5 + r * tail))
+    for k in range(_SHIFT):
+        r = 1 / (x + k)
+        total += r * r if s == 2 else r * r * r
+    return total[()]
 
 
 def log_normalize(table: Array, out: Any = None) -> Array:
     """log exp(t) / Σ exp(t) along the last axis; on the host into `out` where it is given, which may be the table.
 
-    The largest entry is taken out first: at −1e300 a logarithm of the sum would be lost in rounding, and three classes
-    that tie there would get probability one each.
+    Few classes and many rows go through by class, which NumPy does quickly.
     """
     xp = namespace(table)
     if xp is np and table.ndim == 2:
         found = np.empty_like(table) if out is None else out
         step = max(_CELLS // max(table.shape[1], 1), 1)
         for at in range(0, len(table), step):
-            by_class = table[at : at + step].T.copy()  # few classes and many rows, which NumPy goes through quickly
+            by_class = table[at : at + step].T.copy()
             by_class -= by_class.max(0)
             by_class -= np.log(np.exp(by_class).sum(0))
             found[at : at + step] = by_class.T
@@ -147,19 +146,11 @@ def most_probable(table: Array, log_prior: Array) -> Array:
     Entries closer than 1e-10 of their size count as equal, as rounding keeps equal probabilities apart.
     Among equal priors the first column wins.
     """
-    best = table.argmax(1)
     if table.shape[1] < 2 or log_prior.min() == log_prior.max():
-        return best
-    by_prior = np.argsort(-log_prior, kind="stable")
-    step = max(1, _CELLS // table.shape[1])
-    for at in range(0, len(table), step):
-        by_class = np.ascontiguousarray(table[at : at + step].T)
-        top = by_class.max(0)
-        equal = by_class >= top - _TIE * (1 + np.abs(top))
-        tied = np.flatnonzero(np.count_nonzero(equal, axis=0) > 1)
-        if len(tied):
-            best[at + tied] = by_prior[equal[by_prior][:, tied].argmax(0)]
-    return best
+        return table.argmax(1)
+    by_prior, top = np.argsort(-log_prior, kind="stable"), table.max(1, keepdims=True)
+    equal = table >= top - _TIE * (1 + np.abs(top))
+    return by_prior[equal[:, by_prior].argmax(1)]
 
 
 def log_floor(x: Array | Scalar) -> Value:
@@ -236,36 +227,6 @@ def log_beta(a: Array | Scalar, b: Array | Scalar) -> Value:
     return gammaln(low) - log_rising(high, low)
 
 
-def log1p_square(u: Array) -> Array:
-    """log(1 + u²), also where u² overflows."""
-    xp = namespace(u)
-    limit = 1e150 if u.dtype == np.float64 else 1e18
-    big = abs(u) > limit
-    return xp.where(big, 2 * xp.log(xp.where(big, abs(u), 1)), xp.log1p(xp.square(xp.where(big, 0, u))))
-
-
-def square(u: Array) -> Array:
-    """u², held below √max so that a sum of many stays finite."""
-    xp = namespace(u)
-    limit = 1e145 if u.dtype == np.float64 else 1e15
-    return xp.square(xp.clip(u, -limit, limit))
-
-
-def log_student_t(x: Array, df: Array, loc: Array, scale: Array) -> Array:
-    """Log density of Student's t with df degrees of freedom, in nats.
-
-        log Γ((ν+1)/2)/Γ(ν/2) − ½ log(νπ) − log s − (ν+1)/2 · log(1 + (x−m)²/(ν s²))
-
-    The ratio of gammas is a rising factorial, so that no digits are lost at large ν (NumPyro's `StudentT` does in
-    float32), and the square does not overflow: a row 1e300 scales away keeps a finite density. The error stays below
-    40 ε (1 + |result|) for 1e-3 ≤ ν ≤ 1e10, ε the machine epsilon.
-    """
-    xp = namespace(x, df, loc, scale)
-    u = (x - loc) / (scale * xp.sqrt(df))
-    half = df / 2
-    return log_rising(half, 0.5) - 0.5 * xp.log(df * np.pi) - xp.log(scale) - (half + 0.5) * log1p_square(u)
-
-
 def log_normal(x: Array, mu: Array, sd: Array) -> Array:
-    """Log density of Normal(μ, s²) in nats, finite however far away."""
-    return -0.5 * (LOG_2PI + square((x - mu) / sd)) - namespace(sd).log(sd)
+    """Log density of Normal(μ, s²) in nats."""
+    return -0.5 * (LOG_2PI + ((x - mu) / sd) ** 2) - namespace(sd).log(sd)

@@ -202,8 +202,7 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
         odd = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
         if odd or array.dtype.kind not in "biufO":
             raise TypeError
-        with np.errstate(over="ignore"):
-            return np.asarray(array, float)
+        return np.asarray(array, float)
     except OverflowError:
         raise ValueError(f"`{name}` has a number too large for a float; it needs {needed}") from None
     except (TypeError, ValueError):
@@ -296,17 +295,20 @@ def _first(field: Field, wrong: Any) -> tuple[tuple[int, ...], str]:
     return at, ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")
 
 
-def _limited(block: Any) -> list[tuple[str, Field, np.ndarray]]:
-    """Name, declaration and values of each field that has an improper limit, on the host."""
-    held = [(key, field, getattr(block, key)) for key, field in block.fields_.items() if field.limit is not None]
-    return [one for one in held if isinstance(one[2], np.ndarray)]
+def _not_positive(block: Any) -> list[tuple[str, Field, np.ndarray]]:
+    """Name, declaration and values of each field with an improper limit that is not positive and finite everywhere."""
+    found = []
+    for key, field in block.fields_.items():
+        value = getattr(block, key)
+        if field.limit is not None and isinstance(value, np.ndarray) and not (np.isfinite(value) & (value > 0)).all():
+            found.append((key, field, value))
+    return found
 
 
 def improper(block: Any) -> str | None:
     """Why a density has no normaliser: its first field at an improper limit, in words; None for a proper density."""
-    block = block.inner
-    for key, field, value in _limited(block):
-        if (value <= 0).any() and (limits := field.is_limit(value, block.shape[0])).any():
+    for key, field, value in _not_positive(block.inner):
+        if (limits := field.is_limit(value, block.inner.shape[0])).any():
             return (
                 f"its prior is improper ({key} is {value[limits][0]:g}) and has no normaliser, so an evidence would "
                 "have an arbitrary factor; give a proper prior"
@@ -316,8 +318,7 @@ def improper(block: Any) -> str | None:
 
 def undefined(block: Any) -> str | None:
     """What keeps a posterior of an improper prior from being a density, in words; None where it is one."""
-    for key, field, value in _limited(block.inner):
-        if (wrong := ~(np.isfinite(value) & (value > 0))).any():
-            at, place = _first(field, wrong)
-            return f"the rows leave {key} at {value[at]:g} ({place})"
+    for key, field, value in _not_positive(block.inner):
+        at, place = _first(field, ~(np.isfinite(value) & (value > 0)))
+        return f"the rows leave {key} at {value[at]:g} ({place})"
     return None

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Float, Int, Value
+from .arrays import Array, Float, Value
 from .random import Key, log_gamma, normal, split
-from .special import LOG_2PI, gammaln, log_rising, namespace
+from .special import gammaln, log_rising, namespace
 
 LOG_PI = float(np.log(np.pi))
 _CELLS = 1 << 17  # of rows at a time: temporaries stay in a core's cache
@@ -31,9 +31,9 @@ def log_gain(
     nu: Float[Value, "*s"], n: Float[Value, "*s"], scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]
 ) -> Float[Value, "*s"]:
     """log A(ν + n, S + G) − log A(ν, S) = log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|."""
-    d = scale.shape[-1]
+    d, level = scale.shape[-1], log_det(scale)
     gamma = log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)
-    return gamma - 0.5 * ((nu + n) * log_det_gain(scale, growth) + n * (log_det(scale) - d * np.log(2)))
+    return gamma - 0.5 * ((nu + n) * (log_det(scale + growth) - level) + n * (level - d * np.log(2)))
 
 
 def log_gain_of_row(nu: Value, level: Value, grown: Value, d: int) -> Value:
@@ -44,11 +44,6 @@ def log_gain_of_row(nu: Value, level: Value, grown: Value, d: int) -> Value:
 def log_det(matrix: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
     """log |M| of a positive definite matrix."""
     return namespace(matrix).linalg.slogdet(matrix)[1]
-
-
-def log_det_gain(scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
-    """log |S + G| − log |S|, by two Cholesky factors: eigenvalues take a hundred times as long at d = 2,000."""
-    return log_det(scale + growth) - log_det(scale)
 
 
 def whitened(
@@ -67,33 +62,6 @@ def squares(
     step = max(1, _CELLS // loc.size) if xp is np else max(1, len(x))
     parts = (whitened(x[at : at + step], loc, root) for at in range(0, max(1, len(x)), step))
     return xp.concatenate([xp.einsum("...nd,...nd->...n", z, z).swapaxes(-1, -2) for z in parts], -2)
-
-
-def log_prefixes(
-    x: Float[np.ndarray, "n d"],
-    order: Int[np.ndarray, " d"],
-    loc: Float[np.ndarray, "*s c d"],
-    scale: Float[np.ndarray, "*s #c d d"],
-    df: Float[np.ndarray, " c"] | None = None,
-) -> Float[np.ndarray, "*s n d c"]:
-    """log density of the first k features in an order, k = 1 … d: Normal(m_c, S_c), or t(f; m_c, S_c/f) with f given.
-
-    The Cholesky factor of the first k features is a corner of the factor of all, so one factor and one solution of
-    L z = x − m serve all k; a marginal of the t has its degrees of freedom.
-    """
-    d = len(order)
-    factor = np.linalg.cholesky(scale[..., order, :][..., order])
-    delta = np.moveaxis(x[:, order] - loc[..., None, order], -2, -1)  # (…, c, d, n)
-    z = np.linalg.solve(np.broadcast_to(factor, (*delta.shape[:-2], d, d)), delta)
-    square = np.cumsum(z * z, -2)
-    det = np.cumsum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), -1)[..., None]
-    k = np.arange(1, d + 1)[:, None]
-    if df is None:
-        table = -0.5 * (k * LOG_2PI + square) - det
-    else:
-        f = df[:, None, None]
-        table = log_rising(0.5 * f, 0.5 * k) - 0.5 * k * LOG_PI - det - 0.5 * (f + k) * np.log1p(square)
-    return np.moveaxis(table, (-1, -2, -3), (-3, -2, -1))
 
 
 def inverse_wishart_factors(

@@ -22,46 +22,15 @@ fitting, MixedNB parts, ArviZ, `save` and `check`. The page "How to add a family
 `_page` imports what the pages of this package are written with. Names are imported on first use.
 """
 
-from importlib import import_module
 from typing import Any
+
+import lazy_loader
 
 from ..core.pytrees import register_pytrees
 
-_HOME = {
-    name: module
-    for module, names in {
-        "_page": "AMOUNT COUNT POSITIVE_DEFINITE REAL AbstractConjugate Cells Conjugate Field Moments Totals contract "
-        "declare digamma gammaln inverse_gamma log1p log_beta log_dirichlet log_floor log_gamma log_rising n_rows "
-        "namespace normal observed pytree split sum_over_features tetragamma trigamma",
-        "bernoulli": "BetaBernoulli",
-        "categorical": "DirichletCategorical",
-        "classes": "DirichletClasses FixedClasses",
-        "complement": "DirichletComplement",
-        "exponential": "GammaExponential",
-        "full_gaussian": "NormalInverseWishart",
-        "gaussian": "NormalInverseGamma",
-        "geometric": "BetaGeometric",
-        "kernel_density": "KernelDensity",
-        "known_gaussian": "KnownVarianceNormal",
-        "log_normal": "LogMoments LogNormal",
-        "multinomial": "DirichletMultinomial",
-        "negative_binomial": "BetaNegativeBinomial",
-        "one_class": "OneClass",
-        "poisson": "GammaPoisson",
-        "pooled_gaussian": "PooledNormalInverseGamma",
-        "tied_gaussian": "TiedNormalInverseWishart",
-    }.items()
-    for name in names.split()
-}
-__all__ = [*_HOME]
+_lookup, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     register_pytrees()
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return _lookup(name)

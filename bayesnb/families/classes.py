@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from ..conjugate import FromPrior
 from ..core.arrays import Array, Float, Theta, Value
 from ..core.random import Key
-from ..dirichlet import DirichletDensity
+from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..sums.rows import downdate
-from ._page import COUNT, SIMPLEX, Field, declare, digamma, log_floor, namespace, pytree, tetragamma, trigamma
+from ._page import COUNT, SIMPLEX, Field, declare, pytree
 
 
 class AbstractClasses(abc.ABC):
@@ -82,25 +83,39 @@ class AbstractClasses(abc.ABC):
 
 @pytree
 @dataclass(frozen=True)
-class DirichletClasses(DirichletDensity, AbstractClasses):
+class DirichletClasses(FromPrior, AbstractClasses):
     """Dirichlet density of the class probabilities.
 
     Fields
     ------
     alpha : (c,)   pseudo-rows of the classes, positive
+
+    Formulas
+    --------
+    mean : α / Σ_c α_c
+    mode : (α − 1)/Σ_c (α_c − 1); 0 where α_c ≤ 1; the mean where all are
     """
 
     alpha: Float[Array, " c"]
 
     fields_ = declare(alpha=Field(COUNT, ("class",)))
 
+    def prior(self, sample: Any, dist: Any) -> None:
+        """π ~ Dirichlet(α)."""
+        sample("pi", dist.Dirichlet(self.alpha))
+
     def update(self, n: Float[Array, " c"]) -> Self:
         """α + N."""
         return type(self)(self.alpha + n)
 
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
-        """log B(α + N) / B(α)."""
-        return self.gain(n)
+        """log B(α + N) / B(α), written with rising factorials."""
+        return log_rising(self.alpha, n).sum() - log_rising(self.alpha.sum(), n.sum())
+
+    def log_predictive(self) -> Float[Array, " c"]:
+        """log α_c/Σα, add-α smoothing."""
+        xp = namespace(self.alpha)
+        return xp.log(self.alpha) - xp.log(self.alpha.sum())
 
     def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
         """log (α_c − r_ic) / (Σα − Σ_c r_ic)."""
@@ -118,7 +133,7 @@ class DirichletClasses(DirichletDensity, AbstractClasses):
 
     def mle(self, n: Float[Array, " c"]) -> Theta:
         """N_c / N."""
-        return self._shares(n)
+        return self.peak(self.mean(), n)
 
     def marginals(self) -> dict[str, Any]:
         """Beta(α_c, Σα − α_c) for each component of `pi`; a single class has nothing to learn."""

@@ -34,8 +34,8 @@ from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import map_leaves, pytree
 from ..core.special import namespace
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
-from ..dirichlet import AbstractEvents
 from ..statistics import Counts
+from .multinomial import AbstractEvents
 
 
 @pytree
@@ -46,6 +46,12 @@ class DirichletComplement(AbstractEvents):
     Fields
     ------
     alpha : (c, d)   pseudo-counts of the events outside class c, positive
+
+    Formulas
+    --------
+    mean : α / Σ_j α_j, add-α smoothing
+    mode : (α − 1)/Σ_j (α_j − 1); 0 where α_j ≤ 1; the mean where all are
+    mle : n_j / Σ_j n_j
     """
 
     alpha: Float[Array, "c d"]
@@ -81,13 +87,15 @@ class DirichletComplement(AbstractEvents):
         weights, intercept = super().linear_form(theta)
         return -weights, intercept
 
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Sums over k ≠ c of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the coefficient) and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k).
+    def _cumulant(self, order: int, x: Any) -> Float[Array, "n c"]:
+        """Sums over k ≠ c: of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the coefficient), and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k).
 
         Two classes share all complements except their own, so these logarithms are correlated between classes; see
-        `log_covariance`.
+        `log_covariance`. The third is −Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c), up to terms that
+        all classes share.
         """
-        return self._coefficient(x) + _others(self.cumulant(x, 1), -1), _others(self.cumulant(x, 2), -1)
+        cumulant = self._of_events(order, x)
+        return (self._coefficient(x) if order == 1 else 0) + _others(cumulant, -1) if order < 3 else -cumulant
 
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
         """Covariance over θ between classes of −log Multinomial(x; θ_c), which is diagonal.
@@ -95,12 +103,8 @@ class DirichletComplement(AbstractEvents):
         That is log p(x | y = c, θ) minus the sum over all complements. The sum is equal in all classes and cancels in
         class probabilities.
         """
-        own = self.cumulant(x, 2)
+        own = self._of_events(2, x)
         return own[..., None] * np.eye(own.shape[-1], dtype=own.dtype)
-
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """−Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c), up to terms that all classes share."""
-        return -self.cumulant(x, 3)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Always raises an error: this model cannot draw rows.

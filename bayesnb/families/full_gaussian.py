@@ -11,8 +11,6 @@ of the Gaussian distribution, §9; Gelman et al. (2013), Bayesian Data Analysis,
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from ..core.wishart import log_det, log_gain, squares
 from ..normals import AbstractNormalRows, kept
@@ -53,18 +51,9 @@ class NormalInverseWishart(AbstractNormalRows):
         with numpyro.plate("class", len(self.m), dim=-1):
             sigma = numpyro.sample("covariance", dist.InverseWishart(self.nu, self.S))
             mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
-        factor = jnp.linalg.cholesky(sigma)
-        rows = numpyro.plate("row", n_rows(x, y), dim=-1)
-        if x is None or jnp.ndim(y) != 1:  # rows to draw, or labels that are enumerated
-            with rows:
-                x = None if x is None else as_jax(x)
-                numpyro.sample("x", dist.MultivariateNormal(mu[y], scale_tril=factor[y]), obs=x)
-            return
-        # every class looks at all rows and counts its own: c factors to solve with, not one a row
-        own = jnp.arange(len(self.m))[:, None] == jnp.asarray(y)
-        with numpyro.plate("component", len(self.m), dim=-2), rows:
-            normal = dist.MultivariateNormal(mu[:, None], scale_tril=factor[:, None])
-            numpyro.sample("x", normal.mask(own), obs=jnp.broadcast_to(as_jax(x), (*own.shape, x.shape[-1])))
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            x = None if x is None else as_jax(x)
+            numpyro.sample("x", dist.MultivariateNormal(mu[y], scale_tril=jnp.linalg.cholesky(sigma)[y]), obs=x)
 
     def added(self, n: Array, growth: Array, nu: Array, S: Array) -> tuple[Array, Array]:
         """κ + n, m + n(x̄ − m)/(κ + n), ν + n, S + ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)."""
@@ -84,16 +73,9 @@ class NormalInverseWishart(AbstractNormalRows):
         (root, level), w = self._root(), r.toarray() if is_sparse(r) else r
         xp, tau = namespace(x, w, root), squares(x, self.m, root)
 
-        def left_out(tau: Array, w: Array, kappa: Array, nu: Array, level: Array) -> Array:
-            left = kept(kappa - w, kappa)
-            rest = kept(1 - w * kappa / left * tau, xp.ones(()))
-            return self._log_t(tau / rest * (kappa / left) ** 2, left, nu - w, level + xp.log(rest))
-
-        if xp is not np:
-            return left_out(tau, w, self.kappa, self.nu, level)
-        table, (rows, k) = self._log_t(tau, self.kappa, self.nu, level), np.nonzero(w)
-        table[rows, k] = left_out(tau[rows, k], w[rows, k], self.kappa[k], self.nu[k], level[k])
-        return table
+        left = kept(self.kappa - w, self.kappa)
+        rest = kept(1 - w * self.kappa / left * tau, xp.ones(()))
+        return self._log_t(tau / rest * (self.kappa / left) ** 2, left, self.nu - w, level + xp.log(rest))
 
     def mode(self) -> Theta:
         """m and S/(ν + d + 2), the joint mode."""

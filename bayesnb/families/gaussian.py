@@ -11,16 +11,17 @@ Gaussian distribution, §6 (with α, β for a, b); Gelman et al. (2013), Bayesia
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.arrays import Array, Float, Real, Sparse, Theta
-from ..normal import ConjugateNormal
-from ..normals import growth
-from ..sums.gaussian import log_normal_sum
-from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, Moments, declare, log1p, log_rising, namespace, pytree
+import numpy as np
+
+from ..core.arrays import Array, Float, Theta
+from ..core.special import gammaln, polygamma
+from ..normals import NormalCells, cumulant_of_cells, growth
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, declare, log1p, log_rising, namespace, pytree
 
 
 @pytree
 @dataclass(frozen=True)
-class NormalInverseGamma(ConjugateNormal):
+class NormalInverseGamma(NormalCells):
     """Normal–inverse-gamma density of each (μ_cj, σ²_cj), as a prior or a posterior.
 
     Fields
@@ -50,8 +51,9 @@ class NormalInverseGamma(ConjugateNormal):
         b=Field(AMOUNT, ("class", "feature"), limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)
+    flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
     kept_types = frozenset({"float32", "int64"})
-    monoid = Moments
+    parameters = ("mu", "variance")
 
     def prior(self, sample: Any, dist: Any) -> None:
         """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
@@ -61,10 +63,6 @@ class NormalInverseGamma(ConjugateNormal):
     def likelihood(self, dist: Any, mu: Array, variance: Array) -> Any:
         """x ~ Normal(μ, σ²)."""
         return dist.Normal(mu, variance**0.5)
-
-    def log_h(self, x: Array) -> Array:
-        """−½ log 2π."""
-        return 0 * x - 0.5 * LOG_2PI
 
     def added(self, s: Any, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Any, ...]:
         """m + n(x̄ − m)/(κ + n), κ + n, a + n/2, b + ½ ss + ½ κ n (x̄ − m)²/(κ + n). Murphy (2007), (85)–(89)."""
@@ -78,6 +76,36 @@ class NormalInverseGamma(ConjugateNormal):
         spread = log1p(growth(s, m, kappa) / b) * (a + s.n * 0.5) + s.n * (0.5 * namespace(b).log(b))
         return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
-        return log_normal_sum(x, theta["mu"], theta["variance"] ** 0.5)
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        m, kappa, a, b = self._arrays()
+        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+            level = n * (log_rising(a, 0.5 * n) - 0.5 * log1p(n / kappa)) - 0.5 * (np.log(b) + LOG_2PI)
+            return m, np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b), -n * (a + 0.5 * n), level
+
+    def _cumulant(self, order: int, x: Any) -> Array:
+        """Those of Student's t in closed form: for λ = 1/σ² the cumulants of log λ, E λ = a/b, Cov(log λ, λ) = 1/b."""
+        m, kappa, a, b = self._arrays()
+        psi = polygamma(order - 1, a) - (LOG_2PI + namespace(b).log(b) if order == 1 else 0)
+        table = cumulant_of_cells(order, psi, a / b, 0.5 / b, kappa, self._of_cells(x), m)
+        return table + self._change(x) if order == 1 else table
+
+    def mean(self) -> Theta:
+        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
+        return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
+
+    def peak(self, mean: Theta, m: Array, kappa: Array, a: Array, b: Array) -> Theta:
+        """m and b/(a + 3/2), the joint mode; the flat density has a = −3/2."""
+        xp = namespace(b)
+        return {"mu": m, "variance": xp.maximum(b / a, xp.finfo(b.dtype).tiny)}
+
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """log Γ(a) − a log b + ½ log(2π/κ)."""
+        xp = namespace(self.a)
+        return gammaln(self.a) - self.a * xp.log(self.b) + 0.5 * (LOG_2PI - xp.log(self.kappa))
+
+    def marginals(self) -> dict[str, Any]:
+        """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
+        from scipy import stats
+
+        scale = (self.b / (self.a * self.kappa)) ** 0.5
+        return {"mu": stats.t(2 * self.a, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}

@@ -30,27 +30,24 @@ rounded data affect a cross-validated bandwidth). Habbema, Hermans & van den Bro
 discriminant analysis). Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 50 (as the likelihood of a bandwidth).
 """
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ..bandwidth import AbstractBandwidth, log_sum
+from ..bandwidth import AbstractBandwidth
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
-from ..core.pytrees import pytree
-from ..core.special import namespace, square
+from ..core.pytrees import map_leaves, pytree
+from ..core.special import is_traced, logsumexp, namespace
 from ..core.supports import CELLS, REAL, Field, declare
 from ..statistics import Sample, one_hot
 from ..sums.by_class import rounding
 from ..sums.kernels import by_piece, log_density
-from ..sums.rows import batches, distinct
+from ..sums.rows import batches
 
-_CELLS = 1 << 18  # numbers of a table of levels and bandwidths: 2 MiB
+_CELLS = 1 << 18  # numbers of a table of values and bandwidths: 2 MiB
 
 
 @pytree
@@ -131,7 +128,7 @@ class KernelDensity(AbstractBandwidth):
         return found
 
     def _averaged(self, x: Array, r: Array | Sparse | None) -> Float[Array, "n c"]:
-        return self._table(x, *self._nodes, lambda table, log_w: log_sum(table + log_w[:, None])[None], r)[0]
+        return self._table(x, *self._nodes, lambda table, log_w: logsumexp(table + log_w[:, None], 0)[None], r)[0]
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log f_cj(x_j; h_cj)."""
@@ -147,7 +144,7 @@ class KernelDensity(AbstractBandwidth):
             xp = namespace(table, log_w)
             w = xp.exp(log_w)[:, None]
             mean = (w * table).sum(0)
-            return xp.stack([mean, (w * square(table - mean)).sum(0)])
+            return xp.stack([mean, (w * (table - mean) ** 2).sum(0)])
 
         mean, variance = self._table(x, *self._nodes, moments)
         return mean, variance
@@ -163,65 +160,39 @@ class KernelDensity(AbstractBandwidth):
         reduce : (g, q) and (g,) → (rows, q)
         r : (n, c) weights with which the rows leave the cells; None: they stay
         """
-        (c, d), n, xp = self.shape, len(x), namespace(x, t, self.log_h, *self.cells.value, r)
-        host, cells = xp is np, self.cells
-        if not host:
-            r = r.toarray() if is_sparse(r) else r
-            x, t, log_w, r, cells = jax.tree.map(jnp.asarray, (x, t, log_w, r, cells))
-        r = r.tocsc() if is_sparse(r) else r
-        leaving = xp.zeros(n, x.dtype) if r is None else xp.asarray(r.sum(1)).ravel()
-        lonely = not host or r is not None or any((w == 0).all(-1).any() for w in cells.weight)
-        everyone = cells.pooled() if lonely else cells
+        (c, d), n, xp, cells = self.shape, len(x), namespace(x, t, self.log_h, *self.cells.value, r), self.cells
+        w = np.zeros((n, 1)) if r is None else r.toarray() if is_sparse(r) else r
+        if xp is not np:
+            x, t, log_w, w, cells = map_leaves(xp.asarray, (x, t, log_w, w, cells))
+        leaving, everyone = w.sum(1).astype(x.dtype), cache(cells.pooled)
+        if xp is not np:
+            everyone()  # not in the trace of a piece
 
-        @functools.cache
-        def levels(j: int | None) -> tuple[np.ndarray, np.ndarray]:
-            """A row of each level of feature j, or of each weight that leaves all classes; the level of each row."""
-            of = leaving if j is None else x[:, j]
-            return np.unique(of, return_index=True, return_inverse=True)[1:]  # NaN last, and once
-
-        @functools.cache
-        def weights(k: int) -> tuple[Array, Array]:
-            """Of each row the weight that leaves class k, and the kind of weights that leave this and all classes."""
-            w: Any = leaving if r is None else r[:, [k]].toarray()[:, 0] if is_sparse(r) else r[:, k]
-            if not host or r is None:
-                return w, w
-            return w, np.unique(w, return_inverse=True)[1] * len(levels(None)[0]) + levels(None)[1]
-
-        def terms(u: Array, w: Array, where: Array, own: tuple[Array, Array], k: int, j: Any) -> Array:
-            """Of some rows, of which weights w leave the cells; 0 of the others, and where there is no cell."""
-            args, where = (*own, t[:, k, j]), where & ~xp.isnan(u) & (own[1] != 0).any()
-            if not host:
-                found = reduce(log_density(xp.where(where, u, 0), *args, w), log_w[:, k, j])
-                return xp.where(where, found, 0)
-            found = np.zeros((len(reduce(t[:, k, j, None], log_w[:, k, j])), len(u)), t.dtype)
-            rows = np.flatnonzero(where)
-            for some in batches(len(rows), max(1, _CELLS // len(t))):
-                at = rows[some]
-                found[:, at] = reduce(log_density(u[at], *args, w[at]), log_w[:, k, j])
-            return found
+        def densities(u: Array, w: Array, own: tuple[Array, Array], k: int, j: Any) -> Array:
+            """Of cells u, of which weights w leave; on the host once for all that are equal."""
+            if xp is not np:
+                return reduce(log_density(u, *own, t[:, k, j], w), log_w[:, k, j])
+            _, rows, back = np.unique(u + 1j * w if w.any() else u, return_index=True, return_inverse=True)
+            parts = [rows[some] for some in batches(len(rows), max(1, _CELLS // len(t)))] or [rows]
+            found = [reduce(log_density(u[at], *own, t[:, k, j], w[at]), log_w[:, k, j]) for at in parts]
+            return np.concatenate(found, -1)[:, back]
 
         def of_piece(k: int, j: Any) -> Array:
-            own, u, (w, kind), away = cells.of_piece(k, j), x[:, j], weights(k), leaving
-            back: Any = slice(None)
-            gone = own[1].sum() - w <= rounding(w) * own[1].sum()  # in these rows the class has no other cell
-            if host:  # a row for all that are equal
-                rows, back = levels(j)
-                if r is not None:
-                    kinds = int(kind.max(initial=0)) + 1
-                    keys, back = distinct(back * kinds + np.where(gone | (w != 0), kind, 0), len(rows) * kinds)
-                    rows = np.empty(len(keys), int)
-                    rows[back] = np.arange(n)
-                u, w, gone, away = (leaf[rows] for leaf in (u, w, gone, away))
-            found = terms(u, w, ~gone, own, k, j)
-            if not host:
-                of_all = partial(terms, u, away, gone, everyone.of_piece(0, j), k, j)
-                found += jax.lax.cond(gone.any(), of_all, lambda: 0 * found)
-            elif gone.any():
-                found += terms(u, away, gone, everyone.of_piece(0, j), k, j)
-            return found[:, back]
+            seen, own, leaves = ~xp.isnan(x[:, j]), cells.of_piece(k, j), w[:, k if w.shape[1] > 1 else 0]
+            u, mass = xp.where(seen, x[:, j], 0), own[1].sum()
+            gone = mass - leaves <= rounding(leaves) * mass  # in these rows the class has no other cell
+            if xp is not np:
+                found = xp.where(
+                    gone, densities(u, leaving, everyone().of_piece(0, j), k, j), densities(u, leaves, own, k, j)
+                )
+            else:
+                found = densities(u, leaves, own, k, j)
+                if gone.any():
+                    found[:, gone] = densities(u[gone], leaving[gone], everyone().of_piece(0, j), k, j)
+            return xp.where(seen, found, 0)
 
         total: list[Any] = [0] * c
-        for k, found in by_piece(of_piece, c, d, n * len(t) * sum(v.size for v in cells.value) if host else None):
+        for k, found in by_piece(of_piece, c, d, n * len(t) * sum(v.size for v in cells.value) if xp is np else None):
             total[k] = total[k] + found
         return xp.stack(total, -1)
 
@@ -268,8 +239,11 @@ class KernelDensity(AbstractBandwidth):
             raise ValueError(
                 "`y` is None, but labels of a kernel density cannot be summed out row by row; give the labels"
             )
+        import jax.nn
+        import jax.numpy as jnp
+
         c, d = self.shape
-        if isinstance(x, jax.core.Tracer) or isinstance(y, jax.core.Tracer):
+        if is_traced(x, y):
             x = jnp.asarray(x, jnp.result_type(float))
             both = self.update(Sample.of(x, jax.nn.one_hot(y, c, dtype=x.dtype)))
         else:  # there equal values can be merged

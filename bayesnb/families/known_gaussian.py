@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Real, Sparse, Theta
-from ..normal import NormalCells
-from ..normals import growth, linear_of_normals
-from ..sums.gaussian import log_normal_sum
-from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, Moments, Sums, declare, log1p, namespace, pytree
+from ..core.arrays import Array, Float, Theta
+from ..normals import NormalCells, growth, linear_of_normals
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, declare, log1p, namespace, pytree
 
 
 @pytree
@@ -55,7 +53,6 @@ class KnownVarianceNormal(NormalCells):
     flat_ = declare(kappa=0.0)
     cells_ = Cells("real", sparse=True)
     kept_types = frozenset({"float32", "int64"})
-    monoid = Moments
     parameters = ("mu",)
     student = False
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})
@@ -67,10 +64,6 @@ class KnownVarianceNormal(NormalCells):
     def likelihood(self, dist: Any, mu: Array) -> Any:
         """x ~ Normal(μ, σ²)."""
         return dist.Normal(mu, self.variance**0.5)
-
-    def log_h(self, x: Array) -> Array:
-        """−½ log 2π."""
-        return 0 * x - 0.5 * LOG_2PI
 
     def added(self, s: Any, m: Array, kappa: Array, variance: Array, log_c: Array) -> tuple[Any, ...]:
         """m + n(x̄ − m)/(κ + n), κ + n; σ² stays, and log_c learns what σ² would. Murphy (2007), (20), (24)."""
@@ -90,21 +83,11 @@ class KnownVarianceNormal(NormalCells):
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
         return super().log_normalizer() + self.log_c
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
-        return log_normal_sum(x, self.m, (self.variance * (1 + 1 / self.kappa)) ** 0.5)
-
     def _terms(self, n: float) -> tuple[Array, ...]:
-        """n power(n) for n = ±1: what it is at x = m, and −½ κ (x − m)²/((κ + n) σ²)."""
-        m, kappa, variance, log_c = self._arrays()
+        m, kappa, variance, _ = self._arrays()
         with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
-            level = n * self.gain(Sums(n, 0.0, m), m, kappa, variance, log_c) - 0.5 * LOG_2PI
-            slope = np.sqrt(0.5 * kappa / (kappa + n) / variance)
-        return m, slope, np.full(m.shape, -n), level
-
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
-        return log_normal_sum(x, theta["mu"], self.variance**0.5)
+            level = -0.5 * n * log1p(n / kappa) - 0.5 * (np.log(variance) + LOG_2PI)
+            return m, np.sqrt(0.5 * kappa / (kappa + n) / variance), np.full(m.shape, -n), level
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
         """Weights μ/σ² and intercept −½ Σ_j μ²/σ²; None where σ² differs between classes: log p is then quadratic."""

@@ -7,20 +7,130 @@ The features of a row are coupled through L_i, so a missing cell has no meaning 
 out a row is Dirichlet–multinomial (Pólya): an event that has occurred is more likely to occur again. Plugging in the
 mean of θ misses this as soon as a row has two events. See Madsen, Kauchak & Elkan (2005), ICML, eq. (3)–(5).
 
-Statistic, update and the gain of a row, log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), stand in `AbstractEvents`.
+The gain is that of whole rows: log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials
+a^(x) = Γ(a+x)/Γ(a). `AbstractEvents` has what the multinomial and the complement page share.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ..base import as_jax, n_rows
-from ..core.arrays import Array, Float, Real
-from ..core.pytrees import pytree
-from ..core.random import log_dirichlet
-from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
-from ..dirichlet import AbstractEvents
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
+from ..core.special import polygamma
+from ..core.supports import GIVEN_TOTALS
+from ..sums.by_class import by_class
+from ..sums.counts import log_coefficient, log_polya
+from ..sums.rows import map_cells, matmul, row_totals
+from ._page import (
+    COUNT,
+    Cells,
+    Conjugate,
+    Counts,
+    Field,
+    Sums,
+    as_jax,
+    declare,
+    log_dirichlet,
+    log_rising,
+    n_rows,
+    pytree,
+)
+
+
+class AbstractEvents(Conjugate[Counts]):
+    """Rows are counts of events, of which each kind has its share: the gain of a row in one Dirichlet density.
+
+    A cell that is not there is a count of zero.
+    """
+
+    alpha: Float[Array, "c d"]
+
+    parameters = ("log_theta",)
+    missing_value = 0.0
+    separable = False
+
+    def prior(self, sample: Any, dist: Any) -> None:
+        """θ ~ Dirichlet(α)."""
+        sample("theta", dist.Dirichlet(self.alpha))
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+        """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
+        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
+
+    def sums(self, stats: Counts) -> Sums:
+        """L = Σ_j n_j and the counts of the kinds."""
+        return Sums(stats.n.sum(-1), stats.n)
+
+    def added(self, s: Any, alpha: Array) -> tuple[Array]:
+        """α + n."""
+        return (alpha + s.total,)
+
+    def gain(self, s: Any, alpha: Array) -> Float[Array, " c"]:
+        """log B(α + n) / B(α) = Σ_j log α_j^(n_j) − log A^(L)."""
+        return log_rising(alpha, s.total).sum(-1) - log_rising(alpha.sum(-1), s.n)
+
+    def log_cells(self, x: Float[Array, " d"]) -> None:
+        """None: kinds depend on each other through the length of the row."""
+
+    def _coefficient(self, x: Array | Sparse) -> Float[Array, "n 1"]:
+        """log L!/Πx!, equal in all classes."""
+        return log_coefficient(x)[:, None]
+
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
+        return log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"])
+
+    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
+        """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
+        return log_polya(x, self.alpha, r)
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L)."""
+        return self._coefficient(x) + self.log_score(x)
+
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i."""
+        return self._coefficient(x) + self.log_loo_score(x, r)
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """log L!/Πx! + Σ_j x_j log θ_j."""
+        return self._coefficient(x) + self.log_score(x, theta)
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Float[Array, "*s n k c"]:
+        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
+
+        The rule is additive, treats all kinds alike, and gives 0 to a kind that does not occur. If each event were its
+        own row with L = 1, it would be x_j log θ_j. The multinomial coefficient is equal in all classes.
+        """
+        cells = (x[:, columns].toarray() if is_sparse(x) else x[:, columns])[..., None]
+        if theta is not None:
+            return cells * theta["log_theta"][..., columns].swapaxes(-1, -2)[..., None, :, :]
+        length = row_totals(x)[:, None, None]
+        share = cells / np.where(length > 0, length, 1)
+        return log_rising(self.alpha.T[columns], cells) - share * log_rising(self.alpha.sum(-1), length)
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+        """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is equal in all classes."""
+        weights = theta["log_theta"].T
+        return weights, 0 * weights.sum(0)
+
+    def _of_events(self, order: int, x: Any) -> Float[Array, "n c"]:
+        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k = 1, 2 or 3: the cumulant of Σ_j x_j log θ_cj over θ."""
+        length, powers = row_totals(x)[:, None], map_cells(x, lambda count: count**order)
+        whole = length**order * polygamma(order - 1, self.alpha.sum(-1))
+        return matmul(powers, polygamma(order - 1, self.alpha)) - whole
+
+    def _cumulant(self, order: int, x: Any) -> Float[Array, "n c"]:
+        cumulant = self._of_events(order, x)
+        return cumulant + self._coefficient(x) if order == 1 else cumulant
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block in which some kinds of events are merged into one kind, with the sum of their α."""
+        rest = np.delete(self.alpha, columns, axis=1).sum(1, keepdims=True)
+        return self.of(np.concatenate([self.alpha[:, columns], np.maximum(rest, 1e-50)], 1))
 
 
 @pytree
@@ -31,6 +141,12 @@ class DirichletMultinomial(AbstractEvents):
     Fields
     ------
     alpha : (c, d)   pseudo-counts of the events, positive
+
+    Formulas
+    --------
+    mean : α / Σ_j α_j, add-α smoothing
+    mode : (α − 1)/Σ_j (α_j − 1); 0 where α_j ≤ 1; the mean where all are
+    mle : n_j / Σ_j n_j
     """
 
     alpha: Float[Array, "c d"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.arrays import Array, Float
-from ..sums.polya import log_factorial
+from ..sums.counts import log_factorial
 from ._page import COUNT, Cells, Conjugate, Field, Totals, declare, log1p, log_rising, namespace, pytree
 
 

@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ..base import n_rows, observed
+from ..conjugate import FromPrior
 from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
+from ..core.densities import PRIORS
 from ..core.quadratics import PooledQuadratic
-from ..core.random import Key, inverse_gamma, normal, split
-from ..core.special import LOG_2PI, digamma, gammaln, log_rising, namespace, tetragamma, trigamma
-from ..loops import worth
+from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
 from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals
-from ..sums.gaussian import log_normal_sum, log_student_left, log_student_sum
-from ..sums.rows import made_dense, shared_weight, unit_labels
-from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, pytree
+from ..sums.gaussian import log_normal_sum, sum_of_logs
+from ..sums.rows import shared_weight
+from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, observed, pytree
 
 
 @pytree
 @dataclass(frozen=True)
-class PooledNormalInverseGamma(AbstractNormals[Moments]):
+class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ignore[override]
     """Density of each (μ_1j … μ_Cj, σ²_j), as a prior or a posterior.
 
     Fields
@@ -53,9 +52,13 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
     kept_types = frozenset({"float32", "int64"})
     separable = True
     couples_classes = True
-    monoid = Moments
     parameters = "mu", "variance"
     scale_ = "a", "b"
+
+    def prior(self, sample: Any, dist: Any) -> None:
+        """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
+        variance = sample("variance", dist.InverseGamma(self.a, self.b))
+        sample("mu", dist.Normal(self.m, (variance[..., None, :] / self.kappa) ** 0.5))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
@@ -87,51 +90,40 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
-        return log_student_sum(x, 2 * self.a, self.m, namespace(self.a).sqrt(self.b / self.a * (1 + 1 / self.kappa)))
+        if namespace(x, self.m) is not np:
+            return self._left_out(x, np.zeros((len(x), len(self.m))))
+        level = log_rising(self.a, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / self.kappa))
+        slope = np.sqrt(0.5 * self.kappa / (self.kappa + 1) / self.b)
+        return sum_of_logs(x, self.m, slope, -(self.a + 0.5), level)
 
-    def _squares(self, x: Array) -> tuple[Any, Float[Array, "c n d"]]:
-        """Whether a cell is there, True where all are known to be, and (x − m)², 0 where it is missing."""
-        xp, delta = namespace(x, self.m), x - self.m[:, None]
-        if xp is np and not np.isnan(x.sum()):
-            return True, delta * delta
+    def _squares(self, x: Array) -> tuple[Array, Float[Array, "c n d"]]:
+        """Whether a cell is there, and (x − m)², 0 where it is missing."""
+        xp = namespace(x, self.m)
         seen = ~xp.isnan(x)
-        return seen, xp.square(xp.where(seen, delta, 0))
+        return seen, xp.where(seen, x - self.m[:, None], 0) ** 2
 
     def _cells(self, x: Array, w: Array) -> Float[Array, "c n d"]:
         """log p of each cell if its row is left out with weights w: gain(e_c − w) − gain(−w)."""
-        xp, kappa, v = namespace(x, w, self.m), self.kappa[:, None], -w.T[:, :, None]
-        if xp is np and (kappa == kappa[..., :1]).all():
-            kappa = kappa[..., :1]
-        seen, square = self._squares(x)
-        left, fields = kept(kappa + v, kappa), self._scale()
+        xp, kappa, v, fields = namespace(x, w, self.m), self.kappa[:, None], -w.T[:, :, None], self._scale()
+        (seen, square), left = self._squares(x), kept(kappa + v, kappa)
         rest = self.added(shared_weight(v.sum(0)), (v * kappa / left * square).sum(0), *fields)
         fields = [xp.where(new > -1e-9 * old, kept(new, old), xp.nan) for new, old in zip(rest, fields, strict=True)]
         gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
-        gain = gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI)
-        return gain if seen is True else xp.where(seen, gain, 0)
+        return xp.where(seen, gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI), 0)
+
+    def _left_out(self, x: Array, w: Array) -> Float[Array, "n c"]:
+        return self._cells(x, w).sum(-1).T
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
         """The terms of `log_predictive` of one row, 0 if a cell is missing."""
         return self._cells(x[None], np.zeros((1, len(self.m))))[:, 0]
 
-    @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
-        κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale; NaN where it is more than that. Where
-        each row has one class and weight 1 this is a sum over Student densities
+        κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale; NaN where it is more than that
         """
-
-        def left_out(x: Array, r: Any) -> Array:
-            return by_slices(lambda x, w: self._cells(x, w).sum(-1).T, self.m, x, r)
-
-        y = unit_labels(r) if namespace(x, self.m) is np else None
-        if y is None or not worth(4 * x.size * len(self.m)):
-            return left_out(x, r)
-        left, fewer = kept(self.kappa - 1, self.kappa), np.broadcast_to(kept(self.a - 0.5, self.a), self.m.shape)
-        own, scale = np.sqrt(0.5 * self.kappa / left / self.b), np.sqrt(self.b * (1 + 1 / self.kappa) / fewer)
-        level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
-        return log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
+        return by_slices(self._left_out, self.m, x, r)
 
     def log_normalizer(self) -> Float[Array, " d"]:
         """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""
@@ -140,14 +132,8 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s d"]:
         """Σ_c log Normal(μ_c; m_c, σ²/κ_c) + log InverseGamma(σ²; a, b)."""
-        variance = theta["variance"]
-        xp = namespace(variance)
-        energy = (self.b + 0.5 * (self.kappa * xp.square(theta["mu"] - self.m)).sum(-2)) / variance
-        return -(self.a + 1 + len(self.m) / 2) * xp.log(variance) - energy - self.log_normalizer()
-
-    def mean(self) -> Theta:
-        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
-        return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
+        terms = self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta)
+        return terms["variance"] + terms["mu"].sum(-2)
 
     def mode(self) -> Theta:
         """m and b/(a + 1 + C/2), the joint mode."""
@@ -163,11 +149,9 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
 
     def _cumulant(self, order: int, x: Array | Sparse) -> Float[Array, "n c"]:
         """With 1/σ² ~ Gamma(a, rate b): ψ(a) − log 2πb, ψ₁(a) or ψ₂(a), and e = a/b, t = 1/(2b)."""
-        psi = (digamma, trigamma, tetragamma)[order - 1](self.a)
-        psi = psi - LOG_2PI - namespace(self.b).log(self.b) if order == 1 else psi
+        psi = polygamma(order - 1, self.a) - (LOG_2PI + namespace(self.b).log(self.b) if order == 1 else 0)
         return cumulant_of_cells(order, psi, self.a / self.b, 0.5 / self.b, self.kappa, x, self.m)
 
-    @made_dense
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
         """Covariance over θ of log p(x_i | θ_c) between classes, with u_c = (x − m_c)²/b and sums over observed j.
 
@@ -176,11 +160,15 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
         Given λ = 1/σ² the means are independent, so off the diagonal only ½(log λ − λδ²) remains. The variance of log λ
         is ψ₁(a), that of λ is a/b², and their covariance is 1/b.
         """
-        seen, square = self._squares(x)
-        tau = square.swapaxes(0, 1) / (2 * self.b)
-        own, psi = tau.sum(-1), (0.25 * trigamma(self.a) * seen + 0 * square[0]).sum(-1)
-        shared = (self.a * tau) @ tau.swapaxes(-1, -2) - 0.5 * (own[:, :, None] + own[:, None, :])
-        return self._with_variances(x, shared + psi[:, None, None])
+
+        def covariance(x: Array) -> Array:
+            seen, square = self._squares(x)
+            tau = square.swapaxes(0, 1) / (2 * self.b)
+            own, psi = tau.sum(-1), (0.25 * polygamma(1, self.a) * seen).sum(-1)
+            shared = (self.a * tau) @ tau.swapaxes(-1, -2) - 0.5 * (own[:, :, None] + own[:, None, :])
+            return self._with_variances(x, shared + psi[:, None, None])
+
+        return by_slices(covariance, self.m, x)
 
     def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> PooledQuadratic:
         """Σ_j (1/κ_cj) χ′²₁(κ_cj (x_j − m_cj)²/σ_j²) given all σ²."""
@@ -189,14 +177,6 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
     def degrees_of_freedom(self) -> float:
         """The smallest 2a of all features: the pseudo-rows behind the parameter that the classes share."""
         return float(2 * self.a.min())
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """σ² = b / G(a), then μ = m + z √(σ²/κ)."""
-        first, second = split(key, 2)
-        variance = inverse_gamma(first, self.a, self.b, shape)
-        z = normal(second, (*shape, *self.m.shape))
-        sd = namespace(variance).sqrt(variance[..., None, :] / self.kappa)
-        return {"mu": self.m + z * sd, "variance": variance}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""

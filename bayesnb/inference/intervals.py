@@ -82,7 +82,7 @@ class Uncertainty(NamedTuple):
 
 
 def intervals(
-    nb: NaiveBayes,
+    nb: Model,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -118,7 +118,7 @@ def intervals(
 
 
 def uncertainty(
-    nb: NaiveBayes,
+    nb: Model,
     rows: Rows,
     method: str = "auto",
     n_draws: int | None = None,
@@ -139,7 +139,7 @@ def uncertainty(
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def mean_probabilities(nb: NaiveBayes, rows: Rows) -> Float[np.ndarray, "n c"]:
+def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
     """Posterior mean of p(y = c | x_i, θ), ∫ p(y | x, θ) p(θ | D) dθ: what a credible interval belongs to.
 
     The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises; it may lie outside of the interval.
@@ -150,7 +150,7 @@ def mean_probabilities(nb: NaiveBayes, rows: Rows) -> Float[np.ndarray, "n c"]:
     return found
 
 
-def resolve_method(nb: NaiveBayes, method: str, n_draws: int | None) -> tuple[str, int]:
+def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
     if method == "auto":
@@ -183,7 +183,7 @@ def _shape(nb: Model, rows: Rows) -> tuple[int, int]:
 
 
 def _log_probabilities(
-    nb: NaiveBayes, rows: Rows, method: str, n_draws: int, seed: int, tails: np.ndarray | None = None
+    nb: Model, rows: Rows, method: str, n_draws: int, seed: int, tails: np.ndarray | None = None
 ) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], Float[np.ndarray, "m k s"], Bool[np.ndarray, " m"]]]:
     """Rows, the classes that matter to them, log p(y = c | x_i, θ) at equally likely θ, and where they are skewed.
 
@@ -197,7 +197,7 @@ def _log_probabilities(
             yield at, np.broadcast_to(np.arange(c), (len(at), c)), log_p, np.zeros(len(at), bool)
         return
     z = ndtri((np.arange(_NODES) + 0.5) / _NODES if tails is None else tails)
-    for at, classes, shapes in _row_groups(nb, rows):
+    for at, classes, shapes in _row_groups(nb, rows):  # type: ignore[arg-type]  # one dependence has draws alone
         skewed = shapes.skewed
         if shapes.simple:
             log_odds = shapes.two_class_log_odds(z)

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from ..core.arrays import Array, Float, Shaped, Sparse, Value, is_sparse
 from ..core.special import namespace
-from ..loops import contiguous, worth
+from .loops import contiguous, stored, worth
 
 
 def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
@@ -16,10 +16,10 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
     r_ic = w_i [y_i = c]; w_i = 1 unless given.
     """
     n = len(y)
-    data = np.ones(n) if weights is None else np.asarray(weights, float)
-    index = np.int32 if n < 1 << 31 else np.int64
+    index: Any = np.int32 if n < 1 << 31 else np.int64
     r = sparse.csr_array((n, n_classes))  # what is known to be in order need not be looked through
-    r.data, r.indices, r.indptr = data, y.astype(index), np.arange(n + 1, dtype=index)
+    r.data = np.ones(n) if weights is None else np.asarray(weights, float)
+    r.indices, r.indptr = y.astype(index), np.arange(n + 1, dtype=index)
     return r
 
 
@@ -29,27 +29,21 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     if namespace(r, table) is not np or table.ndim != 2 or not worth(8 * size) or not is_one_hot(r):
         total = r.T @ table
         return total.toarray() if is_sparse(total) else total
+    from . import _compiled
+
     total = np.zeros((r.shape[1], table.shape[1]))
-    if is_sparse(table):
-        x = table.tocsr()
-        _loops().stored_by_class(x.indptr, x.indices, contiguous(x.data), r.indices, r.data, total)
-    else:
-        _loops().by_class(contiguous(table), r.indices, r.data, total)
+    _compiled.by_class(*stored(table), r.indices, r.data, total)
     return total
-
-
-def _loops() -> Any:
-    from ..loops import counts
-
-    return counts
 
 
 def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[np.ndarray, "c d k"] | None:
     """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
     if namespace(r, x) is not np or is_sparse(x) or not (worth(8 * x.size) and is_one_hot(r)):
         return None
+    from . import _compiled
+
     total = np.zeros((r.shape[1], x.shape[1], levels))
-    _loops().levels_by_class(contiguous(x), r.indices, r.data, total)
+    _compiled.levels_by_class(contiguous(x), r.indices, r.data, total)
     return total
 
 

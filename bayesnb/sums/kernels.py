@@ -6,7 +6,7 @@ The numbers behind `families.kernel_density`. One formula serves all of them,
 
 with w the weight that leaves the cell at u: none in a prediction, the row's in leave-one-out. Exponentials are relative
 to that of the nearest cell, so that not all of them underflow to zero. Many cells on the host are summed by the loop of
-`loops.kernels`.
+`_compiled.densities`.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array, Float
-from ..core.special import LOG_2PI, namespace, square
+from ..core.special import LOG_2PI, namespace
 from ..core.threads import in_order
-from ..loops import worth
 from .by_class import rounding
+from .loops import worth
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding
 _CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
@@ -48,7 +48,7 @@ def log_density(
         return jax.lax.map(lambda t: _density(u, value, weight, t[None], w)[0], t)
     m, found = len(value), np.zeros((len(t), len(u)), t.dtype)
     if u.dtype == np.float64 and m and worth(_PAIR * u.size * m * t.size):
-        from ..loops.kernels import densities
+        from ._compiled import densities
 
         reach = 2 * (_REACH + float(np.log(weight.sum() / weight.min())))
         densities(u, value, weight, t, w, rounding(weight), reach, found)
@@ -64,7 +64,7 @@ def _density(u: Array, value: Array, weight: Array, t: Array, w: Array) -> Float
     xp = namespace(u, value, weight, t, w)
     left = weight - w[:, None] * (value == u[:, None])
     left = xp.where(left > rounding(left) * weight, left, 0)
-    squared = square(u[:, None] - xp.where(weight != 0, value, 0))
+    squared = (u[:, None] - xp.where(weight != 0, value, 0)) ** 2
     some, rate = (left > 0).any(-1), xp.exp(-2 * t)[:, None]
     near = xp.where(some, xp.where(left > 0, squared, xp.inf).min(-1, initial=xp.inf), 0)
     kernels = left * xp.exp(-0.5 * rate[..., None] * xp.maximum(squared - near[:, None], 0))
@@ -83,9 +83,7 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
     if cost is None:
         import jax
 
-        return (
-            (k, found) for k in range(c) for found in jax.lax.map(jax.checkpoint(partial(f, k)), jax.numpy.arange(d))
-        )
-    pieces = [(k, j) for k in range(c) for j in range(d)]
+        return ((k, row) for k in range(c) for row in jax.lax.map(jax.checkpoint(partial(f, k)), jax.numpy.arange(d)))
+    pieces = [*np.ndindex(c, d)]
     run: Any = in_order if cost > _CELLS * len(pieces) else map
-    return ((k, found) for (k, _), found in zip(pieces, run(lambda piece: f(*piece), pieces), strict=True))
+    return zip((k for k, _ in pieces), run(lambda piece: f(*piece), pieces), strict=True)

@@ -4,8 +4,8 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Sparse, is_sparse
-from ..loops import contiguous, worth
-from .rows import as_csr
+from ..core.special import is_whole
+from .loops import contiguous, stored, worth
 
 _MOST = 64  # levels
 _CELLS = 1 << 21  # of a table
@@ -19,23 +19,11 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     parameters : number of classes times features
     """
     cells = x.data if is_sparse(x) else x
-    largest = highest(cells)
-    if not 0 <= largest < _MOST:
+    largest, least = np.fmax.reduce(cells, None, initial=0), np.fmin.reduce(cells, None, initial=0)  # missing left out
+    if least < 0 or largest >= _MOST or not is_whole(cells):
         return 0
     levels = max(2, 1 << int(largest).bit_length())
     return levels if levels * parameters <= _CELLS and levels * x.shape[1] <= cells.size else 0
-
-
-def highest(cells: np.ndarray) -> float:
-    """The largest of the cells that are not missing; −1 where one of them is not a whole number from 0 on."""
-    if cells.dtype.kind in "ub":
-        return float(cells.max(initial=0))
-    if worth(8 * cells.size):
-        from ..loops import levels as loops
-
-        return float(loops.highest(contiguous(cells).ravel()))
-    seen = cells[~np.isnan(cells)]
-    return float(seen.max(initial=0)) if ((seen >= 0) & (seen % 1 == 0)).all() else -1.0
 
 
 def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
@@ -44,22 +32,17 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Float[Array,
     A level that no row of a class has may have no finite value in it.
     """
     *lead, d, k = tables.shape
-    flat = tables.reshape(-1, d, k)
+    flat, n = tables.reshape(-1, d, k), x.shape[0]
     empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0) if is_sparse(x) else np.zeros((len(flat), d, 1))
-    table = np.tile(empty.sum((1, 2)), (x.shape[0], 1))
+    table = np.tile(empty.sum((1, 2)), (n, 1))
     beyond = np.concatenate([flat - empty, -empty], -1)  # a cell that is no level adds nothing
-    weights = contiguous(beyond.reshape(len(flat), -1).T)
-    x = as_csr(x) if is_sparse(x) else x
-    if worth(x.size * len(flat)):
-        from ..loops import levels as loops
+    weights, (ends, columns, cells) = contiguous(beyond.reshape(len(flat), -1).T), stored(x)
+    if worth(cells.size * len(flat)):
+        from . import _compiled
 
-        if is_sparse(x):
-            loops.look_up_stored(x.indptr, x.indices, contiguous(x.data), weights, k, table)
-        else:
-            loops.look_up(contiguous(x), weights, k, table)
+        _compiled.look_up(ends, columns, cells, weights, k, table)
     else:
-        cells, columns = (x.data, x.indices) if is_sparse(x) else (x, np.arange(d))
-        ends = x.indptr if is_sparse(x) else np.arange(0, x.size + 1, d)
+        columns = np.tile(np.arange(d), n) if columns is None else columns.astype(np.intp)
         at = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp) + (k + 1) * columns
-        table += sparse.csr_array((np.ones(at.size), at.ravel(), ends), (x.shape[0], len(weights))) @ weights
+        table += sparse.csr_array((np.ones(at.size), at, ends), (n, len(weights))) @ weights
     return np.moveaxis(table.reshape(-1, *lead), 0, -2)

@@ -5,7 +5,7 @@ Rows are cut here, and nowhere else: statistics of slices are added, tables are 
 
 import copy
 import functools
-import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,18 +13,19 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Int, Real, Scalar, Sparse, Value, is_sparse
-from ..core.special import in_chunks, is_whole, namespace
+from ..core.special import is_whole, namespace
 from ..core.threads import in_order, n_sibling_tasks
-from ..loops import contiguous, worth
-from .by_class import is_one_hot
+from .loops import contiguous, worth
 
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
 _FEW = 1 << 15  # cells that stay in a core's cache
 
 Rows: TypeAlias = Mapping[str, Any]
-Method = TypeVar("Method", bound=Callable[..., Any])
 Sum = TypeVar("Sum")
+
+
+# --- sums over cells --------------------------------------------------------------------------------------------------
 
 
 def is_missing_free(x: Array | Sparse) -> bool:
@@ -38,13 +39,12 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Float[Array, "
         return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
     if x.format == "csr" and worth(x.nnz * len(flat)):
-        from ..loops.counts import stored_product
+        from ._compiled import stored_product
 
         table = np.empty((x.shape[0], len(flat)))
         stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)
-        return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
-    # SciPy's product with two or three columns takes as long as with eight
-    table = x @ flat.T if len(flat) > 3 else np.stack([x @ w for w in flat], -1)
+    else:  # SciPy's product with two or three columns takes as long as with eight
+        table = x @ flat.T if len(flat) > 3 else np.stack([x @ w for w in flat], -1)
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
@@ -52,16 +52,13 @@ def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Arra
     """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
     xp = namespace(x)
     if xp is np and not is_sparse(x) and slope.ndim == 2 and worth(x.size * len(slope)):
-        from ..loops.counts import product
+        from ._compiled import product
 
         table = np.empty((len(x), len(slope)))
         product(contiguous(x), contiguous(slope), contiguous(np.broadcast_to(level, slope.shape)), table)
         return table
-    if xp is np:
-        with np.errstate(invalid="ignore"):
-            table = matmul(x, slope)
-        if is_sparse(x) or not np.isnan(table).any():  # which costs less than to look for missing cells
-            return table + level.sum(-1)[..., None, :]
+    if is_missing_free(x):
+        return matmul(x, slope) + level.sum(-1)[..., None, :]
     seen = ~xp.isnan(x)
     return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
 
@@ -81,33 +78,30 @@ def sum_over_cells_of(
 ) -> Float[Array, "n c"]:
     """Σ_j f(x_ij, w_ic, *fields_cj) over the observed cells, where f may have any value in a missing cell.
 
-    On the host this takes some rows and classes at a time, so that temporary arrays stay in a core's cache.
+    On the host this takes some rows at a time, so that temporary arrays stay in a core's cache.
 
     Parameters
     ----------
-    f : cells, their weights and fields, which broadcast → terms
-    w : one weight, or weights (n, c) or (n, 1) of dense rows; a missing cell has weight 0
+    f : cells, their weights and fields, which broadcast → terms; of sparse rows with weights f(0) = 0
+    w : one weight, or weights (n, c) or (n, 1); a missing cell has weight 0
     fields : (c, d, …) of each class
     """
     if is_sparse(x):
-        return _sum_over_stored(lambda x, *values: f(x, w, *values), x.tocsr(), fields)
-    xp = namespace(x, *fields)
+        return _sum_over_stored(f, x.tocsr(), w, fields)
+    xp, fields = namespace(x, *fields), tuple(map(operator.itemgetter(None), fields))
 
-    def sums(x: Array, w: Any, fields: Any) -> Array:
-        seen, fields = ~xp.isnan(x)[:, None], [field[None] for field in fields]
-        w = xp.asarray(w)[..., None] if np.ndim(w) else w
+    def sums(x: Array, w: Any) -> Array:
+        seen, w = ~xp.isnan(x)[:, None], xp.asarray(w)[..., None] if np.ndim(w) else w
         if xp is np and seen.all():
             return f(x[:, None], w, *fields).sum(-1)
         return xp.where(seen, f(xp.where(seen, x[:, None], 1), w if xp is np else seen * w, *fields), 0).sum(-1)
 
     if xp is not np:  # all at once: under `jit` no such array is made
-        return sums(x, w, fields)
-    table = np.empty((len(x), len(fields[0])))
+        return sums(x, w)
+    table = np.empty((len(x), fields[0].shape[1]))
     with np.errstate(invalid="ignore", divide="ignore"):  # of a missing cell
-        for part in slices(len(x), x.shape[1], _FEW):
-            for some in slices(table.shape[1], x[part].size, _FEW):
-                weights = w[part, some if w.shape[1] > 1 else slice(None)] if np.ndim(w) else w
-                table[part, some] = sums(x[part], weights, [field[some] for field in fields])
+        for part in slices(len(x), fields[0].size, _FEW):
+            table[part] = sums(x[part], w[part] if np.ndim(w) else w)
     return table
 
 
@@ -120,7 +114,6 @@ def sum_over_own(
     fields: Sequence[Array],
 ) -> Float[np.ndarray, " m"]:
     """Σ_j f(x_ij, w_i, *fields_kj) over the observed cells of rows i = `at`, for one class k of each, y."""
-    fields = [v[:, :1] if v.ndim == 2 and (v == v[:, :1]).all() else v for v in fields]  # one number serves all columns
     found = np.empty(len(at))
     with np.errstate(all="ignore"):  # of a missing cell
         for part in slices(len(at), x.shape[1], _FEW):
@@ -131,60 +124,42 @@ def sum_over_own(
     return found
 
 
-def _sum_over_stored(f: Callable[..., Array], x: Sparse, fields: tuple[Array, ...]) -> Float[np.ndarray, "n c"]:
-    """Σ_j f(x_ij, *fields_cj) of CSR rows: that of an empty row, and what the stored cells change.
+def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[Array, ...]) -> Float[np.ndarray, "n c"]:
+    """Σ_j f(x_ij, w_ic, *fields_cj) of CSR rows: that of an empty row, and what the stored cells change.
 
     Time and memory follow the stored cells; no column is made dense. An empty cell in a column whose centre is 10⁶
-    spreads from 0 has a term of about 10⁶ nats for 10⁵ rows. It cancels to the ninth digit after the point. (For a
-    normal of known variance 10⁴ spreads are 5·10⁷ nats, and nine digits of the row's sum remain.) If all cells are
-    whole numbers, the formula is computed once for each pair of a column and a cell, of which text has few.
+    spreads from 0 has a term of about 10⁶ nats for 10⁵ rows. It cancels to the ninth digit after the point. If all
+    cells are whole numbers of one weight, the formula is computed once for each pair of a column and a cell.
     """
-    with np.errstate(all="ignore"):
-        empty = np.stack([f(np.zeros(1), *values) for values in zip(*fields, strict=True)])
-    empty = np.where(np.isfinite(empty), empty, 0)  # else no row of the class has an empty cell there
+    n, c, empty = x.shape[0], len(fields[0]), None
+    if np.ndim(w) == 0:
+        with np.errstate(all="ignore"):
+            empty = np.stack([f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)])
+        empty = np.where(np.isfinite(empty), empty, 0)  # else no row of the class has an empty cell there
 
     def changes(x: Sparse) -> Array:
-        table = np.empty((x.shape[0], len(empty)))
-        for part in slices(x.shape[0], -(-x.nnz // max(x.shape[0], 1)), 2 * _FEW):
+        table = np.empty((x.shape[0], c))
+        for part in slices(x.shape[0], -(-x.nnz // max(x.shape[0], 1)) * c, 2 * _FEW):
             piece = csr_slice(x, part)
-            row = np.repeat(np.arange(piece.shape[0]), np.diff(piece.indptr))
-            for k, (none, *values) in enumerate(zip(empty, *fields, strict=True)):
-                with np.errstate(invalid="ignore", divide="ignore"):  # of cells that a class never had
-                    terms = f(piece.data, *(v.take(piece.indices, 0) for v in values)) - none.take(piece.indices)
-                table[part, k] = np.bincount(row, terms, piece.shape[0])
+            add = sparse.csr_array(
+                (np.ones(piece.nnz), np.arange(piece.nnz), piece.indptr), (piece.shape[0], piece.nnz)
+            )
+            weight = w if empty is not None else (add.T @ np.broadcast_to(w, table.shape)[part]).T
+            with np.errstate(invalid="ignore", divide="ignore"):  # of cells that a class never had
+                terms = f(piece.data, weight, *(v.take(piece.indices, 1) for v in fields))
+            table[part] = add @ (terms if empty is None else terms - empty.take(piece.indices, 1)).T
         return table
 
-    if not (is_whole(x.data[:_FEW]) and is_whole(x)):
+    if empty is None:
+        return changes(x)
+    whole = x.data.min(initial=0) >= 0 and is_whole(x.data[:_FEW]) and is_whole(x.data)
+    levels = 1 + int(x.data.max(initial=0)) if whole else 0
+    if not 0 < levels * x.shape[1] <= 16 * x.nnz:
         return empty.sum(1) + changes(x)
-    pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
-    one, each = np.arange(len(pairs) + 1), (len(pairs), x.shape[1])
-    terms = changes(sparse.csr_array((pairs.imag, pairs.real.astype(np.intp), one), shape=each))
-    return empty.sum(1) + sparse.csr_array((np.ones(x.nnz), place, x.indptr), (x.shape[0], len(pairs))) @ terms
-
-
-def slices(n: int, d: int, cells: int = 2 * _CELLS, least: int = 1) -> list[slice]:
-    """Slices of n rows, a power of two, whose d columns have a bounded number of cells; of `least` rows and more."""
-    step = 1 << max(least, cells // max(d, 1), 1).bit_length() - 1
-    return batches(n, step) or [slice(0, 0)]
-
-
-def batches(n: int, size: int) -> list[slice]:
-    """Slices of n rows or draws of `size` each, the last one shorter; none where n is 0."""
-    return [slice(at, min(at + size, n)) for at in range(0, n, size)]
-
-
-def made_dense(method: Method) -> Method:
-    """A method of dense rows, and tables (n, …) that go with them, that takes sparse ones some rows at a time."""
-
-    @functools.wraps(method)
-    def wrapped(self: Any, x: Any, *tables: Any) -> Any:
-        if not is_sparse(x):
-            return method(self, x, *tables)
-        parts = slices(*x.shape)
-        x = x.tocsr()
-        return np.concatenate([method(self, x[part].toarray(), *(t[part] for t in tables)) for part in parts])
-
-    return wrapped  # type: ignore[return-value]
+    pairs, place = distinct(x.indices.astype(np.intp) * levels + x.data.astype(np.intp), levels * x.shape[1])
+    column, cell = np.divmod(pairs, levels)
+    of_pairs = changes(sparse.csr_array((cell * 1.0, column, np.arange(len(pairs) + 1)), (len(pairs), x.shape[1])))
+    return empty.sum(1) + sparse.csr_array((np.ones(x.nnz), place, x.indptr), (n, len(pairs))) @ of_pairs
 
 
 def row_totals(x: Array | Sparse) -> Array:
@@ -197,35 +172,7 @@ def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
     if not is_sparse(x):
         return f(x)
     found = copy.copy(x)  # the places of the cells are shared, and need no second check
-    found.data = in_chunks(f, x.data)
-    return found
-
-
-def as_csr(x: Array | Sparse) -> Sparse:
-    """Rows as CSR, without a copy where they are: a constructor would copy what is less than half of an array."""
-    return x.tocsr() if is_sparse(x) else sparse.csr_array(x)
-
-
-def csr_slice(x: Sparse, part: slice) -> Sparse:
-    """Some rows of a CSR matrix, whose cells are not copied."""
-    start, stop, _ = part.indices(x.shape[0])
-    if stop - start == x.shape[0]:
-        return x
-    ends = x.indptr[start : stop + 1]
-    cells = slice(ends[0], ends[-1])
-    rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
-    rows.data, rows.indices, rows.indptr = x.data[cells], x.indices[cells], ends - ends[0]
-    return rows
-
-
-def only(x: Sparse, at: np.ndarray) -> Sparse:
-    """Those of the stored cells that stand at some positions."""
-    found = copy.copy(x)  # as in `map_cells`
-    found.data, found.indices, found.indptr = (
-        x.data[at],
-        x.indices[at],
-        np.searchsorted(at, x.indptr).astype(x.indptr.dtype),
-    )
+    found.data = f(x.data)
     return found
 
 
@@ -234,8 +181,6 @@ def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     if 16 * key.size < size:  # sorting them takes less than a pass over all that there could be
         return np.unique(key, return_inverse=True)
     here = np.bincount(key, minlength=size) > 0
-    if here.all():
-        return np.arange(size), key
     return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
 
 
@@ -245,21 +190,15 @@ def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Array | Sparse:
     Of sparse rows, whose empty cells have level 0, what the stored cells change: 1 at their level and −1 at level 0.
     """
     n, d = x.shape
-    if is_sparse(x):
-        x = x.tocsr()
-        row, zero = (np.repeat(np.arange(n), np.diff(x.indptr)), x.indices.astype(np.intp) * k)
-        known = (x.data >= 0) & (x.data < k)  # False for NaN
-        level = zero[known] + x.data[known].astype(np.intp)
-        data = np.concatenate([np.ones(len(level)), np.full(len(zero), -1.0)])
-        at = np.concatenate([row[known], row]), np.concatenate([level, zero])
-        return sparse.csr_array((data, at), shape=(n, d * k))
     if namespace(x) is not np:
         return (x[..., None] == np.arange(k)).astype(float).reshape(n, d * k)
-    index: Any = np.int32 if max(n * d, d * k) < 1 << 31 else np.int64  # what SciPy would make of it
-    known = (x >= 0) & (x < k)  # False for NaN
-    columns = np.where(known, x, 0).astype(index) + np.arange(d, dtype=index) * k
-    ends = np.append(0, np.cumsum(known.sum(1)))
-    return sparse.csr_array((np.ones(ends[-1]), columns[known], ends), shape=(n, d * k))
+    coo = x.tocoo() if is_sparse(x) else None
+    row, column = np.indices((n, d)).reshape(2, -1) if coo is None else (coo.row, coo.col.astype(np.intp))
+    cells = x.ravel() if coo is None else coo.data
+    known = (cells >= 0) & (cells < k)  # False for NaN
+    at = row[known], column[known] * k + cells[known].astype(np.intp)
+    found = sparse.csr_array((np.ones(len(at[0])), at), shape=(n, d * k))
+    return found if coo is None else found - sparse.csr_array((np.ones(len(row)), (row, column * k)), shape=(n, d * k))
 
 
 # --- leaving a row out ----------------------------------------------------------------------------------------------
@@ -280,27 +219,23 @@ def shared_weight(w: Array) -> Array:
     return w[:1] if namespace(w) is np and len(w) and (w == w[0]).all() else w
 
 
-def unit_labels(r: Array | Sparse) -> np.ndarray | None:
-    """The class of each row where each has one, with weight 1."""
-    return r.indices if is_one_hot(r) and (r.data == 1).all() else None
-
-
 # --- slices -----------------------------------------------------------------------------------------------------------
 
 
+def slices(n: int, d: int, cells: int = 2 * _CELLS) -> list[slice]:
+    """Slices of n rows, a power of two, whose d columns have a bounded number of cells."""
+    step = 1 << max(cells // max(d, 1), 1).bit_length() - 1
+    return [slice(0, n)] if n <= step else batches(n, step)
+
+
+def batches(n: int, size: int) -> list[slice]:
+    """Slices of n rows or draws of `size` each, the last one shorter; none where n is 0."""
+    return [slice(at, min(at + size, n)) for at in range(0, n, size)]
+
+
 def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
-    """The sum of the statistics of slices of rows, pair by pair as in pairwise summation."""
-    if len(parts) == 1:
-        return gather(parts[0])
-    sums: list[Any] = []
-    count = 0
-    for stats in in_order(gather, parts):
-        sums.append(stats)
-        del stats  # nor may `enumerate` keep what has been added up: text has tables of some MiB
-        k = count = count + 1
-        while k % 2 == 0:
-            sums[-2:], k = [sums[-2] + sums[-1]], k // 2
-    return functools.reduce(lambda right, left: left + right, reversed(sums))
+    """The sum of the statistics of slices of rows."""
+    return functools.reduce(operator.add, in_order(gather, parts))
 
 
 def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Float[Array, "*s n c"]:
@@ -311,18 +246,28 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: i
     found: Any = None
     for part, piece in zip(parts, in_order(table, parts), strict=True):
         if found is None:
-            found = np.empty((*piece.shape[:-2], next(iter(rows.values())).shape[0], piece.shape[-1]), piece.dtype)
+            found = np.empty((*piece.shape[:-2], parts[-1].stop, piece.shape[-1]), piece.dtype)
         found[..., part, :] = piece
     return found
 
 
+def csr_slice(x: Sparse, part: slice) -> Sparse:
+    """Some rows of a CSR matrix, whose cells are not copied."""
+    start, stop, _ = part.indices(x.shape[0])
+    if stop - start == x.shape[0]:
+        return x
+    ends = x.indptr[start : stop + 1]
+    cells = slice(ends[0], ends[-1])
+    rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
+    rows.data, rows.indices, rows.indptr = x.data[cells], x.indices[cells], ends - ends[0]
+    return rows
+
+
 def some_rows(x: Any, part: slice | np.ndarray) -> Any:
     """Some of the rows: a slice of them, without a copy where that is possible, or those at some positions."""
-    if not isinstance(part, slice):
-        return x[part]
-    if part == slice(None):
-        return x
-    return csr_slice(x, part) if is_sparse(x) and x.format == "csr" else x[part]
+    if isinstance(part, slice) and is_sparse(x) and x.format == "csr":
+        return csr_slice(x, part)
+    return x if isinstance(part, slice) and part == slice(None) else x[part]
 
 
 def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
@@ -333,10 +278,9 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
 def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
     """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
     piece = some_rows(x, part)
-    if not isinstance(x, np.ndarray) and not is_sparse(x):
+    if piece.dtype == like.dtype or stays(piece, like.dtype, kept) or namespace(x) is not np:
         return piece
-    dtype = like.dtype if piece.dtype == like.dtype else np.result_type(piece.dtype, like.dtype)
-    return piece if stays(piece, dtype, kept) else piece.astype(dtype)
+    return piece.astype(np.result_type(piece.dtype, like.dtype))
 
 
 def stays(x: Any, dtype: Any, kept: frozenset[str]) -> bool:
@@ -345,22 +289,17 @@ def stays(x: Any, dtype: Any, kept: frozenset[str]) -> bool:
 
 
 def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
-    """Slices of rows that keep every block's part within the working size, at least `least` or about `size` cells.
+    """Slices of rows that keep every block's part within about a million cells, or `least` or `size`, if that is more.
 
-    JAX arrays stay whole. Where nothing else is done beside it, their number is even and they are of one length, which
-    keeps two cores at work; there are two as soon as half of the rows is work enough for a core. Rows that are a slice
-    already are not cut again.
+    There are two as soon as half of the rows is work enough for a core, and their number is even. JAX arrays stay
+    whole, and rows that are a slice already are not cut again.
     """
     if namespace(*rows.values()) is not np:
         return [slice(None)]
-    n, width, alone = next(iter(rows.values())).shape[0], 0, n_sibling_tasks() == 1
+    n, width = next(iter(rows.values())).shape[0], 0
     for x in rows.values():
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
-    if n * width < 2 * max(_HALF if alone else _CELLS, least):
+    if n * width < 2 * max(_HALF if n_sibling_tasks() == 1 else _CELLS, least):
         return [slice(0, n)]
-    parts = slices(n, width, max(_CELLS, least, size), 1024)
-    if not alone:
-        return parts
-    pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
-    step = 1024 * -(-n // (2048 * pairs))
-    return [slice(at, at + step) for at in range(0, n, step)]
+    pieces = -(-n * width // max(_CELLS, least, size))
+    return batches(n, -(-n // (pieces + pieces % 2)))

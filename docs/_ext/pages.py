@@ -14,8 +14,7 @@ from docstrings import escaped, inline, to_rst
 from formulas import typeset
 
 ROOT = Path(__file__).parent.parent.parent
-DENSITIES = "dirichlet", "normals"
-MODULES = "base", "conjugate", "normal", *DENSITIES, "naive_bayes", "one_dependence", "statistics"
+MODULES = "base", "conjugate", "normals", "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {

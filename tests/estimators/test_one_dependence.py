@@ -262,7 +262,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     want = [call() for call in calls]
     monkeypatch.setattr("bayesnb.one_dependence.CELLS", 64)
     monkeypatch.setattr("bayesnb.sums.pairs.CELLS", 64)
-    monkeypatch.setattr("bayesnb.inference.points._DRAWN", 64)
+    monkeypatch.setattr("bayesnb.inference.intervals._DRAWN", 64)
     for call, whole in zip(calls, want, strict=True):
         np.testing.assert_allclose(call(), whole, atol=1e-12)
 

@@ -103,15 +103,6 @@ def test_evidence_is_the_integral(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_likelihood_is_numpyros(name: str) -> None:
-    family, cells = CASES[name]
-    theta = family.sample(np.random.default_rng(0))
-    stated = family.likelihood(Named(), **to_sites(theta))
-    want = log_density(stated, np.array(cells, int if stated[0].startswith("Categorical") else float)[:, None])
-    np.testing.assert_allclose(family.log_likelihood(theta, np.array(cells)[:, None]), want, rtol=1e-10)
-
-
-@pytest.mark.parametrize("name", CASES)
 def test_cumulants_are_those_of_draws(name: str) -> None:
     family, cells = CASES[name]
     x = np.array(cells)[:, None]

@@ -11,11 +11,10 @@ import scipy.stats as st
 from numpyro.infer.util import log_density
 from scipy.special import logsumexp
 
-from bayesnb.families import DirichletClasses, KernelDensity
+from bayesnb.families import KernelDensity
 from bayesnb.inference.chains import run_chains, start_points
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import Sample, one_hot
-from bayesnb.sums import kernels as _kernel_sums
 from bayesnb.testing import laws_of
 
 from ..laws import C, Case, D, Family, assert_same, case, cast, jitted, log_joint, reals
@@ -109,16 +108,6 @@ def test_density_is_scipys() -> None:
         np.testing.assert_allclose(block.log_likelihood(theta, x)[s, :, k], want, rtol=1e-10, atol=1e-10)
 
 
-def test_weighted_density_is_scipys(rng: np.random.Generator) -> None:
-    x, w = rng.normal(size=(20, 1)), rng.uniform(0.1, 3, 20)
-    block = KernelDensity(np.log([[0.4]]), Sample.none(1, 1))
-    block = block.update(block.suffstats(x, w[:, None]))
-    kde = st.gaussian_kde(x.T, 1, weights=w)
-    kde.set_bandwidth(0.4 / np.sqrt(kde.covariance[0, 0]))
-    grid = np.linspace(-3, 3, 11)
-    np.testing.assert_allclose(block.log_predictive(grid[:, None])[:, 0], kde.logpdf(grid), rtol=1e-10)
-
-
 def test_predictive_integrates_to_one_and_new_rows_follow_it() -> None:
     """Pearson's χ² of 4,000 rows a class at 1e-6: three classes, 3e-6 in all."""
     this = case(FAMILY, d=1)
@@ -173,27 +162,13 @@ def test_mean_and_moments_are_those_of_draws() -> None:
     assert (average < block.log_predictive(this.x[:1])).all()  # Jensen
 
 
-@pytest.mark.parametrize("far", [1e6, 1e30])
-def test_rows_far_away_keep_finite_tables(far: float) -> None:
+def test_rows_far_away_keep_finite_tables() -> None:
     this = case(FAMILY)
     block = this.posterior.blocks["x"]
-    x = far * np.array([[1.0, -1, 1, -1], [1, np.nan, np.nan, -1]])
+    x = 1e6 * np.array([[1.0, -1, 1, -1], [1, np.nan, np.nan, -1]])
     for table in (block.log_predictive(x), block.log_likelihood(block.mode(), x), *block.log_moments(x)):
         assert np.isfinite(table).all()
     assert (block.log_predictive(x) < -1e9).all()
-
-
-def test_in_small_blocks_the_tables_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    this = case(FAMILY)
-    want = this.posterior.blocks["x"]
-    numbers = want.log_predictive(this.x), want.log_normalizer(), want.mode()
-    sizes = []
-    few = _kernel_sums._density
-    monkeypatch.setattr(_kernel_sums, "_CELLS", 16)
-    monkeypatch.setattr(_kernel_sums, "_density", lambda u, v, *a: sizes.append(u.size * v.size) or few(u, v, *a))
-    got = replace(want)  # nothing kept
-    assert_same((got.log_predictive(this.x), got.log_normalizer(), got.mode()), numbers)
-    assert len(sizes) > 1 and max(sizes) <= 16
 
 
 # --- leave-one-out --------------------------------------------------------------------------------------------------
@@ -448,13 +423,6 @@ def test_cells_are_sorted_merged_and_canonical() -> None:
     assert_same(cells + cells - cells, cells, rtol=0, atol=0)
 
 
-def test_a_class_with_many_rows_makes_no_other_class_longer(rng: np.random.Generator) -> None:
-    cells = Sample.of(rng.normal(size=(1000, 2)), one_hot(np.maximum(np.arange(1000) - 500, 0), 500))
-    assert cells.n.size == 2000 and [v.shape[1] for v in cells.value] == [501] + 499 * [1]
-    more = cells + cells.scaled(2.0)
-    assert more.n.size == 2000 and cells.pooled().n.size == 2000
-
-
 def test_cells_under_a_trace_are_those_of_the_host(rng: np.random.Generator) -> None:
     x = rng.integers(0, 4, (12, 2)).astype(float)
     x[rng.random(x.shape) < 0.2] = np.nan
@@ -466,23 +434,3 @@ def test_cells_under_a_trace_are_those_of_the_host(rng: np.random.Generator) -> 
         m, blank = want.shape[-1], np.asarray(leaf)[:, want.shape[-1] :]
         assert_same(np.asarray(leaf)[:, :m], want)
         assert (np.isnan(blank) | (blank == 0)).all()
-
-
-@pytest.mark.slow
-def test_prior_and_data_in_one_model_of_two_blocks(x64: None) -> None:
-    """Sites get the block's name, and the factor with them."""
-    this = case(FAMILY, d=2)
-    nb = NaiveBayes(
-        DirichletClasses(np.ones(C)), {"a": this.block.select(np.array([0])), "b": this.block.select(np.array([1]))}
-    )
-    rows = {"a": this.x[:, [0]], "b": this.x[:, [1]]}
-    stats = nb.suffstats(rows, this.r)
-    posterior = nb.update(stats)
-    theta = posterior.sample(this.rng)
-    sites = nb.to_sites(theta)
-    assert sites.keys() == {"pi", "a.bandwidth", "b.bandwidth"}
-    for joint in (
-        jitted(log_joint(nb.model, rows, this.y))(sites),
-        jitted(log_joint(nb.model_from_statistics, stats))(sites),
-    ):
-        assert float(joint) - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)

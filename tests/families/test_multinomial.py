@@ -6,16 +6,17 @@ import jax
 import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
+import numpyro
 import pytest
 from scipy import sparse
 
 from bayesnb.base import to_sites
 from bayesnb.families import DirichletMultinomial
 from bayesnb.statistics import Counts, one_hot
-from bayesnb.sums.polya import log_polya
+from bayesnb.sums.counts import log_polya
 
 from ..laws import FAMILIES, case
-from .twin import ATOL, EXTREMES, log_beta
+from .test_pages import ATOL, EXTREMES, log_beta
 
 FAMILY = next(f for f in FAMILIES if f.name == "multinomial")
 
@@ -55,27 +56,9 @@ def test_textbook_page() -> None:
     check(this.block, this.x, this.y, rtol=1e-10)
 
 
-def test_concentrations_from_1e_minus_10_to_1e10(rng: np.random.Generator) -> None:
+def test_concentrations_from_1e_minus_8_to_1e8(rng: np.random.Generator) -> None:
     alpha = np.concatenate([np.repeat(EXTREMES[:, None], 5, 1), rng.permuted(np.tile(EXTREMES, (3, 1)), axis=1)])
     check(DirichletMultinomial(alpha), rng.poisson(2, (20, 5)).astype(float), np.arange(20) % 8, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [[0, 0, 0], [1, 0, 9], [8, 8, 8], [9, 10, 0]],
-        [[1000, 0, 3], [0, 10**6, 1], [0, 0, 0], [1, 1, 1]],
-        [[0.5, 0, 2.25], [1e-3, 7, 0], [0, 0, 0], [123.75, 0.1, 8]],  # weighted words, such as tf-idf
-    ],
-    ids=["small", "large", "fractional"],
-)
-@pytest.mark.parametrize("largest", [1e4, 1e8])
-@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_sums_of_rising_factorials(rows: list[list[float]], as_rows: Any, largest: float) -> None:
-    x, alpha = np.array(rows, float), np.array([[0.1, 1.0, 20.0], [largest, 1e-4, largest]])
-    want = [[float(predictive(exact(row), exact(a)) - log_coefficient(exact(row))) for a in alpha] for row in x]
-    off = 4e-16 * x.sum(1).max() * 15  # rounding of log A^(L), which cancels most of the rest: L log L
-    np.testing.assert_allclose(log_polya(as_rows(x), alpha), want, rtol=1e-11, atol=ATOL + off)
 
 
 @pytest.mark.parametrize("weights", ["units", "shares", "soft", "most classes"])
@@ -110,13 +93,6 @@ def test_leave_one_out_has_gradients_without_nan(x64: None) -> None:
     assert np.isfinite(slope).all()
 
 
-def test_sparse_rows_are_left_as_they_were() -> None:
-    x = sparse.csr_array(np.array([[0.0, 2.0], [3.0, 0.0]]))
-    before = x.copy()
-    DirichletMultinomial(np.ones((2, 2))).log_predictive(x)
-    assert (x.data == before.data).all() and (x.indices == before.indices).all()
-
-
 def test_plugging_in_the_mean_is_not_the_predictive() -> None:
     """Equal for one event, and not for two: an event that has occurred is more likely to occur again."""
     block = DirichletMultinomial(np.array([[1.0, 1.0]]))
@@ -138,3 +114,12 @@ def test_mode_mle_and_linear_form() -> None:
     weights, intercept = block.linear_form(theta)
     shift = block.log_likelihood(theta, x) - (x @ weights + intercept)
     np.testing.assert_allclose(shift, np.log(12), rtol=1e-12)  # 4!/(1! 2! 1!), the same in all classes
+
+
+def test_the_twin_draws_rows_of_given_lengths(x64: None) -> None:
+    block, lengths = case(FAMILY).block, np.array([3, 0, 7])
+    with numpyro.handlers.seed(rng_seed=0), numpyro.handlers.trace() as trace:
+        block.model(None, np.array([0, 2, 1]), length=lengths)
+    np.testing.assert_array_equal(trace["x"]["value"].sum(1), lengths)
+    with pytest.raises(ValueError, match="give `length`"), numpyro.handlers.seed(rng_seed=0):
+        block.model(None, np.array([0, 2, 1]))

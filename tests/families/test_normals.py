@@ -31,6 +31,8 @@ def test_rows_in_several_classes_leave_in_jax_as_on_the_host(x64: None, rng: np.
     r = rng.dirichlet(np.ones(3), len(x)) * (rng.random((len(x), 3)) < 0.7)
     known, rows, weights = jax.tree.map(jnp.asarray, (block, x, r))
     np.testing.assert_allclose(jitted(left_out)(known, rows, weights), left_out(block, x, r), rtol=1e-10, atol=1e-11)
+    predicted = jitted(lambda block, x: block.log_predictive(x))(known, rows)
+    np.testing.assert_allclose(predicted, block.log_predictive(x), rtol=1e-10, atol=1e-11)
     for f in evidence, lambda *given: left_out(*given).sum():
         slopes = jitted(jax.grad(f))(known, rows, weights)
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
@@ -49,3 +51,22 @@ def test_a_row_leaves_all_its_classes(rng: np.random.Generator, name: str) -> No
         others = np.delete(np.arange(len(x)), i)
         without = block.update(block.suffstats(x[others], r[others]))
         np.testing.assert_allclose(table[i], without.log_predictive(x[i : i + 1])[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["pooled_gaussian", "tied_gaussian"])
+def test_covariance_between_classes(name: str) -> None:
+    """The mixed derivative at 0 of (s, t) ↦ log E p(x given θ_c)^s p(x given θ_k)^t: an evidence of weighted rows."""
+    this = case(next(f for f in FAMILIES if f.name == name))
+    block, x = this.posterior.blocks["x"], this.x[np.isfinite(this.x).all(1)][:2]
+
+    def generating(row: np.ndarray, c: int, k: int, s: float, t: float) -> float:
+        return float(evidence(block, np.stack([row, row]), np.eye(3)[[c, k]] * np.array([[s], [t]])))
+
+    def mixed(row: np.ndarray, c: int, k: int, h: float) -> float:
+        f = [generating(row, c, k, s, t) for s, t in ((h, h), (h, 0), (0, h), (0, 0))]
+        return (f[0] - f[1] - f[2] + f[3]) / h**2
+
+    found = block.log_covariance(x)
+    for i, c, k in np.ndindex(len(x), 3, 3):
+        want = (8 * mixed(x[i], c, k, 1e-3) - 6 * mixed(x[i], c, k, 2e-3) + mixed(x[i], c, k, 4e-3)) / 3
+        assert found[i, c, k] == pytest.approx(want, rel=1e-4, abs=1e-5)

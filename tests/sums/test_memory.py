@@ -17,7 +17,7 @@ def status(name):
 CODE = """
 from scipy import sparse
 import bayesnb
-from bayesnb import loops
+from bayesnb.sums import loops
 
 def table(n):
     rng = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_a_million_rows_of_ten_cells(estimator, kind):
 SLICES = """
 from scipy import sparse
 import bayesnb
-from bayesnb import loops
+from bayesnb.sums import loops
 
 def table(n):
     X = np.random.default_rng(0).integers(1, 4, size=(n, 50), dtype=np.int8).astype({dtype!r})
@@ -113,36 +113,3 @@ assert status("VmHWM") - before <= 100, status("VmHWM") - before
 def test_large_slices_of_forty_million_cells(estimator, dtype, stored):
     """A fit takes at most 100 MiB whatever the type of the cells, of which some are converted."""
     result(start(STATUS + SLICES.format(dtype=dtype, stored=stored, estimator=estimator)))
-
-
-CLASSES = """
-import bayesnb
-
-def fitted(c):
-    return bayesnb.GaussianNB(variance={variance!r}).fit(rng.normal(size=(2 * c, 10)), np.arange(2 * c) % c)
-
-rng = np.random.default_rng(0)
-X, small, nb = rng.normal(size=({rows}, 10)), fitted(5), fitted({c})
-small.{method}(X)
-nb.posterior_
-before = status("VmRSS")
-with open("/proc/self/clear_refs", "w") as file:
-    file.write("5")
-found = nb.{method}(X)
-assert all(np.isfinite(one).all() for one in found)
-assert status("VmHWM") - before <= 200, status("VmHWM") - before
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize(
-    ("variance", "c", "rows", "method"),
-    [
-        ("class", 10_000, 2, "uncertainty"),
-        ("pooled", 500, 8, "predict_interval"),
-    ],
-)
-def test_many_classes(variance, c, rows, method):
-    """Points in 10,000 dimensions are held once; classes that share a variance come some rows at a time."""
-    result(start(STATUS + CLASSES.format(variance=variance, c=c, rows=rows, method=method)))

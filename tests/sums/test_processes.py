@@ -3,16 +3,13 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bayesnb
-from bayesnb import GaussianNB, loops
-
-from ..estimators_table import mostly_slow, these
+from bayesnb import GaussianNB
 
 ROOT = Path(bayesnb.__file__).parent.parent
 
@@ -20,13 +17,14 @@ ROOT = Path(bayesnb.__file__).parent.parent
 LIGHT = """
 import random
 import numpy as np
-from bayesnb.loops.counts import by_class
+from bayesnb.sums._compiled import by_class
+from bayesnb.sums.loops import stored
 
 kinds = ["float64", "float32", "int64"]
 random.shuffle(kinds)
 for kind in kinds:
     total = np.zeros((2, 2))
-    by_class(np.arange(6).reshape(3, 2).astype(kind), np.array([0, 1, 1], np.int32), np.ones(3), total)
+    by_class(*stored(np.arange(6).reshape(3, 2).astype(kind)), np.array([0, 1, 1], np.int32), np.ones(3), total)
     assert total.tolist() == [[0, 1], [6, 8]], (kind, total)
 """
 
@@ -104,7 +102,7 @@ def test_all_works_without_numba(how):
     """All estimators on rows that loops are worth; what comes out is that of the formulas."""
     code = """
 import numpy as np
-from bayesnb import loops
+from bayesnb.sums import loops
 from tests.estimators_table import ALL
 
 loops.WORTH = {worth}
@@ -121,27 +119,6 @@ assert loops.available() == {there}
     assert result(without) == result(formulas)
 
 
-def blobs():
-    rng = np.random.default_rng(1)
-    y = rng.integers(4, size=5000)
-    return rng.normal(size=(5000, 8)) + y[:, None], y
-
-
-def fitted(worth):
-    loops.WORTH = worth
-    X, y = blobs()
-    nb = GaussianNB().fit(X, y)
-    return nb.predict_log_proba(X)
-
-
-def test_several_python_threads_at_once(monkeypatch):
-    monkeypatch.setattr(loops, "WORTH", 1)
-    alone = fitted(1)
-    with ThreadPoolExecutor(8) as pool:
-        for table in pool.map(fitted, [1] * 24):
-            np.testing.assert_array_equal(table, alone)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_after_a_fork():
@@ -150,7 +127,7 @@ def test_after_a_fork():
 import os
 import numpy as np
 import bayesnb
-from bayesnb import loops
+from bayesnb.sums import loops
 
 loops.WORTH = 1
 rng = np.random.default_rng(0)
@@ -165,16 +142,6 @@ for child in children:
     assert os.waitpid(child, 0)[1] == 0
 """
     result(start(code, OMP_NUM_THREADS="2"))
-
-
-@pytest.mark.parametrize("backend", mostly_slow(["threading", "loky"], these("threading")))
-def test_in_workers_of_joblib(backend, monkeypatch):
-    from joblib import Parallel, delayed
-
-    monkeypatch.setattr(loops, "WORTH", 1)
-    alone = fitted(1)
-    for table in Parallel(n_jobs=2, backend=backend)(delayed(fitted)(1) for _ in range(2)):
-        np.testing.assert_array_equal(table, alone)
 
 
 @pytest.mark.parametrize("work", ["fit", "predict"])

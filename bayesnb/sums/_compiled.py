@@ -1,0 +1,488 @@
+"""The sums over many rows as plain loops, compiled by numba.
+
+Rows come as CSR has them: the ends of the rows, columns and cells. Where `columns` is None rows are dense, and each has
+all columns; that is decided when a loop is compiled.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from math import log as log_of_number
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.core.caching import FunctionCache
+
+from ..core import special
+
+try:
+    import fcntl
+except ImportError:  # Windows, which refuses to replace a file that is being read: numba tries again later
+    fcntl = None  # type: ignore[assignment]
+
+FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums may be taken in any order; NaN and infinity keep their meaning
+_EPS = special.EPS
+_HALF_LOG_2PI = 0.5 * special.LOG_2PI
+_TILE = 128  # rows of normal and Student densities that are summed together
+_PRODUCT = 24  # factors to a logarithm: of cells 1e6 spreads away 1e12 each
+_SMALL = 1 / 256  # the seventh term of the series of log(1 − v) is below rounding
+_MULTIPLIED = 64  # counts above are few, and take Stirling's series
+_FACTORS = 16  # of 1e-18 to 1e18 each that are multiplied before a logarithm
+_TOGETHER = 1 << 12  # rows whose sums are added to those of the others: a sum of millions of terms loses digits
+
+
+class _Cache(FunctionCache):
+    """Machine code in a folder that several processes use at once.
+
+    numba writes an index and the code one after the other, and numbers the code of several types by the index that it
+    has read: two processes that compile different types could each take the other's code. Here one process at a time
+    reads or writes. A folder that fails (a full disk, a damaged file) costs compiling again, and nothing else.
+    """
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if fcntl is None:
+            yield
+            return
+        self._impl.locator.ensure_cache_path()
+        with open(f"{self.cache_path}/bayesnb-loops.lock", "a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with suppress(Exception), self._alone():
+            return super().load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(Exception), self._alone():
+            super().save_overload(sig, data)
+
+
+def loop(fastmath: set[str] | bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator of a loop: compiled without Python's lock, division as in NumPy, kept on disk where that is allowed."""
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        plain = inspect.unwrap(f)  # the tests check types of arguments around every function of the package
+        compiled: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath, **options)(plain)
+        with suppress(RuntimeError):  # no folder can be written: compiled once a process
+            compiled._cache = _Cache(plain)
+        return compiled
+
+    return decorate
+
+
+# --- logarithms and exponentials that can be done on several numbers at once ------------------------------------------
+
+_stirling_rest = loop(FAST)(special._stirling_rest)
+
+
+@loop({"contract"})  # in any other order what is lost would be lost
+def log(u: Any, lost: Any) -> Any:
+    """log u + lost for u > 0; error below 1 ulp or so.
+
+    With u = 2^k (1 + f), √½ ≤ 1 + f < √2 and s = f/(2 + f): k log 2 + f − ½f² + s(½f² + R(s²)). The coefficients of R
+    are those of the log of FreeBSD's libm (Sun Microsystems, 1993).
+    """
+    bits = np.float64(u).view(np.int64) + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
+    k = np.int64((bits >> 52) | 0x4330000000000000).view(np.float64) - 4503599627371519.0
+    f = np.int64((bits & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).view(np.float64) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    even = w * (0.3999999999940941908 + w * (0.2222219843214978396 + w * 0.1531383769920937332))
+    odd = z * (
+        0.6666666666666735130 + w * (0.2857142874366239149 + w * (0.1818357216161805012 + w * 0.1479819860511658591))
+    )
+    half = 0.5 * f * f
+    return k * 6.93147180369123816490e-01 - (
+        (half - (s * (half + even + odd) + (k * 1.90821492927058770002e-10 + lost))) - f
+    )
+
+
+@loop({"contract"})
+def log_of(u: Any, x: Any) -> Any:
+    """log u for u = 1 + x, of which rounding has lost some of x; near 0 u has all digits, and x has not."""
+    return log(u, (x - (u - 1.0)) / u if u > 0.5 else 0.0)
+
+
+@loop({"contract"})
+def log1p(x: Any) -> Any:
+    """log(1 + x) for x > −1."""
+    return log_of(1.0 + x, x)
+
+
+@loop({"contract"})
+def exp(x: Any) -> Any:
+    """eˣ for −700 < x ≤ 0; error below 1 ulp or so.
+
+    With x = n log 2 + r, |r| ≤ ½ log 2: 2ⁿ times Taylor's polynomial of r, whose remainder is r¹⁴/14! < 5e-18.
+    """
+    x = x if x > -700.0 else -700.0
+    x = x if x < 0.0 else 0.0
+    whole = x * 1.4426950408889634 + 6755399441055744.0  # 1.5 · 2⁵²: the last bits hold n
+    n = whole - 6755399441055744.0
+    r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
+    p = (((1 / 6227020800 * r + 1 / 479001600) * r + 1 / 39916800) * r + 1 / 3628800) * r + 1 / 362880
+    p = ((((p * r + 1 / 40320) * r + 1 / 5040) * r + 1 / 720) * r + 1 / 120) * r + 1 / 24
+    p = (((p * r + 1 / 6) * r + 0.5) * r + 1.0) * r + 1.0
+    power = np.int64((np.float64(whole).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
+    return p * power
+
+
+# --- counts and levels ------------------------------------------------------------------------------------------------
+
+
+@loop()
+def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> None:
+    """out_kj += Σ_i w_i [y_i = k] x_ij."""
+    for i in range(len(ends) - 1):
+        row, v, x = out[np.uint64(y[i])], w[i], cells[ends[i] : ends[i + 1]]
+        if columns is None:
+            for j in range(len(x)):
+                row[j] += v * x[j]
+        else:
+            at = columns[ends[i] : ends[i + 1]]
+            for p in range(len(at)):
+                row[np.uint64(at[p])] += v * x[p]
+
+
+@loop()
+def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
+    """out_kjl = Σ_i w_i [y_i = k] [x_ij = l]; any other code is missing."""
+    n, d = X.shape
+    levels = out.shape[2]
+    for i in range(n):
+        table, v = out[y[i]], w[i]
+        for j in range(d):
+            x = X[i, j]
+            if 0 <= x < levels:
+                table[j, int(x)] += v
+
+
+@loop(FAST)
+def product(X: Any, slope: Any, level: Any, out: Any) -> None:
+    """out_ik = Σ_j (x_ij slope_kj + level_kj) over the observed cells."""
+    n, d = X.shape
+    for i in range(n):
+        for k in range(len(slope)):
+            own = slope[k]
+            total = 0.0
+            for j in range(d):
+                total += X[i, j] * own[j] + level[k, j]
+            if total != total:
+                total = 0.0
+                for j in range(d):
+                    total += X[i, j] * own[j] + level[k, j] if X[i, j] == X[i, j] else 0.0
+            out[i, k] = total
+
+
+@loop(FAST)
+def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) -> None:
+    """out_ik = Σ_j x_ij weights_jk of sparse rows, four cells at a time, for which a sum is read and written once."""
+    for i in range(len(ends) - 1):
+        total, at, x = out[i], columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]]
+        n, c = len(at), len(total)
+        total[:] = 0.0
+        for p in range(n % 4):
+            own = weights[np.uint64(at[p])]
+            for k in range(c):
+                total[k] += x[p] * own[k]
+        for p in range(n % 4, n, 4):
+            x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
+            w0, w1 = weights[np.uint64(at[p])], weights[np.uint64(at[p + 1])]
+            w2, w3 = weights[np.uint64(at[p + 2])], weights[np.uint64(at[p + 3])]
+            for k in range(c):
+                total[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k])
+
+
+@loop(FAST)
+def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: Any) -> None:
+    """out_ik += Σ_j table[j (levels + 1) + x_ij, k]; any other cell has the place of one level more."""
+    at = np.empty(0, np.uint64)
+    for i in range(len(ends) - 1):
+        start, x = ends[i], cells[ends[i] : ends[i + 1]]
+        n = len(x)
+        if n > len(at):
+            at = np.empty(2 * n, np.uint64)
+        for p in range(n):
+            j = p if columns is None else columns[start + p]
+            at[p] = j * (levels + 1) + (int(x[p]) if (x[p] >= 0) & (x[p] < levels) else levels)
+        add_rows(table, at[:n], out[i])
+
+
+@loop(FAST)
+def add_rows(table: Any, at: Any, total: Any) -> None:
+    """total_k += Σ_p table[at_p, k], four rows at a time, for which a sum is read and written once."""
+    n = len(at)
+    if len(total) == 1:
+        found = 0.0
+        for p in range(n):
+            found += table[at[p], 0]
+        total[0] += found
+        return
+    for p in range(n % 4):
+        own = table[at[p]]
+        for k in range(len(total)):
+            total[k] += own[k]
+    for p in range(n % 4, n, 4):
+        w0, w1, w2, w3 = table[at[p]], table[at[p + 1]], table[at[p + 2]], table[at[p + 3]]
+        for k in range(len(total)):
+            total[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
+
+
+# --- rising factorials ------------------------------------------------------------------------------------------------
+
+
+@loop(FAST, forceinline=True)
+def log_rising(a: Any, x: Any) -> Any:
+    """`core.special.log_rising` of 1e-18 < a < 1e18: eight steps of the recurrence are a quotient of two products."""
+    s, b = a + 8.0, a + x
+    below = a * (a + 1.0) * (a + 2.0) * (a + 3.0) * (a + 4.0) * (a + 5.0) * (a + 6.0) * (a + 7.0)
+    above = b * (b + 1.0) * (b + 2.0) * (b + 3.0) * (b + 4.0) * (b + 5.0) * (b + 6.0) * (b + 7.0)
+    series = _stirling_rest(b + 8.0) - _stirling_rest(s)
+    return (s - 0.5) * log1p(x / s) + x * (log(b + 8.0, 0.0) - 1.0) + series + log(below / above, 0.0 * above)
+
+
+@loop(FAST)
+def _left(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
+    """`downdate`: what row i leaves of a whole, where it has x times its weight in class k."""
+    if w is None:  # decided when it is compiled
+        return whole
+    rest = whole - w[i, k] * x
+    return rest if rest > _EPS * whole else _EPS * whole
+
+
+@loop(FAST)
+def _multiply(alpha: Any, at: Any, x: Any, steps: Any, w: Any, i: int, many: Any, found: Any) -> None:
+    """found_k += log Π (α_jk − w_ik x + t) of a few factors, four at a time."""
+    c, n = len(found), len(at)
+    many[:] = 1.0
+    for p in range(n % 4):
+        own, count, t = alpha[at[p]], x[p], steps[p]
+        for k in range(c):
+            many[k] *= _left(own[k], w, i, k, count) + t
+    for p in range(n % 4, n, 4):
+        a0, a1, a2, a3 = alpha[at[p]], alpha[at[p + 1]], alpha[at[p + 2]], alpha[at[p + 3]]
+        x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
+        t0, t1, t2, t3 = steps[p], steps[p + 1], steps[p + 2], steps[p + 3]
+        for k in range(c):
+            first = (_left(a0[k], w, i, k, x0) + t0) * (_left(a1[k], w, i, k, x1) + t1)
+            many[k] *= first * ((_left(a2[k], w, i, k, x2) + t2) * (_left(a3[k], w, i, k, x3) + t3))
+    for k in range(c):
+        found[k] += log(many[k], 0.0 * many[k])
+
+
+@loop(FAST)
+def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, out: Any) -> None:
+    """out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i) of α − w_i x_i and its sum; L the sum of the cells.
+
+    Up to 64 factors of a whole count are multiplied, sixteen cells and more to a logarithm.
+
+    Parameters
+    ----------
+    alpha, total : (d, c) and (c,)
+    w : (n, c); None where no row leaves
+    """
+    c = len(total)
+    many = np.empty(c)
+    at, count, step = np.empty(_FACTORS, np.uint64), np.empty(_FACTORS), np.empty(_FACTORS)
+    for i in range(len(ends) - 1):
+        found = out[i]
+        found[:] = 0.0
+        length, used = 0.0, 0
+        for p in range(ends[i], ends[i + 1]):
+            x, j = np.float64(cells[p]), np.uint64(p - ends[i] if columns is None else columns[p])
+            length += x
+            if not (0 <= x <= _MULTIPLIED and x == np.floor(x)):
+                for k in range(c):
+                    found[k] += log_rising(_left(alpha[j, k], w, i, k, x), x)
+                continue
+            for t in range(int(x)):
+                at[used], count[used], step[used] = j, x, t
+                used += 1
+                if used == _FACTORS:
+                    _multiply(alpha, at, count, step, w, i, many, found)
+                    used = 0
+        _multiply(alpha, at[:used], count[:used], step[:used], w, i, many, found)
+        for k in range(c):
+            found[k] -= log_rising(_left(total[k], w, i, k, length), length)
+
+
+# --- normal and Student densities -------------------------------------------------------------------------------------
+
+
+@loop(FAST)
+def _multiply_tile(x: Any, mu: float, slope: float, less: Any) -> None:
+    """Multiply less + 1 by 1 + v, v = ((x − μ) slope)²; a missing cell has v = 0."""
+    for i in range(_TILE):
+        z = (x[i] - mu) * slope
+        v = z * z if x[i] == x[i] else 0.0
+        less[i] += v * (1.0 + less[i])
+
+
+@loop(FAST)
+def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
+    """out_ik = Σ_j level_kj − ((x_ij − μ_kj) slope_kj)² over the observed cells: normal densities."""
+    for i in range(len(X)):
+        x = X[i]
+        for k in range(len(mu)):
+            m, g, a = mu[k], slope[k], level[k]
+            total = 0.0
+            for j in range(len(x)):
+                z = (x[j] - m[j]) * g[j]
+                total += a[j] - z * z if x[j] == x[j] else 0.0
+            out[i, k] = total
+
+
+@loop(FAST)
+def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
+    """out_ik = Σ_j level_kj + weight_kj log(1 + v), v = ((x_ij − μ_kj) slope_kj)², over the observed cells.
+
+    Where the columns of each class have one weight (`alike`), 24 factors are multiplied before a logarithm is taken.
+    They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits.
+    """
+    (n, d), whole = X.shape, level.sum(1)
+    tile, less, total = np.zeros((_PRODUCT, _TILE)), np.zeros(_TILE), np.zeros((len(mu), _TILE))
+    holes = np.zeros(_PRODUCT, np.int64)
+    for at in range(0, n, _TILE):
+        for k in range(len(mu)):
+            total[k] = whole[k]
+        for first in range(0, d, _PRODUCT):
+            cells = X[at : at + _TILE, first : first + _PRODUCT]
+            rows, columns = cells.shape
+            holes[:] = 0
+            for i in range(rows):
+                for j in range(columns):
+                    x = np.float64(cells[i, j])
+                    tile[j, i] = x
+                    holes[j] += x != x
+            for k in range(len(mu)):
+                for j in range(columns):
+                    for i in range(_TILE if holes[j] else 0):
+                        total[k, i] -= 0.0 if tile[j, i] == tile[j, i] else level[k, first + j]
+                    _multiply_tile(tile[j], mu[k, first + j], slope[k, first + j], less)
+                    if not alike or j == columns - 1:
+                        w = weight[k, first + j]
+                        for i in range(_TILE):
+                            total[k, i] += w * log_of(1.0 + less[i], less[i])
+                        less[:] = 0.0
+        for i in range(min(_TILE, n - at)):
+            for k in range(len(mu)):
+                out[at + i, k] = total[k, i]
+
+
+@loop(FAST)
+def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight: Any, student: bool, out: Any) -> None:
+    """out_ik = Σ_j weight_jk (log(1 + v) − log(1 + v⁰)) of the stored cells of sparse rows, v⁰ of an empty cell."""
+    for i in range(len(ends) - 1):
+        total = out[i]
+        total[:] = 0.0
+        for p in range(ends[i], ends[i + 1]):
+            j, x = np.uint64(columns[p]), np.float64(cells[p])
+            m, g, w = mu[j], slope[j], weight[j]
+            for k in range(len(total)):
+                z, zero = (x - m[k]) * g[k], m[k] * g[k]
+                more, below = z * z - zero * zero, 1.0 + zero * zero
+                total[k] += w[k] * (log_of((1.0 + z * z) / below, more / below) if student else more)
+
+
+@loop(FAST)
+def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, student: bool, out: Any) -> None:
+    """out_i = Σ_j level_kj + weight_kj log(1 − v), v = ((x_ij − μ_kj) slope_kj)², of rows `at`, a class k of each, y.
+
+    NaN where some v is not below 1. Normal densities have −v for the logarithm. In a class of many rows all v are
+    small, and six terms of the series of the logarithm have all its digits.
+    """
+    for i in range(len(at)):
+        k = np.uint64(y[i])
+        x, m, g, w, a = X[at[i]], mu[k], slope[k], weight[k], level[k]
+        levels = squares = logs = large = 0.0
+        for j in range(len(m)):
+            z = (x[j] - m[j]) * g[j]
+            v = z * z if x[j] == x[j] else 0.0
+            levels += a[j] if x[j] == x[j] else 0.0
+            squares -= w[j] * v
+            logs -= w[j] * (v * (1 + v * (1 / 2 + v * (1 / 3 + v * (1 / 4 + v * (1 / 5 + v * (1 / 6)))))))
+            large += 1.0 if v > _SMALL else 0.0
+        if large and student:
+            logs = 0.0
+            for j in range(len(m)):
+                z = (x[j] - m[j]) * g[j]
+                v = -z * z if x[j] == x[j] else 0.0
+                logs += w[j] * log1p(v if v > -1.0 else np.nan)
+        out[i] = levels + (logs if student else squares)
+
+
+@loop(FAST)
+def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
+    """Add w, w z and w z² of the observed cells, z = x − shift of the row's class, to n, s and q (c, d)."""
+    rows, d = X.shape
+    step = max(_TOGETHER, len(s))
+    weight, first, second = np.zeros(s.shape), np.zeros(s.shape), np.zeros(s.shape)
+    for start in range(0, rows, step):
+        weight[:], first[:], second[:] = 0.0, 0.0, 0.0
+        for i in range(start, min(start + step, rows)):
+            k, v = np.uint64(y[i]), w[i]
+            o, a, b, m, row = weight[k], first[k], second[k], shift[k], X[i]
+            for j in range(d):
+                z = row[j] - m[j]
+                u, z = (v, z) if z == z else (0.0, 0.0)
+                o[j] += u
+                a[j] += u * z
+                b[j] += u * z * z
+        n += weight
+        s += first
+        q += second
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+@loop(FAST)
+def _kernels(x: float, value: Any, weight: Any, rate: float, near: float) -> float:
+    """Σ_k w_k exp(−½ rate ((x − v_k)² − near))."""
+    total = 0.0
+    for k in range(len(value)):
+        z = x - value[k]
+        total += weight[k] * exp(-0.5 * rate * (z * z - near))
+    return total
+
+
+@loop()
+def densities(u: Any, value: Any, weight: Any, t: Any, w: Any, least: float, reach: float, out: Any) -> None:
+    """out_gi = log f(u_i; e^t_g) without weight w_i of the cell at u_i, by kernels on sorted cells.
+
+    All exponentials are relative to the nearest cell, at the squared distance `near`. Only cells within `reach` of it
+    are looked at; beyond, all kernels together are lost in rounding.
+
+    Parameters
+    ----------
+    value : in ascending order
+    least : the share of a weight that is rounding
+    reach : a squared distance in bandwidths
+    out : (g, q), zero on entry and where no cell is left
+    """
+    m, whole = len(value), weight.sum()
+    for i in range(len(u)):
+        x, left, near = u[i], 0.0, np.inf
+        below = above = np.searchsorted(value, x)  # cells before x, and from the first after x
+        if below < m and value[below] == x:
+            above += 1
+            left = weight[below] - w[i]
+            left = left if left > least * weight[below] else 0.0
+        if below > 0:
+            near = (x - value[below - 1]) ** 2
+        if above < m:
+            near = min(near, (value[above] - x) ** 2)
+        near = 0.0 if left > 0 else near
+        if near == np.inf:
+            continue
+        level = log_of_number(whole - w[i]) + _HALF_LOG_2PI
+        for g in range(len(t)):
+            rate = np.exp(-2 * t[g])
+            half = (1 + 1e-12) * np.sqrt(near + reach / rate) + 1e-15 * abs(x)
+            begin, end = np.searchsorted(value[:below], x - half), above + np.searchsorted(value[above:], x + half)
+            total = left + _kernels(x, value[begin:below], weight[begin:below], rate, near)
+            total += _kernels(x, value[above:end], weight[above:end], rate, near)
+            out[g, i] = log_of_number(total) - level - 0.5 * rate * near - t[g]

@@ -1,0 +1,145 @@
+"""Sums of counts and levels: loops, formulas and dense NumPy say the same."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import gammaln
+
+from bayesnb.statistics import one_hot
+from bayesnb.sums import loops
+from bayesnb.sums.by_class import by_class, levels_by_class
+from bayesnb.sums.counts import log_coefficient, log_factorial, log_polya
+from bayesnb.sums.levels import look_up, n_levels
+from bayesnb.sums.rows import contract, distinct, indicators, map_cells, matmul, sum_over_cells_of
+
+SHAPES = [(1, 1, 1), (300, 7, 5), (3, 2000, 2), (20, 3, 1000)]  # rows, columns, classes
+
+
+@pytest.fixture(params=["loop", "formula"])
+def form(request, monkeypatch):
+    monkeypatch.setattr(loops, "WORTH", 1 if request.param == "loop" else 1 << 60)
+    return request.param
+
+
+@pytest.mark.parametrize(("n", "d", "c"), SHAPES)
+def test_sums_by_class(n, d, c, form, rng):
+    x = rng.integers(0, 5, (n, d)) * (rng.random((n, d)) < 0.5)
+    y, w = rng.integers(c, size=n), rng.integers(0, 3, n) * rng.random(n)
+    want = np.eye(c)[y].T @ (w[:, None] * x)
+    r = one_hot(y, c, w)
+    for rows in (x, x * 1.0, x.astype("float32"), x.astype("uint8"), sparse.csr_array(x * 1.0), sparse.csc_array(x)):
+        np.testing.assert_allclose(by_class(r, rows), want, rtol=1e-13)
+    soft = rng.random((n, c))
+    np.testing.assert_allclose(by_class(soft, x), soft.T @ x, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("n", "d", "c"), SHAPES)
+def test_levels(n, d, c, form, rng):
+    """Codes outside of the levels and NaN are no level."""
+    k = 3
+    x = rng.integers(-1, k + 1, (n, d)) * 1.0
+    x[rng.random((n, d)) < 0.1] = np.nan
+    here = x[..., None] == np.arange(k)
+    y, tables = rng.integers(c, size=n), rng.normal(size=(c, d, k))
+    r = one_hot(y, c, rng.random(n))
+    count = np.stack([(r.toarray()[:, [0]].T @ here[..., level]) for level in range(k)], -1)[0]
+    table = levels_by_class(r, x, k)
+    assert (table is None) == (form == "formula")
+    if table is not None:
+        np.testing.assert_allclose(table[0], count, rtol=1e-13)
+    np.testing.assert_allclose(by_class(r, indicators(x, k)).reshape(c, d, k)[0], count, rtol=1e-13)
+    want = np.einsum("ndk,cdk->nc", here, tables)
+    np.testing.assert_allclose(look_up(x, tables), want, rtol=1e-12, atol=1e-12)
+    thin = sparse.csr_array(np.where(x > 0, x, 0))
+    dense = thin.toarray()
+    np.testing.assert_allclose(look_up(thin, tables), look_up(dense, tables), rtol=1e-12, atol=1e-12)
+    lacking = np.where(np.arange(k) == k - 1, -np.inf, tables)  # of a level that these rows do not have
+    assert np.isfinite(look_up(np.minimum(dense, k - 2), lacking)).all()
+    seen = indicators(thin, k)
+    np.testing.assert_allclose(
+        np.tile(np.eye(k)[0], (n, d)) + seen.toarray(), (dense[..., None] == np.arange(k)).reshape(n, d * k), atol=1e-13
+    )
+
+
+def test_how_many_levels_are_tabulated():
+    x = np.tile([0.0, 1.0, 5.0, np.nan], (100, 1))
+    assert n_levels(x, 8) == 8 and n_levels(x == 1, 8) == 2 and n_levels(sparse.csr_array(np.nan_to_num(x)), 8) == 8
+    assert n_levels(x + 0.5, 8) == n_levels(-x, 8) == n_levels(x * 13, 8) == 0
+    assert n_levels(x, 1 << 20) == n_levels(x[:7], 8) == 0  # larger than it is worth
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 9])
+def test_products(c, form, rng):
+    """Of sparse rows, and of dense ones whose missing cells are left out."""
+    x, slope, level = rng.poisson(0.5, (90, 21)) * 1.0, rng.normal(size=(2, c, 21)), rng.normal(size=(2, c, 21))
+    want = np.einsum("nd,scd->snc", x, slope)
+    for rows in (x, sparse.csr_array(x), sparse.coo_array(x)):
+        np.testing.assert_allclose(matmul(rows, slope), want, rtol=1e-13, atol=1e-12)
+        np.testing.assert_allclose(contract(rows, slope, level), want + level.sum(-1)[:, None], rtol=1e-12, atol=1e-12)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    x[5] = np.nan
+    found = contract(x, slope[0], level[0])
+    terms = x[:, None] * slope[0] + level[0]
+    np.testing.assert_allclose(found, np.nansum(terms, -1), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found[5], 0)
+
+
+@pytest.mark.parametrize("odd", [None, 0.5, 64.0, 65.0, 3000.0, 1e6])
+def test_rising_factorials(odd, form, rng):
+    """Σ_j log α_j^(x_j) − log A^(L), whole or with a row's share taken out, for any count."""
+    x, alpha = rng.poisson(rng.gamma(0.3, 9, (60, 9))) * 1.0, 10 ** rng.uniform(-8, 8, (3, 9))
+    x[3, 4] = x[3, 4] if odd is None else odd
+    r = rng.random((60, 3)) * (rng.random((60, 3)) < 0.7)
+
+    def direct(alpha):
+        cells = (gammaln(alpha + x[:, None]) - gammaln(alpha)).sum(-1)
+        return cells - gammaln(alpha.sum(-1) + x.sum(1)[:, None]) + gammaln(alpha.sum(-1))
+
+    for rows in (x, x.astype(int) if odd != 0.5 else x, sparse.csr_array(x), sparse.csc_array(x)):
+        np.testing.assert_allclose(log_polya(rows, alpha), direct(alpha), rtol=1e-6, atol=1e-5)
+        for w in (r, sparse.csr_array(r)):
+            left = log_polya(rows, alpha + r.T @ x, w)
+            np.testing.assert_allclose(left[0], log_polya(rows, alpha + r[1:].T @ x[1:])[0], rtol=1e-9)
+    if form == "loop":
+        for w in (None, r):
+            table = log_polya(x, alpha + r.T @ x, w)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(loops, "WORTH", 1 << 60)
+                np.testing.assert_allclose(table, log_polya(x, alpha + r.T @ x, w), rtol=1e-12, atol=1e-11)
+
+
+def test_coefficients_and_factorials(rng):
+    """Whole numbers in either type, some beyond the table, and fractions."""
+    count = rng.integers(0, 2000, 5000)
+    for x in (count, count + 0.0, count + 0.5, count % 900, count % 900 - 0.5):
+        np.testing.assert_allclose(log_factorial(x), gammaln(x + 1.0), rtol=1e-14)
+    thin = sparse.csr_array(count.reshape(50, 100))
+    np.testing.assert_allclose(map_cells(thin, np.sqrt).toarray(), np.sqrt(thin.toarray()))
+    want = gammaln(thin.sum(1) + 1) - gammaln(thin.toarray() + 1.0).sum(1)
+    for rows in (thin, thin.toarray()):
+        np.testing.assert_allclose(log_coefficient(rows), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["whole", "few levels", "fractions", "weights"])
+def test_any_formula_of_sparse_rows(kind, rng):
+    """What empty cells add and stored cells change, cell by cell or once for each pair of a column and a cell."""
+    x = rng.poisson(0.3, (300, 8)) * (40 if kind == "whole" else 1.0)
+    x = x / 3 if kind == "fractions" else x
+    fields, w = (rng.normal(size=(3, 8)), rng.gamma(2.0, size=(3, 8))), 1.0
+    w = rng.random((300, 3)) if kind == "weights" else w
+
+    def f(x, w, a, b):
+        return w * (a * np.sqrt(x) + b * x) + b * (kind != "weights")
+
+    want = sum_over_cells_of(f, x, w, fields)
+    here = w[7, 2] if kind == "weights" else w
+    np.testing.assert_allclose(want[7, 2], f(x[7], here, fields[0][2], fields[1][2]).sum())
+    np.testing.assert_allclose(sum_over_cells_of(f, sparse.csr_array(x), w, fields), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [40, 1 << 20])  # some of what there could be, and so few that they are sorted
+def test_keys_are_found_in_order_however_many_there_could_be(size, rng):
+    key = rng.integers(min(size, 1000), size=40)
+    here, place = distinct(key, size)
+    assert here.tolist() == sorted(set(key.tolist()))
+    np.testing.assert_array_equal(here[place], key)
