@@ -1,7 +1,7 @@
 """Softmax regression with a positive weight for each column: its modes on a lattice of prior scales, and their average.
 
     η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i)        p_i = softmax η_i        y_i ~ p_i, with weight v_i
-    w_j ~ Exponential(mean s),  B_dk ~ N(0, ρ²),  last row of B ~ N(0, 2²),  log s ~ N(log .03, 1),  log ρ ~ N(log .2, 2²)
+    w_j ~ Exponential(mean s),  log s ~ N(log .03, 1);  B_dk ~ N(0, ρ²),  log ρ ~ N(log .2, 2²),  its last row N(0, 2²)
 
 K (c, c−1) has orthonormal columns that sum to zero. All is done in u = log w, whose prior density is w/s · exp(−w/s).
 With g_j = ∂(−log likelihood)/∂w_j, F_i = (w_j t_ij …, z_id ⊗ I …) and S_i = v_i Kᵀ(diag p_i − p_i p_iᵀ)K
@@ -13,11 +13,11 @@ f is strictly convex in (w, B), so there is one mode. It is never at w = 0. At t
 all u, so that Laplace's approximation of log Z(s, ρ) = log ∫ exp(−f) needs no truncation. With Stirling's error of the
 gamma function of shape ∂²f/∂u_j², it is exact for columns that say nothing.
 
-Without row i one step of Newton's method leads from the mode to η_i + (I − G_i S_i)⁻¹ G_i r_i, with G_i = F_i (∂²f)⁻¹ F_iᵀ
-and r_i = v_i Kᵀ(p_i − onehot y_i). This is approximate leave-one-out. The points (s, ρ) have probabilities in proportion
-to (Z p(s) p(ρ) Π_i p(y_i | D₋ᵢ)^v_i)^¼. The evidence alone takes scales that are far too large where the classes of
-few rows can be separated: there the mode, which predicts, is sure, and only the posterior around it is not.
-Leave-one-out alone is too optimistic where columns outnumber rows. The lattice is searched from its middle outwards.
+Without row i, one step of Newton's method leads from η_i at the mode to η_i + (I − G_i S_i)⁻¹ G_i r_i, with
+G_i = F_i (∂²f)⁻¹ F_iᵀ and r_i = v_i Kᵀ(p_i − onehot y_i). This is approximate leave-one-out. A point (s, ρ) has a share
+in proportion to (Z p(s) p(ρ) Π_i p(y_i | D₋ᵢ)^v_i)^¼. Where few rows can be separated, the evidence alone takes scales
+that are far too large: there the mode, which predicts, is sure, and only the posterior around it is not. Leave-one-out
+alone is too optimistic where columns outnumber rows. The lattice is searched from its middle outwards.
 
 A step costs n P² + P³ operations for P parameters, or with Woodbury's identity N²P + N³ for N = n (c − 1) below P.
 
@@ -42,7 +42,7 @@ from ..core.special import log_normalize
 
 MIDDLE, SPREAD = np.log([0.03, 0.2]), np.array([1.0, 2.0])  # of log s and log ρ
 SD_SHIFT = 2.0  # of the last row of B
-_STEP, _POWER, _NEGLIGIBLE = np.log(3), 0.25, 1.5  # of the lattice; of the probabilities; nats below the best point
+_STEP, _POWER, _NEGLIGIBLE = np.log(3), 0.25, 1.0  # of the lattice; of the probabilities; nats below the best point
 _LEAST_SHARE = 1e-3  # of a point that is kept
 _GAIN, _LONGEST = 1e-3, 2.0  # Newton's method ends at steps that gain less, in nats; longest step in log w
 _CELLS = 1 << 22  # of F at a time
@@ -114,7 +114,7 @@ class WeightsMode:
 
 
 class _System:
-    """∂²f = Σ_i F_iᵀ S_i F_i + diag d, as √d (I + H) √d, or of fewer rows N than parameters by I + Φ Φᵀ with H = Φᵀ Φ."""
+    """∂²f = Σ_i F_iᵀ S_i F_i + diag d = √d (I + H) √d. With fewer rows N than parameters it is I + Φ Φᵀ, H = Φᵀ Φ."""
 
     def __init__(self, rows: Regression, mode: WeightsMode, p: np.ndarray, slope: Any = 0.0) -> None:
         j, (r, m), k = len(mode.w), mode.b.shape, contrasts(p.shape[1])
@@ -127,16 +127,12 @@ class _System:
             self.phi = (root @ self.scaled(slice(None))).reshape(-1, len(d))
             h, curvature = self.phi @ self.phi.T, np.square(self.phi).sum(0)
         else:
-            h, flat = np.empty((len(d), len(d))), self.t.reshape(-1, j)
-            st = self.s @ self.t
-            h[:j, :j] = flat.T @ st.reshape(-1, j)
+            h, st = np.empty((len(d), len(d))), self.s @ self.t
+            h[:j, :j] = self.t.reshape(-1, j).T @ st.reshape(-1, j)
             for a in range(m):
-                of_a = (self.z * self.sd_z[:, a]).T
-                h[j + a :: m, :j] = of_a @ st[:, a]
-                h[:j, j + a :: m] = h[j + a :: m, :j].T
-                for b in range(a + 1):
-                    h[j + a :: m, j + b :: m] = (of_a * self.s[:, a, b]) @ (self.z * self.sd_z[:, b])
-                    h[j + b :: m, j + a :: m] = h[j + a :: m, j + b :: m].T
+                of_z = (self.s[:, a, None] * self.z[:, :, None] * self.sd_z).reshape(len(pk), -1)
+                h[j + a :: m] = (self.z * self.sd_z[:, a]).T @ np.hstack([st[:, a], of_z])
+            h[:j, j:] = h[j:, :j].T
             curvature = np.diag(h).copy()
         h[np.diag_indices(len(h))] += 1
         self.h, self.shape = h, (1 + curvature[:j]) * d[:j]
@@ -168,16 +164,18 @@ class _System:
         return found
 
 
+def height(rows: Regression, mode: WeightsMode) -> tuple[float, np.ndarray]:
+    """f without the constants ½ log 2π of the prior of B, and p of each row."""
+    log_p, precision, s = rows.log_proba(mode.w, mode.b), mode.precision, mode.scales[0]
+    prior = (mode.w / s + np.log(s / mode.w)).sum() + (precision * mode.b**2 - np.log(precision)).sum() / 2
+    return float(prior - rows.weight @ (rows.label * log_p).sum(1)), np.exp(log_p)
+
+
 def find_mode(rows: Regression, mode: WeightsMode, gain: float = _GAIN) -> WeightsMode:
     """The mode for the scales of `mode` by Newton's method, from its w and B."""
     k, v, j, s = contrasts(rows.label.shape[1]), rows.weight[:, None], len(mode.w), mode.scales[0]
 
-    def value(mode: WeightsMode) -> tuple[float, np.ndarray]:
-        log_p, precision = rows.log_proba(mode.w, mode.b), mode.precision
-        prior = (mode.w / s + np.log(s / mode.w)).sum() + (precision * mode.b**2 - np.log(precision)).sum() / 2
-        return prior - (v * rows.label * log_p).sum(), np.exp(log_p)
-
-    f, p = value(mode)
+    f, p = height(rows, mode)
     for _ in range(100):
         residual = v * (p - rows.label) @ k
         slope = mode.w * (np.einsum("nk,nkj->j", residual, rows.t) + 1 / s) - 1
@@ -189,7 +187,7 @@ def find_mode(rows: Regression, mode: WeightsMode, gain: float = _GAIN) -> Weigh
         a = min(1.0, _LONGEST / abs(step[:j]).max(initial=1e-300))
         while a > 1e-9:
             new = replace(mode, w=mode.w * np.exp(-a * step[:j]), b=mode.b - a * step[j:].reshape(mode.b.shape))
-            f_new, p_new = value(new)
+            f_new, p_new = height(rows, new)
             if f_new <= f - 1e-4 * a * (gradient @ step):
                 break
             a /= 2
