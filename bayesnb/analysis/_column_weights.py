@@ -55,13 +55,14 @@ def contrasts(c: int) -> Float[np.ndarray, "c m"]:
 
 @dataclass(frozen=True)
 class Regression:
-    """What the regression reads: the last column of `z` is 1, and labels are one-hot."""
+    """What the regression reads: the last column of `z` is 1, labels are one-hot, rows of a group leave together."""
 
     offset: Float[np.ndarray, "n c"]
     t: Float[np.ndarray, "n m j"]
     z: Float[np.ndarray, "n r"]
     label: Float[np.ndarray, "n c"]
     weight: Float[np.ndarray, " n"]
+    groups: Any = None
 
     def log_proba(self, w: np.ndarray, b: np.ndarray, shift: Any = 0.0) -> Float[np.ndarray, "n c"]:
         """log p of each row; `shift` (n, m) is added to the contrasts of η."""
@@ -139,7 +140,7 @@ class _System:
         self.factor = linalg.cholesky(h, lower=True)
         self.half_log_det = float(np.log(np.diag(self.factor)).sum() + np.log(d).sum() / 2)
 
-    def scaled(self, part: slice) -> Float[np.ndarray, "n m p"]:
+    def scaled(self, part: Any) -> Float[np.ndarray, "n m p"]:
         """F_i d^−½ of some rows."""
         of_z = self.z[part, None, :, None] * (np.eye(self.sd_z.shape[1])[:, None] * self.sd_z)
         return np.concatenate([self.t[part], of_z.reshape(*of_z.shape[:2], -1)], 2)
@@ -151,17 +152,13 @@ class _System:
             return self.sd * linalg.cho_solve((self.factor, True), g)
         return self.sd * (g - self.phi.T @ linalg.cho_solve((self.factor, True), self.phi @ g))
 
-    def leverage(self) -> Float[np.ndarray, "n m m"]:
-        """G_i = F_i (∂²f)⁻¹ F_iᵀ."""
-        (n, m, _), found = self.t.shape, np.empty(self.s.shape)
-        for part in gen_batches(n, max(1, _CELLS // (m * len(self.sd)))):
-            f = self.scaled(part)
-            right = f.reshape(-1, len(self.sd)).T
-            right = right if self.phi is None else self.phi @ right
-            half = linalg.solve_triangular(self.factor, right, lower=True).T.reshape(len(f), m, -1)
-            own = half @ half.swapaxes(1, 2)
-            found[part] = own if self.phi is None else f @ f.swapaxes(1, 2) - own
-        return found
+    def leverage(self, f: Float[np.ndarray, "b q p"]) -> Float[np.ndarray, "b q q"]:
+        """F (∂²f)⁻¹ Fᵀ of stacked rows of `scaled`."""
+        right = f.reshape(-1, f.shape[2]).T
+        right = right if self.phi is None else self.phi @ right
+        half = linalg.solve_triangular(self.factor, right, lower=True).T.reshape(*f.shape[:2], -1)
+        own = half @ half.swapaxes(1, 2)
+        return own if self.phi is None else f @ f.swapaxes(1, 2) - own
 
 
 def height(rows: Regression, mode: WeightsMode) -> tuple[float, np.ndarray]:
@@ -203,10 +200,19 @@ def find_mode(rows: Regression, mode: WeightsMode, gain: float = _GAIN) -> Weigh
 
 def left_out_log_proba(rows: Regression, mode: WeightsMode, system: Any = None) -> Float[np.ndarray, "n c"]:
     """log p(y = c | D₋ᵢ) of each row by one step of Newton's method from the mode; its column t_i saw no label of i."""
-    k, p = contrasts(rows.label.shape[1]), np.exp(rows.log_proba(mode.w, mode.b))
-    system = system or _System(rows, mode, p)
-    g, r = system.leverage(), rows.weight[:, None, None] * ((p - rows.label) @ k)[..., None]
-    return rows.log_proba(mode.w, mode.b, np.linalg.solve(np.eye(k.shape[1]) - g @ system.s, g @ r)[..., 0])
+    p, m = np.exp(rows.log_proba(mode.w, mode.b)), mode.b.shape[1]
+    system, r = system or _System(rows, mode, p), rows.weight[:, None] * ((p - rows.label) @ contrasts(m + 1))
+    together: Any = gen_batches(len(p), max(1, _CELLS // (m * len(system.sd))))
+    if rows.groups is not None:
+        together = np.split(np.argsort(rows.groups, kind="stable"), np.cumsum(np.bincount(rows.groups))[:-1])
+    shift = np.empty(r.shape)
+    for at in together:
+        f, s, right = system.scaled(at), system.s[at], r[at]
+        if rows.groups is not None:
+            f, s, right = f.reshape(1, right.size, -1), linalg.block_diag(*s)[None], right.reshape(1, -1)
+        g = system.leverage(f)
+        shift[at] = np.linalg.solve(np.eye(g.shape[1]) - g @ s, g @ right[..., None]).reshape(-1, m)
+    return rows.log_proba(mode.w, mode.b, shift)
 
 
 def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:

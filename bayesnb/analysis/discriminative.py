@@ -271,8 +271,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     def _cells(self, X: Any) -> Any:
         rows = self.reader_.encode(X)
-        found = [rows[name] for name in self._blocks()]
-        return found[0] if is_sparse(found[0]) else np.hstack(found)
+        names = self._blocks()
+        whole = not self.reader_.prior_.blocks[names[0]].inner.separable and len(names) == 1
+        return sparse.csr_array(rows[names[0]]) if whole else np.hstack([rows[name] for name in names])
 
     def training(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
@@ -281,10 +282,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         index, cells = self.reader_.class_index(y), self._cells(X)
         label, n = self.classes_[index], len(index)
         weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
-        if groups is not None or is_sparse(cells):
-            return cells, label, weight, None if groups is None else group_places(groups, n), np.arange(n)
-        place = copies(cells, index)
-        plain = (np.nan_to_num(cells) % 1 == 0).all(1)  # rows of whole numbers may be equal by chance
+        if groups is not None:
+            return cells, label, weight, group_places(groups, n), np.arange(n)
+        place, whole = copies(cells, index), cells.floor() if is_sparse(cells) else np.floor(cells)
+        plain = np.asarray((cells - whole > 0).sum(1)).ravel() == 0  # rows of whole numbers may be equal by chance
         place[plain] = n + np.arange(plain.sum())
         _, first, place = np.unique(place, return_index=True, return_inverse=True)
         return cells[first], label[first], np.bincount(place, weight), None, place
@@ -294,7 +295,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         rows = zip((self.columns_, self.pairs_), self.layout_.columns(cells), strict=True)
         found = [nb.loo(x, label, weight, groups=groups) for nb, x in rows if nb is not None]
         tables = [table for one in found for table in one.by_block.values()]
-        return self.regression(cells, tables, found[0].log_prior, label[:, None] == self.classes_, weight)
+        own = label[:, None] == self.classes_
+        return replace(self.regression(cells, tables, found[0].log_prior, own, weight), groups=groups)
 
     def _new(self, cells: Any) -> Regression:
         """What the regression reads of new rows."""
@@ -302,7 +304,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         found = [nb.predict_part_log_likelihood(x) for nb, x in rows if nb is not None]
         return self.regression(cells, [table for one in found for table in one.values()])
 
-    def regression(self, cells: Any, tables: Any, log_prior: Any = None, label: Any = 0, weight: Any = 1) -> Regression:
+    def regression(
+        self, cells: Any, tables: Any, log_prior: Any = None, label: Any = 0.0, weight: Any = 1.0
+    ) -> Regression:
         """The columns of the regression from tables log p(x_ij | y = c) of rows. Provisional."""
         t, c = np.stack(tables, 2), len(self.classes_)
         t = np.maximum(t - t.max(1, keepdims=True), -self.layout_.cut)
@@ -334,8 +338,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         rows = zip((self.columns_, self.pairs_), self.layout_.columns(cells), strict=True)
         models = [(nb.posterior_, [*nb.part_blocks().values()], nb.encode(x)) for nb, x in rows if nb is not None]
         for at in rng.choice(len(self.modes_), n_draws, p=[one.share for one in self.modes_]):
-            drawn = [nb.log_parts(x, parts, nb.sample(rng, (1,))) for nb, parts, x in models]
-            tables = [table for one in drawn for table in one.reshape(-1, cells.shape[0], len(self.classes_))]
+            drawn = [nb.log_parts(x, parts, nb.sample(rng)) for nb, parts, x in models]
+            tables = [table for one in drawn for table in one]
             found.append(np.exp(self.regression(cells, tables).log_proba(*self.modes_[at].draw(rng))))
         return np.stack(found)
 
@@ -413,12 +417,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """What is that of the naive Bayes model which reads the rows."""
         if name in _OF_THE_READER and "reader_" in vars(self):
             return getattr(self.reader_, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    @property
-    def log_evidence_(self) -> float:
-        """There is none: reading it raises an AttributeError."""
-        raise AttributeError("DiscriminativeNB fits the labels given the rows, so it has no density of the rows")
+        why = "it models labels given rows, so it has no evidence and draws no rows"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} ({why})")
 
     def loo(
         self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
@@ -447,7 +447,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         lost = rows.weight * (tables * rows.label).sum(2) / 4  # what the evidence loses, to the power of the shares
         share = np.log([one.share for one in self.modes_])[:, None] - lost
         found = logsumexp(tables + log_normalize(share.T).T[..., None], axis=0)[place]
-        index, fitted = self.reader_.class_index(y), self._mean(rows)[place]
+        index, fitted = self.reader_.class_index(y), self._mean(self._new(cells))[place]
         weight = np.ones(len(index)) if sample_weight is None else np.asarray(sample_weight, float)
         return ApproximateLoo(
             self.classes_, index, weight, found, rows.offset[place], False, _Known, {"x": fitted}, fitted.__getitem__
