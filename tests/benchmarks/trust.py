@@ -289,12 +289,17 @@ class Method:
 def ours(table: Table) -> Any:
     """bayesnb's model; of a mixed table with its kinds of columns, which "auto" would guess from the training rows."""
     if table.kind == "mixed":
-        levels = [j for j in range(table.frame.shape[1]) if j not in table.numbers]
-        numbers = ("numbers", bayesnb.GaussianNB(), table.numbers)
-        return bayesnb.MixedNB([numbers, ("levels", bayesnb.CategoricalNB(), levels)])
+        return bayesnb.MixedNB(parts(table))
     return {"numbers": bayesnb.GaussianNB, "levels": bayesnb.CategoricalNB, "counts": bayesnb.MultinomialNB}[
         table.kind
     ]()
+
+
+def parts(table: Table) -> Any:
+    """What the columns are, as `MixedNB` takes it; counts are found by themselves."""
+    levels = [j for j in range(table.frame.shape[1]) if j not in table.numbers] if table.kind != "counts" else []
+    found = [("numbers", bayesnb.GaussianNB(), table.numbers)] if table.kind in ("numbers", "mixed") else []
+    return found + [("levels", bayesnb.CategoricalNB(), levels)] * bool(levels) or "auto"
 
 
 def scikit(table: Table) -> Any:
@@ -388,6 +393,7 @@ METHODS = {
         Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
         Method("logistic", "logistic regression", logistic, "matrix"),
         Method("logistic_cv", "logistic regression, C by CV", logistic_cv, "matrix"),
+        Method("discriminative", "DiscriminativeNB", lambda table, _: bayesnb.DiscriminativeNB(parts(table))),
         Method("boosting_cv", "boosting, tuned by CV", boosting_cv),
     )
 }
