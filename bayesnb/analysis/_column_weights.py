@@ -55,13 +55,13 @@ def contrasts(c: int) -> Float[np.ndarray, "c m"]:
 
 @dataclass(frozen=True)
 class Regression:
-    """What the regression reads: the last column of `z` is 1, labels are one-hot, rows of a group leave together."""
+    """What the regression reads: the last column of `z` is 1, labels (n, c) are one-hot. New rows have only three."""
 
     offset: Float[np.ndarray, "n c"]
     t: Float[np.ndarray, "n m j"]
     z: Float[np.ndarray, "n r"]
-    label: Float[np.ndarray, "n c"]
-    weight: Float[np.ndarray, " n"]
+    label: Any = None
+    weight: Any = None
     groups: Any = None
 
     def log_proba(self, w: np.ndarray, b: np.ndarray, shift: Any = 0.0) -> Float[np.ndarray, "n c"]:

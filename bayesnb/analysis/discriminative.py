@@ -25,7 +25,7 @@ weighting, JMLR 14.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -46,13 +46,11 @@ from ..estimators._state import all_or_nothing
 from ..inference.copies import copies
 from ..inference.explanation import odds_against
 from ..inference.loo import LooResult, group_places
+from ..inference.report import CheckReport
 from ..io import Saved, Take, check_loaded, require
 from ._column_weights import Regression, WeightsMode, contrasts, find_modes, left_out_log_proba
 from ._predicted import OfLogProba
 from .importance import importance
-
-if TYPE_CHECKING:
-    from ..inference.report import CheckReport
 
 _MOST_PARAMETERS, _MOST_AXES = 1500, 256  # of the linear term where rows are many; principal axes of counts
 _MOST_LEVELS = 600  # of the columns whose pairs are looked at
@@ -183,8 +181,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     reader_ : the fitted `MixedNB` of `parts`; it reads rows. `reader_.contract_` says what each column of a frame is
-    columns_ : the fitted `MixedNB` with a part for each column of the regression
-    pairs_ : the fitted `OneDependenceNB` of the whole row; None of one column, or if there are too many levels
+    models_ : the fitted densities: a `MixedNB` with a part for each column of the regression, and a `OneDependenceNB`
+        of whole rows, which is left out of a single column or of more than 600 levels
     layout_ : how rows become columns of the regression: bins, spreads, axes
     modes_ : the most probable weights for each pair of scales, with their share in the prediction
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
@@ -208,7 +206,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     [0.97, 0.93]
     """
 
-    _learnt_names = frozenset({"reader_", "columns_", "pairs_", "layout_", "modes_"})
+    _learnt_names = frozenset({"reader_", "models_", "layout_", "modes_"})
 
     def __init__(self, parts: Any = "auto") -> None:
         self.parts = parts
@@ -245,25 +243,27 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         bins, quarters = ([len(e) + 1 for e in edges] for edges in (layout.edges, layout.quarters))
         own += [CategoricalNB(min_categories=k) for k in (*sizes, *bins)]
         parts = [(str(i), one, slice(None) if is_sparse(cells) else [i]) for i, one in enumerate(own)]
-        self.columns_, self.pairs_ = MixedNB(parts).partial_fit(both, label, self.classes_, weight), None
+        self.models_: list[Any] = [MixedNB(parts).partial_fit(both, label, self.classes_, weight)]
         if few.shape[1] > 1 and sum(quarters) + sum(sizes) <= _MOST_LEVELS:
             pairs = OneDependenceNB(min_categories=[*quarters, *sizes])
-            self.pairs_ = pairs.partial_fit(few, label, self.classes_, weight)
+            self.models_.append(pairs.partial_fit(few, label, self.classes_, weight))
         self.modes_ = find_modes(self.left_out(cells, label, weight, groups))
         return self
 
     def _blocks(self) -> list[str]:
         """The reader's blocks: numbers, then levels; or one of sparse counts."""
-        blocks = self.reader_.prior_.blocks
-        return sorted(blocks, key=lambda name: blocks[name].cells_.kind in ("levels", "yes/no"))
+        return sorted(self.reader_.prior_.blocks, key=self._is_level)
+
+    def _is_level(self, name: str) -> bool:
+        return self.reader_.prior_.blocks[name].cells_.kind in ("levels", "yes/no")
 
     def _families(self) -> tuple[list[Any], list[int]]:
         """An estimator for each number, or one for sparse counts; and the sizes of the columns of levels."""
-        own, sizes, reader = [], [], self.reader_
-        of_column = {j: one for _, one, columns in reader.parts_ for j in columns}
+        of_column = {j: one for _, one, columns in self.reader_.parts_ for j in columns}
+        own, sizes = [], []
         for name in self._blocks():
-            block, columns = reader.prior_.blocks[name], reader.block_columns()[name]
-            if block.cells_.kind in ("levels", "yes/no"):
+            columns, block = self.reader_.block_columns()[name], self.reader_.prior_.blocks[name]
+            if self._is_level(name):
                 sizes += [block.alpha.shape[-1] if block.cells_.kind == "levels" else 2] * len(columns)
             else:
                 own += [clone(of_column[j]) for j in columns]
@@ -292,28 +292,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     def left_out(self, cells: Any, label: np.ndarray, weight: np.ndarray, groups: Any) -> Regression:
         """What the regression reads of training rows, each of them left out of its own columns. Provisional."""
-        rows = zip((self.columns_, self.pairs_), self.layout_.columns(cells), strict=True)
-        found = [nb.loo(x, label, weight, groups=groups) for nb, x in rows if nb is not None]
+        rows = zip(self.models_, self.layout_.columns(cells), strict=False)  # no pairs where there is no such model
+        found = [nb.loo(x, label, weight, groups=groups) for nb, x in rows]
         tables = [table for one in found for table in one.by_block.values()]
-        own = label[:, None] == self.classes_
-        return replace(self.regression(cells, tables, found[0].log_prior, own, weight), groups=groups)
+        own = (label[:, None] == self.classes_).astype(float)
+        return self.regression(cells, tables, found[0].log_prior, label=own, weight=weight, groups=groups)
 
     def _new(self, cells: Any) -> Regression:
         """What the regression reads of new rows."""
-        rows = zip((self.columns_, self.pairs_), self.layout_.columns(cells), strict=True)
-        found = [nb.predict_part_log_likelihood(x) for nb, x in rows if nb is not None]
-        return self.regression(cells, [table for one in found for table in one.values()])
+        rows = zip(self.models_, self.layout_.columns(cells), strict=False)
+        return self.regression(cells, [t for nb, x in rows for t in nb.predict_part_log_likelihood(x).values()])
 
-    def regression(
-        self, cells: Any, tables: Any, log_prior: Any = None, label: Any = 0.0, weight: Any = 1.0
-    ) -> Regression:
+    def regression(self, cells: Any, tables: Any, log_prior: Any = None, **training: Any) -> Regression:
         """The columns of the regression from tables log p(x_ij | y = c) of rows. Provisional."""
-        t, c = np.stack(tables, 2), len(self.classes_)
+        t = np.stack(tables, 2)
         t = np.maximum(t - t.max(1, keepdims=True), -self.layout_.cut)
-        t = np.einsum("ck,ncj->nkj", contrasts(c), t)
-        log_prior = self.columns_.class_log_prior_ if log_prior is None else log_prior
-        of_rows = np.broadcast_to(log_prior, (len(t), c)), np.broadcast_to(label, (len(t), c)).astype(float)
-        return Regression(of_rows[0], t, self.layout_.linear(cells), of_rows[1], np.broadcast_to(weight, len(t)))
+        log_prior = self.models_[0].class_log_prior_ if log_prior is None else log_prior
+        offset, k = np.broadcast_to(log_prior, t.shape[:2]), contrasts(t.shape[1])
+        return Regression(offset, np.einsum("ck,ncj->nkj", k, t), self.layout_.linear(cells), **training)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -335,11 +331,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         check_least(1, n_draws=n_draws)
         rng, cells, found = generator(seed), self._cells(X), []
-        rows = zip((self.columns_, self.pairs_), self.layout_.columns(cells), strict=True)
-        models = [(nb.posterior_, [*nb.part_blocks().values()], nb.encode(x)) for nb, x in rows if nb is not None]
+        rows = zip(self.models_, self.layout_.columns(cells), strict=False)
+        models = [(nb.posterior_, [*nb.part_blocks().values()], nb.encode(x)) for nb, x in rows]
         for at in rng.choice(len(self.modes_), n_draws, p=[one.share for one in self.modes_]):
-            drawn = [nb.log_parts(x, parts, nb.sample(rng)) for nb, parts, x in models]
-            tables = [table for one in drawn for table in one]
+            tables = [t for nb, parts, x in models for t in nb.log_parts(x, parts, nb.sample(rng))]
             found.append(np.exp(self.regression(cells, tables).log_proba(*self.modes_[at].draw(rng))))
         return np.stack(found)
 
@@ -351,7 +346,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         w, b = (sum(one.share * getattr(one, name) for one in self.modes_) for name in ("w", "b"))
         at = np.concatenate([self.reader_.block_columns()[name] for name in self._blocks()])
         numbers, levels = at[: len(at) - len(layout.sizes)][layout.used], at[len(at) - len(layout.sizes) :]
-        of_t = [d + 1] if is_sparse(cells) else [*at, *numbers, *[d] * (self.pairs_ is not None)]
+        of_t = [d + 1] if is_sparse(cells) else [*at, *numbers, *[d] * (len(self.models_) - 1)]
         of_z = at if is_sparse(cells) else [*numbers, *np.repeat(levels, layout.sizes)]
         coef, raw = b[:-1] if layout.axes is None else layout.axes @ b[:-1], layout.raw(cells)
         raw = raw.toarray() if is_sparse(raw) else raw
@@ -463,7 +458,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         numpyro_model(self.left_out(*self.training(X, y, sample_weight, groups)[:4]))
 
-    def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
+    def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> CheckReport:
         """The check of `reader_`, and of the weights against NumPyro: columns, density, mode, and draws of NUTS.
 
         Clones are fitted to one half of the rows. The other half gives log loss and calibration error.
@@ -479,12 +474,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return check(self, X, y, seed, progress_bar=progress_bar)
 
     def _check_loaded(self, take: Take) -> None:
-        for nb in (self.reader_, self.columns_, self.pairs_):
-            if nb is not None:
-                check_loaded(nb, take)
-        good = all(
-            isinstance(one, WeightsMode) and (one.w > 0).all() and np.isfinite(one.b).all() for one in self.modes_
-        )
+        for nb in (self.reader_, *self.models_):
+            check_loaded(nb, take)
+        good = all(isinstance(one, WeightsMode) and np.isfinite([*one.w, *one.b.flat]).all() for one in self.modes_)
         require(isinstance(self.layout_, ColumnLayout) and self.modes_ and good, "it has no weights")
 
     def __sklearn_tags__(self) -> Tags:

@@ -99,7 +99,7 @@ def check_rows(fitted: Any, X: Any, y: Any, seed: int = 0, progress_bar: bool = 
 
 def _left_out_gap(fitted: Any, rows: Regression, training: Any, rng: np.random.Generator) -> float:
     """The largest difference of t_i from that of a model of columns which never knew row i."""
-    (cells, label, weight, _), nb, worst = training, fitted.columns_, 0.0
+    (cells, label, weight, _), nb, worst = training, fitted.models_[0], 0.0
     encoded = nb.encode(fitted.layout_.columns(cells)[0])
     for i in rng.choice(len(label), min(_LEFT_OUT, len(label)), replace=False):
         row = {name: x[[i]] for name, x in encoded.items()}

@@ -220,7 +220,7 @@ def test_more_columns_than_rows_and_sparse_counts() -> None:
     assert wide.score(X[40:], y[40:]) > 0.5
     words = sparse.csr_array(rng.poisson(0.1 + (rng.random(400) < 0.1) * y[:, None], size=(60, 400)))
     counts = DiscriminativeNB().fit(words[:40], y[:40])
-    assert len(counts.modes_[0].w) == 1 and counts.pairs_ is None
+    assert len(counts.modes_[0].w) == 1 and len(counts.models_) == 1
     assert counts.score(words[40:], y[40:]) > 0.7
     assert counts.predict_proba(words.toarray()) == pytest.approx(counts.predict_proba(words))
     named = counts.explain(words[:2])
@@ -342,7 +342,7 @@ def resubstitution(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def left_out(nb: Any, cells: Any, label: Any, weight: Any, groups: Any) -> Regression:
         new = nb._new(cells)
-        return replace(new, label=(label[:, None] == nb.classes_).astype(float), weight=weight)
+        return replace(new, label=(label[:, None] == nb.classes_).astype(float), weight=weight, groups=groups)
 
     monkeypatch.setattr(DiscriminativeNB, "left_out", left_out)
 
