@@ -341,19 +341,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     # --- what the columns do ----------------------------------------------------------------------------------------
 
     def _contributions(self, rows: Regression, cells: Any) -> np.ndarray:
-        """What columns of X, pairs, all counts and the class prior add to the mean of η over modes, (d + 3, n, c)."""
+        """What columns of X, pairs, all counts and the class prior add to a mean of η over modes, (d + 3, n, c).
+
+        A mode counts by its share times √(1 − Σ_c p_c²), so that one which is sure hardly changes the mean.
+        """
         layout, k, d = self.layout_, contrasts(len(self.classes_)), self.n_features_in_
-        w, b = (sum(one.share * getattr(one, name) for one in self.modes_) for name in ("w", "b"))
         at = np.concatenate([self.reader_.block_columns()[name] for name in self._blocks()])
         numbers, levels = at[: len(at) - len(layout.sizes)][layout.used], at[len(at) - len(layout.sizes) :]
         of_t = [d + 1] if is_sparse(cells) else [*at, *numbers, *[d] * (len(self.models_) - 1)]
         of_z = at if is_sparse(cells) else [*numbers, *np.repeat(levels, layout.sizes)]
-        coef, raw = b[:-1] if layout.axes is None else layout.axes @ b[:-1], layout.raw(cells)
-        raw = raw.toarray() if is_sparse(raw) else raw
-        found = np.zeros((d + 3, len(rows.t), len(k)))
-        np.add.at(found, np.array(of_t, int), np.einsum("nkj,ck->jnc", rows.t, k) * w[:, None, None])
-        np.add.at(found, np.array(of_z, int), raw.T[:, :, None] * (coef @ k.T)[:, None])
-        found[-1] += rows.offset + k @ b[-1]
+        raw = layout.raw(cells).toarray() if is_sparse(cells) else layout.raw(cells)
+        p = np.exp([rows.log_proba(one.w, one.b) for one in self.modes_])
+        share = np.array([one.share for one in self.modes_])[:, None] * np.sqrt(1 - np.square(p).sum(2) + 1e-99)
+        found = np.zeros((d + 3, len(raw), len(k)))
+        for one, part in zip(self.modes_, share / share.sum(0), strict=True):
+            coef, part = one.b[:-1] if layout.axes is None else layout.axes @ one.b[:-1], part[:, None]
+            np.add.at(found, np.array(of_t, int), np.einsum("nkj,ck->jnc", rows.t * one.w, k) * part)
+            np.add.at(found, np.array(of_z, int), raw.T[:, :, None] * (coef @ k.T)[:, None] * part)
+            found[-1] += (rows.offset + k @ one.b[-1]) * part
         return found
 
     def explain(self, X: Any, *, against: Any = None) -> pd.DataFrame:
