@@ -112,8 +112,9 @@ class ColumnLayout:
     def columns(self, cells: Any) -> tuple[Any, np.ndarray]:
         """Rows as the model of columns takes them, and as that of pairs does."""
         x, codes = _split(cells, self.sizes)
-        pairs = np.hstack([_binned(x[:, self.used], self.quarters), codes])
-        return cells if is_sparse(cells) else np.hstack([cells, _binned(x[:, self.used], self.edges)]), pairs
+        x = x[:, self.used]
+        pairs = np.hstack([_binned(x, self.quarters), codes])
+        return cells if is_sparse(cells) else np.hstack([x, codes, _binned(x, self.edges)]), pairs
 
     def raw(self, cells: Any) -> Any:
         """The columns of the linear term before they are rotated; a missing cell is 0."""
@@ -237,11 +238,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             raise ValueError(f"`y` has one class, {self.classes_[0]!r}; DiscriminativeNB needs rows of two classes")
         cells, label, weight, groups, _ = self.training(X, y, sample_weight, groups)
         own, sizes = self._families()
-        own = own[:1] if is_sparse(cells) else own
         self.layout_ = layout = ColumnLayout.of(cells, sizes, weight, c)
+        own = own[:1] if is_sparse(cells) else [own[j] for j in layout.used]
         both, few = layout.columns(cells)
         bins, quarters = ([len(e) + 1 for e in edges] for edges in (layout.edges, layout.quarters))
         own += [CategoricalNB(min_categories=k) for k in (*sizes, *bins)]
+        if not own:
+            raise ValueError("`X` has no column that varies; give at least one")
         parts = [(str(i), one, slice(None) if is_sparse(cells) else [i]) for i, one in enumerate(own)]
         self.models_: list[Any] = [MixedNB(parts).partial_fit(both, label, self.classes_, weight)]
         if few.shape[1] > 1 and sum(quarters) + sum(sizes) <= _MOST_LEVELS:
@@ -348,7 +351,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         layout, k, d = self.layout_, contrasts(len(self.classes_)), self.n_features_in_
         at = np.concatenate([self.reader_.block_columns()[name] for name in self._blocks()])
         numbers, levels = at[: len(at) - len(layout.sizes)][layout.used], at[len(at) - len(layout.sizes) :]
-        of_t = [d + 1] if is_sparse(cells) else [*at, *numbers, *[d] * (len(self.models_) - 1)]
+        of_t = [d + 1] if is_sparse(cells) else [*numbers, *levels, *numbers, *[d] * (len(self.models_) - 1)]
         of_z = at if is_sparse(cells) else [*numbers, *np.repeat(levels, layout.sizes)]
         raw = layout.raw(cells).toarray() if is_sparse(cells) else layout.raw(cells)
         p = np.exp([rows.log_proba(one.w, one.b) for one in self.modes_])

@@ -198,6 +198,7 @@ def test_frames_with_gaps_levels_and_what_training_rows_lack() -> None:
     X["same"] = 3.0
     nb = DiscriminativeNB().fit(X, y)
     assert nb.reader_.contract_["colour"].role == "levels"
+    assert nb.layout_.sizes == [2, 3] and len(nb.layout_.shares) == 5
     new = X[:3].copy()
     new["colour"] = ["red", "violet", None]
     p = nb.predict_proba(new.assign(size=0.3, noise=0.0, flag=1))
@@ -206,8 +207,12 @@ def test_frames_with_gaps_levels_and_what_training_rows_lack() -> None:
     codes = X[["size", "noise"]].assign(colour=X["colour"].map({"red": 0, "blue": 1, "green": 2}))
     parts = [("n", GaussianNB(), ["size", "noise"]), ("l", CategoricalNB(min_categories=3), ["colour"])]
     assert DiscriminativeNB(parts).fit(codes, y).score(codes, y) > 0.7
-    constant = DiscriminativeNB().fit(np.column_stack([X["noise"], np.ones(len(y))]), y)
+    constant = DiscriminativeNB().fit(np.column_stack([X["noise"], np.full(len(y), 3.0)]), y)
     assert constant.layout_.used.tolist() == [0]
+    rows = np.column_stack([X["noise"], np.arange(len(y))])
+    assert np.array_equal(constant.predict_proba(rows), constant.predict_proba(rows * [1, 0]))
+    with pytest.raises(ValueError, match="no column that varies"):
+        DiscriminativeNB().fit(np.full((len(y), 2), 3.5), y)
 
 
 def test_more_columns_than_rows_and_sparse_counts() -> None:
