@@ -15,13 +15,8 @@ class OfLogProba:
 
     classes_: np.ndarray
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(y = c | x_i) in nats, (n, c)."""
-        raise NotImplementedError
-
-    def sample_proba(self, X: Any, n_draws: int = 200, seed: int | np.random.Generator | None = None) -> np.ndarray:
-        """Draws of the class probabilities, (s, n, c)."""
-        raise NotImplementedError
+    predict_log_proba: Any
+    sample_proba: Any
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y = c | x_i), (n, c)."""

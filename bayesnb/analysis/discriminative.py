@@ -262,26 +262,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     def _families(self) -> tuple[list[Any], list[int]]:
         """An estimator for each number, or one for sparse counts; and the sizes of the columns of levels."""
-        of_column = {j: one for _, one, columns in self.reader_.parts_ for j in columns}
-        own, sizes = [], []
-        for name in self._blocks():
-            columns, block = self.reader_.block_columns()[name], self.reader_.prior_.blocks[name]
-            if self._is_level(name):
-                sizes += [block.alpha.shape[-1] if block.cells_.kind == "levels" else 2] * len(columns)
-            else:
-                own += [clone(of_column[j]) for j in columns]
-        return own, sizes
+        own = {j: one for _, one, columns in self.reader_.parts_ for j in columns}
+        at, blocks = self.reader_.block_columns(), self.reader_.prior_.blocks
+        sizes = {
+            name: 2 if blocks[name].cells_.kind == "yes/no" else blocks[name].alpha.shape[-1]
+            for name in at
+            if self._is_level(name)
+        }
+        numbers = [clone(own[j]) for name in self._blocks() if name not in sizes for j in at[name]]
+        return numbers, [sizes[name] for name in self._blocks() if name in sizes for _ in at[name]]
 
     def _cells(self, X: Any) -> Any:
-        rows = self.reader_.encode(X)
-        names = self._blocks()
-        whole = not self.reader_.prior_.blocks[names[0]].inner.separable and len(names) == 1
-        return sparse.csr_array(rows[names[0]]) if whole else np.hstack([rows[name] for name in names])
+        rows, names = self.reader_.encode(X), self._blocks()
+        if len(names) == 1 and not self.reader_.prior_.blocks[names[0]].inner.separable:
+            return sparse.csr_array(rows[names[0]])
+        return np.hstack([rows[name] for name in names])
 
-    def training(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> tuple[Any, Any, Any, Any, np.ndarray]:
-        """Cells, label, weight and group of training rows, copies merged into one; and where each given row is."""
+    def training(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> tuple[Any, ...]:
+        """Cells, label, weight and group of training rows, copies merged; and where each given row is. Provisional."""
         index, cells = self.reader_.class_index(y), self._cells(X)
         label, n = self.classes_[index], len(index)
         weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
@@ -423,9 +421,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         why = "it models labels given rows, so it has no evidence and draws no rows"
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} ({why})")
 
-    def loo(
-        self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
-    ) -> ApproximateLoo:
+    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> ApproximateLoo:
         """Approximate leave-one-out of the training rows: log p(y = c | x_i, D₋ᵢ) without a refit.
 
         Row i leaves its own columns exactly. It leaves the weights by one step of Newton's method, and the shares of
@@ -435,7 +431,6 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, groups : the training rows, as they were fitted
-        prior : "kept" is the only choice
 
         Returns
         -------
@@ -443,7 +438,6 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             like `LooResult`, with `exact=False`. Only the labels are predicted: `elpd_joint` is `elpd`
         """
         check_is_fitted(self, "modes_")
-        check_choice("prior", prior, ("kept",))
         cells, label, weight, groups, place = self.training(X, y, sample_weight, groups)
         rows = self.left_out(cells, label, weight, groups)
         tables = np.array([left_out_log_proba(rows, one) for one in self.modes_])
