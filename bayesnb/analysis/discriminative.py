@@ -236,6 +236,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         self.reader_ = reader.fit(X, y, sample_weight)
         if (c := len(self.classes_)) < 2:
             raise ValueError(f"`y` has one class, {self.classes_[0]!r}; DiscriminativeNB needs rows of two classes")
+        if any(k is not None for *_, k in reader.part_estimators()):
+            raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         cells, label, weight, groups, _ = self.training(X, y, sample_weight, groups)
         own, sizes = self._families()
         self.layout_ = layout = ColumnLayout.of(cells, sizes, weight, c)
@@ -274,7 +276,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     def _cells(self, X: Any) -> Any:
         rows, names = self.reader_.encode(X), self._blocks()
-        if len(names) == 1 and not self.reader_.prior_.blocks[names[0]].inner.separable:
+        block = self.reader_.prior_.blocks[names[0]]
+        if len(names) == 1 and block.cells_.kind == "counts" and not block.inner.separable:
             return sparse.csr_array(rows[names[0]])
         return np.hstack([rows[name] for name in names])
 

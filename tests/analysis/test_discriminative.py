@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
-from bayesnb import CategoricalNB, DiscriminativeNB, GaussianNB, MultinomialNB
+from bayesnb import CategoricalNB, DiscriminativeNB, GaussianDA, GaussianNB, MultinomialNB
 from bayesnb.analysis import _column_weights as solver
 from bayesnb.analysis._column_weights import Regression, WeightsMode, contrasts, find_mode, find_modes, height
 from bayesnb.analysis.discriminative_check import check_rows
@@ -207,6 +207,11 @@ def test_frames_with_gaps_levels_and_what_training_rows_lack() -> None:
     codes = X[["size", "noise"]].assign(colour=X["colour"].map({"red": 0, "blue": 1, "green": 2}))
     parts = [("n", GaussianNB(), ["size", "noise"]), ("l", CategoricalNB(min_categories=3), ["colour"])]
     assert DiscriminativeNB(parts).fit(codes, y).score(codes, y) > 0.7
+    by_class = [("n", {"no": GaussianNB(), "yes": GaussianNB()}, ["noise", "size"])]
+    with pytest.raises(ValueError, match="one for all classes"):
+        DiscriminativeNB(by_class).fit(X[["noise", "size"]], y)
+    alone = [DiscriminativeNB([("n", one, [0])]).fit(X[["noise"]], y) for one in (GaussianNB(), GaussianDA())]
+    assert alone[0].predict_proba(X[["noise"]]) == pytest.approx(alone[1].predict_proba(X[["noise"]]), abs=0.05)
     constant = DiscriminativeNB().fit(np.column_stack([X["noise"], np.full(len(y), 3.0)]), y)
     assert constant.layout_.used.tolist() == [0]
     rows = np.column_stack([X["noise"], np.arange(len(y))])
