@@ -42,10 +42,8 @@ from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
-from ..estimators._state import all_or_nothing
-from ..inference.copies import copies
 from ..inference.explanation import odds_against
-from ..inference.loo import LooResult, group_places
+from ..inference.loo import LooResult, copies, group_places
 from ..inference.report import CheckReport
 from ..io import Saved, Take, check_loaded, require
 from ._column_weights import Regression, WeightsMode, contrasts, find_modes, left_out_log_proba
@@ -208,13 +206,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     """
 
     _learnt_names = frozenset({"reader_", "models_", "layout_", "modes_"})
+    models_: list[Any]
 
     def __init__(self, parts: Any = "auto") -> None:
         self.parts = parts
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the densities to all rows, and the weights to their leave-one-out densities.
 
@@ -231,16 +229,17 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ValueError
             if there is one class, or if `MixedNB` refuses the rows
         """
+        new = clone(self)  # which takes the place of what was learnt when all is done
         automatic = is_sparse(X) and isinstance(self.parts, str)
         reader = MixedNB([("counts", MultinomialNB(), slice(None))] if automatic else self.parts)
-        self.reader_ = reader.fit(X, y, sample_weight)
-        if (c := len(self.classes_)) < 2:
-            raise ValueError(f"`y` has one class, {self.classes_[0]!r}; DiscriminativeNB needs rows of two classes")
+        new.reader_ = reader.fit(X, y, sample_weight)
+        if (c := len(new.classes_)) < 2:
+            raise ValueError(f"`y` has one class, {new.classes_[0]!r}; DiscriminativeNB needs rows of two classes")
         if any(k is not None for *_, k in reader.part_estimators()):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
-        cells, label, weight, groups, _ = self.training(X, y, sample_weight, groups)
-        own, sizes = self._families()
-        self.layout_ = layout = ColumnLayout.of(cells, sizes, weight, c)
+        cells, label, weight, groups, _ = new.training(X, y, sample_weight, groups)
+        own, sizes = new._families()
+        new.layout_ = layout = ColumnLayout.of(cells, sizes, weight, c)
         own = own[:1] if is_sparse(cells) else [own[j] for j in layout.used]
         both, few = layout.columns(cells)
         bins, quarters = ([len(e) + 1 for e in edges] for edges in (layout.edges, layout.quarters))
@@ -248,11 +247,12 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if not own:
             raise ValueError("`X` has no column that varies; give at least one")
         parts = [(str(i), one, slice(None) if is_sparse(cells) else [i]) for i, one in enumerate(own)]
-        self.models_: list[Any] = [MixedNB(parts).partial_fit(both, label, self.classes_, weight)]
+        new.models_ = [MixedNB(parts).partial_fit(both, label, new.classes_, weight)]
         if few.shape[1] > 1 and sum(quarters) + sum(sizes) <= _MOST_LEVELS:
             pairs = OneDependenceNB(min_categories=[*quarters, *sizes])
-            self.models_.append(pairs.partial_fit(few, label, self.classes_, weight))
-        self.modes_ = find_modes(self.left_out(cells, label, weight, groups))
+            new.models_ += [pairs.partial_fit(few, label, new.classes_, weight)]
+        new.modes_ = find_modes(new.left_out(cells, label, weight, groups))
+        self.__dict__ |= new.__dict__
         return self
 
     def _blocks(self) -> list[str]:

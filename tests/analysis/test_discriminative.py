@@ -327,8 +327,10 @@ def test_saved_piped_and_in_sets(tmp_path: Path) -> None:
     some = np.arange(0, 150, 5)
     sets = bayesnb.ConformalClassifierLOO(DiscriminativeNB()).fit(X[some], y[some], groups=np.arange(30) % 5)
     assert sets.predict_set(X[some + 1], 0.7)[np.arange(30), y[some]].mean() >= 0.7
+    before = again.predict_proba(mixed()[0])
     with pytest.raises(ValueError, match="one class"):
-        DiscriminativeNB().fit(X[:10], y[:10])
+        again.fit(X[:10], y[:10])
+    assert np.array_equal(again.predict_proba(mixed()[0]), before)
 
 
 @parametrize_with_checks([DiscriminativeNB()])
