@@ -1,7 +1,6 @@
 """Weighted naive Bayes: its solver against brute force, its columns, its citizenship, and a check that can fail."""
 
 import functools
-import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
-from bayesnb import CategoricalNB, DiscriminativeNB, GaussianDA, GaussianNB, MultinomialNB
+from bayesnb import CategoricalNB, DiscriminativeNB, GaussianNB, MultinomialNB
 from bayesnb.analysis import _column_weights as solver
 from bayesnb.analysis._column_weights import Regression, WeightsMode, contrasts, find_mode, find_modes, height
 from bayesnb.analysis.discriminative_check import check_rows
@@ -91,7 +90,12 @@ def test_mode_of_the_density_as_written(n: int, j: int, r: int, c: int) -> None:
     assert system.solve(hessian @ vector) == pytest.approx(vector, abs=2e-2)
     assert system.half_log_det == pytest.approx(np.linalg.slogdet(hessian)[1] / 2, rel=1e-3)
     assert sum(one.share for one in found) == pytest.approx(1)
-    assert all(a.share >= b.share for a, b in itertools.pairwise(found))
+    loss = [(rows.weight[:, None] * rows.label * solver.left_out_log_proba(rows, one)).sum() for one in found]
+    score = [(one.log_evidence + one_loss) / 4 for one, one_loss in zip(found, loss, strict=True)]
+    assert np.log([one.share for one in found]) - score == pytest.approx(np.log(found[0].share) - score[0], abs=0.02)
+    assert 3 ** np.round(np.log(found[0].scales / [0.03, 0.2]) / np.log(3)) * [0.03, 0.2] == pytest.approx(
+        found[0].scales
+    )
 
 
 @pytest.mark.parametrize(("n", "r"), [(40, 3), (10, 14)])
@@ -114,7 +118,7 @@ def test_evidence_against_quadrature() -> None:
     """One weight and one shift: Laplace's evidence is within .1 nats; of no rows it is exact."""
     rows = regression(30, 1, 0, 2)
     mode = find_mode(rows, start(rows), 1e-12)
-    log_p = -np.square((np.log(mode.scales) - solver.MIDDLE) / solver.SPREAD).sum() / 2
+    log_p = -(np.log(0.1 / 0.03) ** 2 + np.log(0.3 / 0.2) ** 2 / 4) / 2
     top = density(rows, 0.1, 0.3, np.log(mode.w), mode.b)
 
     def integrand(b: float, u: float) -> float:
@@ -155,10 +159,11 @@ def test_columns_leave_their_row_and_new_rows_take_all() -> None:
     new = plain.predict_part_log_likelihood(X[[i]][:, [2]])["x"][0]
     t = nb._new(nb._cells(X[[i]])).t[0, :, 2]
     assert t == pytest.approx((np.maximum(new - new.max(), -np.log(90))) @ contrasts(3))
-    mean = sum(one.share * np.exp(rows.log_proba(one.w, one.b)) for one in nb.modes_)
-    assert mean.sum(1) == pytest.approx(1)
     assert rows.t.shape == (90, 2, 13) and (rows.z[:, -1] == 1).all()
-    assert np.average(rows.z[:, 0]) == pytest.approx(0, abs=0.05)
+    assert [len(edges) for edges in nb.layout_.edges] == [3] * 6  # √(90/3)/1.5 = 3.65: four bins
+    assert rows.z[:, 0] == pytest.approx((X[:, 0] - X[:, 0].mean()) / X[:, 0].std())
+    assert nb.layout_.raw(np.full((1, 6), 1e9)) == pytest.approx(6)
+    assert [np.mean(X[:, 1] <= e) for e in nb.layout_.quarters[1]] == pytest.approx([0.25, 0.5, 0.75], abs=0.02)
 
 
 def test_a_suppressor_and_an_exclusive_or_are_seen() -> None:
@@ -190,7 +195,6 @@ def test_weights_are_copies_and_groups_leave_together() -> None:
     assert DiscriminativeNB().fit(X[copied], y[copied]).predict_proba(X) == pytest.approx(by_weight, abs=1e-9)
     grouped = DiscriminativeNB().fit(X[copied], y[copied], groups=copied)
     assert grouped.predict_proba(X) == pytest.approx(by_weight, abs=1e-6)
-    assert abs(DiscriminativeNB().fit(X, y).predict_proba(X) - by_weight).max() > 1e-3
 
 
 def test_frames_with_gaps_levels_and_what_training_rows_lack() -> None:
@@ -210,8 +214,6 @@ def test_frames_with_gaps_levels_and_what_training_rows_lack() -> None:
     by_class = [("n", {"no": GaussianNB(), "yes": GaussianNB()}, ["noise", "size"])]
     with pytest.raises(ValueError, match="one for all classes"):
         DiscriminativeNB(by_class).fit(X[["noise", "size"]], y)
-    alone = [DiscriminativeNB([("n", one, [0])]).fit(X[["noise"]], y) for one in (GaussianNB(), GaussianDA())]
-    assert alone[0].predict_proba(X[["noise"]]) == pytest.approx(alone[1].predict_proba(X[["noise"]]), abs=0.05)
     constant = DiscriminativeNB().fit(np.column_stack([X["noise"], np.full(len(y), 3.0)]), y)
     assert constant.layout_.used.tolist() == [0]
     rows = np.column_stack([X["noise"], np.arange(len(y))])
@@ -302,7 +304,6 @@ def test_draws_and_intervals() -> None:
     draws = nb.sample_proba(X[:20], 60, 0)
     assert draws.shape == (60, 20, 3) and draws.sum(-1) == pytest.approx(1)
     assert draws.mean(0) == pytest.approx(nb.predict_proba(X[:20]), abs=0.25)
-    assert np.array_equal(draws, nb.sample_proba(X[:20], 60, 0))
     ends = nb.predict_interval(X[:20], 0.8, n_draws=60)
     inside = (draws >= ends[..., 0]) & (draws <= ends[..., 1])
     assert 0.75 < inside.mean() < 0.9
@@ -317,7 +318,6 @@ def test_saved_piped_and_in_sets(tmp_path: Path) -> None:
     nb.save(tmp_path / "model")
     again = bayesnb.load(tmp_path / "model")
     assert np.array_equal(again.predict_proba(X), nb.predict_proba(X))
-    assert np.array_equal(again.sample_proba(X[:3], 5, 0), nb.sample_proba(X[:3], 5, 0))
     broken = clone(nb).fit(X, y)
     broken.modes_ = ()
     with pytest.raises(ValueError, match="no weights"):
