@@ -46,14 +46,14 @@ from ..inference.explanation import odds_against
 from ..inference.loo import LooResult, copies, group_places
 from ..inference.report import CheckReport
 from ..io import Saved, Take, check_loaded, require
-from ._column_weights import Regression, WeightsMode, contrasts, find_modes, left_out_log_proba
+from ._column_weights import Regression, WeightsMode, contrasts, draw, find_modes, left_out_log_proba
 from ._predicted import OfLogProba
 from .importance import importance
 
 _MOST_PARAMETERS, _MOST_AXES = 1500, 256  # of the linear term where rows are many; principal axes of counts
 _MOST_LEVELS = 600  # of the columns whose pairs are looked at
 _FAR, _LENGTH = 6.0, 10.0  # standard deviations of a number; length of a row of log counts
-_ROWS = 1 << 12  # to predict at a time
+_ROWS, _DRAWS = 1 << 12, 200  # rows to predict at a time; draws of the weights that are kept
 _OF_THE_READER = ("classes_", "n_features_in_", "feature_names_in_", "feature_names", "prior_", "ignored_by_loo")
 _BESIDE = ("(pairs of columns)", "(all counts)", "(class prior)", "(averaging)")  # the columns of an explanation
 
@@ -184,6 +184,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         of whole rows, which is left out of a single column or of more than 600 levels
     layout_ : how rows become columns of the regression: bins, spreads, axes
     modes_ : the most probable weights for each pair of scales, with their share in the prediction
+    draws_ : w and B of 200 draws of the scales and weights
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
@@ -205,7 +206,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     [0.97, 0.93]
     """
 
-    _learnt_names = frozenset({"reader_", "models_", "layout_", "modes_"})
+    _learnt_names = frozenset({"reader_", "models_", "layout_", "modes_", "draws_"})
     models_: list[Any]
 
     def __init__(self, parts: Any = "auto") -> None:
@@ -251,7 +252,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if few.shape[1] > 1 and sum(quarters) + sum(sizes) <= _MOST_LEVELS:
             pairs = OneDependenceNB(min_categories=[*quarters, *sizes])
             new.models_ += [pairs.partial_fit(few, label, new.classes_, weight)]
-        new.modes_ = find_modes(new.left_out(cells, label, weight, groups))
+        rows = new.left_out(cells, label, weight, groups)
+        new.modes_ = find_modes(rows)
+        new.draws_ = draw(rows, new.modes_, _DRAWS)
         self.__dict__ |= new.__dict__
         return self
 
@@ -329,17 +332,17 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def sample_proba(self, X: Any, n_draws: int = 200, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the class probability, (s, n, c), over scales, weights and the parameters of the densities.
 
-        Each draw takes the scales (s, ρ) by their share, (log w, B) from the Gaussian around their mode, and the
-        parameters of all densities from their posterior. Its weights have the mode as their mean.
+        Each draw takes one of the 200 draws of scales and weights that `fit` made, and the parameters of all densities
+        from their posterior.
         """
         check_is_fitted(self, "modes_")
         check_least(1, n_draws=n_draws)
         rng, cells, found = generator(seed), self._cells(X), []
         rows = zip(self.models_, self.layout_.columns(cells), strict=False)
         models = [(nb.posterior_, [*nb.part_blocks().values()], nb.encode(x)) for nb, x in rows]
-        for at in rng.choice(len(self.modes_), n_draws, p=[one.share for one in self.modes_]):
+        for at in rng.permutation(np.arange(n_draws) % _DRAWS):
             tables = [t for nb, parts, x in models for t in nb.log_parts(x, parts, nb.sample(rng))]
-            found.append(np.exp(self.regression(cells, tables).log_proba(*self.modes_[at].draw(rng))))
+            found.append(np.exp(self.regression(cells, tables).log_proba(*(one[at] for one in self.draws_))))
         return np.stack(found)
 
     # --- what the columns do ----------------------------------------------------------------------------------------
@@ -482,6 +485,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         for nb in (self.reader_, *self.models_):
             check_loaded(nb, take)
         good = all(isinstance(one, WeightsMode) and np.isfinite([*one.w, *one.b.flat]).all() for one in self.modes_)
+        good &= all(np.isfinite(one).all() and len(one) == _DRAWS for one in self.draws_)
         require(isinstance(self.layout_, ColumnLayout) and self.modes_ and good, "it has no weights")
 
     def __sklearn_tags__(self) -> Tags:

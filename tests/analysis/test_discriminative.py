@@ -83,7 +83,7 @@ def test_mode_of_the_density_as_written(n: int, j: int, r: int, c: int) -> None:
     assert height(rows, mode)[0] + mode.b.size * np.log(2 * np.pi) / 2 == pytest.approx(f(flat), rel=1e-12)
     assert abs(optimize.approx_fprime(flat, f, 1e-6)).max() < 1e-4
     found = find_modes(rows)
-    system = solver._System(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
+    system = solver.System(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
     slope = functools.partial(optimize.approx_fprime, f=f, epsilon=1e-5)
     hessian = np.stack([(slope(flat + e) - slope(flat - e)) / 2e-3 for e in 1e-3 * np.eye(len(flat))])
     vector = np.linspace(-1, 1, len(flat))
@@ -101,17 +101,18 @@ def test_mode_of_the_density_as_written(n: int, j: int, r: int, c: int) -> None:
 @pytest.mark.parametrize(("n", "r"), [(40, 3), (10, 14)])
 def test_draws_have_laplaces_covariance(n: int, r: int) -> None:
     rows = regression(n, 3, r, 2)
-    mode = find_modes(rows)[0]
-    inverse = np.stack(
-        [solver._System(rows, mode, np.exp(rows.log_proba(mode.w, mode.b))).solve(e) for e in np.eye(4 + r)]
-    )
+    mode = find_mode(rows, start(rows), 1e-12)
+    system = solver.System(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
+    inverse = np.stack([system.solve(e) for e in np.eye(4 + r)])
     rng = np.random.default_rng(1)
-    drawn = [mode.draw(rng) for _ in range(4000)]
-    flat = np.array([np.r_[np.log(w), b.ravel()] for w, b in drawn])
-    assert np.cov(flat.T) == pytest.approx(
-        inverse, abs=0.1 * np.sqrt(np.outer(np.diag(inverse), np.diag(inverse))).max()
-    )
-    assert np.mean([w for w, _ in drawn], 0) == pytest.approx(mode.w, rel=0.1)
+    steps, rises = zip(*(system.draw(rng) for _ in range(4000)), strict=True)
+    assert np.cov(np.array(steps).T) == pytest.approx(inverse, abs=0.1 * np.diag(inverse).max())
+    assert rises == pytest.approx([step @ np.linalg.solve(inverse, step) / 2 for step in steps])
+    w, b = solver.draw(rows, (replace(mode, share=0.75), replace(mode, w=3 * mode.w, share=0.25)), 400)
+    lowest = height(rows, mode)[0]
+    rose = [height(rows, replace(mode, w=one, b=other))[0] - lowest for one, other in zip(w, b, strict=True)]
+    assert 0.3 * (4 + r) < np.mean(rose[:250]) < 0.7 * (4 + r)  # half of the number of parameters, were f quadratic
+    assert np.mean(w[:250], 0) == pytest.approx(mode.w, rel=0.2) and np.mean(w[350:] / mode.w) > 1.5
 
 
 def test_evidence_against_quadrature() -> None:
