@@ -250,7 +250,7 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
 
     log w is lower by half its variance, so that the mean of w is the mode, as it is of a column that says nothing. A
     mode can be flat with a cliff beside it, where rows can be separated. A draw is therefore moved towards the mode
-    until f has risen by little more than it does under the Gaussian.
+    until f has risen by no more than twice what it does under the Gaussian.
     """
     rng, found = np.random.default_rng(seed), []
     at = np.sort(rng.choice(len(modes), n, p=[one.share for one in modes]))
@@ -262,7 +262,7 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
         for _ in range(int((at == k).sum())):
             step, due = system.draw(rng)
             step[:j] -= variance / 2
-            while (rise := height(rows, mode.moved(step))[0] - lowest) > 1.1 * due:
+            while (rise := height(rows, mode.moved(step))[0] - lowest) > 2 * due:
                 step = step * max(np.sqrt(due / rise), 0.3)
             found.append(mode.moved(step))
     return np.stack([one.w for one in found]), np.stack([one.b for one in found])
