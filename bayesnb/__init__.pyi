@@ -15,6 +15,7 @@ from .analysis.conformal import ConformalClassifierLOO as ConformalClassifierLOO
 from .analysis.decisions import CostClassifier as CostClassifier
 from .analysis.decisions import decide as decide
 from .analysis.decisions import with_class_prior as with_class_prior
+from .analysis.discriminative import DiscriminativeNB as DiscriminativeNB
 from .analysis.half_labelled import HalfLabelledClassifier as HalfLabelledClassifier
 from .analysis.importance import importance as importance
 from .analysis.prior_fitting import fit_prior as fit_prior

