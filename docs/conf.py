@@ -72,7 +72,7 @@ navigation = {
         ],
         "Teach with it": ["teaching/index", "smoothing_in_five_minutes", "theory/index", "handout", "glossary"],
         "Extend it": ["add_a_family", "testing", "goals", "project/CONTRIBUTING", "project/CHANGELOG"],
-        "Trust it": ["check", "calibration", "trust", "robustness", "sources", "comparison", "benchmarks", "cite"],
+        "Trust it": ["check", "calibration", "robustness", "sources", "comparison", "benchmarks", "cite"],
     },
     "api/index": {
         "": [

@@ -18,7 +18,7 @@ PAPER = FOLDER / "paper.md"
 LEFT_OUT = "leave-one-out − cross-validation, "
 ONE = "one-dependence − logistic regression"
 
-# Cells of the first columns, and the start of the row of docs/trust.md whose next cell is copied
+# Cells of the first columns, and the start of the row of docs/calibration.md whose next cell is copied
 STUDY = [
     ((LEFT_OUT + "same model", "kept aside (12)"), "| kept aside (12) | loo, against CV around bayesnb |"),
     ((LEFT_OUT + "same model", "all (36)"), "| all (36) | loo, against CV around bayesnb |"),
@@ -58,7 +58,7 @@ def tables(trust: str, benchmarks: str) -> dict[str, str]:
 
 def fill(paper: str) -> str:
     """The paper with its tables made anew from the pages."""
-    made = tables((DOCS / "trust.md").read_text("utf-8"), (DOCS / "benchmarks.md").read_text("utf-8"))
+    made = tables((DOCS / "calibration.md").read_text("utf-8"), (DOCS / "benchmarks.md").read_text("utf-8"))
     for name, table in made.items():
         head, tail = f"<!-- {name}: made by paper/build.py -->\n", f"\n<!-- end of {name} -->"
         before, rest = paper.split(head)

@@ -68,7 +68,7 @@ def test_header_is_that_of_the_journal() -> None:
 def test_tables_are_those_of_the_pages() -> None:
     build = builder()
     assert build.fill(PAPER) == PAPER, "run: python paper/build.py"
-    trust, benchmarks = page("trust.md"), page("benchmarks.md")
+    trust, benchmarks = page("calibration.md"), page("benchmarks.md")
     other = re.sub(r"(\| loo, against CV around bayesnb \| )−", r"\1+", trust)
     assert build.tables(other, benchmarks)["study"] != build.tables(trust, benchmarks)["study"]
     other = re.sub(r"(\| BernoulliNB fit[^|]*\|[^|]*\|[^|]*\| )[\d.]+", r"\g<1>99", benchmarks)
@@ -78,7 +78,7 @@ def test_tables_are_those_of_the_pages() -> None:
 @pytest.mark.parametrize(
     ("title", "names"),
     [
-        ("Research impact statement", ("trust.md", "benchmarks.md")),
+        ("Research impact statement", ("calibration.md", "benchmarks.md")),
         ("State of the field", ("comparison.md",)),
     ],
 )

@@ -9,6 +9,7 @@ def test_every_number_of_the_page_is_in_the_csv() -> None:
     records = trust.read_csv(sharper.CSV)
     page = sharper.PAGE.read_text("utf-8")
     assert sharper.fill(page, records) == page
+    assert sharper.losses(records) in (trust.DOCS / "data" / "sharper-page.txt").read_text("utf-8")
     assert not {*records["table"]} & {*trust.KEPT_ASIDE}
     part = records[records["size"] == "200"]
     losses = part.pivot_table("log_loss", "table", "method")

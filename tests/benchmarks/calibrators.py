@@ -41,6 +41,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import bayesnb
 
 from . import trust
+from .pages import markdown
 
 SIZES = (50, 200, 1000)
 MODELS: dict[str, Any] = {
@@ -52,8 +53,6 @@ MODELS: dict[str, Any] = {
 }
 CLIP = 1e-15
 Record = dict[str, Any]
-
-
 REAL = "breast_cancer wine digits votes pima crabs biopsy spam7 bfi chile attrition titanic beps aids2".split()
 
 
@@ -154,7 +153,7 @@ def show(records: list[Record]) -> str:
     keys = ["table", "model", "classes", "size", "split"]
     wide = frame.set_index([*keys, "map"])[["loss", "Brier"]].unstack().dropna()
     pairs = wide.groupby(keys[:-1]).mean()
-    lines = [f"| rows | classes | pairs | measure | {' | '.join(order)} |", f"|{'---|' * (4 + len(order))}"]
+    rows = []
     many = pairs.index.get_level_values("classes") > 2
     for size in SIZES:
         at = pairs.index.get_level_values("size") == size
@@ -165,16 +164,16 @@ def show(records: list[Record]) -> str:
             values = {"log loss": some["loss"].mean(), "Brier score": some["Brier"].mean(), "worse": worse.mean()}
             for measure, of_map in values.items():
                 form = "{:.0%}" if measure == "worse" else "{:.3f}"
-                cells = " | ".join(form.format(of_map[one]) for one in order)
-                lines.append(f"| {size:,} | {name} | {len(some)} | {measure} | {cells} |")
-    lines += ["", "| rows | other map | better by .002 | by .02 | at most, and where |", f"|{'---|' * 5}"]
+                rows.append([f"{size:,}", name, f"{len(some)}", measure, *(form.format(of_map[one]) for one in order)])
+    others = []
     for size, some in pairs["loss"].groupby(level="size"):
         for one in (name for name in order if name != "PosteriorCalibrator"):
             lost = some["PosteriorCalibrator"] - some[one]
             table, model, *_ = lost.idxmax()
-            shares = f"{(lost > 0.002).mean():.0%} | {(lost > 0.02).mean():.0%}"
-            lines.append(f"| {size:,} | {one} | {shares} | {lost.max():.3f}: {model} on {table} |")
-    return "\n".join(lines)
+            shares = f"{(lost > 0.002).mean():.0%}", f"{(lost > 0.02).mean():.0%}"
+            others.append([f"{size:,}", one, *shares, f"{lost.max():.3f}: {model} on {table}"])
+    first = markdown(["rows", "classes", "pairs", "measure", *order], rows)
+    return f"{first}\n\n{markdown(['rows', 'other map', 'better by .002', 'by .02', 'at most, and where'], others)}"
 
 
 def truths(c: int) -> dict[str, Callable[[np.random.Generator], Callable[[np.ndarray], np.ndarray]]]:

@@ -2,8 +2,7 @@
 
     python -m tests.benchmarks.growth [--scale 1] [--repeats 3] [--json FILE] [--figure FILE]
 
-Every point is the median of `fit` and of `predict_log_proba`, ours and scikit-learn's in turns. The slopes printed are
-those of the last factor of ten: 1 is linear, 0 does not depend on it.
+Every point is the median of `fit` and of `predict_log_proba`, ours and scikit-learn's in turns.
 """
 
 import argparse
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import sklearn.naive_bayes as theirs
 
 import bayesnb as ours
@@ -33,12 +33,8 @@ def dense(n: int, d: int, c: int) -> tuple[Any, np.ndarray, Any, Any]:
 
 def counted(n: int, d: int, c: int) -> tuple[Any, np.ndarray, Any, Any]:
     """Rows of a hundred words."""
-    return (
-        count_rows(n, d, 100, np.random.default_rng(0)),
-        np.arange(n) % c,
-        ours.MultinomialNB(),
-        theirs.MultinomialNB(),
-    )
+    X = count_rows(n, d, 100, np.random.default_rng(0))
+    return X, np.arange(n) % c, ours.MultinomialNB(), theirs.MultinomialNB()
 
 
 def sweeps(scale: float) -> Iterator[tuple[str, str, list[int], Callable[[int], tuple[Any, ...]]]]:
@@ -51,18 +47,9 @@ def sweeps(scale: float) -> Iterator[tuple[str, str, list[int], Callable[[int], 
     yield "GaussianNB, 20 columns, 5 classes", "rows", rows(1e3, 1e4, 1e5, 1e6), lambda n: dense(n, 20, 5)
     yield f"GaussianNB, {some:,} rows, 5 classes", "columns", [10, 100, 1000], lambda d: dense(some, d, 5)
     yield f"GaussianNB, {many:,} rows × 20", "classes", [2, 10, 100], lambda c: dense(many, 20, c)
-    yield (
-        "MultinomialNB, CSR, 20,000 words, 20 classes",
-        "nonzeros",
-        [100 * n for n in rows(1e3, 1e4, 1e5)],
-        lambda nnz: counted(nnz // 100, 20_000, 20),
-    )
-    yield (
-        f"MultinomialNB, CSR, {some:,} rows × 2,000 words",
-        "classes",
-        [2, 10, 100, 1000],
-        lambda c: counted(some, 2000, c),
-    )
+    stored, words = [100 * n for n in rows(1e3, 1e4, 1e5)], f"MultinomialNB, CSR, {some:,} rows × 2,000 words"
+    yield "MultinomialNB, CSR, 20,000 words, 20 classes", "nonzeros", stored, lambda k: counted(k // 100, 20_000, 20)
+    yield words, "classes", [2, 10, 100, 1000], lambda c: counted(some, 2000, c)
 
 
 def measure(work: tuple[Any, ...], repeats: int) -> dict[str, float]:
@@ -75,17 +62,8 @@ def measure(work: tuple[Any, ...], repeats: int) -> dict[str, float]:
     return dict(zip(names, medians(*calls, repeats=repeats), strict=True))
 
 
-def slope(points: list[Point], what: str) -> float:
-    """Growth of a time between the last two points, as a power."""
-    (x0, t0), (x1, t1) = ((point["at"], point[what]) for point in points[-2:])
-    return float(np.log(t1 / t0) / np.log(x1 / x0))
-
-
 def draw(found: dict[str, list[Point]], axes: dict[str, str], path: Path) -> None:
     """One panel a sweep, both axes logarithmic; scikit-learn's thin."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(2, 3, figsize=(11, 6.5), layout="constrained")
@@ -118,10 +96,7 @@ def main(argv: list[str] | None = None) -> dict[str, list[Point]]:
     for title, axis, values, work in sweeps(given.scale):
         axes[title] = axis
         found[title] = [{"at": value, **measure(work(value), given.repeats)} for value in values]
-        print(f"{title}: {axis}")
-        for point in found[title]:
-            print("  " + "  ".join(f"{k} {v:,}" if k == "at" else f"{k} {v:.4f}" for k, v in point.items()), flush=True)
-        print("  slopes: " + ", ".join(f"{k} {slope(found[title], k):.2f}" for k in ("fit", "predict", "read")))
+        print(f"{title}: {axis}\n{pd.DataFrame(found[title]).to_string(index=False)}", flush=True)
     if given.json:
         given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     if given.figure:

@@ -1,18 +1,15 @@
 """Every method of every family sabotaged in turn, and the rows of the check that find it: `docs/check.md`.
 
-    python -m tests.benchmarks.mutations          prints the table
-    python -m tests.benchmarks.mutations --write  writes it into docs/check.md
+    python -m tests.benchmarks.mutations
 
 A deterministic result is multiplied by 1 + 1e-6, the spread of draws by .99; and the five errors that an independent
 statistician made, which the check of four rows did not find. Only the rows that compute on the host take part; rows 1
 to 4 run NumPyro besides.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -24,9 +21,9 @@ from bayesnb.families import DirichletClasses, NormalInverseGamma
 from bayesnb.inference.draws import drawn_rows
 from bayesnb.inference.laws import Problem, closed_rows
 from bayesnb.naive_bayes import NaiveBayes
+from tests.benchmarks.pages import markdown
 from tests.laws import FAMILIES, C, Family, positive
 
-PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 MORE, NARROW, RATE = 1 + 1e-6, 0.99, 0.002
 SCALED = (
     "suffstats update log_normalizer log_marginal log_prob log_predictive log_cells log_score log_loo log_loo_score "
@@ -62,13 +59,13 @@ def problem(family: Family, rows: int = 60, seed: int = 0) -> Problem:
 
 def mutations(owner: type, family: Family | None = None) -> list[Mutation]:
     """All of a family, or of the class probabilities."""
-    found = [Mutation(f"{name} × (1 + 1e-6)", owner, name, _scaled) for name in SCALED if _has(owner, name)]
+    found = [Mutation(f"{name} × (1 + 1e-6)", owner, name, _scaled) for name in SCALED if hasattr(owner, name)]
     for name, parts in PARTS.items():
-        if _has(owner, name):
+        if hasattr(owner, name):
             found += [
                 Mutation(f"{name}, {part} × (1 + 1e-6)", owner, name, _scaled_part(k)) for k, part in enumerate(parts)
             ]
-    found += [Mutation(f"{name}, spread × .99", owner, name, _narrowed) for name in DRAWN if _has(owner, name)]
+    found += [Mutation(f"{name}, spread × .99", owner, name, _narrowed) for name in DRAWN if hasattr(owner, name)]
     if family is None:
         return found
     found.append(Mutation("log_loo leaves nothing out", owner, "log_loo", _nothing_left_out))
@@ -80,10 +77,6 @@ def mutations(owner: type, family: Family | None = None) -> list[Mutation]:
             Mutation("marginals, t with a degrees of freedom", owner, "marginals", _half_freedom),
         ]
     return found
-
-
-def _has(owner: type, name: str) -> bool:
-    return hasattr(owner, name)
 
 
 def rows_that_find(mutation: Mutation | None, this: Problem) -> list[str]:
@@ -120,14 +113,13 @@ def table() -> Iterator[tuple[str, str, list[str]]]:
 def _is_idle(mutation: Mutation, this: Problem) -> bool:
     """Whether there is nothing to sabotage: a method that returns None, or that the family says it has not."""
     block = this.prior.blocks["x"]
-    if mutation.method == "linear_form":
-        return block.linear_form(block.sample(np.random.default_rng(0))) is None
-    if mutation.method == "log_cells":
-        return block.log_cells(this.rows["x"][0]) is None
-    if mutation.method == "log_third_cumulant":
-        return block.log_third_cumulant(this.rows["x"][:1]) is None
-    if mutation.name.startswith("log_cumulants, third"):
-        return block.log_third_cumulant(this.rows["x"][:1]) is None
+    match mutation.method:
+        case "linear_form":
+            return block.linear_form(block.sample(np.random.default_rng(0))) is None
+        case "log_cells":
+            return block.log_cells(this.rows["x"][0]) is None
+        case "log_third_cumulant" | "log_cumulants" if "third" in mutation.name:
+            return block.log_third_cumulant(this.rows["x"][:1]) is None
     return mutation.method == "sample_predictive" and block.is_composite
 
 
@@ -224,26 +216,13 @@ def _half_freedom(method: Any) -> Any:
 
 def text(found: list[tuple[str, str, list[str]]]) -> str:
     """The table by mutation, families together that the same rows find."""
-    lines = ["| sabotaged | families | found by |", "|---|---|---|"]
     groups: dict[tuple[str, str], list[str]] = {}
     for family, name, rows in found:
         groups.setdefault((name, ", ".join(rows) or "**nothing**"), []).append(family)
-    for (name, rows), families in sorted(groups.items()):
-        lines.append(f"| {name} | {', '.join(families)} | {rows} |")
+    lines = [[name, ", ".join(families), rows] for (name, rows), families in sorted(groups.items())]
     survivors = sum(not rows for *_, rows in found)
-    return "\n".join([*lines, "", f"{len(found)} mutations, {survivors} not found."])
-
-
-def main() -> None:
-    """Print the table, or write it where the page has it."""
-    written = text(list(table()))
-    if "--write" in sys.argv:
-        page = PAGE.read_text()
-        head, tail = page.split("<!-- mutations -->\n")[0], page.split("<!-- end of mutations -->")[1]
-        PAGE.write_text(f"{head}<!-- mutations -->\n{written}\n<!-- end of mutations -->{tail}")
-    else:
-        print(written)
+    return f"{markdown(['sabotaged', 'families', 'found by'], lines)}\n\n{len(found)} mutations, {survivors} not found."
 
 
 if __name__ == "__main__":
-    main()
+    print(text(list(table())))

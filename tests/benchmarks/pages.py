@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md, made from raw results.
+"""Tables of pages, made from raw results, and those of docs/benchmarks.md.
 
     python -m tests.benchmarks.pages                # from the results that are kept in docs/data
     python -m tests.benchmarks.pages --take DIR     # keeps those of `python -m tests.benchmarks all --out DIR` first
@@ -10,14 +10,15 @@ import argparse
 import json
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parents[2] / "docs" / "data"
 PAGE = DATA.parent / "benchmarks.md"
 KEPT = ["speed.json", "formulas.json", "growth.json", "uncertainty.json", "coupled.txt", "binning-time.txt"]
-KEPT += ["one-dependence.txt", "mutations.txt", "interrupts.txt", "path-of-x.txt", "power.txt", "chains.json"]
-KEPT += ["cluster.txt", "cluster-2gb.txt"]
+KEPT += ["mutations.txt", "path-of-x.txt", "power.txt", "cluster.txt", "cluster-2gb.txt", "calibration.txt"]
+KEPT += ["calibrators.txt", "calibrators-coverage.txt", "sharper-page.txt"]
 
 Record = dict[str, Any]
 
@@ -45,37 +46,35 @@ def verdict(record: Record) -> str:
     return "met" if met else "missed"
 
 
+def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
+    """A table."""
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
+    return "\n".join([first, f"|{'---|' * len(head)}", *others])
+
+
+def fill(page: str, tables: dict[str, str]) -> str:
+    """The page with the text between the marks of each table made anew."""
+    for name, table in tables.items():
+        start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        if page.count(start) != 1 or page.count(end) != 1:
+            raise ValueError(f"the page should have the marks {start} and {end} once each")
+        before, rest = page.split(start)
+        page = f"{before}{start}\n\n{table}\n\n{end}{rest.split(end)[1]}"
+    return page
+
+
 def speed(records: list[Record]) -> str:
-    """The table of `speed`."""
-    lines = ["| work | bayesnb | compared with | ratio | bar |  | memory |", "|---|---|---|---|---|---|---|"]
+    """The table of `speed`; the memory is in the file."""
+    rows = []
     for r in records:
-        work = re.sub("^ +", "… ", r["work"])
-        memory = "" if r["memory"] is None else f"{r['memory'] / 2**20:.0f} MiB" if r["memory"] >= 2**20 else "< 1 MiB"
-        cells = [work, seconds(r["ours"]), seconds(r["theirs"]), digits(r["ratio"]), r["bar"], verdict(r), memory]
-        lines.append(f"| {' | '.join(cells)} |".replace("  ", " "))
-    return "\n".join(lines)
-
-
-def formulas(records: list[Record]) -> str:
-    """The ratios of `speed --formulas` that are against scikit-learn."""
-    lines = ["| work, without compiled loops | ratio |", "|---|---|"]
-    for r in records:
-        if r["ratio"] is not None and not r["bar"].startswith("≤"):
-            lines.append(f"| {re.sub('^ +', '… ', r['work'])} | {digits(r['ratio'])} |")
-    return "\n".join(lines)
-
-
-TABLES = {"speed": speed, "formulas": formulas}
+        work, bar = re.sub("^ +", "… ", r["work"]), f"{r['bar']}{': ' * bool(verdict(r))}{verdict(r)}"
+        rows.append([work, seconds(r["ours"]), seconds(r["theirs"]), digits(r["ratio"]), bar])
+    return markdown(["work", "bayesnb", "compared with", "ratio", "bar"], rows).replace("  ", " ")
 
 
 def filled(page: str) -> str:
-    """The page with its tables made anew from the results in docs/data."""
-    for name, table in TABLES.items():
-        made = table(json.loads((DATA / f"{name}.json").read_text("utf-8")))
-        head, tail = f"<!-- {name}: made from data/{name}.json -->\n", f"\n<!-- end of {name} -->"
-        before, rest = page.split(head)
-        page = f"{before}{head}\n{made}\n{tail}{rest.split(tail)[1]}"
-    return page
+    """The page of benchmarks with its table made anew from the results in docs/data."""
+    return fill(page, {"speed": speed(json.loads((DATA / "speed.json").read_text("utf-8")))})
 
 
 def main() -> None:

@@ -5,7 +5,7 @@
     python -m tests.benchmarks.sharper --simulated              # noise, and what the intervals hold
 
 The first command makes the CSV. It reads no table that is kept aside. How it splits and what a cell is stands in
-docs/trust.md.
+docs/calibration.md.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegressionCV
 
 import bayesnb
 
-from . import trust
+from . import pages, trust
 
 CSV = trust.DOCS / "data" / "sharper.csv.gz"
 PAGE = trust.DOCS / "guide" / "sharper.md"
@@ -40,7 +40,7 @@ def excess(records: pd.DataFrame) -> str:
                 f"{trust.signed(found.max())} ({found.idxmax()[0]})", f"{(found <= 0).sum()} of {len(found)}",
             ])  # fmt: skip
     head = ["minus that of", "training rows", "tables", "mean and 95 % interval", "worst cell", "cells not worse"]
-    return trust.markdown(head, rows)
+    return pages.markdown(head, rows)
 
 
 def losses(records: pd.DataFrame) -> str:
@@ -53,19 +53,12 @@ def times(records: pd.DataFrame) -> str:
     by_size = trust.fit_ratios(records, "discriminative", ["logistic_cv"]).groupby("size", sort=False)
     found = {size: by_size.get_group(size) for size in SIZES}
     rows = [[size, f"{one.median():.1f}", f"{one.max():.1f} ({one.idxmax()[0]})"] for size, one in found.items()]
-    return trust.markdown(["training rows", "median ratio", "largest"], rows)
-
-
-BLOCKS: dict[str, Callable[[pd.DataFrame], str]] = {"excess": excess, "times": times, "losses": losses}
+    return pages.markdown(["training rows", "median ratio", "largest"], rows)
 
 
 def fill(page: str, records: pd.DataFrame) -> str:
-    """The page with every table made anew."""
-    for name, make in BLOCKS.items():
-        start, end = f"<!-- {name}: made by tests.benchmarks.sharper -->", f"<!-- end of {name} -->"
-        before, rest = page.split(start)
-        page = f"{before}{start}\n\n{make(records)}\n\n{end}{rest.split(end)[1]}"
-    return page
+    """The page with its tables made anew."""
+    return pages.fill(page, {"excess": excess(records), "times": times(records)})
 
 
 # --- simulated rows, whose class probabilities are known ------------------------------------------------------------
@@ -129,7 +122,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.show:
         PAGE.write_text(fill(PAGE.read_text(), records))
     else:
-        print("\n\n".join(make(records) for make in BLOCKS.values()))
+        print("\n\n".join(make(records) for make in (excess, times, losses)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ most memory that NumPy held for a call of ours beyond its input and what it retu
 is theirs over ours; with "≤" it is ours over another call of ours. `--scale` shrinks the numbers of rows. `--formulas`
 does without compiled loops, as where numba does not import. The first line is one read of X, the floor of any fit. Two
 groups come on request: `--only newsgroups --counts X.npz`, the file that examples/twenty_newsgroups.py describes, and
-`--only peers`, those that are installed of river, mixed-naive-bayes, pomegranate and dask-ml in place of scikit-learn.
+`--only river`, in place of scikit-learn.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -227,70 +226,10 @@ def newsgroups(path: Path) -> Iterator[Line]:
     )
 
 
-def peers(scale: float) -> Iterator[Line]:
-    rng = np.random.default_rng(0)
-    n = int(50_000 * scale)
-    y = np.arange(n) % 5
-    X = rng.normal(size=(n, 20)) + 0.1 * y[:, None]
-    for name, pair in PEERS.items():
-        rows = n // 25 if name == "river" else n  # which takes them one by one
-        if find_spec(name):
-            yield f"Gaussian fit + predict_proba, {rows:,} × 20, {name}", *pair(X[:rows], y[:rows]), ""
-            if name == "river":
-                yield "  500 rows of 9 features predicted and learnt in turn", *_river_in_turn(*stream(500)), "≥ 0.3"
-        else:
-            print(f"{name} is not installed")
-
-
-def _alone(X: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
-    return lambda: ours.GaussianNB().fit(X, y).predict_proba(X)
-
-
-def _mixed(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
-    from mixed_naive_bayes import MixedNB
-
-    return _alone(X, y), lambda: MixedNB().fit(X, y).predict_proba(X)
-
-
-def _pomegranate(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
-    from pomegranate.bayes_classifier import BayesClassifier
-    from pomegranate.distributions import Normal
-
-    def fit() -> Any:
-        return BayesClassifier([Normal(covariance_type="diag") for _ in range(5)]).fit(X, y).predict_proba(X)
-
-    return _alone(X, y), fit
-
-
-def _dask_ml(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
-    import dask.array as da
-    from dask_ml.naive_bayes import GaussianNB
-
-    dx, dy = da.from_array(X, chunks=(10_000, -1)), da.from_array(y, chunks=10_000)
-
-    def fit(nb: Any) -> Callable[[], Any]:
-        return lambda: nb.fit(dx, dy).predict_proba(dx).compute()
-
-    return fit(ours.DistributedNB(ours.GaussianNB())), fit(GaussianNB(classes=np.arange(5)))
-
-
-def _river(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+def river(scale: float) -> Iterator[Line]:
     from river.naive_bayes import GaussianNB
 
-    rows = [dict(enumerate(row)) for row in X.tolist()]
-
-    def fit() -> Any:
-        nb = GaussianNB()
-        for row, label in zip(rows, y.tolist(), strict=True):
-            nb.learn_one(row, label)
-        return [nb.predict_proba_one(row) for row in rows]
-
-    return _alone(X, y), fit
-
-
-def _river_in_turn(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
-    from river.naive_bayes import GaussianNB
-
+    X, y = stream(500)
     rows, nb, other = [dict(enumerate(row)) for row in X.tolist()], ours.GaussianNB().fit(X, y), GaussianNB()
 
     def in_turn() -> None:
@@ -299,11 +238,10 @@ def _river_in_turn(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
             other.learn_one(row, label)
 
     in_turn()
-    return lambda: one_by_one(nb, X, y), in_turn
+    yield "500 rows of 9 features predicted and learnt in turn, river", lambda: one_by_one(nb, X, y), in_turn, "≥ 0.3"
 
 
-PEERS = {"mixed_naive_bayes": _mixed, "pomegranate": _pomegranate, "dask_ml": _dask_ml, "river": _river}
-WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small, first, peers)}
+WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small, first, river)}
 
 
 def extra_memory(call: Callable[[], Any]) -> int:
@@ -342,7 +280,7 @@ def main(argv: list[str] | None = None) -> list[Record]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows (default: all)")
     parser.add_argument("--repeats", type=int, default=5)
-    default = [name for name in WORK if name != "peers"]
+    default = [name for name in WORK if name != "river"]
     parser.add_argument("--only", nargs="+", choices=[*WORK, "newsgroups"], default=default)
     parser.add_argument("--counts", type=Path, help="word counts for --only newsgroups")
     parser.add_argument("--formulas", action="store_true", help="without compiled loops")

@@ -1,4 +1,4 @@
-"""Can the class probabilities be trusted? Many methods on many real tables, by protocol: the study of docs/trust.md.
+"""Can the class probabilities be trusted? Many methods on many real tables, by the protocol of docs/calibration.md.
 
     python -m tests.benchmarks.trust [--kept-aside] [--tables wine oj] [--methods loo] [--splits 10] [--csv FILE]
     python -m tests.benchmarks.trust --show          # no computation: the page and the picture from the CSV
@@ -8,7 +8,7 @@ A row of the CSV is one table × number of training rows × split × method. Row
 computed again; `--redo METHOD …` forgets the rows of these methods first.
 
 `KEPT_ASIDE` names the tables on which nothing may be tuned. They are read only with `--kept-aside`, which is meant to
-be used once, after the methods are frozen. How the methods are judged is written on the page, and in `judged`.
+be used once, after the methods are frozen. How the methods are judged is written on the page.
 """
 
 import argparse
@@ -44,6 +44,9 @@ from threadpoolctl import threadpool_limits
 
 import bayesnb
 
+from . import pages
+from .pages import markdown
+
 SIZES = (50, 200, 1000)
 SPLITS = 10
 MAX_TEST = 2000
@@ -56,16 +59,12 @@ RESAMPLES = 10_000  # of the tables, for the intervals
 
 DOCS = Path(__file__).parents[2] / "docs"
 CSV = DOCS / "data" / "trust.csv.gz"
-PAGE = DOCS / "trust.md"
+PAGE = DOCS / "calibration.md"
 FIGURE = DOCS / "figures" / "trust.png"
 APPENDIX = DOCS / "data" / "trust-tables.txt"
 
 
 # --- the tables -----------------------------------------------------------------------------------------------------
-
-
-class PackageMissing(ImportError):
-    """A package that brings a table is not installed."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +221,7 @@ def load(name: str) -> Table:
 
     Raises
     ------
-    PackageMissing   where the package that brings the table is not installed
+    ImportError   where the package that brings the table is not installed
     """
     recipe = TABLES[name]
     if name == "spam":
@@ -264,9 +263,7 @@ def read(source: str) -> pd.DataFrame:
     package, *items = source.split()
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise PackageMissing(
-            f"the table {source!r} comes with the package {package}, not installed here: pip install '.[study]'"
-        )
+        raise ImportError(f"the table {source!r} comes with the package {package}: pip install '.[study]'")
     root = Path(next(iter(spec.submodule_search_locations)))
     if package == "river":
         return pd.read_csv(root / "datasets" / items[0])
@@ -399,7 +396,7 @@ METHODS = {
     )
 }
 RIVALS = tuple(f"cv_{name}" for name in CALIBRATIONS)
-ALL_RIVALS = (*RIVALS, *(f"sk_{name}" for name in RIVALS))
+SK_RIVALS = tuple(f"sk_{name}" for name in RIVALS)
 MAX_ONE_DEPENDENCE = 200  # columns; spam has 2,000, whose pairs are too many
 
 
@@ -617,16 +614,6 @@ def fit_ratios(records: pd.DataFrame, method: str = "loo", rivals: Iterable[str]
     return ratio.dropna().groupby(["table", "size", "n"], sort=False).median()
 
 
-def mean_ranks(records: pd.DataFrame) -> pd.DataFrame:
-    """Mean rank in log loss (1 is best) with its interval, over the tables that every method was run on."""
-    losses = cells(records).dropna()
-    ranks = losses.rank(axis=1).groupby("table", sort=False).mean()
-    found = {method: over_tables(ranks[method]) for method in ranks}
-    return pd.DataFrame(
-        {m: [i.mean, i.low, i.high, i.tables] for m, i in found.items()}, ["mean", "low", "high", "n"]
-    ).T
-
-
 # --- what is shown --------------------------------------------------------------------------------------------------
 
 
@@ -634,55 +621,34 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
-def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
-    return "\n".join([lines[0], f"|{'---|' * len(head)}", *lines[1:]])
+def named(name: str) -> str:
+    """A table's name; a star marks those kept aside."""
+    return f"{name} \\*" if name in KEPT_ASIDE else name
 
 
 def by_table(found: pd.Series) -> pd.Series:
     return found.groupby("table", sort=False).mean()
 
 
-def table_excess(records: pd.DataFrame) -> str:
-    """Mean excess over the better of the CV variants."""
-    head = ["tables", "", "mean excess and 95 % interval", "median", "cells where it is not worse"]
+BAYESNB, EITHER = ("against CV around bayesnb", RIVALS), ("against CV around either", (*RIVALS, *SK_RIVALS))
+LOGISTIC, PLAIN, LOO = ((f"− {rival}", [rival]) for rival in ("logistic", "plain", "loo"))
+SHOWN = [("loo", *BAYESNB), ("loo", *EITHER), ("loo", *LOGISTIC), ("onedep_loo", *LOGISTIC)]
+OTHERS = [("plain", *BAYESNB), ("logistic", *BAYESNB), ("onedep", *LOGISTIC), ("onedep", *PLAIN), ("onedep_loo", *LOO)]
+
+
+def table_differences(records: pd.DataFrame, all_of_them: bool = False) -> str:
+    """Log loss of a method minus that of the best of its rivals, over tables; the page has no development tables."""
     rows = []
-    for method in ("loo", "plain", "logistic"):
-        for rivals, name in ((RIVALS, "CV around bayesnb"), (ALL_RIVALS, "CV around either")):
-            for group, part in groups(records).items():
-                if method not in set(part["method"]) or (method != "loo" and rivals is ALL_RIVALS):
-                    continue
-                found = excess(part, method, rivals)
-                interval = over_tables(by_table(found))
-                rows.append(
-                    [
-                        f"{group} ({interval.tables})",
-                        f"{method}, against {name}",
-                        str(interval),
-                        signed(by_table(found).median()),
-                        f"{(found <= 0).sum()} of {len(found)}",
-                    ]
-                )
-    return markdown(head, rows)
-
-
-def table_against_plain(records: pd.DataFrame) -> str:
-    head = ["table", "rows", "plain", "calibrated", "difference", "standard error"]
-    losses, rows = cells(records), []
-    for (name, size, n), row in worse_than_plain(records).iterrows():
-        cell = losses.loc[(name, size, n)]
-        rows.append([
-            named(name), f"{n}", f"{cell['plain']:.3f}", f"{cell['loo']:.3f}",
-            signed(row["difference"]), f"{row['error']:.3f}",
-        ])  # fmt: skip
-    count = len(paired(records, "loo", "plain"))
-    found = f"{len(rows)} of {count} cells are worse than plain by more than two paired standard errors and .02"
-    return f"{found}{':' if rows else '.'}" + (f"\n\n{markdown(head, rows)}" if rows else "")
-
-
-def named(name: str) -> str:
-    """A table's name; a star marks those kept aside."""
-    return f"{name} \\*" if name in KEPT_ASIDE else name
+    for method, name, rivals in SHOWN + OTHERS * all_of_them:
+        for group, part in groups(records).items():
+            if group == "development" and not all_of_them:
+                continue
+            found = excess(part, method, rivals)
+            by = by_table(found)
+            said = f"{method}{',' * name.startswith('a')} {name}"
+            counted = f"{(found <= 0).sum()} of {len(found)}"
+            rows.append([f"{group} ({len(by)})", said, str(over_tables(by)), signed(by.median()), counted])
+    return markdown(["tables", "", "mean difference and 95 % interval", "median", "cells where it is not worse"], rows)
 
 
 def table_worst(records: pd.DataFrame, count: int = 12) -> str:
@@ -695,10 +661,24 @@ def table_worst(records: pd.DataFrame, count: int = 12) -> str:
     return markdown(["table", "rows", "plain", "calibrated", *CALIBRATIONS, "excess"], rows)
 
 
+def counts(records: pd.DataFrame) -> str:
+    """The cells that are worse than the model as it is, those of the largest excess, and the fits that failed."""
+    worse, failed = worse_than_plain(records).index, records[records["failed"] != ""]
+    where = [f"{named(name)} {n}" for name, _, n in worse]
+    found = f"{len(worse)} of {len(paired(records, 'loo', 'plain'))} cells are worse than plain by more than two paired"
+    fits = [f"{r.method} on {named(r.table)}, {r.n} rows, split {r.split}: {r.failed}" for r in failed.itertuples()]
+    most = excess(records, "loo", RIVALS).nlargest(6)
+    largest = ", ".join(f"{named(name)} {n} ({signed(value)})" for (name, _, n), value in most.items())
+    said = f"{found} standard errors and .02{': ' * bool(where)}{', '.join(where)}. {len(fits)} fits failed."
+    return "\n".join([f"{said} The largest differences, table and rows:\n{largest}.", *(f"- {fit}" for fit in fits)])
+
+
 def table_times(records: pd.DataFrame) -> str:
     head = ["training rows", "cells", "median ratio", "largest ratio, and where", "cells above the bar", "bar"]
     rows = []
     for group, part in groups(records).items():
+        if group == "all":
+            continue
         ratio = fit_ratios(part)
         n = ratio.index.get_level_values("n")
         for name, chosen, bar in (("below 1,000", n < 1000, 1.0), ("1,000 and more", n >= 1000, 0.5)):
@@ -708,26 +688,6 @@ def table_times(records: pd.DataFrame) -> str:
                     f"{name}, {group}", f"{here.size}", f"{here.median():.2f}",
                     f"{here.max():.2f} ({table}, {rows_there})", f"{(here > bar).sum()}", f"{bar:g}",
                 ])  # fmt: skip
-    return markdown(head, rows)
-
-
-def table_one_dependence(records: pd.DataFrame) -> str:
-    head = ["tables", "", "mean difference and 95 % interval", "median", "cells where it is not worse"]
-    rows = []
-    for method, rival in (
-        ("onedep", "logistic"),
-        ("onedep_loo", "logistic"),
-        ("loo", "logistic"),
-        ("onedep", "plain"),
-        ("onedep_loo", "loo"),
-    ):
-        for group, part in groups(records).items():
-            found = excess(part, method, [rival])
-            rows.append([
-                f"{group} ({found.index.get_level_values('table').nunique()})", f"{method} − {rival}",
-                str(over_tables(by_table(found))), signed(by_table(found).median()),
-                f"{(found <= 0).sum()} of {len(found)}",
-            ])  # fmt: skip
     return markdown(head, rows)
 
 
@@ -759,97 +719,49 @@ def table_losses(records: pd.DataFrame) -> str:
     return markdown(["table", "rows", *losses.columns], rows)
 
 
-def table_tables(_: pd.DataFrame) -> str:
-    """The tables of the study as their recipes have them."""
-    rows = [
+def appendix(records: pd.DataFrame) -> str:
+    """The tables of the study, more differences, the worst cells, and the loss of every method in every cell."""
+    recipes = [
         [named(name), recipe.source, f"`{recipe.target}`" if recipe.target else "", recipe.why]
         for name, recipe in TABLES.items()
     ]
-    return markdown(["table", "where", "class", "prepared"], rows)
-
-
-def table_failures(records: pd.DataFrame) -> str:
-    failed = records[records["failed"] != ""]
-    if failed.empty:
-        return "No fit failed."
-    found = failed.groupby(["method", "table", "size", "failed"], sort=False).size().reset_index(name="splits")
-    rows = [
-        [r.method, named(r.table), r.size_, f"{r.splits}", r.failed]
-        for r in found.rename(columns={"size": "size_"}).itertuples()
-    ]
-    return markdown(["method", "table", "rows", "splits", "message"], rows)
-
-
-BLOCKS: dict[str, Callable[[pd.DataFrame], str]] = {
-    "excess": table_excess,
-    "plain": table_against_plain,
-    "worst": table_worst,
-    "times": table_times,
-    "one-dependence": table_one_dependence,
-    "measures": table_measures,
-    "failures": table_failures,
-}
-
-
-def appendix(records: pd.DataFrame) -> str:
-    """The tables of the study, and the loss of every method in every cell."""
-    return f"{table_tables(records)}\n\n{table_losses(records)}\n"
-
-
-def block(name: str, records: pd.DataFrame) -> str:
-    """A table of the page between its two marks."""
-    return f"<!-- {name}: made by tests.benchmarks.trust -->\n\n{BLOCKS[name](records)}\n\n<!-- end of {name} -->"
+    made = [markdown(["table", "where", "class", "prepared"], recipes), table_differences(records, all_of_them=True)]
+    return "\n\n".join([*made, table_worst(records), table_losses(records)]) + "\n"
 
 
 def fill(page: str, records: pd.DataFrame) -> str:
     """The page with every table made anew."""
-    for name in BLOCKS:
-        start, end = f"<!-- {name}: made by tests.benchmarks.trust -->", f"<!-- end of {name} -->"
-        if page.count(start) != 1 or page.count(end) != 1:
-            raise ValueError(f"the page should have the marks {start} and {end} once each")
-        before, rest = page.split(start)
-        page = before + block(name, records) + rest.split(end)[1]
-    return page
+    made = {"differences": table_differences, "counts": counts, "times": table_times, "measures": table_measures}
+    return pages.fill(page, {name: make(records) for name, make in made.items()})
 
 
 COLOURS = {"development": "#0072B2", "kept aside": "#D55E00"}
 
 
 def draw(records: pd.DataFrame, path: Path) -> None:
-    """Mean ranks with intervals, and the excess over the better of the CV variants in every cell, table by table."""
+    """The excess over the better of the CV variants in every cell, table by table."""
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 9), width_ratios=(1, 1.25), layout="constrained")
-    ranks = mean_ranks(records).sort_values("mean", ascending=False)
-    at = np.arange(len(ranks))
-    own = np.array([m in ("loo", "onedep_loo") for m in ranks.index])
-    for chosen, colour in ((own, "#D55E00"), (~own, "#555555")):
-        rows = ranks[chosen]
-        error = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
-        left.errorbar(rows["mean"], at[chosen], xerr=error, fmt="o", color=colour, capsize=3)
-    left.set_yticks(at, [METHODS[m].says for m in ranks.index])
-    left.set(xlabel="mean rank in log loss, 1 is best; 95 % interval over tables")
-    left.set_title(f"ranks, {int(ranks['n'].iloc[0])} tables that every method was run on", fontsize=10)
+    figure, axis = plt.subplots(figsize=(7.5, 8.5), layout="constrained")
     found = excess(records, "loo", RIVALS)
     order = list(by_table(found).sort_values(ascending=False).index)
     shades = {"50": 0.25, "200": 0.5, "1000": 0.75, "all": 1.0}
     for (name, size, _), value in found.items():
-        group = "kept aside" if name in KEPT_ASIDE else "development"
-        right.plot(value, order.index(name), "o", color=COLOURS[group], alpha=shades[size], markersize=6, mew=0)
-    right.axvline(0, color="black", lw=0.8)
-    right.set_xscale("symlog", linthresh=0.1, linscale=2)
-    right.set_xticks([x for x in (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1) if found.min() <= x <= found.max()])
-    right.xaxis.set_major_formatter("{x:g}")
-    right.minorticks_off()
-    right.set_yticks(range(len(order)), order)
-    right.set_xlabel("excess over the best CalibratedClassifierCV, nats; left of 0 is better")
-    right.set_title("log loss of CalibratedClassifierLOO; darker: more training rows", fontsize=10)
+        colour = COLOURS["kept aside" if name in KEPT_ASIDE else "development"]
+        axis.plot(value, order.index(name), "o", color=colour, alpha=shades[size], markersize=6, mew=0)
+    axis.axvline(0, color="black", lw=0.8)
+    axis.set_xscale("symlog", linthresh=0.1, linscale=2)
+    axis.set_xticks([x for x in (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1) if found.min() <= x <= found.max()])
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.minorticks_off()
+    axis.set_yticks(range(len(order)), order)
+    axis.set_xlabel("excess over the best CalibratedClassifierCV, nats; left of 0 is better")
+    axis.set_title("log loss of CalibratedClassifierLOO; darker: more training rows", fontsize=10)
     for group, colour in COLOURS.items():
-        right.plot([], [], "o", color=colour, label=group)
-    right.legend(loc="lower left", fontsize=9)
-    for axis in (left, right):
-        axis.grid(axis="x", alpha=0.3)
-        axis.tick_params(labelsize=8.5)
+        axis.plot([], [], "o", color=colour, label=group)
+    axis.legend(loc="lower left", fontsize=9)
+    axis.grid(axis="x", alpha=0.3)
+    axis.tick_params(labelsize=8.5)
     figure.savefig(path, dpi=100)
     plt.close(figure)
 

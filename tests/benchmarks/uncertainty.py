@@ -11,8 +11,6 @@ Every line measured in turns by `timing.medians`:
 - draws: exact draws a second, each of which is independent, over the effective draws a second of NumPyro's NUTS on the
   same model and rows (bar: at least 1,000): all of one chain with its compilation and warm-up, and 1,000 more draws of
   it alone. ArviZ's bulk ESS, the smallest of all parameters
-- chains, on request and where PyMC and nutpie are installed: the same for the same model written in PyMC and sampled by
-  nutpie, whose Rust NUTS is the fastest that PyMC has
 """
 
 import argparse
@@ -22,6 +20,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 from numpyro.infer import MCMC, NUTS
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -150,40 +149,6 @@ def _draws(data: str, nb: Any, X: np.ndarray, y: np.ndarray, repeats: int) -> Re
     }
 
 
-def chains(repeats: int) -> list[Record]:
-    """Effective draws a second, exact over nutpie on PyMC's model."""
-    cases = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
-    return [_chains(data, *rows, repeats) for data, rows in cases.items()]
-
-
-def _chains(data: str, X: np.ndarray, y: np.ndarray, repeats: int) -> Record:
-    import nutpie
-    import pymc
-
-    nb = bayesnb.GaussianNB().fit(X, y)
-    rng, size, prior = np.random.default_rng(0), 2000, nb.prior_.blocks["x"]
-    exact = size / medians(lambda: nb.posterior_.sample(rng, (size,)), repeats=repeats)[0]
-    with pymc.Model() as model:
-        pi = pymc.Dirichlet("pi", nb.prior_.classes.alpha)
-        pymc.Categorical("y", pi, observed=y)
-        variance = pymc.InverseGamma("variance", prior.a, prior.b)
-        mu = pymc.Normal("mu", prior.m, (variance / prior.kappa) ** 0.5)
-        pymc.Normal("x", mu[y], variance[y] ** 0.5, observed=X)
-    traces: list[Any] = []
-
-    def run(compiled: Any, draws: int) -> None:
-        settings = {"tune": 500, "chains": 1, "seed": 0, "progress_bar": False}
-        traces.append(nutpie.sample(compiled, draws=draws, **settings))
-
-    whole = seconds(lambda: run(nutpie.compile_pymc_model(model), 1000))
-    compiled = nutpie.compile_pymc_model(model)
-    short, long = (seconds(lambda n=n: run(compiled, n)) for n in (1, 1001))  # type: ignore[misc]
-    drawn = traces[-1].posterior
-    ess = least_ess({name: drawn[name].values for name in ("pi", "mu", "variance")})
-    record = {"data": data, "model": repr(nb), "exact draws/s": exact, "nutpie ESS of 1,000": ess}
-    return record | {"exact/nutpie": exact * whole / ess, "sampling alone": exact * max(long - short, 1e-9) / ess}
-
-
 def of_chain(chain: MCMC) -> dict[str, np.ndarray]:
     """Draws (chain, draw, …) by site."""
     return {name: np.asarray(values) for name, values in chain.get_samples(group_by_chain=True).items()}
@@ -196,32 +161,19 @@ def least_ess(found: dict[str, np.ndarray]) -> float:
     return float(min(np.nanmin(ess[name]) for name in ess.data_vars))
 
 
-def table(title: str, records: list[Record]) -> str:
-    """Records as aligned text under their keys."""
-    cells = [list(records[0])]
-    cells += [
-        [
-            f"{v:.3g}" if isinstance(v, float) and v < 1000 else f"{v:,.0f}" if isinstance(v, float) else str(v)
-            for v in record.values()
-        ]
-        for record in records
-    ]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells)
-    return "\n".join([title, *lines, ""])
-
-
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parts = {"leave-one-out": leave_one_out, "intervals": intervals, "draws": draws, "chains": chains}
-    parser.add_argument("--only", nargs="+", choices=parts, default=[*parts][:3])
+    parts = {"leave-one-out": leave_one_out, "intervals": intervals, "draws": draws}
+    parser.add_argument("--only", nargs="+", choices=parts, default=[*parts])
     parser.add_argument("--json", help="file for all records; times are in seconds")
     options = parser.parse_args(arguments)
     found = {}
     for title in options.only:
         found[title] = parts[title](options.repeats)
-        print(table(title, found[title]), flush=True)
+        print(
+            f"{title}\n{pd.DataFrame(found[title]).to_string(index=False, float_format='{:.3g}'.format)}\n", flush=True
+        )
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=1, allow_nan=False))
 
