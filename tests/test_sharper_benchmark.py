@@ -11,10 +11,10 @@ def test_every_number_of_the_page_is_in_the_csv() -> None:
     assert sharper.fill(page, records) == page
     assert sharper.losses(records) in (trust.DOCS / "data" / "sharper-page.txt").read_text("utf-8")
     assert not {*records["table"]} & {*trust.KEPT_ASIDE}
-    part = records[records["size"] == "200"]
+    part = records[records["size"] == "1000"]
     losses = part.pivot_table("log_loss", "table", "method")
     difference = (losses["discriminative"] - losses["boosting_cv"]).dropna()
-    row = next(line for line in page.splitlines() if line.startswith("| boosting | 200 |"))
+    row = next(line for line in page.splitlines() if line.startswith("| boosting | 1000 |"))
     assert f"| {len(difference)} | {trust.signed(difference.mean())} (" in row
 
 

@@ -691,21 +691,19 @@ def table_times(records: pd.DataFrame) -> str:
     return markdown(head, rows)
 
 
-def table_measures(records: pd.DataFrame) -> str:
-    """Means over all cells that every method was run on."""
+def table_measures(records: pd.DataFrame, all_of_them: bool = False) -> str:
+    """Means over all cells that every method was run on; the page has some of the methods and measures."""
     common = cells(records).dropna()
-    head = ["", "log loss", "clipped", "Brier", "calibration error", "its chance level", "accuracy", "fit, ms (median)"]
-    found = {measure: cells(records, measure).loc[common.index] for measure in MEASURES}
-    rows = [
-        [
-            METHODS[m].says, f"{found['log_loss'][m].mean():.3f}", f"{100 * found['clipped'][m].mean():.3f} %",
-            *(f"{found[k][m].mean():.3f}" for k in ("brier", "ece", "chance_ece", "accuracy")),
-            f"{1000 * found['fit_seconds'][m].median():.1f}",
-        ]
-        for m in common
-    ]  # fmt: skip
+    says = {"log_loss": "log loss", "clipped": "clipped", "brier": "Brier", "ece": "calibration error"}
+    says |= {"chance_ece": "its chance level", "accuracy": "accuracy", "fit_seconds": "fit, s (median)"}
+    shown = [m for m in says if all_of_them or m not in ("clipped", "chance_ece")]
+    found = {m: cells(records, m).loc[common.index] for m in shown}
+    rows = []
+    for method in (name for name in common if all_of_them or not name.startswith("sk_")):
+        means = [f"{found[m][method].mean():.3f}" for m in shown[:-1]]
+        rows.append([METHODS[method].says, *means, f"{found['fit_seconds'][method].median():.4f}"])
     places = common.index.get_level_values("table").nunique()
-    return f"{len(common)} cells of {places} tables.\n\n{markdown(head, rows)}"
+    return f"{len(common)} cells of {places} tables.\n\n{markdown(['', *(says[m] for m in shown)], rows)}"
 
 
 def table_losses(records: pd.DataFrame) -> str:
@@ -726,6 +724,7 @@ def appendix(records: pd.DataFrame) -> str:
         for name, recipe in TABLES.items()
     ]
     made = [markdown(["table", "where", "class", "prepared"], recipes), table_differences(records, all_of_them=True)]
+    made.append(table_measures(records, all_of_them=True))
     return "\n\n".join([*made, table_worst(records), table_losses(records)]) + "\n"
 
 
