@@ -66,6 +66,8 @@ def test_every_number_of_the_page_is_in_the_csv() -> None:
     ):
         interval = trust.over_tables(trust.by_table(trust.excess(aside, method, rivals)))
         assert form.format(*map(trust.signed, (interval.mean, interval.low, interval.high))) in said
+    slow = trust.fit_ratios(trust.groups(found)["development"]).loc[lambda r: r.index.get_level_values("n") >= 1000]
+    assert f"four of {len(slow)} cells" in said and (slow > 0.5).sum() == 4 and f"at most {slow.max():.2f}." in said
     ratio = trust.fit_ratios(aside)
     many = ratio.index.get_level_values("n") >= 1000
     assert f"takes {ratio[many].median():.2f} of the time" in said and f"at most {ratio[many].max():.2f}), and" in said

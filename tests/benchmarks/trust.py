@@ -724,13 +724,13 @@ def appendix(records: pd.DataFrame) -> str:
         for name, recipe in TABLES.items()
     ]
     made = [markdown(["table", "where", "class", "prepared"], recipes), table_differences(records, all_of_them=True)]
-    made.append(table_measures(records, all_of_them=True))
+    made += [table_measures(records, all_of_them=True), table_times(records)]
     return "\n\n".join([*made, table_worst(records), table_losses(records)]) + "\n"
 
 
 def fill(page: str, records: pd.DataFrame) -> str:
     """The page with every table made anew."""
-    made = {"differences": table_differences, "counts": counts, "times": table_times, "measures": table_measures}
+    made = {"differences": table_differences, "counts": counts, "measures": table_measures}
     return pages.fill(page, {name: make(records) for name, make in made.items()})
 
 
