@@ -37,12 +37,7 @@ def test_a_lecture_has_all_its_parts(path: Path) -> None:
     exercises = re.findall(r"^\*\*(\d+)\.\*\* ", text, re.MULTILINE)
     assert len(exercises) >= (3 if path.stem in IN_FULL else 2)
     assert exercises == [match[1] for match in SOLVED.finditer(text)]
-
-
-@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
-def test_a_lecture_compares_its_model_with_one_written_by_hand(path: Path) -> None:
-    """In plain NumPyro, to twelve digits; tests/test_markdown.py runs it."""
-    text = path.read_text("utf-8")
+    # a model in plain NumPyro, equal to twelve digits; tests/test_markdown.py runs it
     _, found, by_hand = text.partition(">>> def by_hand_model(x, y):\n")
     statements, found_too, comparison = by_hand.partition("\n>>> ")
     assert found and found_too, "the lecture has no `by_hand_model`"

@@ -50,13 +50,9 @@ def test_a_page_is_edited_where_it_is_written(publishing: ModuleType, monkeypatc
         "guide/which_variant": ".md",
         "api/estimators": ".rst",
         "api/estimators/GaussianNB": ".rst",
-        "api/command_line": ".rst",
-        "theory/gaussian": ".rst",
-        "theory/one_dependence": ".rst",
-        "theory/index": ".md",
-        "notebooks/04_text": ".ipynb",
-        "project/CHANGELOG": ".md",
     }
+    pages |= {"api/command_line": ".rst", "theory/gaussian": ".rst", "theory/one_dependence": ".rst"}
+    pages |= {"theory/index": ".md", "notebooks/04_text": ".ipynb", "project/CHANGELOG": ".md"}
     for page, suffix in pages.items():
         assert (ROOT / publishing.source_of(page, suffix)).exists(), page
     assert publishing.source_of("theory/gaussian", ".rst") == "bayesnb/families/gaussian.py"

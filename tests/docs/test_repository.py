@@ -40,9 +40,8 @@ def test_the_workflows_try_every_version_that_the_metadata_name() -> None:
     """Three systems, and each CPython of the classifiers."""
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
     named = {line.rpartition(" ")[2] for line in metadata if "Python :: 3." in line}
-    matrix = yaml.safe_load((GITHUB / "workflows" / "tests.yml").read_text("utf-8"))["jobs"]["tests"]["strategy"][
-        "matrix"
-    ]
+    jobs = yaml.safe_load((GITHUB / "workflows" / "tests.yml").read_text("utf-8"))["jobs"]
+    matrix = jobs["tests"]["strategy"]["matrix"]
     assert set(matrix["python"]) == named
     assert {one.partition("-")[0] for one in matrix["os"]} == {"ubuntu", "macos", "windows"}
 
