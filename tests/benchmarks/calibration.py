@@ -24,7 +24,6 @@ import itertools
 import json
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -54,14 +53,7 @@ IMPOSSIBLE = 1e-300
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A model of a data set, not fitted."""
-
-    data: str
-    estimator: Any
-    X: Any
-    y: np.ndarray
+Problem = tuple[str, Any, Any, np.ndarray]  # name, model that is not fitted, rows, labels
 
 
 def problems(names: Iterable[str]) -> Iterator[Problem]:
@@ -79,7 +71,7 @@ def problems(names: Iterable[str]) -> Iterator[Problem]:
         X = table.X
         if name == "votes":
             X = X.replace({"y": "1", "n": "0"}).astype(float)  # NaN where there was no vote
-        yield from (Problem(name, estimator, X, np.asarray(table.y, str)) for estimator in models[name])
+        yield from ((name, estimator, X, np.asarray(table.y, str)) for estimator in models[name])
 
 
 def measures(log_p: np.ndarray, truth: np.ndarray, seed: int = 0) -> dict[str, float]:
@@ -108,22 +100,22 @@ def run(problem: Problem, splits: int, sizes: Iterable[int] = SIZES) -> Iterator
 
     The measures are NaN where there is no such estimate, the covariance of fewer rows than features being singular.
     """
-    classes, truth = np.unique(problem.y, return_inverse=True)
+    data, estimator, rows, labels = problem
+    classes, truth = np.unique(labels, return_inverse=True)
     every = np.arange(len(truth))
     halves = [train_test_split(every, test_size=0.5, stratify=truth, random_state=seed) for seed in range(splits)]
     for size in (size for size in sizes if size + len(classes) <= len(truth) // 2):
         found: dict[str, list[dict[str, float]]] = {estimate: [] for estimate in ESTIMATES}
         for seed, (half, held_out) in enumerate(halves):
             train, _ = train_test_split(half, train_size=size, stratify=truth[half], random_state=seed)
-            X, new = (getattr(problem.X, "iloc", problem.X)[part] for part in (train, held_out))
-            fitted = clone(problem.estimator).partial_fit(X, problem.y[train], classes)  # a class may have no row
+            X, new = (getattr(rows, "iloc", rows)[part] for part in (train, held_out))
+            fitted = clone(estimator).partial_fit(X, labels[train], classes)  # a class may have no row
             for estimate in ESTIMATES:
                 log_p = predict(fitted.set_params(estimate=estimate), new)
                 found[estimate].append({} if log_p is None else measures(log_p, truth[held_out], seed))
         for estimate, values in found.items():
             table = {name: [value.get(name, float("nan")) for value in values] for name in found["predictive"][0]}
-            model = type(problem.estimator).__name__
-            yield {"data": problem.data, "model": model, "size": size, "estimate": estimate, **table}
+            yield {"data": data, "model": type(fitted).__name__, "size": size, "estimate": estimate, **table}
 
 
 def predict(fitted: Any, X: Any) -> np.ndarray | None:

@@ -17,6 +17,7 @@ from bayesnb.families import NormalInverseGamma
 from bayesnb.inference import against_numpyro, draws
 from bayesnb.inference.laws import closed_rows, limit_of
 from tests.benchmarks.mutations import RATE, Mutation, mutations, problem
+from tests.benchmarks.pages import markdown
 from tests.laws import FAMILIES
 
 GAUSSIAN = next(family for family in FAMILIES if family.name == "gaussian")
@@ -64,16 +65,17 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[10, 30, 100, 300, 1000])
     parser.add_argument("--draws", type=int, nargs="+", default=[10, 100, 1000, 10_000, 200_000])
     given = parser.parse_args()
-    print(f"| sabotaged | rows | {' | '.join(KINDS)} |\n|---|---|{'---|' * len(KINDS)}")
+    rows = []
     for error in ERRORS:
         for n in given.rows:
             found = [found_by(error, n, seed) for seed in range(given.repeats)]
-            print(f"| {error.name} | {n} | {' | '.join(f'{np.mean([one[k] for one in found]):.0%}' for k in KINDS)} |")
-    error = next(one for one in ERRORS if one.method == "sample")
-    print(f"\n| rows | {' | '.join(f'{size:,} draws' for size in given.draws)} |\n|---|{'---|' * len(given.draws)}")
+            rows.append([error.name, f"{n}", *(f"{np.mean([one[k] for one in found]):.0%}" for k in KINDS)])
+    print(markdown(["sabotaged", "rows", *KINDS], rows))
+    error, rows = next(one for one in ERRORS if one.method == "sample"), []
     for n in given.rows:
-        by_draws = ([found_in_draws(error, n, seed, size) for seed in range(given.repeats)] for size in given.draws)
-        print(f"| {n} | {' | '.join(f'{np.mean(found):.0%}' for found in by_draws)} |")
+        by_draws = [[found_in_draws(error, n, k, size) for k in range(given.repeats)] for size in given.draws]
+        rows.append([f"{n}", *(f"{np.mean(found):.0%}" for found in by_draws)])
+    print("\n" + markdown(["rows", *(f"{size:,} draws" for size in given.draws)], rows))
 
 
 if __name__ == "__main__":

