@@ -24,6 +24,7 @@ def names():
     data = {"X": X, "y": y, "B": (votes.X == "y").to_numpy(), "V": votes.X, "p": votes.y, "T": counts}
     data |= {"t": np.array(["spam", "spam", "ham", "ham"]), "P": penguins.X, "s": penguins.y, "np": np}
     said = (ROOT / "docs" / "sources.md").read_text("utf-8").split("## Every method")[1].split("\n| ")[0]
+    said = " ".join(said.split())
     for names, module in re.findall(r"((?:`\w+`(?: and )?)+) (?:is |are )?in `(bayesnb\.[\w.]+)`", said):
         data |= {name: getattr(import_module(module), name) for name in re.findall(r"\w+", names) if name != "and"}
     return {name: getattr(bayesnb, name) for name in bayesnb.__all__} | data
