@@ -126,7 +126,7 @@ class FromPrior:
     @property
     def flat_(self) -> Mapping[str, float]:
         """The fields at which the density is flat."""
-        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
+        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat, FromPrior.mean(self))
         return dict(zip(self.fields_, *found.values(), strict=True))
 
     def peak(self, mean: Theta, *above: Any) -> Theta:

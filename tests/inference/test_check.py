@@ -160,7 +160,7 @@ def test_report():
     assert "14 of 14 rows pass" in text
     assert all(row.meaning.endswith(".") and len(row.meaning) < 112 for row in report.rows)
     assert "rounding leaves" in detail and "rounding leaves" not in text
-    assert "On your data" in text.splitlines()[-2]
+    assert "On your data" in text.splitlines()[-3] and text.splitlines()[-1].endswith("the check passes")
     assert max(map(len, [*text.splitlines(), *detail.splitlines()])) <= 120
     again = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert again["passed"] is True
