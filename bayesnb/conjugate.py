@@ -126,7 +126,7 @@ class FromPrior:
     @property
     def flat_(self) -> Mapping[str, float]:
         """The fields at which the density is flat."""
-        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat, FromPrior.mean(self))
+        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
         return dict(zip(self.fields_, *found.values(), strict=True))
 
     def peak(self, mean: Theta, *above: Any) -> Theta:

@@ -49,6 +49,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)
+    flat_ = declare(kappa=0.0, b=0.0)  # and any a: the joint mode of σ² is inside
     kept_types = frozenset({"float32", "int64"})
     separable = True
     couples_classes = True
