@@ -252,10 +252,6 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""
         return None
 
-    def degrees_of_freedom(self) -> float:
-        """Number of pseudo-rows behind the parameters that the classes share; infinity if they share none."""
-        return float("inf")
-
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
         """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.
 

@@ -266,12 +266,6 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         root, level = self._root()
         return self._log_t(wishart.squares(x, self.m, root), self.kappa, self.nu, level)
 
-    def log_own(self, x: Float[Array, "c d"]) -> Float[Array, " c"]:
-        """log p of one row for each class, under that class: `log_predictive` if each class has its own row."""
-        root, level = self._root()
-        square = ((root @ (x - self.m)[..., None]) ** 2).sum((-1, -2))
-        return self._log_t(square, self.kappa, self.nu, level)
-
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
         sigma = self._matrices(theta["covariance"])

@@ -174,10 +174,6 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         """Σ_j (1/κ_cj) χ′²₁(κ_cj (x_j − m_cj)²/σ_j²) given all σ²."""
         return PooledQuadratic.of(x.toarray() if is_sparse(x) else x, self.m, self.kappa, self.a, self.b)
 
-    def degrees_of_freedom(self) -> float:
-        """The smallest 2a of all features: the pseudo-rows behind the parameter that the classes share."""
-        return float(2 * self.a.min())
-
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
         scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))

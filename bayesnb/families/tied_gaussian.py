@@ -130,7 +130,3 @@ class TiedNormalInverseWishart(AbstractNormalRows):
     def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> TiedQuadratic:
         """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
         return TiedQuadratic.of(x, self.m, self.kappa, float(self.nu[0]), self.S)
-
-    def degrees_of_freedom(self) -> float:
-        """ν − d + 1: the pseudo-rows behind the parameter that the classes share."""
-        return float(self.nu[0] - self.m.shape[1] + 1)

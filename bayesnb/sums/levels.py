@@ -23,7 +23,8 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     if least < 0 or largest >= _MOST or not is_whole(cells):
         return 0
     levels = max(2, 1 << int(largest).bit_length())
-    return levels if levels * parameters <= _CELLS and levels * x.shape[1] <= cells.size else 0
+    few = levels == 2 or levels * x.shape[1] <= cells.size  # less work than without a table, which is made once
+    return levels if few and levels * parameters <= _CELLS else 0
 
 
 def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:

@@ -41,7 +41,7 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Float[Array, "
     if x.format == "csr" and worth(x.nnz * len(flat)):
         from ._compiled import stored_product
 
-        table = np.empty((x.shape[0], len(flat)))
+        table = np.zeros((x.shape[0], len(flat)))
         stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)
     else:  # SciPy's product with two or three columns takes as long as with eight
         table = x @ flat.T if len(flat) > 3 else np.stack([x @ w for w in flat], -1)
@@ -51,12 +51,6 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Float[Array, "
 def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
     """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
     xp = namespace(x)
-    if xp is np and not is_sparse(x) and slope.ndim == 2 and worth(x.size * len(slope)):
-        from ._compiled import product
-
-        table = np.empty((len(x), len(slope)))
-        product(contiguous(x), contiguous(slope), contiguous(np.broadcast_to(level, slope.shape)), table)
-        return table
     if is_missing_free(x):
         return matmul(x, slope) + level.sum(-1)[..., None, :]
     seen = ~xp.isnan(x)

@@ -66,6 +66,7 @@ def test_how_many_levels_are_tabulated():
     assert n_levels(x, 8) == 8 and n_levels(x == 1, 8) == 2 and n_levels(sparse.csr_array(np.nan_to_num(x)), 8) == 8
     assert n_levels(x + 0.5, 8) == n_levels(-x, 8) == n_levels(x * 13, 8) == 0
     assert n_levels(x, 1 << 20) == n_levels(x[:7], 8) == 0  # larger than it is worth
+    assert n_levels(x[:1] == 1, 8) == 2  # made once, also for rows that come one by one
 
 
 @pytest.mark.parametrize("c", [1, 2, 3, 9])
