@@ -49,9 +49,6 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     """Names of the parameters θ. `log_` and `logit_` in front of a name say in which basis the closed form holds it;
     without the prefix it is the site of that name in the NumPyro model."""
 
-    kept_types: ClassVar[frozenset[str]] = frozenset()
-    """Types of cells besides float64 of which rows on the host are used as they are."""
-
     missing_value: ClassVar[float | None] = float("nan")
     """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
 

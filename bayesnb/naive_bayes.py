@@ -78,7 +78,7 @@ class NaiveBayes:
     def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """`suffstats` of a few rows, computed in one piece."""
         blocks = {
-            name: block.suffstats(some_cells(rows[name], slice(None), r, block.kept_types), r)
+            name: block.suffstats(some_cells(rows[name], slice(None), r, block.cells_.kind), r)
             for name, block in self.blocks.items()
         }
         return Statistics(class_totals(r), blocks)
@@ -163,7 +163,7 @@ class NaiveBayes:
             total = log_pi
             with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
                 for name, block in self.blocks.items():
-                    x = some_cells(rows[name], part, log_pi, block.kept_types)
+                    x = some_cells(rows[name], part, log_pi, block.cells_.kind)
                     given = None if theta is None else theta[name]
                     total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
             xp = namespace(total)
@@ -232,7 +232,7 @@ class NaiveBayes:
         def of_block(name: str) -> Array:
             block = self.blocks[name]
             log_loo = block.log_loo_score if scores else block.log_loo
-            return log_loo(some_cells(rows[name], slice(None), r, block.kept_types), r)
+            return log_loo(some_cells(rows[name], slice(None), r, block.cells_.kind), r)
 
         return _stacked(of_block, parts)
 

@@ -39,7 +39,6 @@ class BetaBernoulli(Conjugate[Counts]):
         a=Field(COUNT, ("class", "feature"), public="alpha"), b=Field(COUNT, ("class", "feature"), public="alpha")
     )
     cells_ = Cells("yes/no", sparse=True)
-    kept_types = frozenset({"uint8"})
     parameters = ("logit_theta",)
 
     def prior(self, sample: Any, dist: Any) -> None:

@@ -40,7 +40,6 @@ class DirichletCategorical(Conjugate[Counts]):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
     cells_ = Cells("levels", sparse=True)
-    kept_types = frozenset({"int64"})
     parameters = ("log_theta",)
 
     def prior(self, sample: Any, dist: Any) -> None:

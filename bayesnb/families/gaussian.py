@@ -52,7 +52,6 @@ class NormalInverseGamma(NormalCells):
     )
     cells_ = Cells("real", sparse=True)
     flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
-    kept_types = frozenset({"float32", "int64"})
     parameters = ("mu", "variance")
 
     def prior(self, sample: Any, dist: Any) -> None:

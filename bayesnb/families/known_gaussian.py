@@ -52,7 +52,6 @@ class KnownVarianceNormal(NormalCells):
     )
     flat_ = declare(kappa=0.0)
     cells_ = Cells("real", sparse=True)
-    kept_types = frozenset({"float32", "int64"})
     parameters = ("mu",)
     student = False
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})

@@ -53,7 +53,6 @@ class LogNormal(NormalInverseGamma):
         b=Field(AMOUNT, ("class", "feature"), per="a"),
     )
     cells_ = Cells("positive")
-    kept_types = frozenset()
     monoid = LogMoments
 
     def likelihood(self, dist: Any, mu: Array, variance: Array) -> Any:

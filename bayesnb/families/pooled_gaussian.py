@@ -49,7 +49,6 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)
-    kept_types = frozenset({"float32", "int64"})
     separable = True
     couples_classes = True
     parameters = "mu", "variance"
