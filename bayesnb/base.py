@@ -104,7 +104,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def gaps(self) -> bool:
         """Whether a cell may be missing (NaN); it is then left out."""
-        return self.missing_value is not None and self.missing_value != self.missing_value
+        return self.missing_value != self.missing_value
 
     @property
     def is_composite(self) -> bool:

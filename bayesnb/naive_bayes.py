@@ -23,7 +23,6 @@ from .core.random import Key, split
 from .core.scope import block_scope
 from .core.special import namespace
 from .core.supports import GIVEN_TOTALS, improper
-from .core.threads import in_order
 from .families.classes import AbstractClasses
 from .statistics import class_totals, one_hot
 from .sums.rows import Rows as Rows
@@ -252,20 +251,18 @@ class NaiveBayes:
         mean, variance, _ = self.classes.log_cumulants()
         eye = np.eye(len(mean), dtype=mean.dtype)
 
-        def tables(part: slice) -> tuple[Array, Array]:
+        def tables(part: slice) -> Array:
             one, two = mean, variance[:, None] * eye
             for name, block in self.blocks.items():
                 x = some_cells(rows[name], part, mean)
                 mean_of, spread = block.log_moments(x)
                 one = one + mean_of
                 two = two + (block.log_covariance(x) if block.couples_classes else spread[..., None] * eye)
-            return one, two
+            xp = namespace(one, two)
+            return xp.concatenate([one[None], xp.moveaxis(two, -1, 0)])
 
-        parts = row_slices(rows)
-        if len(parts) == 1:
-            return tables(parts[0])
-        means, covariances = zip(*in_order(tables, parts), strict=True)
-        return np.concatenate(means), np.concatenate(covariances)
+        found = by_rows(tables, rows)
+        return found[0], namespace(found).moveaxis(found[1:], 0, -1)
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites."""

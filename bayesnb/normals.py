@@ -87,6 +87,14 @@ def linear_of_normals(mu: Array, variance: Array) -> tuple[Array, Array] | None:
     return (mu / variance).T, -0.5 * (mu * mu / variance).sum(-1)
 
 
+def student_marginals(m: Array, kappa: Array, a: Array, b: Array) -> dict[str, Any]:
+    """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
+    from scipy import stats
+
+    df, scale = np.broadcast_to(2 * a, m.shape), np.sqrt(b / (a * kappa))
+    return {"mu": stats.t(df, m, scale), "variance": stats.invgamma(a, scale=b)}
+
+
 def growth(s: Any, m: Array, kappa: Array) -> Any:
     """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
     return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5

@@ -10,7 +10,7 @@ so that `forget` can say whether enough digits are left. Statistics without `err
 
 import operator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,19 +26,7 @@ from .sums.sample import Sample as Sample
 Error: TypeAlias = Any  # variances by field, of those that are rounded; or None
 
 
-@runtime_checkable
-class Monoid(Protocol):
-    """What statistics of any family can do."""
-
-    def zero(self) -> Self:
-        """Statistics of no rows, with the same shape."""
-
-    def __add__(self, other: Self, /) -> Self: ...
-
-    def __sub__(self, other: Self, /) -> Self: ...
-
-
-Stats = TypeVar("Stats", bound=Monoid)
+Stats = TypeVar("Stats")  # of any family: a commutative monoid with `zero`, `+` and `−`
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -12,7 +12,6 @@ from bayesnb.families import (
     DirichletClasses,
     DirichletMultinomial,
     GammaPoisson,
-    KnownVarianceNormal,
     NormalInverseGamma,
 )
 from bayesnb.naive_bayes import CLASS, NaiveBayes
@@ -103,25 +102,6 @@ def test_beta_placenta_previa() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean", "size", "median", "low", "high"),
-    [
-        (0.500, 2, 0.446, 0.415, 0.477),
-        (0.485, 5, 0.446, 0.415, 0.477),
-        (0.485, 10, 0.446, 0.415, 0.477),
-        (0.485, 20, 0.447, 0.416, 0.478),
-        (0.485, 100, 0.450, 0.420, 0.479),
-        (0.485, 200, 0.453, 0.424, 0.481),
-    ],
-)
-def test_beta_placenta_previa_under_other_priors(
-    mean: float, size: float, median: float, low: float, high: float
-) -> None:
-    """Gelman et al. (2013), Table 2.1: prior mean α/(α+β), prior size α+β; posterior median and 95 % interval."""
-    marginal = beta(mean * size, (1 - mean) * size, ones=437, zeros=543).marginals()["theta"]
-    printed([marginal.median(), *marginal.interval(0.95)], median, low, high, digits=3)
-
-
-@pytest.mark.parametrize(
     ("deaths", "exposure", "shape", "rate", "mean", "above"),
     [(3, 2.0, 6, 7, 0.86, 0.30), (30, 20.0, 33, 25, 1.32, 0.93)],
 )
@@ -164,16 +144,6 @@ def test_normal_midge_wings() -> None:
     assert (posterior.kappa.item(), 2 * posterior.a.item()) == (10, 10)
     printed(posterior.m, 1.814, digits=3)
     printed(posterior.b / posterior.a, 0.015, digits=3)
-
-
-def test_known_variance_midge_wings() -> None:
-    """Hoff (2009), §5.2: μ ~ Normal(1.9, 0.95²) with σ² = 0.017 gives Normal(1.805, 0.002), 95 % in (1.72, 1.89)."""
-    variance = 0.017
-    prior = KnownVarianceNormal(cell(1.9), cell(variance / 0.95**2), cell(variance), cell(0.0))
-    posterior = prior.update(prior.suffstats(WINGS, np.ones((9, 1))))
-    printed(posterior.m, 1.805, digits=3)
-    printed(posterior.variance / posterior.kappa, 0.002, digits=3)
-    printed(posterior.marginals()["mu"].interval(0.95), 1.72, 1.89, digits=2)
 
 
 def test_beta_bent_coin() -> None:

@@ -9,10 +9,10 @@ This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd 
 from dataclasses import dataclass
 from typing import Any
 
-from ..conjugate import Conjugate, Sums
-from ..core.arrays import Array, Float, Real, Sparse
+from ..core.pytrees import pytree
+from ..core.supports import COUNT, Cells, Field, declare
 from ..sums.by_class import subtract_weight
-from ._page import COUNT, Cells, Counts, Field, Totals, declare, log_failure, log_rising, namespace, pytree
+from ._page import Array, Conjugate, Counts, Float, Real, Sparse, Sums, Totals, log_failure, log_rising, namespace
 
 
 @pytree
@@ -35,9 +35,7 @@ class BetaBernoulli(Conjugate[Counts]):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(
-        a=Field(COUNT, ("class", "feature"), public="alpha"), b=Field(COUNT, ("class", "feature"), public="alpha")
-    )
+    fields_ = declare(a=Field(COUNT, public="alpha"), b=Field(COUNT, public="alpha"))
     cells_ = Cells("yes/no", sparse=True)
     parameters = ("logit_theta",)
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
+from ..core.supports import COUNT, Cells, Field, declare
 from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
 from ..sums.levels import look_up
 from ..sums.rows import indicators, matmul
-from ._page import COUNT, Cells, Conjugate, Counts, Field, Sums, declare, log_rising, namespace, pytree
+from ._page import Array, Conjugate, Counts, Float, Real, Sparse, Sums, Theta, is_sparse, log_rising, namespace, pytree
 
 
 @pytree

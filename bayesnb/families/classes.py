@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from ..conjugate import FromPrior
-from ..core.arrays import Array, Float, Theta, Value
-from ..core.random import Key
 from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..sums.rows import downdate
-from ._page import COUNT, SIMPLEX, Field, declare, pytree
+from ._page import COUNT, SIMPLEX, Array, Field, Float, Key, Theta, Value, declare, pytree
 
 
 class AbstractClasses(abc.ABC):

@@ -29,12 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base import as_jax
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import map_leaves, pytree
-from ..core.special import namespace
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
-from ..statistics import Counts
+from ._page import Array, Counts, Float, Int, Real, Sparse, Theta, as_jax, is_sparse, namespace
 from .multinomial import AbstractEvents
 
 
@@ -56,7 +53,7 @@ class DirichletComplement(AbstractEvents):
 
     alpha: Float[Array, "c d"]
 
-    fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    fields_ = declare(alpha=Field(COUNT))
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
     couples_classes = True
 

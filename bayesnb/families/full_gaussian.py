@@ -36,7 +36,7 @@ class NormalInverseWishart(AbstractNormalRows):
     S: Float[Array, "c d d"]
 
     fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
+        m=Field(REAL),
         kappa=Field(COUNT, ("class",)),
         nu=Field(DEGREES, ("class",)),
         S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),

@@ -38,7 +38,6 @@ from typing import Any, Self
 import numpy as np
 
 from ..bandwidth import AbstractBandwidth
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import map_leaves, pytree
 from ..core.special import is_traced, logsumexp, namespace
 from ..core.supports import CELLS, REAL, Field, declare
@@ -46,6 +45,7 @@ from ..statistics import Sample, one_hot
 from ..sums.by_class import rounding
 from ..sums.kernels import by_piece, log_density
 from ..sums.rows import batches
+from ._page import Array, Float, Int, Real, Sparse, Theta, is_sparse
 
 _CELLS = 1 << 18  # numbers of a table of values and bandwidths: 2 MiB
 
@@ -76,10 +76,10 @@ class KernelDensity(AbstractBandwidth):
     high: Float[Array, "c d"] | None = None
 
     fields_ = declare(
-        log_h=Field(REAL, ("class", "feature")),
+        log_h=Field(REAL),
         cells=Field(CELLS, ("class", "feature", "cell")),
-        low=Field(REAL, ("class", "feature"), optional=True),
-        high=Field(REAL, ("class", "feature"), optional=True),
+        low=Field(REAL, optional=True),
+        high=Field(REAL, optional=True),
     )
 
     no_evidence = (

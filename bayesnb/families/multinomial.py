@@ -18,24 +18,11 @@ import numpy as np
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.special import polygamma
-from ..core.supports import GIVEN_TOTALS
+from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..sums.by_class import by_class
 from ..sums.counts import log_coefficient, log_polya
 from ..sums.rows import map_cells, matmul, row_totals
-from ._page import (
-    COUNT,
-    Cells,
-    Conjugate,
-    Counts,
-    Field,
-    Sums,
-    as_jax,
-    declare,
-    log_dirichlet,
-    log_rising,
-    n_rows,
-    pytree,
-)
+from ._page import Conjugate, Counts, Sums, as_jax, log_dirichlet, log_rising, n_rows, pytree
 
 
 class AbstractEvents(Conjugate[Counts]):
@@ -151,7 +138,7 @@ class DirichletMultinomial(AbstractEvents):
 
     alpha: Float[Array, "c d"]
 
-    fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    fields_ = declare(alpha=Field(COUNT))
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:

@@ -13,9 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..statistics import Stats
-from ._page import AbstractConjugate, as_jax, namespace, pytree
+from ._page import AbstractConjugate, Array, Float, Int, Real, Sparse, as_jax, is_sparse, namespace, pytree
 
 _OF_INNER = (
     "inner parameters missing_value fields_ cells_ names_ several_modes is_improper no_evidence log_normalizer "

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..conjugate import FromPrior
-from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
 from ..core.densities import PRIORS
 from ..core.quadratics import PooledQuadratic
 from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
-from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals
+from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
+from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals, student_marginals
 from ..sums.gaussian import log_normal_sum, sum_of_logs
 from ..sums.rows import shared_weight
-from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, observed, pytree
+from ._page import Array, Float, Moments, Real, Sparse, Theta, Value, is_sparse, n_rows, observed, pytree
 
 
 @pytree
@@ -43,8 +43,8 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     b: Float[Array, " d"]
 
     fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
-        kappa=Field(COUNT, ("class", "feature"), limit=0.0),
+        m=Field(REAL),
+        kappa=Field(COUNT, limit=0.0),
         a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
@@ -180,7 +180,4 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
     def marginals(self) -> dict[str, Any]:
         """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
-        from scipy import stats
-
-        df, scale = np.broadcast_to(2 * self.a, self.m.shape), np.sqrt(self.b / (self.a * self.kappa))
-        return {"mu": stats.t(df, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}
+        return student_marginals(self.m, self.kappa, self.a, self.b)

@@ -41,7 +41,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
     S: Float[Array, "d d"]
 
     fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
+        m=Field(REAL),
         kappa=Field(COUNT, ("class",)),
         nu=Field(DEGREES, ("one",)),
         S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
@@ -88,8 +88,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
             g, tau = w * self.kappa / left, xp.einsum("knd,knd->kn", z, z)
             order = np.tile(np.arange(w.shape[1]), (len(x), 1))
             if xp is np:  # only classes in which a row has weight
-                most = np.count_nonzero(w, 1).max(initial=0)
-                order = np.argsort(w == 0, 1, kind="stable")[:, :most] if most != 1 else w.argmax(1)[:, None]
+                order = np.argsort(w == 0, 1, kind="stable")[:, : np.count_nonzero(w, 1).max(initial=0)]
             for step, k in enumerate(order.T, 1):
                 u, h = z[k, rows], g[rows, k]
                 cross = xp.einsum("knd,nd->kn", z, u)

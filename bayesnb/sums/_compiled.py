@@ -28,7 +28,6 @@ _TILE = 128  # rows of normal and Student densities that are summed together
 _PRODUCT = 24  # factors to a logarithm: of cells 1e6 spreads away 1e12 each
 _MULTIPLIED = 64  # counts above are few, and take Stirling's series
 _FACTORS = 16  # of 1e-18 to 1e18 each that are multiplied before a logarithm
-_TOGETHER = 1 << 12  # rows whose sums are added to those of the others: a sum of millions of terms loses digits
 
 
 class _Cache(FunctionCache):
@@ -374,23 +373,15 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
 @loop(FAST)
 def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
     """Add w, w z and w z² of the observed cells, z = x − shift of the row's class, to n, s and q (c, d)."""
-    rows, d = X.shape
-    step = max(_TOGETHER, len(s))
-    weight, first, second = np.zeros(s.shape), np.zeros(s.shape), np.zeros(s.shape)
-    for start in range(0, rows, step):
-        weight[:], first[:], second[:] = 0.0, 0.0, 0.0
-        for i in range(start, min(start + step, rows)):
-            k, v = np.uint64(y[i]), w[i]
-            o, a, b, m, row = weight[k], first[k], second[k], shift[k], X[i]
-            for j in range(d):
-                z = row[j] - m[j]
-                u, z = (v, z) if z == z else (0.0, 0.0)
-                o[j] += u
-                a[j] += u * z
-                b[j] += u * z * z
-        n += weight
-        s += first
-        q += second
+    for i in range(len(X)):
+        k, v = np.uint64(y[i]), w[i]
+        weight, first, second, m, row = n[k], s[k], q[k], shift[k], X[i]
+        for j in range(len(row)):
+            z = row[j] - m[j]
+            u, z = (v, z) if z == z else (0.0, 0.0)
+            weight[j] += u
+            first[j] += u * z
+            second[j] += u * z * z
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 Few rows are summed by the formula of a cell, many by loops that take the same terms.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,16 @@ def log_normal_sum(
     return sum_of_logs(x, mu, np.sqrt(0.5) / sd, np.array(-1.0), -0.5 * LOG_2PI - np.log(sd), student=False)
 
 
+def _cell(student: bool, sign: int) -> Callable[..., Array]:
+    """level + weight log(1 ± v), v = ((x − loc) slope)²; of normal densities level ± weight v."""
+
+    def cell(x: Array, _: Any, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
+        v = sign * np.square((x - loc) * slope)
+        return level + weight * (np.log1p(v) if student else v)
+
+    return cell
+
+
 def sum_of_logs(
     x: Real[np.ndarray, "n d"] | Sparse,
     loc: Float[np.ndarray, "c d"],
@@ -37,11 +48,7 @@ def sum_of_logs(
     terms : slope, weight and level, which broadcast to the shape of `loc`
     student : False for normal densities, which have v for the logarithm and the weight −1
     """
-
-    def cell(x: Array, _: Any, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
-        v = np.square((x - loc) * slope)
-        return level + weight * (np.log1p(v) if student else v)
-
+    cell = _cell(student, 1)
     loc, slope, weight, level = np.broadcast_arrays(loc, *terms)
     size = x.nnz if is_sparse(x) else x.size
     if not worth((_LOG if student else _SQUARE) * size * len(loc)):
@@ -72,14 +79,9 @@ def sum_of_own(
 
     It is what the cells of a row have in a class that they have left; normal densities have −v for the logarithm.
     """
-
-    def cell(x: Array, _: Array, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
-        v = -np.square((x - loc) * slope)
-        return level + weight * (np.log1p(v) if student else v)
-
     found = np.empty(len(at))
     if not worth(_OWN * x.size):
-        return sum_over_own(cell, x, at, y, found, fields)
+        return sum_over_own(_cell(student, -1), x, at, y, found, fields)
     from . import _compiled
 
     _compiled.sum_own(contiguous(x), at, y, *map(contiguous, fields), student, found)
