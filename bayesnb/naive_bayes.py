@@ -17,7 +17,7 @@ import numpy as np
 
 from .base import AbstractConjugate, Block, as_jax, from_sites, to_sites
 from .class_statistics import Statistics as Statistics
-from .core.arrays import Array, Float, Sparse, Theta, Value, is_sparse
+from .core.arrays import Array, Float, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
 from .core.scope import block_scope
@@ -60,7 +60,7 @@ class NaiveBayes:
     classes: AbstractClasses
     blocks: dict[str, Block]
 
-    def suffstats(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
+    def suffstats(self, rows: Rows, r: Weights) -> Statistics:
         """Sufficient statistics of rows under weights r (n, c); rows are processed in slices to limit the memory.
 
         Parameters
@@ -74,7 +74,7 @@ class NaiveBayes:
 
         return fold_rows(gather, row_slices(rows, self.min_chunk_cells))
 
-    def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
+    def statistics(self, rows: Rows, r: Weights) -> Statistics:
         """`suffstats` of a few rows, computed in one piece."""
         blocks = {
             name: block.suffstats(some_cells(rows[name], slice(None), r, block.cells_.kind), r)
@@ -143,7 +143,7 @@ class NaiveBayes:
         parts = [block.log_marginal(stats.blocks[name]).sum() for name, block in self.blocks.items()]
         return self.classes.log_marginal(stats.n) + sum(parts)
 
-    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
+    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Tables:
         """log p(x_i, y = c): the joint table.
 
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
@@ -151,11 +151,11 @@ class NaiveBayes:
         """
         return self._table(rows, theta, scores=False)
 
-    def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
+    def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Tables:
         """`log_joint` without terms that are equal in all classes of a row: enough for class probabilities."""
         return self._table(rows, theta, scores=True)
 
-    def _table(self, rows: Rows, theta: Parameters | None, *, scores: bool) -> Float[Array, "*s n c"]:
+    def _table(self, rows: Rows, theta: Parameters | None, *, scores: bool) -> Tables:
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
 
         def table(part: slice) -> Array:
@@ -171,7 +171,7 @@ class NaiveBayes:
 
         return by_rows(table, rows, self.min_chunk_cells // 4)  # parameters are only read
 
-    def log_loo(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, rows: Rows, r: Weights) -> Table:
         """log p(x_i, y = c | data without row i): the joint leave-one-out table of rows that this posterior contains.
 
         Row i is removed with its weights r_i from the class probabilities and from every block. Removing it undoes
@@ -209,7 +209,7 @@ class NaiveBayes:
         return by_rows(tables, rows, self.min_chunk_cells)
 
     def log_loo_parts(
-        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
+        self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], *, scores: bool = False
     ) -> Float[Array, "p n c"]:
         """log p(x_i,part | y = c, data without row i), a table for each part: leave-one-out of `log_parts`.
 
@@ -224,7 +224,7 @@ class NaiveBayes:
         return by_rows(tables, rows, self.min_chunk_cells)
 
     def loo_tables(
-        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
+        self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], *, scores: bool = False
     ) -> Float[Array, "p n c"]:
         """`log_loo_parts` of so few rows that they are worked on at once."""
 
@@ -235,7 +235,7 @@ class NaiveBayes:
 
         return _stacked(of_block, parts)
 
-    def log_moments(self, rows: Rows) -> tuple[Float[Array, "n c"], Float[Array, "n c c"]]:
+    def log_moments(self, rows: Rows) -> tuple[Table, Float[Array, "n c c"]]:
         """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to terms that all classes share.
 
         Classes are independent given the data, so the covariance is diagonal. The exception is a parameter that they

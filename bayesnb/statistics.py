@@ -14,7 +14,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from .core.arrays import Array, Float, Real, Scalar, Sparse
+from .core.arrays import Array, Data, Float, Scalar, Weights
 from .core.pytrees import pytree
 from .core.special import EPS, LOG_2PI, namespace
 from .sums.by_class import class_totals as class_totals
@@ -236,7 +236,7 @@ class Moments(_Centred):
     ss: Float[Array, "c d"]
 
     @classmethod
-    def of(cls, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
+    def of(cls, x: Data, r: Weights) -> Self:
         """Moments of rows x (NaN = missing) under weights r for each class, in two passes with one correction.
 
         The second pass is about the mean of the first. Its remaining mean corrects both moments, so a large common
@@ -281,6 +281,6 @@ class Scatter(_Centred):
     ss: Float[Array, "c d d"]
 
     @classmethod
-    def of(cls, x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
+    def of(cls, x: Float[Array, "n d"], r: Weights) -> Self:
         """Scatter of complete rows x under weights r, in two passes as in `Moments.of`."""
         return cls(*scatter_by_class(x, r))

@@ -8,7 +8,6 @@ import pytest
 from bayesnb.base import to_sites
 from bayesnb.families import (
     BetaBernoulli,
-    DirichletCategorical,
     DirichletClasses,
     DirichletMultinomial,
     GammaPoisson,
@@ -66,31 +65,6 @@ def test_bernoulli_china() -> None:
     printed(np.exp(nb.log_joint({"x": (D5 > 0).astype(float)}, theta)), 0.005, 0.022, digits=3)
 
 
-def test_categorical_play_tennis() -> None:
-    """Mitchell (1997), Machine Learning, McGraw-Hill, §6.9.1 with Table 3.2: maximum likelihood throughout.
-
-    ⟨Outlook = sunny, Temperature = cool, Humidity = high, Wind = strong⟩.
-    """
-    days = """sunny hot high weak no/sunny hot high strong no/overcast hot high weak yes/rain mild high weak yes/
-    rain cool normal weak yes/rain cool normal strong no/overcast cool normal strong yes/sunny mild high weak no/
-    sunny cool normal weak yes/rain mild normal weak yes/sunny mild normal strong yes/overcast mild high strong yes/
-    overcast hot normal weak yes/rain mild high strong no"""
-    table = np.array([day.split() for day in days.split("/")])
-    weather, play = table[:, :4], table[:, 4]
-    levels = [sorted(set(column)) for column in weather.T]
-
-    def codes(rows: Any) -> np.ndarray:
-        return np.array([[float(level.index(v)) for level, v in zip(levels, row, strict=True)] for row in rows])
-
-    nb = NaiveBayes(DirichletClasses(np.ones(2)), {"x": DirichletCategorical(np.ones((2, 4, 3)))})
-    theta = nb.mle(nb.suffstats({"x": codes(weather)}, one_hot((play == "yes").astype(int), 2)))
-    printed(nb.to_sites(theta)["pi"], 0.36, 0.64, digits=2)
-    printed(nb.to_sites(theta)["theta"][:, 3, levels[3].index("strong")], 0.60, 0.33, digits=2)
-    no, yes = np.exp(nb.log_joint({"x": codes([["sunny", "cool", "high", "strong"]])}, theta))[0]
-    printed([yes, no], 0.0053, 0.0206, digits=4)
-    printed(no / (no + yes), 0.795, digits=3)
-
-
 def test_beta_placenta_previa() -> None:
     """Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.4, pp. 37–38: 437 girls among 980 births."""
     posterior = beta(1, 1, ones=437, zeros=980 - 437)
@@ -114,21 +88,6 @@ def test_poisson_asthma(deaths: float, exposure: float, shape: float, rate: floa
     assert (posterior.a.item(), posterior.b.item()) == (shape, rate)
     printed(to_sites(posterior.mean())["rate"], mean, digits=2)
     printed(posterior.marginals()["rate"].sf(1), above, digits=2)
-
-
-@pytest.mark.parametrize(
-    ("n", "children", "mean", "mode", "low", "high"),
-    [(111, 217, 1.955357, 1.946429, 1.704943, 2.222679), (44, 66, 1.511111, 1.488889, 1.173437, 1.890836)],
-    ids=["less than bachelor's", "bachelor's or higher"],
-)
-def test_poisson_birth_rates(n: int, children: int, mean: float, mode: float, low: float, high: float) -> None:
-    """Hoff (2009), A First Course in Bayesian Statistical Methods, Springer, §3.2.2: children by mother's education."""
-    rows = np.full((n, 1), children / n)  # only the total counts
-    prior = GammaPoisson(cell(2.0), cell(1.0))
-    posterior = prior.update(prior.suffstats(rows, np.ones((n, 1))))
-    printed(to_sites(posterior.mean())["rate"], mean, digits=6)
-    printed(to_sites(posterior.mode())["rate"], mode, digits=6)
-    printed(posterior.marginals()["rate"].interval(0.95), low, high, digits=6)
 
 
 WINGS = np.array([[1.64], [1.70], [1.72], [1.74], [1.82], [1.82], [1.82], [1.90], [2.08]])  # millimetres

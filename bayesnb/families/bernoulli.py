@@ -12,7 +12,7 @@ from typing import Any
 from ..core.pytrees import pytree
 from ..core.supports import COUNT, Cells, Field, declare
 from ..sums.by_class import subtract_weight
-from ._page import Array, Conjugate, Counts, Float, Real, Sparse, Sums, Totals, log_failure, log_rising, namespace
+from ._page import Array, Conjugate, Counts, Data, Float, Sums, Totals, Weights, log_failure, log_rising, namespace
 
 
 @pytree
@@ -51,7 +51,7 @@ class BetaBernoulli(Conjugate[Counts]):
         """Level log(1 − θ) and slope logit θ."""
         return log_failure(logit_theta), logit_theta
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+    def suffstats(self, x: Data, r: Weights) -> Counts:
         """n_cj0 = Σ_i r_ic (1 − x_ij) and n_cj1 = Σ_i r_ic x_ij over the observed cells, last axis (0, 1)."""
         totals: Totals = super().suffstats(x, r)  # type: ignore[assignment]
         zeros = subtract_weight(totals.n, totals.total)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
+from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Tables, is_sparse
 from ..core.special import LOG_2PI, log_normal, namespace
 from .loops import contiguous, stored, worth
 from .rows import sum_over_cells_of, sum_over_features, sum_over_own
@@ -16,9 +16,7 @@ from .rows import sum_over_cells_of, sum_over_features, sum_over_own
 _LOG, _OWN, _SQUARE = 6, 16, 2  # cells of other sums that take as long: with a logarithm, its own class's, a square
 
 
-def log_normal_sum(
-    x: Real[Array, "n d"] | Sparse, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c d"]
-) -> Float[Array, "*s n c"]:
+def log_normal_sum(x: Data, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c d"]) -> Tables:
     """Σ_j log Normal(x_ij; μ_cj, s_cj²) over the observed cells in nats; leading axes are draws."""
     if mu.ndim > 2 or namespace(x, mu, sd) is not np:
         return sum_over_features(log_normal, x, mu, sd)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Sparse, is_sparse
+from ..core.arrays import Array, Float, Sparse, Tables, is_sparse
 from ..core.special import is_whole
 from .loops import contiguous, stored, worth
 
@@ -27,7 +27,7 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     return levels if few and levels * parameters <= _CELLS else 0
 
 
-def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
+def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     """Σ_j tables_cjx over the cells that are levels 0 … k − 1; an empty cell of sparse rows has level 0.
 
     A level that no row of a class has may have no finite value in it.

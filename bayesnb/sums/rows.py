@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Real, Scalar, Sparse, Value, is_sparse
+from ..core.arrays import Array, Data, Float, Int, Real, Scalar, Sparse, Table, Tables, Value, is_sparse
 from ..core.special import is_whole, namespace
 from ..core.threads import in_order, n_sibling_tasks
 from .loops import contiguous, worth
@@ -33,7 +33,7 @@ def is_missing_free(x: Array | Sparse) -> bool:
     return namespace(x) is np and (is_sparse(x) or x.dtype.kind != "f" or not np.isnan(x).any())
 
 
-def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
+def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
     if not is_sparse(x):
         right = weights.swapaxes(-1, -2)
@@ -52,7 +52,7 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Float[Array, "
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
-def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
+def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Tables:
     """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
     xp = namespace(x)
     if is_missing_free(x):
@@ -61,9 +61,7 @@ def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Arra
     return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
 
 
-def sum_over_features(
-    f: Callable[..., Array], x: Real[Array, "n d"] | Sparse, *fields: Array
-) -> Float[Array, "*s n c"]:
+def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Tables:
     """Σ_j f(x_ij, *fields_cj) over the observed cells; fields are (…, c, d), and the result has their leading axes."""
     shape = fields[0].shape
     flat = tuple(namespace(*fields).broadcast_to(field, shape).reshape(-1, shape[-1]) for field in fields)
@@ -71,9 +69,7 @@ def sum_over_features(
     return namespace(table).moveaxis(table.reshape(x.shape[0], *shape[:-1]), 0, -2)
 
 
-def sum_over_cells_of(
-    f: Callable[..., Any], x: Real[Array, "n d"] | Sparse, w: Any, fields: tuple[Array, ...]
-) -> Float[Array, "n c"]:
+def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Array, ...]) -> Table:
     """Σ_j f(x_ij, w_ic, *fields_cj) over the observed cells, where f may have any value in a missing cell.
 
     On the host this takes some rows at a time, so that temporary arrays stay in a core's cache.
@@ -182,7 +178,7 @@ def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
 
 
-def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Array | Sparse:
+def indicators(x: Data, k: int) -> Array | Sparse:
     """[x_ij = level] as rows of length d·k, sparse on the host; a missing cell has no entry.
 
     Of sparse rows, whose empty cells have level 0, what the stored cells change: 1 at their level and −1 at level 0.
@@ -236,7 +232,7 @@ def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
     return functools.reduce(operator.add, in_order(gather, parts))
 
 
-def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Float[Array, "*s n c"]:
+def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Tables:
     """A table (…, n, c) made of the tables of slices of the rows."""
     parts = row_slices(rows, least, size)
     if len(parts) == 1:
