@@ -40,7 +40,6 @@ from bayesnb.families import (
     DirichletClasses,
     DirichletComplement,
     DirichletMultinomial,
-    NormalInverseGamma,
 )
 from bayesnb.naive_bayes import NaiveBayes, Parameters, Statistics
 from bayesnb.statistics import one_hot
@@ -164,14 +163,6 @@ def one_count_too_many(prior: NaiveBayes, stats: Statistics, rng: np.random.Gene
     return replace(posterior, blocks={"x": replace(block, a=block.a + 1)}).sample(rng, (DRAWS,))
 
 
-def a_shape_of_n(prior: NaiveBayes, stats: Statistics, rng: np.random.Generator) -> Parameters:
-    """aₙ = a + n instead of a + n/2."""
-    posterior, moments = prior.update(stats), stats.blocks["x"]
-    block = posterior.blocks["x"]
-    assert isinstance(block, NormalInverseGamma)
-    return replace(posterior, blocks={"x": replace(block, a=block.a + moments.n / 2)}).sample(rng, (DRAWS,))
-
-
 def means_of_other_variances(prior: NaiveBayes, stats: Statistics, rng: np.random.Generator) -> Parameters:
     """Both marginals are right, but μ does not know its σ²."""
     theta = exact(prior, stats, rng)
@@ -182,7 +173,6 @@ def means_of_other_variances(prior: NaiveBayes, stats: Statistics, rng: np.rando
     ("name", "draw", "simulations", "told_by"),
     [
         ("bernoulli", one_count_too_many, FEWER, "theta"),
-        pytest.param("gaussian", a_shape_of_n, SIMULATIONS, "variance", marks=pytest.mark.slow),
         pytest.param("gaussian", means_of_other_variances, MORE, "log likelihood", marks=pytest.mark.slow),
     ],
 )
