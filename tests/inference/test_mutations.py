@@ -54,10 +54,9 @@ def test_a_spread_one_per_cent_too_narrow_is_found_with_probability_999_in_1000(
     """The statistic is normal with standard deviation 1 about its mean, which lies 3.1 beyond the limit at least."""
     this = problem(BY_NAME[name])
     block = this.posterior.blocks["x"]
-    sites = block.sites()
     for mutation in (one for one in mutations(type(block), BY_NAME[name]) if one.method in DRAWN and ".99" in one.name):
         test = draws.parameters if mutation.method == "sample" else draws.new_rows
         with mutation.applied():
-            found = [test(block, sites, np.random.default_rng(seed)) for seed in range(4)]
+            found = [test(block, np.random.default_rng(seed)) for seed in range(4)]
         limit = limit_of(sum(z.size for _, z in found[0]), 0.002)
         assert np.mean([max(abs(z).max() for _, z in some) for some in found]) > limit + 3.1, mutation.name
