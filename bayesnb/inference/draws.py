@@ -208,10 +208,10 @@ def _row(name: str, says: str, found: list[Tested], rate: float, left_out: list[
     return worst_row(name, says, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
 
 
-def intervals_row(posterior: NaiveBayes, rows: Rows, level: float, rng: np.random.Generator) -> CheckRow:
-    """Row 12: the ends of the credible intervals against quantiles of exact draws, on average over rows and classes."""
-    got = intervals(posterior, rows, level, "auto", None, 0)
-    tails = [(1 - level) / 2, (1 + level) / 2]
+def intervals_row(posterior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> CheckRow:
+    """Row 12: the ends of the 90 % intervals against quantiles of exact draws, on average over rows and classes."""
+    got = intervals(posterior, rows)
+    tails = [0.05, 0.95]
     parts = log_probability_draws(posterior, rows, _INTERVAL_DRAWS, int(rng.integers(1 << 31)))
     want = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
     figure = float(abs(got - want).mean())

@@ -48,6 +48,10 @@ _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row, so that
 class LooResult:
     """Exact leave-one-out: every row, predicted from all other rows.
 
+    There are two sums over the rows. `elpd` is that of log p(y_i | x_i, D₋ᵢ), which scores the labels given the rows.
+    `elpd_joint` is that of log p(x_i, y_i | D₋ᵢ), which scores the rows too, and is what `arviz.loo` estimates. `print`
+    shows both. `to_arviz` hands either to `arviz.compare`; compare only sums of one kind.
+
     Attributes
     ----------
     classes : (c,) labels of the classes

@@ -402,6 +402,8 @@ def test_arviz_compares_exact_values():
         for name in results:
             assert frame.loc[name, column] == pytest.approx(values[name], rel=1e-9)
         assert "569" in str(elpds[best])
+        stacked = arviz.compare(elpds, **settings)  # by stacking
+        assert stacked.index[0] == best and stacked.weight.sum() == pytest.approx(1)
     assert results["full"].elpd > results["per class"].elpd
 
 
