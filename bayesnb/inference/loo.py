@@ -278,9 +278,7 @@ def leave_out(
         if leaving is None:
             log_prior[at], tables[:, at] = model.classes.log_predictive(), model.log_parts(own, names)
         else:
-            alike = bool((leaving.data == 1).all())  # then all rows of a class leave the same behind
-            own_prior = model.classes.log_loo(np.eye(r.shape[1]) if alike else leaving.toarray())
-            log_prior[at] = own_prior[leaving.indices] if alike else own_prior
+            log_prior[at] = model.classes.log_loo(leaving.toarray())
             tables[:, at] = model.log_loo_parts(own, leaving, names, scores=scores)
     by_block = dict(zip(parts, tables, strict=True))
     return LooResult(estimator.classes_, index, weights, log_prior, by_block, prior, estimator.posterior_, rows)
