@@ -128,7 +128,7 @@ def report(site: str = "mu") -> CheckReport:
     """The report of a check, all but row 3a."""
     rng = np.random.default_rng(0)
     row = CheckRow("3a", 0.5, 0.003, "p", True, "", pit={site: rng.random((500, 3)), "pi": rng.random((500, 2))})
-    return CheckReport("GaussianNB()", (row,), (), (), 0.9, {})
+    return CheckReport("GaussianNB()", (row,), (), {})
 
 
 def two_features(**settings: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:

@@ -395,7 +395,7 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
 
     Parameters
     ----------
-    report : result of `estimator.check`
+    report : result of `estimator.check`, or of `testing.simulation_based_calibration`, which has ranks in place of u
 
     Raises
     ------
@@ -410,7 +410,7 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.pit(nb.check(X, y, seed=0))
     """
-    row = next((row for row in getattr(report, "rows", ()) if getattr(row, "pit", None)), None)
+    row = next((row for row in getattr(report, "rows", (report,)) if getattr(row, "pit", None)), None)
     if row is None:
         raise ValueError(
             f"`report` is a {type(report).__name__} without transforms; give what `estimator.check` returns"
