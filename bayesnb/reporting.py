@@ -1,5 +1,6 @@
 """One page of HTML about a fitted model and its rows: `bayesnb.report`. `data/report.html` lays it out."""
 
+import contextlib
 import html as _html
 import io
 import re
@@ -247,9 +248,7 @@ def _cautions(m: Any) -> Iterator[str]:
     if m.n < 100:
         yield f"There are only {m.n} rows. Accuracy and calibration are therefore uncertain."
     if loo.log_loss >= m.base_loss:
-        losses = (
-            f"The log loss ({loo.log_loss:.3f}) is no better than that of the class frequencies ({m.base_loss:.3f})"
-        )
+        losses = f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({m.base_loss:.3f})"
         yield f"{losses}. Do not trust the probabilities as they are."
     elif loo.accuracy <= m.base:
         yield "The predicted labels are right no more often than the most frequent class."
@@ -294,7 +293,7 @@ def number(value: float) -> str:
 
 def percent(value: float) -> str:
     """A share in percent, with one digit behind the point."""
-    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if value == value else "–"
 
 
 def _table(frame: pd.DataFrame, name: str, index: bool = False) -> str:
@@ -324,9 +323,8 @@ def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height:
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(ax=figure.subplots())
-        figure.savefig(
-            buffer := io.StringIO(), format="svg", transparent=True, metadata={"Date": None, "Creator": None}
-        )
+        about: Any = {"transparent": True, "metadata": {"Date": None, "Creator": None}}
+        figure.savefig(buffer := io.StringIO(), format="svg", **about)
     svg = buffer.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
@@ -358,8 +356,9 @@ def _header(title: str, m: Any) -> str:
 
 
 def _careful(m: Any) -> str:
-    said = (re.sub(r"`([^`]*)`", r"<code>\1</code>", _text(one)) for one in m.cautions)
-    return "<ul>" + "".join(f"<li>{one}</li>" for one in said) + "</ul>"
+    return (
+        "<ul>" + re.sub(r"`([^`]*)`", r"<code>\1</code>", "".join(f"<li>{_text(c)}</li>" for c in m.cautions)) + "</ul>"
+    )
 
 
 def _columns(m: Any) -> str:
@@ -391,10 +390,8 @@ def _accuracy(m: Any) -> str:
     table = pd.DataFrame(rows, columns=["", "value", "standard error", "frequencies"])
     fit = []
     for name in ("log_evidence_", "log_likelihood_", "aic_", "bic_"):
-        try:
+        with contextlib.suppress(AttributeError, ValueError):
             fit.append((name.strip("_").replace("_", " "), number(getattr(m.nb, name))))
-        except (AttributeError, ValueError):
-            continue
     said = (
         "<p>Each row was predicted from all other rows. This is exact and needs no second fit. The last column is the "
         "result of the class frequencies alone.</p>"
@@ -430,11 +427,9 @@ def _confusion(m: Any) -> str:
         wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
     table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
-    table = table.rename(index=lambda one: shorten(one, 14), columns=lambda one: shorten(one, 14)).rename_axis(
-        None, axis=1
-    )
+    names = [shorten(one, 14) for one in m.classes]
     said = "<p>Rows are the true class. Columns are the label that is predicted from all other rows.</p>"
-    return said + _table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
+    return said + _table(pd.DataFrame(table.to_numpy(), names, names), "Confusion table", index=True)
 
 
 def _importance(m: Any) -> str:
@@ -485,12 +480,10 @@ def _priors(m: Any) -> str:
     made = []
     for name in m.importance["feature"].iloc[:3]:
         at = m.nb.feature_names().index(name)
-        try:
+        said = f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."
+        with contextlib.suppress(ValueError, AttributeError, KeyError):
             draw = partial(plots.prior_to_posterior, m.nb, at)
-            svg = inline_svg(draw, f"Prior to posterior of {name}", height=2.8)
-        except (ValueError, AttributeError, KeyError):
-            continue
-        made.append(_figure(svg, f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."))
+            made.append(_figure(inline_svg(draw, f"Prior to posterior of {name}", height=2.8), said))
     note = "<p>If a posterior still looks like its prior, it depends on few rows.</p>"
     return f'{note}<div class="pair">{"".join(made)}</div>' if made else ""
 
@@ -499,12 +492,10 @@ def _models(m: Any) -> str:
     if m.comparison is None:
         return ""
     found = m.comparison.table
-    table = pd.DataFrame({"model": found.index, "log evidence": [*map(number, found["log_evidence"])]})
-    table["probability"] = [percent(p) if p == p else "–" for p in found["probability"]]
-    table["log p(y | x)"] = [*map(number, found["elpd"])]
-    gaps = zip(found["elpd_diff"], found["se_diff"], strict=True)
-    table["to the best"] = [f"{number(gap)} ± {number(error)}" if gap else "best" for gap, error in gaps]
-    table["accuracy"] = [*map(percent, found["accuracy"])]
+    names = {"log_evidence": "log evidence", "elpd": "log p(y | x)", "elpd_diff": "to the best", "se_diff": "± error"}
+    shown = found[[*names, "probability", "accuracy"]].rename(columns=names).reset_index(names="model")
+    table = shown.assign(**{name: shown[name].map(number) for name in names.values()})
+    table = table.assign(**{name: shown[name].map(percent) for name in ("probability", "accuracy")})
     said = f"<p>By leave-one-out <b>{_text(found.index[0])}</b> predicts the labels best.</p>"
     if found["log_evidence"].notna().any():
         said = f"<p><b>{_text(found['log_evidence'].idxmax())}</b> has the largest evidence.</p>{said}"

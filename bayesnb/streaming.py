@@ -85,7 +85,7 @@ def fit_batches(
     fresh = clone(estimator)
     grows = classes is None and isinstance(source, Iterator)
     if not grows:
-        columns = [y] if isinstance(source, str | os.PathLike) and y is not None else None  # of a file, labels alone
+        columns = y if isinstance(source, str | os.PathLike) else None  # of a file the labels alone
         found = _batches(source, y, None, batch_size, columns) if classes is None else [(None, classes, None)]
         classes = united_labels(_needed(labels) for _, labels, _ in found)
     for X, labels, weights in _counted(_batches(source, y, sample_weight, batch_size), progress_bar):
@@ -162,7 +162,7 @@ def _needed(labels: Any) -> Any:
     return labels
 
 
-def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | None = None) -> Iterator[Batch]:
+def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) -> Iterator[Batch]:
     """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
     if isinstance(source, str | os.PathLike):
         pieces = open_table(os.fspath(source)).pieces(columns=columns, rows=size)

@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -16,7 +15,7 @@ from ..analysis.importance import named
 from ..bandwidth import GridMarginal
 from ..base import to_sites
 from ..core.arrays import Scalar
-from ..core.supports import check_least, check_level
+from ..core.supports import check_least, check_level, checked_numbers
 from ..core.wishart import InverseWishartMarginal
 from ..inference.held_out import column_of
 from . import _common as common
@@ -199,12 +198,7 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
     >>> from bayesnb import plots
     >>> ax = plots.simplex([3, 2, 6], ["free", "money", "thanks"])
     """
-    try:
-        concentration = np.asarray(alpha, float)
-    except (TypeError, ValueError):
-        concentration = np.zeros(0)
-    if concentration.shape != (3,) or not (np.isfinite(concentration) & (concentration > 0)).all():
-        raise ValueError(f"`alpha` is {alpha!r}; give three positive concentrations")
+    concentration = checked_numbers("alpha", alpha, (3,))
     labels = ["1", "2", "3"] if names is None else [plain_text(name) for name in names]
     if len(labels) != 3:
         raise ValueError(f"`names` has {len(labels)} names; give three")
@@ -417,15 +411,10 @@ def _draws_of(draws: Any, cell: _Cell) -> np.ndarray:
 
 def _entry_of(law: Any, at: tuple[int, ...]) -> Any:
     """One entry of the distribution of a whole site."""
-    if isinstance(law, InverseWishartMarginal):  # Σ_jj ~ InverseGamma((ν − d + 1)/2, S_jj/2)
-        nu = np.broadcast_to(law.nu, law.scale.shape[:-2])[at[:-2]]
-        return stats.invgamma((nu - law.scale.shape[-1] + 1) / 2, scale=law.scale[at] / 2)
-    if isinstance(law, GridMarginal):  # of all bandwidths, (c, d)
-
-        def of(name: str) -> Any:
-            return lambda x: getattr(law, name)(np.asarray(x)[..., None, None])[(..., *at)]
-
-        return SimpleNamespace(pdf=of("pdf"), ppf=of("ppf"), support=lambda: (0.0, np.inf))
+    if isinstance(law, GridMarginal):
+        return law.entry(at)
+    if isinstance(law, InverseWishartMarginal):
+        law, at = law.diagonal(), at[:-1]
     shape = np.shape(law.mean())
     args, named = jax.tree.map(lambda value: np.broadcast_to(value, shape)[at], (law.args, law.kwds))
     return law.dist(*args, **named)
