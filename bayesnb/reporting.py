@@ -135,21 +135,21 @@ def report(
     m.contract = getattr(estimator, "contract_", None) if contract is None else contract
     m.columns = _column_table(estimator, X) if m.contract is None else m.contract.to_frame()
     m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
-    index = X.index if isinstance(X, pd.DataFrame) else range(m.n)
-    m.row_names = [f"Row {i:,}" if isinstance(i, int) else f"Row {i}" for i in index]
-    if lines is not None:
-        m.row_names = [f"Line {line:,}" for line in np.asarray(lines).tolist()]
-    m.cautions, m.calibrated = tuple(_cautions(m)), _calibrated(m)
-    m.code = code or python_code(estimator)
-    made = [(key, heading, make(m)) for key, heading, make in _SECTIONS]
-    body = "\n".join(f'<section id="{key}"><h2>{heading}</h2>{text}</section>' for key, heading, text in made if text)
-    links = "".join(f'<a href="#{key}">{heading}</a>' for key, heading, text in made if text)
-    title = title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes"
-    said = f"Intervals are {level:.0%} credible intervals; log losses are in nats."
-    page = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8")).substitute(
-        title=_text(title), header=_header(title, m), links=links, sections=body, version=__version__, said=said
+    word, index = ("Row", getattr(X, "index", range(m.n))) if lines is None else ("Line", np.asarray(lines).tolist())
+    m.row_names = [f"{word} {i:,}" if isinstance(i, int) else f"{word} {i}" for i in index]
+    m.cautions, title = (
+        tuple(_cautions(m)),
+        title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes",
     )
-    return Report(page, m.loo.accuracy, m.loo.log_loss, m.cautions)
+    makers = _careful, _columns, _classes, _accuracy, _calibration, _confusion, _importance, _rows, _priors, _models
+    parts = {make.__name__.strip("_"): make(m) for make in makers}
+    parts |= {"title": _text(title), "header": _header(title, m), "python": _text(code or python_code(estimator))}
+    template = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8"))
+    page = template.substitute(parts, version=__version__, level=f"{level:.0%}")
+    page = re.sub(r'<section id="\w+"><h2>[^<]*</h2></section>\n', "", page)  # of sections without a text
+    found = re.findall(r'<section id="(\w+)"><h2>([^<]*)', page)
+    links = "".join(f'<a href="#{key}">{heading}</a>' for key, heading in found)
+    return Report(page.replace("<!-- links -->", links), m.loo.accuracy, m.loo.log_loss, m.cautions)
 
 
 def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> str:
@@ -206,18 +206,13 @@ def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> C
 
 def _other_parts(nb: Any, n: int) -> dict[str, Any]:
     """The mixed model with another model of its real numbers."""
-    parts = [(name, clone(one), columns.tolist()) for name, one, columns in nb.parts_]
-    kinds = {name: block.inner.cells_.kind for name, block in nb.posterior_.blocks.items()}
-    if len({name for name, _, _ in parts}) < len(parts) or any("." in name for name, _, _ in parts):
-        return {}
-    left = [j for j in range(nb.n_features_in_) if not any(j in at for _, _, at in parts)]
-    unused: list[Any] = [("unused", "drop", left)] if left else []
-    found = {}
-    for one in candidates("real", n, max((len(at) for part, _, at in parts if kinds.get(part) == "real"), default=0)):
-        swapped = [(part, one if kinds.get(part) == "real" else own, at) for part, own, at in parts]
-        if repr(swapped) != repr(parts):
-            found[f"numbers: {one}"] = type(nb)([*swapped, *unused])
-    return found
+    real = {name for name, block in nb.posterior_.blocks.items() if block.inner.cells_.kind == "real"}
+    left = [*{*range(nb.n_features_in_)}.difference(*(at.tolist() for _, _, at in nb.parts_))]
+    tried = (
+        candidates("real", n, max((len(at) for name, _, at in nb.parts_ if name in real), default=0)) if real else []
+    )
+    parts = {one: [(name, one if name in real else own, at.tolist()) for name, own, at in nb.parts_] for one in tried}
+    return {f"numbers: {one}": type(nb)([*found, ("unused", "drop", left)]) for one, found in parts.items()}
 
 
 def _column_table(nb: Any, X: Any) -> pd.DataFrame:
@@ -257,17 +252,13 @@ def _cautions(m: Any) -> Iterator[str]:
         sure = "too sure of itself" if gap > 0 else "not sure enough"
         means = f"its labels have the mean probability {p.mean():.2f}, and {right.mean():.0%} are right"
         yield f"The model is {sure}: {means}. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
-    if loo.accuracy > 0.995 and m.n >= 50:
-        yield "Almost every row is predicted correctly. Check whether a column contains the answer in another form."
     if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
         yield f"The column {top.feature[0]} determines the label almost completely. Do you know it before you predict?"
     if len(top) > 3 and (noise := int((top.low <= 0).sum())) > len(top) / 2:
-        reach = f"{noise} of {len(top)} features are not shown to help: the interval of their information reaches 0"
-        yield f"{reach}. FeatureAverage weights features by their evidence."
-    if m.comparison is not None:
-        best, line = m.comparison.table.index[0], m.comparison.table.loc["this model"]
-        if best != "this model" and line.elpd_diff < -2 * line.se_diff:
-            yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
+        yield f"{noise} of {len(top)} features are not shown to help. FeatureAverage weights features by their evidence."
+    if m.comparison is not None and (line := m.comparison.table.loc["this model"]).elpd_diff < -2 * line.se_diff:
+        best = m.comparison.table.index[0]
+        yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
     for name, missing, warning in zip(m.columns.index, m.columns["missing"], m.columns["warning"], strict=True):
         if missing > 0.2:
             yield f"Column {name}: {missing:.0%} of the cells are missing."
@@ -392,19 +383,7 @@ def _accuracy(m: Any) -> str:
     for name in ("log_evidence_", "log_likelihood_", "aic_", "bic_"):
         with contextlib.suppress(AttributeError, ValueError):
             fit.append((name.strip("_").replace("_", " "), number(getattr(m.nb, name))))
-    said = (
-        "<p>Each row was predicted from all other rows. This is exact and needs no second fit. The last column is the "
-        "result of the class frequencies alone.</p>"
-    )
-    return said + _table(table, "Leave-one-out") + (_cards(fit) if fit else "")
-
-
-def _calibrated(m: Any) -> str:
-    """What calibration would gain; "" if the model is calibrated already, or cannot be."""
-    try:
-        return "" if hasattr(m.nb, "maps_") else calibration_gain(m.nb, m.X, m.y)[1]
-    except (ValueError, TypeError):
-        return ""
+    return _table(table, "Leave-one-out") + (_cards(fit) if fit else "")
 
 
 def _calibration(m: Any) -> str:
@@ -412,11 +391,9 @@ def _calibration(m: Any) -> str:
     event = loo.index == 1 if two else loo.predicted == loo.classes[loo.index]
     p = loo.proba[:, 1] if two else loo.proba.max(1)
     of = _text(m.classes[1]) if two else "the predicted label"
-    said = (
-        f"Share of events against the leave-one-out probability of {of}. The curve never falls, and its band holds "
-        "such curves of probabilities that are true. MCB is what miscalibration costs of the Brier score, DSC what "
-        f"telling rows apart gains. {_text(m.calibrated)}"
-    )
+    said = f"Share of events against the leave-one-out probability of {of}. "
+    with contextlib.suppress(ValueError, TypeError):  # what cannot be calibrated
+        said += "" if hasattr(m.nb, "maps_") else _text(calibration_gain(m.nb, m.X, m.y)[1])
     return _figure(inline_svg(partial(plots.reliability, event, p), "Calibration"), said)
 
 
@@ -428,8 +405,7 @@ def _confusion(m: Any) -> str:
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
     table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
     names = [shorten(one, 14) for one in m.classes]
-    said = "<p>Rows are the true class. Columns are the label that is predicted from all other rows.</p>"
-    return said + _table(pd.DataFrame(table.to_numpy(), names, names), "Confusion table", index=True)
+    return _table(pd.DataFrame(table.to_numpy(), names, names), "Confusion table", index=True)
 
 
 def _importance(m: Any) -> str:
@@ -440,13 +416,8 @@ def _importance(m: Any) -> str:
     height = 0.8 + 0.24 * len(shown)
     svg = inline_svg(lambda ax: plots.feature_weights(shown, n=_SHOWN, ax=ax), "Importance", height=height)
     grey, many = int((m.importance["low"] <= 0).sum()), len(m.importance)
-    said = (
-        "Dots: how much better each feature alone predicts the labels than the class frequencies do, by leave-one-out, "
-        f"in nats a row, with {m.level:.0%} intervals over the rows. The log loss of the class frequencies is "
-        f"{number(m.base_loss)} nats. {grey} of {many} features are not shown to help: their interval reaches 0, "
-        "and they are grey. Bars: what this model loses without the feature (<code>elpd_gain</code>). It is negative "
-        "where the model counts dependent features twice, so it is no ranking."
-    )
+    said = f"{m.level:.0%} intervals over the rows. {grey} of {many} features are not shown to help. "
+    said += f"The log loss of the class frequencies is {number(m.base_loss)} nats."
     return _figure(svg, said)
 
 
@@ -468,12 +439,7 @@ def _rows(m: Any) -> str:
         truth = "which is right" if loo.index[i] == best else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
         predicts = f"the other rows predict <b>{_text(m.classes[best])}</b> with probability {sure}, {truth}."
         made.append(f"<div><h3>{said}</h3>{_figure(svg, f'{_text(m.row_names[i])}: {predicts}')}</div>")
-    note = (
-        "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
-        "last line is their sum. <code>nb.explain(X)</code> returns these numbers. They follow from the model of all "
-        "rows, so they can differ a little from the caption, which leaves the row out.</p>"
-    )
-    return f'{note}<div class="pair">{"".join(made)}</div>'
+    return f'<div class="pair">{"".join(made)}</div>'
 
 
 def _priors(m: Any) -> str:
@@ -500,22 +466,3 @@ def _models(m: Any) -> str:
     if found["log_evidence"].notna().any():
         said = f"<p><b>{_text(found['log_evidence'].idxmax())}</b> has the largest evidence.</p>{said}"
     return said + _table(table, "Models") + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
-
-
-_SECTIONS: list[tuple[str, str, Callable[[Any], str]]] = [
-    ("careful", "What needs care", _careful),
-    ("columns", "Columns", _columns),
-    ("classes", "Classes", _classes),
-    ("accuracy", "How well it predicts", _accuracy),
-    ("calibration", "Calibration", _calibration),
-    ("confusion", "Confusion table", _confusion),
-    ("importance", "Importance of the features", _importance),
-    ("rows", "The most and least certain rows", _rows),
-    ("priors", "From prior to posterior", _priors),
-    ("models", "Which model is preferred", _models),
-    (
-        "python",
-        "The Python code that makes this page",
-        lambda m: f"<pre tabindex='0'><code>{_text(m.code)}</code></pre>",
-    ),
-]

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -180,7 +179,7 @@ def test_labels_in_parquet(tmp_path: Path) -> None:
     assert read([True, None, False]) == [True, False]
     assert read(["7", None, "8"]) == ["7", "8"]  # the file knows the type
     assert read(["u", None, "v"], pyarrow.dictionary(pyarrow.int8(), pyarrow.string())) == ["u", "v"]
-    assert read([Decimal("1.10"), Decimal("2.20")] if False else [b"a", b"b"]) == ["b'a'", "b'b'"]
+    assert read([b"a", b"b"]) == ["b'a'", "b'b'"]
     assert read([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]) == ["2020-01-01", "2021-01-01"]
     for values, message in (
         ([0.5, 1.5], "holds measurements such as 0.5"),
@@ -203,23 +202,13 @@ def test_odd_columns_in_parquet(tmp_path: Path, capsys: Any) -> None:
     parquet.write_table(pyarrow.table({"a": [[1, 2], [3]]}), path)
     assert cli.main(["predict", model, str(path)]) == 2
     assert "column 'a' holds '[1 2]', but the other cells numbers such as 1" in capsys.readouterr().err
-    frame = pd.DataFrame([["u", 1], ["v", 2]], columns=pd.MultiIndex.from_tuples([("y", ""), ("a", "b")]))
-    frame.to_parquet(path)
-    data = read_table(path, "('y', '')")  # the name that the file has
-    assert list(data.X) == ["('a', 'b')"] and data.y.tolist() == ["u", "v"]
     parquet.write_table(pyarrow.Table.from_arrays([[1, 2], [3, 4], ["u", "v"]], ["a", "a", "y"]), path)
     with pytest.raises(
         TableError, match=r"not a Parquet file that can be read \(Can't unify schema with duplicate field names"
     ):
         read_table(path, "y")
-    parquet.write_table(pyarrow.table({"y": ["u", "v"], "a": pa_int([2**53 + 1, None])}), path)
+    parquet.write_table(pyarrow.table({"y": ["u", "v"], "a": pyarrow.array([2**53 + 1, None], pyarrow.int64())}), path)
     assert open_table(path).first["a"].tolist()[0] == 2**53 + 1  # beside a missing cell, too
-
-
-def pa_int(values: list[Any]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(values, pyarrow.int64())
 
 
 # --- files that cannot be used --------------------------------------------------------------------------------------
@@ -261,12 +250,12 @@ def test_unusable_text(tmp_path: Path, content: bytes, message: str) -> None:
 
 def test_an_encoding_that_the_file_has_not(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    path.write_bytes("a,y\n1,u\n2,v\n".encode("utf-16-le"))
-    for encoding in ("utf-16", "utf-32-le", "punycode", "base64", "nonsense"):
+    path.write_bytes("a~y\n1~u\n2~v\n".encode("utf-16-le"))
+    for encoding in ("utf-16", "utf-32-le", "nonsense"):
         said = rf"is not a table in {encoding.upper()} \(.*\); name its --encoding, such as cp1252"
         with pytest.raises(TableError, match=said):
             read_table(path, "y", encoding=encoding)
-    assert read_table(path, "y", encoding="utf-16-le").y.tolist() == ["u", "v"]
+    assert read_table(path, "y", encoding="utf-16-le", sep="~").y.tolist() == ["u", "v"]
 
 
 def test_unusable_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,10 +323,8 @@ def test_pieces_give_the_model_of_all_rows(suffix: str, tmp_path: Path, request:
     ("column", "first", "late", "said"),
     [
         ("x", "1", "big", "column 'x' holds 'big', where numbers are expected; write all cells in one way, or leave"),
-        ("x", "1", "2,5", "column 'x' holds '2,5', where numbers are expected"),
         ("x", "1.5", "inf", "column 'x' holds 'inf', infinity or too large for a float"),
         ("x", "2,5", "1.5", "column 'x' holds '1.5', but the other cells numbers such as 2,5; write all in one way"),
-        ("x", "2,5", "big", "column 'x' holds 'big', but the other cells numbers such as 2,5"),
         ("x", "0", "2", "column 'x' holds '2', but the first rows only 0 and 1; name its role with --columns x=ROLE"),
         ("x", "True", "maybe", "column 'x' holds 'maybe', but the other cells numbers such as True"),
         ("year", "2025", "2026", "column 'year' holds '2026', but the first rows only 2025; name its role with"),

@@ -13,7 +13,6 @@ import pytest
 import bayesnb
 from bayesnb import cli
 from bayesnb.datasets import read_table
-from bayesnb.estimators._by_name import choose_model
 
 N = 120
 KIND = np.repeat(["a", "b"], N // 2)
@@ -34,29 +33,6 @@ def rows(levels: list[Any]) -> pd.DataFrame:
 
 def probabilities(out: str) -> np.ndarray:
     return pd.read_csv(io.StringIO(out))["p(a)"].to_numpy()
-
-
-@pytest.mark.parametrize("name", LEVELS)
-def test_they_are_levels_by_name(name: str, tmp_path: Path) -> None:
-    """The evidence is that of the same column with a letter before each number, beside missing cells too."""
-    for missing in (False, True):
-        table, path, found = rows(LEVELS[name]), tmp_path / "t.csv", []
-        if missing:
-            table["s"] = table["s"].astype(object).where(table.index % 7 != 1)
-        named = table.assign(s=["z" + str(cell) if pd.notna(cell) else None for cell in table["s"]])
-        for frame in (table, named):
-            frame.to_csv(path, index=False)
-            data = read_table(path, "kind", columns={"s": "levels"})
-            assert data.contract is not None and len(data.contract["s"].levels) == len(set(LEVELS[name]))
-            found.append(choose_model(data.X, "auto", data.contract).fit(data.X, data.y).log_evidence_)
-        assert found[0] == pytest.approx(found[1], rel=1e-12)
-        asked = read_table(write_back(table, path), "kind", columns={"s": "levels"}).contract["s"].levels
-        assert asked == tuple(sorted(str(cell).removesuffix(".0") for cell in set(LEVELS[name])))
-
-
-def write_back(table: pd.DataFrame, path: Path) -> Path:
-    table.to_csv(path, index=False)
-    return path
 
 
 OTHERS: dict[str, Callable[[pd.Series], Any]] = {
@@ -133,15 +109,6 @@ def test_true_and_false_beside_missing_cells(tmp_path: Path, capsys: Any) -> Non
         assert cli.main(["predict", model, str(path)]) == 0
         assert capsys.readouterr().err == ""
     assert bayesnb.describe(pd.DataFrame({"s": [True, None] * 20}))["s"].why == "the same value in every row"
-
-
-def test_bytes_are_known_levels(tmp_path: Path, capsys: Any) -> None:
-    table = pd.DataFrame({"s": np.where(KIND == "a", b"x", b"y").astype(object), "kind": KIND})
-    contract = bayesnb.describe(table, "kind")
-    assert contract.differences(table) == []
-    table.loc[3, "s"] = b"z"
-    (said,) = contract.differences(table)
-    assert "levels that are not in the training rows (\"b'z'\"), in 1 rows" in said
 
 
 def test_infinity_is_marked_and_has_no_number_in_json(tmp_path: Path, capsys: Any) -> None:
