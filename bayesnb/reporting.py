@@ -135,7 +135,11 @@ def report(
     m.contract = getattr(estimator, "contract_", None) if contract is None else contract
     m.columns = _column_table(estimator, X) if m.contract is None else m.contract.to_frame()
     m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
-    word, index = ("Row", getattr(X, "index", range(m.n))) if lines is None else ("Line", np.asarray(lines).tolist())
+    word, index = (
+        ("Row", X.index if hasattr(X, "columns") else range(m.n))
+        if lines is None
+        else ("Line", np.asarray(lines).tolist())
+    )
     m.row_names = [f"{word} {i:,}" if isinstance(i, int) else f"{word} {i}" for i in index]
     m.cautions, title = (
         tuple(_cautions(m)),
@@ -255,7 +259,7 @@ def _cautions(m: Any) -> Iterator[str]:
     if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
         yield f"The column {top.feature[0]} determines the label almost completely. Do you know it before you predict?"
     if len(top) > 3 and (noise := int((top.low <= 0).sum())) > len(top) / 2:
-        yield f"{noise} of {len(top)} features are not shown to help. FeatureAverage weights features by their evidence."
+        yield f"{noise} of {len(top)} features are not shown to help. FeatureAverage weights features by evidence."
     if m.comparison is not None and (line := m.comparison.table.loc["this model"]).elpd_diff < -2 * line.se_diff:
         best = m.comparison.table.index[0]
         yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."

