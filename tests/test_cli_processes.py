@@ -31,44 +31,21 @@ def run(*arguments: Any, command: list[str] = COMMAND, **options: Any) -> subpro
 # --- interrupts -----------------------------------------------------------------------------------------------------
 
 
-def interrupted(delay: float, arguments: list[str], command: list[str]) -> tuple[int, str]:
-    """Exit code and errors of a process that is interrupted after so many seconds."""
-    with subprocess.Popen(
-        [*command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
-    ) as process:
-        time.sleep(delay)
-        process.send_signal(signal.SIGINT)
-        begun = time.monotonic()
-        err = process.communicate()[1]
-        assert time.monotonic() - begun < 20, "it went on"
-    return process.returncode, err
-
-
-def check_interrupted(delays: list[float], arguments: list[str], command: list[str]) -> None:
-    """Each ends with 130 and one line, or in the traceback of Python's own start; a late one may find the work done."""
-    for delay in delays:
-        code, err = interrupted(delay, arguments, command)
-        assert code == 0 or err.endswith(("bayesnb: interrupted\n", "KeyboardInterrupt\n")), (delay, code, err)
-        assert code in (0, 130, -signal.SIGINT), (delay, code, err)
-
-
-def start_of_python() -> float:
-    """Seconds that Python takes to start, and to import what the command line begins with."""
-    times = []
-    for _ in range(5):
-        begun = time.monotonic()
-        subprocess.run([sys.executable, "-c", "import runpy, bayesnb.__main__"], env=ENVIRONMENT, check=True)
-        times.append(time.monotonic() - begun)
-    return max(times)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [COMMAND, SCRIPT], ids=["module", "script"])
 def test_an_interrupt_at_any_time_ends_the_process(command: list[str]) -> None:
-    """While it starts, imports, compiles, and samples."""
-    first = start_of_python()
-    check_interrupted([first + 0.1 + 0.02 * i for i in range(12)], ["check", "iris"], command)
-    check_interrupted([first + delay for delay in (1.0, 2.0, 3.0, 4.5)], ["check", "iris"], command)
+    """While it imports, compiles, and samples: 130 and one line. A late one may find the work done."""
+    begun = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import runpy, bayesnb.__main__"], env=ENVIRONMENT, check=True)
+    start = 1.5 * (time.monotonic() - begun)  # what Python itself takes to start, and prints a traceback in
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+    for delay in [*(0.1 + 0.04 * i for i in range(8)), 1.0, 2.0, 3.0, 4.5]:
+        with subprocess.Popen([*command, "check", "iris"], **pipes) as process:
+            time.sleep(start + delay)
+            process.send_signal(signal.SIGINT)
+            err = process.communicate(timeout=20)[1]
+        assert process.returncode in (0, 130, -signal.SIGINT), (delay, err)
+        assert process.returncode == 0 or err.endswith(("bayesnb: interrupted\n", "KeyboardInterrupt\n")), (delay, err)
 
 
 def test_what_a_host_program_does_with_interrupts_stays(capsys: Any) -> None:
@@ -136,10 +113,16 @@ def test_a_table_through_a_pipe_is_read_to_its_end() -> None:
 # --- the last line of defence ---------------------------------------------------------------------------------------
 
 
-def test_a_defect_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_an_interrupt_and_a_defect_are_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def interrupted(_: Any) -> int:
+        raise KeyboardInterrupt
+
     def broken(_: Any) -> int:
         raise KeyError("nowhere\nto be found")
 
+    monkeypatch.setattr(cli, "select", interrupted)
+    assert cli.main(["select", "iris"]) == 130
+    assert capsys.readouterr().err == "bayesnb: interrupted\n"
     monkeypatch.setattr(cli, "select", broken)
     assert cli.main(["select", "iris"]) == 2
     out, err = capsys.readouterr()

@@ -1,6 +1,5 @@
 """The tables by name, and every way in which a user's file is read piece by piece, or cannot be used."""
 
-import csv
 import datetime
 import gzip
 import os
@@ -84,25 +83,6 @@ def test_delimiters_and_blanks(tmp_path: Path, delimiter: str) -> None:
     assert (data.notes, data.source, data.name) == ((), str(path), "table")
     path.write_text("kind,word,x\na, red ,1\na,blue,2\nb,NA ,3\nb,'',4\n", encoding="utf-8")
     assert read_table(path, "kind").X["word"].fillna("-").tolist() == ["red", "blue", "-", "''"]
-
-
-@pytest.mark.parametrize(
-    ("cells", "write"),
-    [
-        (["01001", "5"], {"sep": ";"}),
-        (["", "00", "12"], {"encoding": "utf-16"}),
-        (["7", " 007 "], {"quoting": csv.QUOTE_ALL}),
-    ],
-)
-def test_codes_keep_their_zeros_in_any_row(cells: list[str], write: dict[str, Any], tmp_path: Path) -> None:
-    column = ["1001", "60601", "72201"] * 500 + cells * 30
-    n = len(column)
-    kind = np.where(np.arange(n) % 3, "a", "b")
-    pd.DataFrame({"code": column, "n": np.arange(n) % 5, "y": kind}).to_csv(tmp_path / "t.csv", index=False, **write)
-    data = read_table(tmp_path / "t.csv", "y")
-    assert data.contract is not None and data.contract["code"].why.startswith("codes with leading zeros: 0")
-    assert set(data.X["code"].dropna()) == {"1001", "60601", "72201", *(cell.strip() for cell in cells if cell)}
-    assert data.X["n"].dtype.kind == "i"
 
 
 @pytest.mark.parametrize(
@@ -202,6 +182,9 @@ def test_odd_columns_in_parquet(tmp_path: Path, capsys: Any) -> None:
     parquet.write_table(pyarrow.table({"a": [[1, 2], [3]]}), path)
     assert cli.main(["predict", model, str(path)]) == 2
     assert "column 'a' holds '[1 2]', but the other cells numbers such as 1" in capsys.readouterr().err
+    frame = pd.DataFrame([["u", 1], ["v", 2]], columns=pd.MultiIndex.from_tuples([("y", ""), ("a", "b")]))
+    frame.to_parquet(path)
+    assert list(read_table(path, "('y', '')").X) == ["('a', 'b')"]  # the names that the file has
     parquet.write_table(pyarrow.Table.from_arrays([[1, 2], [3, 4], ["u", "v"]], ["a", "a", "y"]), path)
     with pytest.raises(
         TableError, match=r"not a Parquet file that can be read \(Can't unify schema with duplicate field names"

@@ -188,23 +188,6 @@ def test_partial_fit_and_classes(rows):
     assert five.predict_proba(spread(X)).compute().shape == (120, 5)
 
 
-def test_the_graph_reads_rows_once_and_sends_statistics(rows):
-    """Between tasks the state travels: no posterior, and no rows."""
-    from bayesnb import distributed
-
-    X, y, w = rows
-    one = distributed._statistics(GaussianNB(), CLASSES, X, y, w)
-    assert vars(one).keys() == {*one.get_params(), "_state"} and "posterior" not in vars(one._state)
-    parts = [
-        distributed._statistics(GaussianNB(), CLASSES, X[i : i + 20], y[i : i + 20], None) for i in range(0, 120, 20)
-    ]
-    before = [part.statistics_ for part in parts]
-    both = distributed._merged([None, *parts])
-    assert all(part.statistics_ is held for part, held in zip(parts, before, strict=True))  # what others may need too
-    assert both.statistics_.n.sum() == 120
-    assert distributed._merged([None, None]) is None
-
-
 @pytest.mark.parametrize(
     ("make", "named"),
     [

@@ -3,7 +3,6 @@
 import copy
 import io
 import sys
-import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -151,38 +150,6 @@ def test_files(form, frame, tmp_path):
             np.testing.assert_array_equal(found, expected)
         else:
             np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-@pytest.mark.slow
-def test_memory_is_that_of_a_row_group(tmp_path, monkeypatch):
-    n, d = 100_000, 24
-    rng = np.random.default_rng(0)
-    path = tmp_path / "big.parquet"
-    names = [f"x{j}" for j in range(d)]
-    with pq.ParquetWriter(path, pa.schema([*((name, pa.float64()) for name in names), ("y", pa.int8())])) as file:
-        for _ in range(20):  # 20 row groups
-            columns = {name: rng.normal(size=n // 20) for name in names}
-            file.write_table(pa.table({**columns, "y": rng.integers(0, 2, n // 20).astype(np.int8)}))
-    held = []
-    for method in ("partial_fit", "predict"):
-        plain = getattr(GaussianNB, method)
-
-        def watched(self, *args, plain=plain, **more):
-            held.append(pa.total_allocated_bytes())
-            return plain(self, *args, **more)
-
-        monkeypatch.setattr(GaussianNB, method, watched)
-    start = pa.total_allocated_bytes()
-    tracemalloc.start()
-    try:
-        nb = fit_batches(GaussianNB(), path, "y", batch_size=2500)
-        rows = sum(len(part) for part in predict_batches(nb, path, "predict", batch_size=2500))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert nb.class_count_.sum() == rows == n
-    group = n * d * 8 / 20
-    assert peak < 5 * group and max(held) - start < 2 * group, (peak, max(held) - start)
 
 
 def test_a_failure_leaves_the_estimator_as_it_was(rows):

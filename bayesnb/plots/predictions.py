@@ -1,12 +1,10 @@
 """Predictions: class probabilities, regions of two features, contributions of features, and how good a model is."""
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse, stats
-from sklearn.utils.validation import check_is_fitted
 
 from ..analysis.importance import named
 from ..analysis.score_split import monotone, score_split
@@ -49,8 +47,7 @@ def class_probabilities(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.class_probabilities(nb, X[50:80], y[50:80], label=1)
     """
-    check_is_fitted(estimator)
-    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
+    estimator = named(estimator, None)
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label, "label")
@@ -108,8 +105,7 @@ def decision_regions(
     >>> nb = GaussianNB().fit(X[:, :2], y)
     >>> ax = plots.decision_regions(nb, X[:, :2], y, n_draws=10, points=20)
     """
-    check_is_fitted(estimator)
-    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
+    estimator = named(estimator, None)
     if (d := estimator.n_features_in_) != 2:
         raise ValueError(f"`estimator` has {d} features; regions need an estimator that is fitted to two")
     check_least(0, n_draws=n_draws)

@@ -224,17 +224,3 @@ def test_a_target_of_numbers_in_any_format_is_a_measurement(tmp_path: Path) -> N
     with pytest.raises(TableError, match="'size' holds measurements such as 1,5, not classes"):
         read_table(path, "size")
     assert set(read_table(path, "dose").y) == {"2,5 %", "5 %"}
-
-
-def test_what_is_asked_for_is_used(tmp_path: Path) -> None:
-    path = tmp_path / "orders.csv"
-    days = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(N)]
-    clean().assign(id=range(N), day=days, visits=np.arange(N) % 7).to_csv(path, index=False)
-    wanted = {"id": "numbers", "day": "levels", "visits": "counts", "urgent": "levels"}
-    data = read_table(path, "kind", columns=wanted, drop=["price"])
-    assert data.contract is not None
-    assert {name: data.contract[name].role for name in wanted} == wanted
-    assert data.contract["price"].role == "dropped"
-    parts = choose_model(data.X, "auto", data.contract).fit(data.X, data.y).parts_
-    found = {name: list(data.X.columns[columns]) for name, _, columns in parts}
-    assert found == {"numbers": ["weight", "share", "id"], "counts": ["visits"], "levels": ["colour", "urgent", "day"]}
