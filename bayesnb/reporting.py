@@ -212,26 +212,21 @@ def _other_parts(nb: Any, n: int) -> dict[str, Any]:
     """The mixed model with another model of its real numbers."""
     real = {name for name, block in nb.posterior_.blocks.items() if block.inner.cells_.kind == "real"}
     left = [*{*range(nb.n_features_in_)}.difference(*(at.tolist() for _, _, at in nb.parts_))]
-    tried = (
-        candidates("real", n, max((len(at) for name, _, at in nb.parts_ if name in real), default=0)) if real else []
-    )
+    sizes = [len(at) for name, _, at in nb.parts_ if name in real]
+    tried = candidates("real", n, max(sizes)) if sizes else []
     parts = {one: [(name, one if name in real else own, at.tolist()) for name, own, at in nb.parts_] for one in tried}
     return {f"numbers: {one}": type(nb)([*found, ("unused", "drop", left)]) for one, found in parts.items()}
 
 
 def _column_table(nb: Any, X: Any) -> pd.DataFrame:
-    """Role of each column as the model has it, distinct values, missing share, an example, and what to look at."""
-    blocks, lines = nb.block_columns().items(), []
+    """Role of each column as the model has it, distinct values, missing share and an example."""
+    blocks, names = nb.block_columns().items(), pd.Index(nb.feature_names(), name="column")
     role = {j: nb.posterior_.blocks[block].inner.cells_.role for block, at in blocks for j in at.tolist()}
-    for j in range(nb.n_features_in_):
-        cells = pd.Series(column_of(X, j))
-        known, own = cells.dropna(), role.get(j, "left out")
-        names_rows = known.nunique() > 0.9 * len(cells) > 18 and own == "levels"
-        note = "almost every row has its own value. Check whether it is a name or a number of the row."
-        notes = "never varies" if known.nunique() <= 1 else note if names_rows else ""
-        lines.append((own, known.nunique(), cells.isna().mean(), next(iter(known), ""), notes))
-    head = ["role", "distinct", "missing", "example", "warning"]
-    return pd.DataFrame(lines, columns=head, index=pd.Index(nb.feature_names(), name="column"))
+    cells = [pd.Series(column_of(X, j)) for j in range(len(names))]
+    lines = [
+        (role.get(j, "left out"), c.nunique(), c.isna().mean(), next(iter(c.dropna()), "")) for j, c in enumerate(cells)
+    ]
+    return pd.DataFrame(lines, names, ["role", "distinct", "missing", "example"])
 
 
 def _cautions(m: Any) -> Iterator[str]:
@@ -239,7 +234,7 @@ def _cautions(m: Any) -> Iterator[str]:
     loo, top = m.loo, m.importance
     if ignored := m.nb.ignored_by_loo:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
-    yield from getattr(m.contract, "cautions", [])
+    yield from () if m.contract is None else m.contract.cautions
     if small := [k for k in np.argsort(m.count, kind="stable") if m.count[k] < _FEW_ROWS]:
         named = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
         more = f" and {len(small) - 6} more" * (len(small) > 6)
@@ -263,11 +258,8 @@ def _cautions(m: Any) -> Iterator[str]:
     if m.comparison is not None and (line := m.comparison.table.loc["this model"]).elpd_diff < -2 * line.se_diff:
         best = m.comparison.table.index[0]
         yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
-    for name, missing, warning in zip(m.columns.index, m.columns["missing"], m.columns["warning"], strict=True):
-        if missing > 0.2:
-            yield f"Column {name}: {missing:.0%} of the cells are missing."
-        if warning and not hasattr(m.contract, "cautions"):
-            yield f"Column {name}: {warning.rstrip('.')}."
+    for name, missing in m.columns["missing"][m.columns["missing"] > 0.2].items():
+        yield f"Column {name}: {missing:.0%} of the cells are missing."
     yield "Rows are taken to be independent. If rows belong together, such as those of one person, use `loo(groups=…)`."
 
 
