@@ -80,19 +80,19 @@ def _roles(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def _setting(text: str) -> list[tuple[str, Any]]:
     """NAME=VALUE, the value as Python writes it, or else as text."""
     name, _, value = text.partition("=")
     if not (name and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
     try:
-        return name, ast.literal_eval(value)
+        return [(name, ast.literal_eval(value))]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return name, value
+        return [(name, value)]
 
 
 _LABELLED, _FLAG = "describe check select compare fit report", {"action": "store_true"}
-_LIST: dict[str, Any] = {"action": "append", "default": []}
+_LIST: dict[str, Any] = {"action": "extend", "default": [], "type": lambda text: text.split(",")}
 _WHICH = {"choices": (*MODELS, *MIXED), "default": "auto", "metavar": "VARIANT"}
 _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, settings, help
     ("predict", "fitted", {"metavar": "MODEL"}, "file that `bayesnb fit` or `save` of an estimator wrote"),
@@ -100,7 +100,7 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     (_LABELLED, "--target", {"metavar": "COLUMN"}, "column with the class labels; required for a file"),
     (_LABELLED, "--json", _FLAG, "print the report as JSON"),
     (_LABELLED, "--drop", {"metavar": "COLUMNS", **_LIST}, "columns to leave out, separated by commas"),
-    (_LABELLED, "--columns", {"metavar": "NAME=ROLE,…", "type": _roles, **_LIST}, f"roles: {', '.join(ROLES)}"),
+    (_LABELLED, "--columns", {"metavar": "NAME=ROLE,…", **_LIST, "type": _roles}, f"roles: {', '.join(ROLES)}"),
     ("", "--decimal", {"metavar": "CHAR"}, "decimal separator of numbers, such as ,"),
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
@@ -113,7 +113,7 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("select", "--max", {"type": int}, "largest number of added features (default: by the number of features)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
     ("compare", "--models", {"type": _models}, f"of {', '.join((*MODELS[1:], *MIXED))}, by commas (default: all)"),
-    ("fit", "--set", {"metavar": "NAME=VALUE", "type": _setting, **_LIST}, "a parameter, such as alpha=0.5"),
+    ("fit", "--set", {"metavar": "NAME=VALUE", **_LIST, "type": _setting}, "a parameter, such as alpha=0.5"),
     ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
     ("predict", "--output", {"metavar": "FILE"}, "CSV file to write (default: standard output)"),
@@ -148,13 +148,8 @@ def _writing(options: argparse.Namespace) -> dict[str, Any]:
 
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said about the columns."""
-    drop = [name for names in options.drop for name in names.split(",")]
-    return {
-        "drop": drop,
-        "columns": dict(pair for part in options.columns for pair in part),
-        "decimal": options.decimal,
-        "thousands": options.thousands,
-    }
+    wishes = {name: getattr(options, name) for name in ("drop", "decimal", "thousands")}
+    return wishes | {"columns": dict(options.columns)}
 
 
 def _table(options: argparse.Namespace) -> LabelledTable:
@@ -256,14 +251,9 @@ def select(options: argparse.Namespace) -> None:
         data.notes += (f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}.",)
         if not options.json:
             print(f"note: {data.notes[-1]}")
-    force = [name for text in options.force for name in ([text] if text in data.X else text.split(","))]
-    settings = {
-        "n_bins": options.bins,
-        "scale": cut,
-        "max_features": "auto" if options.max is None else options.max,
-        "seed": options.seed,
-    }
-    report = SPSSNaiveBayes(force=force, **settings).fit(data.X, data.y).report_
+    most = {} if options.max is None else {"max_features": options.max}
+    spss = SPSSNaiveBayes(n_bins=options.bins, scale=cut, force=options.force, seed=options.seed, **most)
+    report = spss.fit(data.X, data.y).report_
     _tell(options, data, report, report.to_dict())
 
 
@@ -277,9 +267,7 @@ def compare(options: argparse.Namespace) -> None:
     """
     from .analysis.comparison import compare as compare_models
 
-    data = _load(options)
-    models: dict[str, Any] = {}
-    reasons: dict[str, list[str]] = {}
+    data, models, reasons = _load(options), dict[str, Any](), dict[str, list[str]]()
     for name in options.models or _models_to_try(data.X):
         try:
             models[name] = choose_model(data.X, name, data.contract).fit(data.X, data.y)
