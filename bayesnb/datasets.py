@@ -170,7 +170,7 @@ def open_table(path: str | Path, **writing: Any) -> Any:
 
 def _names(columns: Any, names: Iterable[str]) -> list[str]:
     """The columns that are wanted: all, some, or one."""
-    return [*names] if columns is None else [columns] if isinstance(columns, str) else [*columns]
+    return [*names] if columns is None else columns if isinstance(columns, list) else [columns]
 
 
 class TextFile:
@@ -220,7 +220,7 @@ class TextFile:
         if unknown := [name for name in names if name not in self.names]:
             raise TableError(f"{self.path} has no column {listed(unknown)}; the columns are {listed(self.names)}.")
         settings: dict[str, Any] = {"names": self.names, "header": 0, "skipinitialspace": True, "low_memory": False}
-        settings |= {"usecols": names} if isinstance(columns, str) else {}
+        settings |= {} if columns is None or isinstance(columns, list) else {"usecols": names}
         types = dict.fromkeys({*self.names} - (numbers & {*names}), str)
         settings |= {"sep": self._sep, "encoding": self.encoding, "dtype": types, "chunksize": rows or self._rows}
         checked = partial(self._checked, numbers=numbers, names=names)
