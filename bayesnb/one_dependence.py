@@ -179,7 +179,9 @@ class OneDependence(PairTable):
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
 
-    log_scores = log_joint
+    def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> np.ndarray:
+        """`log_joint`."""
+        return self.log_joint(rows, theta)
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""

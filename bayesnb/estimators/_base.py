@@ -18,7 +18,7 @@ from ..core.random import categorical, generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level
 from ..naive_bayes import CLASS, Parameters, Rows, by_rows
-from ._fitted import AbstractFitted
+from ._fitted import ESTIMATES, AbstractFitted
 from ._input import as_table, cut_rows
 from ._state import BLOCK, State
 
@@ -47,7 +47,7 @@ class AbstractNB(AbstractFitted):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
-        return self._table(self._fitted(), X, lambda nb, rows, theta: nb.log_joint(rows, theta))
+        return self._table(self._fitted(), X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) in nats, (n, c): the normalised joint table.
@@ -56,7 +56,7 @@ class AbstractNB(AbstractFitted):
         joint probability. The posterior mean of the class probabilities is a different number,
         `sample_proba(X).mean(0)`.
         """
-        table = self._scores(self._fitted(), X)
+        table = self._table(self._fitted(), X, scores=True)
         return log_normalize(table, out=table)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -70,7 +70,7 @@ class AbstractNB(AbstractFitted):
         first label.
         """
         state = self._fitted()
-        best = most_probable(self._scores(state, X), self.tie_prior(state))
+        best = most_probable(self._table(state, X, scores=True), self.tie_prior(state))
         return state.classes[best]
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -79,7 +79,7 @@ class AbstractNB(AbstractFitted):
         With more than two classes it is log p(y = c | x_i), (n, c), and the largest value wins. Moving the threshold on
         the log odds away from 0 is the same as moving the class prior. It trades precision against recall.
         """
-        table = self._scores(self._fitted(), X)
+        table = self._table(self._fitted(), X, scores=True)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
 
     def novelty_score(self, X: Any) -> np.ndarray:
@@ -104,21 +104,19 @@ class AbstractNB(AbstractFitted):
         if len(parts) == 1:
             return {name: self.predict_joint_log_proba(X) - self.class_log_prior_ for name in parts}
         names = [*parts.values()]
-        tables = self._table(self._state, X, lambda nb, rows, theta: nb.log_parts(rows, names, theta))
+        theta, nb = self.point_estimate(self._state), self._state.posterior
+        tables = self._by_encoded_rows(self._state, X, lambda rows: nb.log_parts(rows, names, theta))
         return dict(zip(parts, tables, strict=True))
 
-    def _scores(self, state: State, X: Any) -> np.ndarray:
-        """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
-        return self._table(state, X, lambda nb, rows, theta: nb.log_scores(rows, theta))
-
-    def _table(self, state: State, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
+    def _table(self, state: State, X: Any, scores: bool = False) -> np.ndarray:
+        """`predict_joint_log_proba`; as scores up to a term of the row that is the same in all classes."""
         posterior, theta = state.posterior, self.point_estimate(state)
         X = self._checked(X, state)[0]
         if theta is not None and is_sparse(X):  # whose product reads what a column has in all classes
             theta = map_leaves(np.asfortranarray, theta)
 
         def table(part: slice) -> np.ndarray:
-            return method(posterior, self._rows(state, cut_rows(X, part)), theta)
+            return posterior.log_table(self._rows(state, cut_rows(X, part)), theta, scores=scores)
 
         return by_rows(table, {BLOCK: X}, posterior.min_chunk_cells // 4)  # as in `log_joint`
 
@@ -131,9 +129,9 @@ class AbstractNB(AbstractFitted):
     def point_estimate(self, state: State | None = None) -> Parameters | None:
         """Parameters that `estimate` plugs in; None for "predictive". Provisional."""
         state, estimate = state or self._fitted(), self.estimate
-        check_choice("estimate", estimate, ("predictive", "mean", "map", "mle"))
         if estimate == "predictive":
             return None
+        check_choice("estimate", estimate, ESTIMATES)
         if estimate == "map" and state.posterior.on_boundary():
             warnings.warn(
                 "the posterior mode has parameters on the boundary (a concentration of at most 1): some probabilities "

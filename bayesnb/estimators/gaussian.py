@@ -115,9 +115,8 @@ class GaussianNB(AbstractNB):
             return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
         return {BLOCK: NormalInverseGamma(m, kappa, nothing + a, nothing + b)}
 
-    def _blocks(self, state: State) -> dict[str, Any]:
-        blocks = super()._blocks(state)
-        if self.prior is not None and self.known_variance is not None:
+    def _check_own_prior(self, state: State, blocks: dict[str, Any]) -> None:
+        if self.known_variance is not None:
             own = blocks[BLOCK].variance
             known = np.broadcast_to(self.known_variance, own.shape)
             if (wrong := own != known).any():
@@ -126,7 +125,6 @@ class GaussianNB(AbstractNB):
                     f"`known_variance` has {known[at]:g} and `prior.variance` {own[at]:g} (class {at[0]}, feature "
                     f"{at[1]}), which differ. Give both the same value"
                 )
-        return blocks
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "variance" in theta[BLOCK]:

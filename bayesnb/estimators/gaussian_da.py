@@ -97,9 +97,8 @@ class GaussianDA(AbstractNB):
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([nu]), scale)}
         return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, nu), np.tile(scale, (c, 1, 1)))}
 
-    def _blocks(self, state: State) -> dict[str, Any]:
-        blocks = super()._blocks(state)
-        if self.prior is not None and state.statistics is not None and self.covariance != "identity":
+    def _check_own_prior(self, state: State, blocks: dict[str, Any]) -> None:
+        if state.statistics is not None and self.covariance != "identity":
             prior, stats = blocks[BLOCK], state.statistics.blocks[BLOCK]
             spread = np.diagonal(prior.S, axis1=-2, axis2=-1) + np.diagonal(stats.ss, axis1=-2, axis2=-1)
             far = (abs(stats.mean - prior.m) > _FAR * np.sqrt(spread)) & (stats.n > 0)[:, None]
@@ -110,7 +109,6 @@ class GaussianDA(AbstractNB):
                     f"mean {stats.mean[k, j]:g}, more than {_FAR:g} standard deviations away, so the covariance would "
                     "lose its digits. Give the prior the unit and location of the rows"
                 )
-        return blocks
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "covariance" in theta[BLOCK]:

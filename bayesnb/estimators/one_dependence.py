@@ -174,6 +174,8 @@ class OneDependenceNB(AbstractLevels):
         )
         return OneDependence.prior(c, sizes_of(state).tolist(), alpha, float(total), np.full(d, 1 / d))
 
+    _gatherer = _prior
+
     @property
     def class_prior_parameter(self) -> str:
         """There is none; reading it raises a ValueError. Provisional."""
