@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 
 from ..core.arrays import Scalar, is_sparse
@@ -412,19 +411,15 @@ class AbstractNB(AbstractFitted):
     def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
         import pandas as pd
 
-        from ..inference.explanation import OTHERS, PRIOR
+        from ..inference.explanation import OTHERS
 
         state = self._fitted()
         classes = [k for k in range(len(state.classes)) if k != b]
-        t, c, listed = len(found.row), len(classes), found.feature >= 0
+        t, c, listed, X = len(found.row), len(classes), found.feature >= 0, as_table(X)
         names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
-        values = np.full(t, "", object)
-        X = as_table(X)
-        if sparse.issparse(X):
-            values[listed] = np.ravel(X.tocsr()[found.row[listed], found.feature[listed]]) if listed.any() else []
-        else:
-            cells = X.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else np.asarray(X, object)
-            values[listed] = cells[found.row[listed], found.feature[listed]]
+        values, cells = np.full(t, "", object), X.tocsr() if is_sparse(X) else np.asarray(X, object)
+        if listed.any():
+            values[listed] = np.ravel(cells[found.row[listed], found.feature[listed]])
         frame = pd.DataFrame(
             {
                 "row": np.repeat(found.row, c),
@@ -436,9 +431,8 @@ class AbstractNB(AbstractFitted):
                 "high": found.high[:, classes].ravel(),
             }
         )
-        ends = {PRIOR: 0, OTHERS: 2}  # the class prior comes first, all other features last
-        place = np.repeat([ends.get(j, 1) for j in found.feature.tolist()], c)
-        keys = [-abs(frame["contribution"]), place, np.tile(np.arange(c), t), frame["row"]]
+        place = np.where(listed, 1, 2 * (found.feature == OTHERS))  # the class prior first, all other features last
+        keys = [-abs(frame["contribution"]), np.repeat(place, c), np.tile(np.arange(c), t), frame["row"]]
         return frame.iloc[np.lexsort(keys)].reset_index(drop=True)
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------

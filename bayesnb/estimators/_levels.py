@@ -5,6 +5,7 @@ import numbers
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ class AbstractLevels(AbstractNB):
     """What estimators of features with levels share: the levels, in the order in which they are counted.
 
     The encoding is a list of the levels of each column; it is empty for a column of which no cell was seen. A subclass
-    says how its statistics are moved to other levels (`_recode`).
+    says how its counts are moved to other levels (`_moved`).
     """
 
     min_categories: Any
@@ -45,6 +46,13 @@ class AbstractLevels(AbstractNB):
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
         """The state by other levels, which hold all that were known; with its statistics, if there are any."""
+        after, held = replace(state, encoding=levels), state.statistics
+        if held is None or all(map(np.array_equal, levels, state.encoding)):
+            return after
+        return replace(after, statistics=replace(held, blocks=self._moved(state, after)))
+
+    def _moved(self, state: State, after: State) -> dict[str, Any]:
+        """The counts of a state at the levels of another one."""
         raise NotImplementedError
 
     def _learn_encoding(self, state: State, X: Any) -> State:
@@ -129,15 +137,13 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
 
 
 def _ends(X: Any) -> Any:
-    """Of an array of integers the largest cell of each column, or one below 0: its levels depend on nothing else."""
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or not X.size:
-        return X
-    return X.view(X.dtype.str.replace("i", "u")).max(0).astype(X.dtype)[None]  # without a sign those below 0 are large
+    """Of an array of integers the least and the largest cell of each column: its levels depend on nothing else."""
+    return np.stack([X.min(0), X.max(0)]) if isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size else X
 
 
 def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
-    if X.dtype.kind in "iu" and X.size and ((top := _ends(X)) >= 0).all() and (top < n_levels).all():
+    if X.dtype.kind in "iu" and X.size and ((ends := _ends(X)) >= 0).all() and (ends < n_levels).all():
         return X
     table = X.astype(float)
     table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.supports import AMOUNT, as_numbers, check_choice, checked_numbers
+from ..core.supports import AMOUNT, Support, check_choice, checked_numbers
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
@@ -17,7 +17,7 @@ from ._state import BLOCK, State
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
 _FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
-_MOST_SMOOTHING = 1e6
+_SMOOTHING = Support("real", 0.0, 1e6)
 _LEAST = 1e-280  # of the square of a constant column, which scales its prior; below, the column counts as one of zeros
 
 
@@ -94,9 +94,7 @@ class GaussianNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("variance", self.variance, ("class", "pooled"))
-        smoothing = as_numbers("var_smoothing", self.var_smoothing, f"one number from 0 to {_MOST_SMOOTHING:g}")
-        if smoothing.ndim or not 0 <= float(smoothing) <= _MOST_SMOOTHING:
-            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
+        checked_numbers("var_smoothing", self.var_smoothing, (), _SMOOTHING)
         pooled, known = self.variance == "pooled", self.known_variance
         if pooled and known is not None:
             raise ValueError(

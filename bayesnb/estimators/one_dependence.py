@@ -125,8 +125,7 @@ class OneDependenceNB(AbstractLevels):
     # --- levels and prior -------------------------------------------------------------------------------------------
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
-        after, held = replace(state, encoding=levels), state.statistics
-        sizes, c = sizes_of(after), len(state.classes)
+        sizes, c = sizes_of(replace(state, encoding=levels)), len(state.classes)
         if (needed := 8 * c * int(sizes.sum()) ** 2) > self.max_bytes:
             most = int(sizes.argmax())
             raise ValueError(
@@ -135,21 +134,22 @@ class OneDependenceNB(AbstractLevels):
                 f"{needed / 2**20:,.1f} MiB, but `max_bytes` allows {self.max_bytes / 2**20:,.1f} MiB. Leave out "
                 "columns that identify rows, merge rare levels, use fewer bins, or raise `max_bytes`"
             )
-        if held is None or all(map(np.array_equal, levels, state.encoding)):
-            return after
+        return super()._recode(state, levels)
+
+    def _moved(self, state: State, after: State) -> dict[str, Any]:
         old, new = (np.concatenate([[0], np.cumsum(sizes_of(one))]) for one in (state, after))
-        pairs = [*enumerate(zip(state.encoding, levels, strict=True))]
+        pairs = [*enumerate(zip(state.encoding, after.encoding, strict=True))]
         source = np.concatenate([old[j] + np.arange(len(before)) for j, (before, _) in pairs])
         target = np.concatenate([new[j] + places_among(*both) for j, both in pairs])
 
         def moved(table: np.ndarray) -> np.ndarray:
-            found = np.zeros((c, new[-1], new[-1]))
+            found = np.zeros((len(table), new[-1], new[-1]))
             found[:, target[:, None], target] = table[:, source[:, None], source]
             return found
 
-        block = held.blocks[BLOCK]
+        block = state.statistics.blocks[BLOCK]
         error = {k: moved(v) for k, v in (block.error or {}).items() if k == "n"}
-        return replace(after, statistics=replace(held, blocks={BLOCK: Counts(moved(block.n), np.zeros(c), error)}))
+        return {BLOCK: Counts(moved(block.n), np.zeros(len(block.n)), error)}
 
     def _rows(self, state: State, X: Any) -> Rows:
         return {BLOCK: self._codes(state, X).astype(float, copy=False)}
@@ -168,11 +168,9 @@ class OneDependenceNB(AbstractLevels):
     def _prior(self, state: State) -> Any:
         """The densities of all models, with equal weights of the parents."""
         c, d = state.shape
-        alpha, total = (
-            np.concatenate(self._pseudo_counts(state), -1),
-            checked_numbers("pair_alpha", self.pair_alpha, ()),
-        )
-        return OneDependence.prior(c, sizes_of(state).tolist(), alpha, float(total), np.full(d, 1 / d))
+        total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
+        alpha = np.concatenate(self._pseudo_counts(state), -1)
+        return OneDependence.prior(c, sizes_of(state).tolist(), alpha, total, np.full(d, 1 / d))
 
     _gatherer = _prior
 
