@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.stats as st
 from sklearn.datasets import load_iris
-from sklearn.metrics import log_loss
 
 from bayesnb.estimators import KernelNB
 from bayesnb.estimators.kernel import nrd0
@@ -104,15 +103,6 @@ def test_gaps_that_rounding_leaves_are_no_gaps():
     assert block.low[0, 0] == pytest.approx(np.log(0.05))
 
 
-def test_scale_changes_no_probability(iris):
-    X, y = iris
-    nb, per_column = KernelNB().fit(X, y), np.array([1e-100, 1e-3, 1.0, 1e100])
-    scaled = KernelNB().fit(X * per_column, y)
-    np.testing.assert_allclose(scaled.predict_log_proba(X * per_column), nb.predict_log_proba(X), rtol=1e-9, atol=1e-9)
-    moved = KernelNB().fit(X + 1024.0, y)
-    np.testing.assert_allclose(moved.predict_log_proba(X + 1024.0), nb.predict_log_proba(X), rtol=1e-6, atol=1e-9)
-
-
 def test_a_constant_column_says_nothing(iris):
     X, y = iris
     wide = np.column_stack([X[40:], np.full(len(X) - 40, 7.1)])  # classes of unequal size
@@ -158,25 +148,3 @@ def test_a_model_without_data_draws_no_rows(iris):
     nb = KernelNB().fit(*iris)
     with pytest.raises(ValueError, match="without data cannot draw rows"):
         nb.sample(3, source="prior")
-
-
-def test_equal_rows_predict_each_other_and_what_the_docstring_says_of_it() -> None:
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 100)
-    X, labels = rng.normal(y[:, None] * 1.5, 1, (100, 2)), np.arange(400) % 2
-    new = rng.normal(labels[:, None] * 1.5, 1, (400, 2))
-
-    def loss(nb: KernelNB, rows: np.ndarray, w: Any = None) -> float:
-        return log_loss(labels, nb.fit(X[rows], y[rows], w).predict_proba(new))
-
-    once, twice, two, some = np.arange(100), np.repeat(np.arange(100), 2), np.full(100, 2.0), rng.integers(1, 4, 100)
-    assert loss(KernelNB(), once) == pytest.approx(0.33, abs=0.005)
-    assert loss(KernelNB(), once, two) == pytest.approx(6.7, abs=0.05)
-    assert loss(KernelNB(), twice) == pytest.approx(6.7, abs=0.05)
-    copied = KernelNB().fit(X[twice], y[twice])
-    assert copied.loo(X[twice], y[twice]).log_loss < 0.02  # predicted by the copy
-    assert copied.loo(X[twice], y[twice], groups=twice).log_loss > 6
-    for w in (two, some):
-        assert loss(KernelNB(), once, w / w.max()) < 0.34
-        assert loss(KernelNB(bandwidth="nrd0"), once, w) < 0.34
-    assert loss(KernelNB(bandwidth="nrd0"), twice) < 0.34

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import numpyro.distributions as dist
-import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -24,7 +23,6 @@ from bayesnb import (
     PoissonNB,
 )
 from bayesnb import families as fam
-from bayesnb.core.supports import checked_prior
 
 REALS = np.array([[0.2, 1.0], [1.4, -0.5], [0.9, 2.0], [-1.1, 0.3], [2.2, 0.1], [0.4, -1.7], [1.0, 0.8]])
 COUNTS = np.array([[3.0, 0.0], [1.0, 2.0], [0.0, 5.0], [2.0, 2.0], [7.0, 1.0], [0.0, 0.0], [1.0, 4.0]])
@@ -196,14 +194,6 @@ def test_too_few_rows_for_an_improper_prior():
         pair.loo(REALS[:4], LABELS[:4])
 
 
-def test_a_declaration_serves_other_families_too():
-    sizes = {"class": 2, "feature": 3, "level": 4}
-    block = checked_prior("prior", fam.DirichletCategorical(np.full((1, 1, 4), 0.5)), sizes)
-    assert block.alpha.shape == (2, 3, 4)
-    with pytest.raises(ValueError, match=r"`prior\.alpha` has -1 \(class 0, feature 0, level 2\)"):
-        checked_prior("prior", fam.DirichletCategorical(np.array([[[1.0, 1.0, -1.0, 1.0]]])), sizes)
-
-
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
@@ -215,13 +205,6 @@ def test_numbers_of_draws_and_rows():
     for n in (-1, 2.5, "many", None):
         with pytest.raises(ValueError, match=r"`n_samples` is .* whole number"):
             inspect.unwrap(GaussianNB.sample)(nb, n)
-
-
-def test_a_query_without_rows():
-    lazy = pl.DataFrame({"a": REALS[:, 0]}).lazy()
-    for nb in (MixedNB(), CategoricalNB(), GaussianNB()):
-        with pytest.raises(ValueError, match=r"`X` is a LazyFrame.* pass X\.collect\(\)"):
-            nb.fit(lazy, LABELS)
 
 
 @pytest.mark.parametrize("cell", [{"a": 1}, [1, 2]], ids=["dict", "list"])

@@ -90,19 +90,6 @@ def same(got: np.ndarray, want: np.ndarray, atol: float = 1e-9) -> None:
 @few
 @law(6)
 @given(data=st.data())
-def test_the_order_of_rows_features_and_labels_is_nothing(nb, data):
-    t = data.draw(tables(nb))
-    (n, d), expected = t.X.shape, fit(nb, t.X, t.y, t.w).predict_log_proba(t.X)
-    rows, columns = (np.array(data.draw(st.permutations(range(k)))) for k in (n, d))
-    same(fit(nb, t.X[rows], t.y[rows], t.w[rows]).predict_log_proba(t.X), expected)
-    same(fit(nb, t.X[:, columns], t.y, t.w).predict_log_proba(t.X[:, columns]), expected)
-    renamed = fit(nb, t.X, np.array(["z", "k", "a"])[t.y], t.w)
-    same(renamed.predict_log_proba(t.X)[:, ::-1], expected)
-
-
-@few
-@law(6)
-@given(data=st.data())
 def test_batches_merge_and_split_again(nb, data):
     t = data.draw(tables(nb))
     whole = fit(nb, t.X, t.y, t.w)
