@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
-from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB
+from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, OneDependenceNB
 
 from ..estimators_table import ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
 
@@ -218,6 +218,27 @@ def test_levels_in_any_form(table):
         expected = log_proba(CategoricalNB(), X, full)
         for nb in (CategoricalNB(), MixedNB([("all", CategoricalNB(), slice(None))])):
             np.testing.assert_allclose(log_proba(nb, WORDS[form](X), full), expected, rtol=0, atol=1e-12)
+        pairs = [log_proba(OneDependenceNB(), rows, full) for rows in (WORDS[form](X), X)]
+        np.testing.assert_allclose(*pairs, rtol=0, atol=1e-12)
+
+
+def test_levels_with_holes(table):
+    X = np.vstack([table.X, np.repeat(np.arange(5.0), 4).reshape(5, 4)])
+    gone = np.random.default_rng(1).random(X.shape) < 0.2
+    gone[-5:] = False
+    full = Table(X, np.append(table.y, table.y[:5]), np.append(table.w, table.w[:5]))
+    expected, text = log_proba(CategoricalNB(), np.where(gone, np.nan, X), full), words(X)
+    for form in (
+        np.where(gone, None, text.astype(object)),
+        np.ma.MaskedArray(text, mask=gone),
+        declared(X).mask(gone),
+        pd.DataFrame(text, columns=NAMES).astype("string").mask(gone),
+        pl.DataFrame(np.where(gone, None, text.astype(object)), schema=NAMES),
+        pa.table(
+            [pa.array(np.where(g, None, x.astype(object))) for g, x in zip(gone.T, text.T, strict=True)], names=NAMES
+        ),
+    ):
+        np.testing.assert_allclose(log_proba(CategoricalNB(), form, full), expected, rtol=0, atol=1e-12)
 
 
 def test_an_empty_cell_is_level_zero_and_nan_is_missing():

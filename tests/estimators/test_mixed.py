@@ -14,6 +14,7 @@ from bayesnb import (
     GaussianDA,
     GaussianNB,
     MixedNB,
+    MultinomialNB,
     PoissonNB,
     datasets,
 )
@@ -211,6 +212,17 @@ def test_complete_rows_cannot_be_one_classes_business(penguins):
     by_class = {"Adelie": GaussianDA(), "Chinstrap": GaussianNB(), "Gentoo": GaussianNB()}
     with pytest.raises(ValueError, match="its likelihood of complete rows needs all classes"):
         MixedNB([("size", by_class, NUMBERS)]).fit(X, y)
+
+
+def test_new_rows_of_a_part_of_counts_are_as_long_as_its_training_rows_on_average():
+    """Each part has its own average; `length` may also be one number a row."""
+    rng = np.random.default_rng(0)
+    X, y = np.hstack([rng.poisson(1, (60, 3)), rng.poisson(9, (60, 2))]), np.arange(60) % 2
+    nb = MixedNB([("few", MultinomialNB(), [0, 1, 2]), ("many", MultinomialNB(), [3, 4])]).fit(X, y)
+    new = nb.sample(20, seed=1)[0]
+    assert set(new[:, :3].sum(1)) == {round(X[:, :3].sum(1).mean())}
+    assert set(new[:, 3:].sum(1)) == {round(X[:, 3:].sum(1).mean())}
+    np.testing.assert_array_equal(nb.sample(20, seed=1, length=np.arange(20))[0][:, 3:].sum(1), np.arange(20))
 
 
 @pytest.fixture(scope="module")

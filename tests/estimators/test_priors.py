@@ -25,6 +25,7 @@ from bayesnb import (
     PoissonNB,
     families,
 )
+from bayesnb.core.distributions import alike, describe
 
 from ..estimators_table import ALL, WHOLE
 
@@ -161,6 +162,15 @@ def test_equal_distributions_are_the_same_prior(tmp_path: Any) -> None:
     assert loaded.merge(other).statistics_.n.sum() == 36
     assert pickle.loads(pickle.dumps(first)).prior.keys() == prior.keys()
     assert copy.deepcopy(first).merge(loaded).statistics_.n.sum() == 60
+
+
+def test_what_a_distribution_is() -> None:
+    gamma = dist.Gamma(2, 1)
+    assert gamma != dist.Gamma(2, 1) and alike(gamma, dist.Gamma(2, 1)) and not alike(gamma, dist.Gamma(2, 3))
+    assert not alike(gamma, dist.Beta(2, 1))
+    cut, other, same = (dist.TruncatedNormal(0.0, 1.0, low=low) for low in (0.0, 0.5, 0.0))
+    assert alike(cut, same) and not alike(cut, other)
+    assert describe(gamma) == "Gamma(concentration=2, rate=1)"
 
 
 def test_a_summary_says_the_prior_in_words() -> None:
