@@ -268,12 +268,16 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import fix_seed, intervals
 
-        state, seed = self._fitted(), fix_seed(seed)
+        state, seed, method = self._fitted(), fix_seed(seed), self._interval_method(method)
 
         def ends(rows: Rows) -> np.ndarray:
             return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, seed), 2, 0)
 
         return np.moveaxis(self._by_encoded_rows(state, X, ends), 0, 2)
+
+    def _interval_method(self, method: str) -> str:
+        """The method of an interval, as the model takes it."""
+        return method
 
     def uncertainty(self, X: Any, method: str = "auto", n_draws: int | None = None, seed: Seed = 0) -> "Uncertainty":
         """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
@@ -285,7 +289,7 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import Uncertainty, fix_seed, uncertainty
 
-        state, seed = self._fitted(), fix_seed(seed)
+        state, seed, method = self._fitted(), fix_seed(seed), self._interval_method(method)
 
         def entropies(rows: Rows) -> np.ndarray:
             return np.stack(uncertainty(state.posterior, rows, method, n_draws, seed))[..., None]
@@ -579,18 +583,19 @@ class AbstractNB(AbstractFitted):
         check_least(0, n_samples=n_samples)
         check_choice("source", source, ("posterior", "prior"))
         model, rng = state.posterior if source == "posterior" else state.prior, generator(seed)
-        if source == "prior":
+        if source == "prior" and model.is_improper:
             model.refuse_improper("draws from the prior")
-        y = categorical(rng, np.broadcast_to(model.classes.log_predictive(), (int(n_samples), len(state.classes))))
-        return self._as_input(state, self._draw(state, model, rng, y, length)), state.classes[y]
+        rows, y = self._draw(state, model, rng, int(n_samples), length)
+        return self._as_input(state, rows), state.classes[y]
 
-    def _draw(self, state: State, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any) -> Rows:
-        """New rows by block for class indices y; `length` is the number of events of a row whose total is given."""
+    def _draw(self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any) -> tuple[Rows, np.ndarray]:
+        """New rows by block and class indices; `length` is the number of events of a row whose total is given."""
+        y = categorical(rng, np.broadcast_to(model.classes.log_predictive(), (n, len(state.classes))))
         found = {}
         for name, block in model.blocks.items():
             own = {"length": _average_length(state, name) if length is None else length}
             found[name] = block.sample_predictive(rng, y, **(own if block.cells_.measure == GIVEN_TOTALS else {}))
-        return found
+        return found, y
 
     def _as_input(self, state: State, rows: Rows) -> Any:
         """Rows by block as an array like the one fitted."""

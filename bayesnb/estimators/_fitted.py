@@ -162,10 +162,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """The parameter that holds fixed class probabilities: of scikit-learn's two names that in use. Provisional."""
         one, other = self.class_prior, self.priors
         if one is not None and other is not None and not alike(np.asarray(one), np.asarray(other)):
-            raise Unavailable(
-                f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}: both set the class "
-                "probabilities, and they differ. Leave one of them out"
-            )
+            both = f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}"
+            raise Unavailable(f"{both}: they mean the same, and they differ. Leave one of them out")
         return "class_prior" if one is not None or other is None else "priors"
 
     def _class_prior(self, state: State) -> AbstractClasses:
@@ -261,10 +259,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             with naming("classes"):
                 labels = np.unique(checked_labels(classes, "classes"))
             if state is not None and not np.array_equal(labels, state.classes):
-                raise ValueError(
-                    f"`classes` is {labels}, which is not the same as on last call to partial_fit, {state.classes}; "
-                    "give the same labels in every call"
-                )
+                before = f"the same as on last call to partial_fit, {state.classes}"
+                raise ValueError(f"`classes` is {labels}, which is not {before}; give the same labels in every call")
         X, y, columns = self._checked(X, state, y)
         state = self._learn_encoding(State(labels, columns) if state is None else state, X)
         stats = self._gather(state, X, places_of(y, state.classes), sample_weight)
@@ -313,17 +309,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """
         state = self._fitted()
         if type(other) is not type(self):
-            raise ValueError(
-                f"`other` is a {type(other).__name__}; a {type(self).__name__} can only merge with an estimator of "
-                "its own kind"
-            )
+            raise ValueError(f"`other` is a {type(other).__name__}; merge a {type(self).__name__} with one of its kind")
         theirs, settings = other._fitted(), other.get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
             if not alike(value, settings[name]):
-                raise ValueError(
-                    f"`other` has {name}={settings[name]!r}, but this estimator has {value!r}; fit both with the same "
-                    "value"
-                )
+                what = f"`other` has {name}={settings[name]!r}"
+                raise ValueError(f"{what}, but this estimator has {value!r}; fit both with the same value")
         pairs = {"classes": (theirs.classes, state.classes), "features": (theirs.columns.labels, state.columns.labels)}
         for what, (there, here) in pairs.items():
             if not np.array_equal(there, here):
@@ -397,10 +388,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             if not (sound := abs(sums) <= most).all():
                 at = np.argwhere(~sound)[0][1:2]
                 where = f"column {state.columns.label(self.block_columns(state)[name][at[0]])}" if len(at) else "rows"
-                raise ValueError(
-                    f"Values too large to be summed in data passed to {type(self).__name__} (input X): {where}; "
-                    "rescale the column or the weights, because sums or squares overflow."
-                )
+                many = f"Values too large to be summed in data passed to {type(self).__name__} (input X): {where}"
+                raise ValueError(f"{many}; rescale the column or the weights, because sums or squares overflow")
         return stats
 
     def _conditioned(self, state: State, stats: Statistics) -> State:

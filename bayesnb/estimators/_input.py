@@ -47,7 +47,7 @@ def checked_rows(
     sparse, gaps : whether rows may be sparse, and whether a dense cell may be missing
     """
     X, labels = as_table(X), None
-    with naming("X", "y"):
+    with naming("X", "y"), np.errstate(over="ignore", invalid="ignore"):  # sums show whether all cells are finite
         names = _get_feature_names(X)
         if numbers:
             _refuse_times(X, names)
@@ -186,17 +186,12 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
     gone = np.False_ if known else pd.isna(y if typed else np.asarray(y, object))
     if np.ndim(gone) == 1 and len(rows := np.flatnonzero(gone)):
         listed = ", ".join(map(str, rows[:8])) + ", …" * (len(rows) > 8)
-        raise ValueError(
-            f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}; leave out "
-            "these rows"
-        )
+        missing = f"missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
+        raise ValueError(f"`{name}` has {missing}; leave out these rows")
     y = _check_y(y)
     if y.dtype == object and not all(isinstance(label, str) for label in y.tolist()):
         kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-        raise ValueError(
-            f"Unknown label type: `{name}` has objects of type {kinds}; make all of them strings, or all of them "
-            "integers"
-        )
+        raise ValueError(f"Unknown label type: `{name}` has objects of type {kinds}; make all strings, or all integers")
     if name == "y" and y.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
@@ -205,7 +200,7 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
 
 def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct labels in order, and the place of each label among them."""
-    if y.dtype.kind in "iuO":  # found by hashing, without sorting the rows
+    if y.dtype.kind in "iuO" and y.dtype.isnative:  # found by hashing, without sorting the rows
         index, classes = pd.factorize(y, sort=True)
     else:
         classes, index = np.unique(y, return_inverse=True)
@@ -256,10 +251,7 @@ def boolean(name: str, value: Any) -> bool:
 def check_decay(decay: Any) -> None:
     """Raise a ValueError unless `decay` is above 0 and at most 1."""
     if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
-        raise ValueError(
-            f"`decay` is {shortened(decay)}; it needs a number above 0 and at most 1, which multiplies the weight of "
-            "all earlier rows"
-        )
+        raise ValueError(f"`decay` is {shortened(decay)}; it needs to be a number above 0 and at most 1")
 
 
 def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -61,10 +61,9 @@ class AbstractLevels(AbstractNB):
         codes = [_as_numbers(cells[~pd.isna(cells)]) if declared is None else None for cells, declared in columns]
         for j, found in enumerate(codes):
             if found is not None and found.min(initial=0) < 0:
-                raise ValueError(
-                    f"Negative values in data passed to {name}: `X` has {found.min():g} in column "
-                    f"{state.columns.label(j)}; whole numbers must be codes 0 … K−1. {self._advice}"
-                )
+                what = f"`X` has {found.min():g} in column {state.columns.label(j)}"
+                needs = f"whole numbers must be codes 0 … K−1. {self._advice}"
+                raise ValueError(f"Negative values in data passed to {name}: {what}; {needs}")
         levels = []
         for j, (found, (cells, declared)) in enumerate(zip(codes, columns, strict=True)):
             if declared is not None:
@@ -99,10 +98,7 @@ class AbstractLevels(AbstractNB):
         """`min_categories` for each feature."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
         if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
-            raise ValueError(
-                f"`min_categories` is {self.min_categories!r}; 'min_categories' should have shape ({d},), or be one "
-                "number, and be whole"
-            )
+            raise ValueError(f"`min_categories` is {self.min_categories!r}; it should have shape ({d},) and be whole")
         if value.min(initial=0) < 0 or value.max(initial=0) > _MOST:
             raise ValueError(f"`min_categories` is {self.min_categories!r}; it needs to be from 0 to {_MOST}")
         return np.broadcast_to(value, d).tolist()
@@ -167,10 +163,8 @@ def _hashable(values: np.ndarray, label: str) -> Iterator[None]:
         yield
     except TypeError:
         kinds = sorted({type(value).__name__ for value in values.tolist()})
-        raise ValueError(
-            f"`X` has cells of type {', '.join(kinds)} in column {label}, which cannot be compared as levels. Make "
-            "them strings, or split them into several columns"
-        ) from None
+        what = f"`X` has cells of type {', '.join(kinds)} in column {label}, which are no levels"
+        raise ValueError(f"{what}. Make them strings, or split them into several columns") from None
 
 
 def _distinct(cells: np.ndarray, label: str) -> np.ndarray:

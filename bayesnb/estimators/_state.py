@@ -99,8 +99,6 @@ class State:
             posterior = self.prior.update(self.statistics)
         for name, block in self.prior.blocks.items():
             if (why := undefined(posterior.blocks[name])) and block.is_improper:
-                raise Unavailable(
-                    f"`prior` is improper, and with the rows so far the posterior is not a density: {why}. Give more "
-                    "rows of every class, or a proper prior"
-                )
+                what = f"`prior` is improper, and with the rows so far the posterior is not a density: {why}"
+                raise Unavailable(f"{what}. Give more rows of every class, or a proper prior")
         return posterior

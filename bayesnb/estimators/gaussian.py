@@ -97,10 +97,7 @@ class GaussianNB(AbstractNB):
         checked_numbers("var_smoothing", self.var_smoothing, (), _SMOOTHING)
         pooled, known = self.variance == "pooled", self.known_variance
         if pooled and known is not None:
-            raise ValueError(
-                "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
-                "Leave out one of the two"
-            )
+            raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
         (centre, spread), nothing = _scale(state), np.zeros(state.shape)
         rows = _FIRM * (1 + (0.0 if state.statistics is None else state.statistics.n.sum()))
         m, kappa, a = nothing + centre, nothing + np.where(spread > 0, _KAPPA, rows), np.where(spread > 0, _SHAPE, rows)
@@ -119,10 +116,8 @@ class GaussianNB(AbstractNB):
             known = np.broadcast_to(self.known_variance, own.shape)
             if (wrong := own != known).any():
                 at = tuple(np.argwhere(wrong)[0])
-                raise ValueError(
-                    f"`known_variance` has {known[at]:g} and `prior.variance` {own[at]:g} (class {at[0]}, feature "
-                    f"{at[1]}), which differ. Give both the same value"
-                )
+                both = f"`known_variance` has {known[at]:g} and `prior.variance` {own[at]:g}"
+                raise ValueError(f"{both} (class {at[0]}, feature {at[1]}), which differ. Give both the same value")
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "variance" in theta[BLOCK]:

@@ -140,16 +140,6 @@ def test_an_unknown_level_is_a_missing_cell(unknown):
     np.testing.assert_array_equal(nb.predict_joint_log_proba(row), nb.predict_joint_log_proba(blank))
 
 
-def test_a_row_without_cells_has_the_class_probabilities():
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    nothing = pd.DataFrame({name: [None] for name in X.columns}, dtype=object)
-    np.testing.assert_allclose(nb.predict_joint_log_proba(nothing)[0], nb.posterior_.classes.log_predictive())
-    log_pi = nb.posterior_.sample(np.random.default_rng(0), (20,))["class"]["log_pi"]
-    both = pd.concat([X.iloc[:2], nothing])
-    np.testing.assert_allclose(nb.sample_proba(both, 20, seed=0)[:, 2], np.exp(log_pi), rtol=1e-12)
-
-
 def test_batches_forgetting_and_merging_reach_the_same_posterior():
     X, y = levels()
     X = X.astype(object)
