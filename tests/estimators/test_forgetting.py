@@ -40,11 +40,9 @@ LEVELS = [BernoulliNB(), CategoricalNB(min_categories=4), OneDependenceNB(min_ca
 WHOLE = [name for name, nb in AMOUNTS.items() if nb.cells.kind == "counts" and nb.cells.measure == "probabilities"]
 
 
-def column(rng, n, amounts, plain):
+def column(rng, n, amounts):
     """A column as sensors and people make them: noise, few values, stuck, offset, one cell far out."""
     x = rng.gamma(1.0, size=n) if amounts else rng.normal(size=n)
-    if plain:
-        return x + (0 if amounts else 10.0 ** rng.integers(0, 5))
     if rng.random() < 0.3:
         x = np.round(x, int(rng.integers(0, 3)))
     if rng.random() < 0.4:  # it got stuck
@@ -60,8 +58,7 @@ def column(rng, n, amounts, plain):
 def window(rng, kind):
     """Rows, labels, weights, and which rows are left."""
     n = int(rng.integers(2, 40))
-    plain = kind.startswith("plain")
-    X = np.stack([column(rng, n, not kind.endswith("gaussian"), plain) for _ in range(2)], 1)
+    X = np.stack([column(rng, n, kind != "gaussian") for _ in range(2)], 1)
     if kind == "levels":
         X = rng.integers(0, 2, (n, 2)).astype(float)
     if kind == "whole":

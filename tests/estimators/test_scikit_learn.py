@@ -104,6 +104,12 @@ def test_every_attribute_is_there_or_raises_an_attribute_error(nb):
     assert fitted._repr_html_()
 
 
+def test_settings_that_a_model_does_not_have():
+    assert OneDependenceNB().get_params().keys() == {"alpha", "prior", "pair_alpha", "min_categories", "max_bytes"}
+    for nb, name in ((ComplementNB(), "class_alpha"), (KernelNB(), "prior"), (MixedNB(), "prior")):
+        assert name not in nb.get_params() and hasattr(nb, name)
+
+
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
