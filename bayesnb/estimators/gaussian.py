@@ -1,11 +1,12 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.supports import AMOUNT, Support, check_choice, checked_numbers
+from ..core.supports import AMOUNT, check_choice, checked_numbers
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
@@ -17,7 +18,7 @@ from ._state import BLOCK, State
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
 _FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
-_SMOOTHING = Support("real", 0.0, 1e6)
+_MOST_SMOOTHING = 1e6
 _LEAST = 1e-280  # of the square of a constant column, which scales its prior; below, the column counts as one of zeros
 
 
@@ -94,7 +95,8 @@ class GaussianNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("variance", self.variance, ("class", "pooled"))
-        checked_numbers("var_smoothing", self.var_smoothing, (), _SMOOTHING)
+        if not isinstance(self.var_smoothing, Real) or not 0 <= float(self.var_smoothing) <= _MOST_SMOOTHING:
+            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
         pooled, known = self.variance == "pooled", self.known_variance
         if pooled and known is not None:
             raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
