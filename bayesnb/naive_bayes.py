@@ -149,27 +149,25 @@ class NaiveBayes:
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
-        return self._table(rows, theta, scores=False)
+        return by_rows(lambda part: self.log_table(rows_at(rows, part), theta), rows, self.min_chunk_cells // 4)
 
     def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Tables:
         """`log_joint` without terms that are equal in all classes of a row: enough for class probabilities."""
-        return self._table(rows, theta, scores=True)
+        table = functools.partial(self.log_table, theta=theta, scores=True)
+        return by_rows(lambda part: table(rows_at(rows, part)), rows, self.min_chunk_cells // 4)
 
-    def _table(self, rows: Rows, theta: Parameters | None, *, scores: bool) -> Tables:
+    def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
+        """`log_joint`, or `log_scores`, of so few rows that they are worked on at once."""
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
-
-        def table(part: slice) -> Array:
-            total = log_pi
-            with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
-                for name, block in self.blocks.items():
-                    x = some_cells(rows[name], part, log_pi, block.cells_.kind)
-                    given = None if theta is None else theta[name]
-                    total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
-            xp = namespace(total)
-            least = xp.finfo(total.dtype).min
-            return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
-
-        return by_rows(table, rows, self.min_chunk_cells // 4)  # parameters are only read
+        total = log_pi
+        with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
+            for name, block in self.blocks.items():
+                x = some_cells(rows[name], slice(None), log_pi, block.cells_.kind)
+                given = None if theta is None else theta[name]
+                total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
+        xp = namespace(total)
+        least = xp.finfo(total.dtype).min
+        return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
 
     def log_loo(self, rows: Rows, r: Weights) -> Table:
         """log p(x_i, y = c | data without row i): the joint leave-one-out table of rows that this posterior contains.

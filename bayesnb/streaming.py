@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .core.supports import check_least
 from .datasets import open_table
@@ -147,7 +147,7 @@ def united_labels(parts: Iterable[Any]) -> np.ndarray:
     """All labels of all parts, sorted; a ValueError where there are none, or some are numbers and some are text."""
     found = np.zeros(0)
     for part in parts:
-        labels = np.unique(checked_labels(column_or_1d(part)))
+        labels = np.unique(checked_labels(part))
         if len(found) and (found.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):
             raise ValueError(f"`y` has both numbers and text as labels, such as {found[0]!r} and {labels[0]!r}")
         found = np.union1d(found, labels) if len(found) else labels

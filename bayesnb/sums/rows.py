@@ -229,7 +229,7 @@ def batches(n: int, size: int) -> list[slice]:
 
 def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
     """The sum of the statistics of slices of rows."""
-    return functools.reduce(operator.add, in_order(gather, parts))
+    return gather(parts[0]) if len(parts) == 1 else functools.reduce(operator.add, in_order(gather, parts))
 
 
 def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Tables:
@@ -292,7 +292,7 @@ def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
     n, width = next(iter(rows.values())).shape[0], 0
     for x in rows.values():
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
-    if n * width < 2 * max(_HALF if n_sibling_tasks() == 1 else _CELLS, least):
+    if n * width < 2 * max(_HALF, least) or (n * width < 2 * _CELLS and n_sibling_tasks() > 1):
         return [slice(0, n)]
     pieces = -(-n * width // max(_CELLS, least, size))
     return batches(n, -(-n // (pieces + pieces % 2)))
