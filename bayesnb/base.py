@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias
 
 import numpy as np
 
-from .core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
+from .core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 from .core.distributions import argument, describe, is_a
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves, record
@@ -48,9 +48,6 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     parameters: ClassVar[tuple[str, ...]]
     """Names of the parameters θ. `log_` and `logit_` in front of a name say in which basis the closed form holds it;
     without the prefix it is the site of that name in the NumPyro model."""
-
-    kept_types: ClassVar[frozenset[str]] = frozenset()
-    """Types of cells besides float64 of which rows on the host are used as they are."""
 
     missing_value: ClassVar[float | None] = float("nan")
     """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
@@ -107,7 +104,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def gaps(self) -> bool:
         """Whether a cell may be missing (NaN); it is then left out."""
-        return self.missing_value is not None and self.missing_value != self.missing_value
+        return self.missing_value != self.missing_value
 
     @property
     def is_composite(self) -> bool:
@@ -167,7 +164,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return replace(self, **chosen)
 
     @abc.abstractmethod
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
+    def suffstats(self, x: Data, r: Weights) -> Stats:
         """Statistics of rows x under weights r: a commutative monoid with zero, + and −."""
 
     @abc.abstractmethod
@@ -175,7 +172,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """The posterior given statistics; prior and posterior have the same type, so updates chain."""
 
     @abc.abstractmethod
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Data) -> Table:
         """log p(x_i | y = c, data) of each row in nats, with parameters integrated out."""
 
     @abc.abstractmethod
@@ -195,7 +192,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites."""
 
     @abc.abstractmethod
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, x: Data, r: Weights) -> Table:
         """log p(x_i | y = c, data without row i): leave-one-out of rows that this posterior contains.
 
         Parameters
@@ -203,15 +200,15 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         x, r : rows that this posterior contains, with the weights that they had in `update`
         """
 
-    def log_loo_score(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo_score(self, x: Data, r: Weights) -> Table:
         """`log_loo`, up to terms that are equal in all classes of a row."""
         return self.log_loo(x, r)
 
     @abc.abstractmethod
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """log p(x_i | θ_c) in nats; leading axes of θ are draws, and the result has the same leading axes."""
 
-    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+    def log_score(self, x: Data, theta: Theta | None = None) -> Tables:
         """`log_predictive`, or `log_likelihood` at given θ, up to terms that are equal in all classes of a row.
 
         It separates classes as the density does, but needs no factorials of counts.
@@ -222,14 +219,14 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """The terms of `log_predictive` of one row, (c, d), 0 in a missing cell; None if they have no closed form."""
         return None
 
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+    def log_moments(self, x: Data) -> tuple[Table, Table]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
         if (mean := self._cumulant(1, x)) is not None:
             return mean, self._cumulant(2, x)
         table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)
         return table.mean(0), table.var(0)
 
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
+    def log_third_cumulant(self, x: Data) -> Table | None:
         """Third cumulant over θ of log p(x_i | θ_c), in nats³; None if it is unknown, so that draws are used."""
         return self._cumulant(3, x)
 
@@ -237,24 +234,20 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """The cumulant of an order, 1, 2 or 3, over θ of log p(x_i | θ_c), if a family writes it; otherwise None."""
         return None
 
-    def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
+    def log_cumulants(self, x: Data) -> tuple[Table, ...]:
         """Mean, variance and third cumulant of log p(x_i | θ_c), up to terms that all classes of a row share."""
         mean, variance = self.log_moments(x)
         third = self.log_third_cumulant(x)
         return mean, variance, 0 * mean if third is None else third
 
-    def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
+    def log_covariance(self, x: Data) -> Float[Array, "n c c"]:
         """Covariance over θ of log p(x_i | θ_c) between classes; diagonal unless classes share a parameter."""
         variance = self.log_moments(x)[1]
         return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
 
-    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> "SharedQuadratic | None":
+    def shared_quadratic(self, x: Data) -> "SharedQuadratic | None":
         """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""
         return None
-
-    def degrees_of_freedom(self) -> float:
-        """Number of pseudo-rows behind the parameters that the classes share; infinity if they share none."""
-        return float("inf")
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
         """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.
@@ -278,7 +271,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
             found[name] = value
         return found
 
-    def _log_of(self, x: Array | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Float[Array, "*s n c"]:
+    def _log_of(self, x: Array | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Tables:
         """log p of some features under their marginal model."""
         some = self.select(columns)
         x = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
@@ -291,7 +284,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return np.stack([self._log_of(x, order[: k + 1], theta) for k in range(len(order))], -2)
 
     def log_contributions(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+        self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[Array, "*s n k c"]:
         """Contributions of some features to log p(x_i | y = c), with parameters integrated out or given, (…, n, k, c).
 

@@ -21,6 +21,7 @@ import pandas as pd
 
 from . import __version__, io
 from .columns import ROLES, ColumnContract, shorten
+from .core.supports import check_least
 from .datasets import NAMES, Dataset, LabelledTable, TableError, open_table
 from .describing import describe as describe_columns
 from .estimators._by_name import MIXED, choose_model, contract_of, variants
@@ -65,45 +66,33 @@ def _check_output(options: argparse.Namespace) -> None:
                 raise ValueError(f"the output {output} is the input {name}, which it would replace; name another file")
 
 
-def _checked(value: Any, holds: bool, wrong: str) -> Any:
-    if not holds:
-        raise argparse.ArgumentTypeError(wrong)
-    return value
-
-
-def _count(text: str) -> int:
-    return _checked(int(text), int(text) >= 1, f"{text} is less than 1")
-
-
-def _share(text: str) -> float:
-    return _checked(float(text), 0 < float(text) < 1, f"{text} is not between 0 and 1")
-
-
 def _models(text: str) -> list[str]:
-    unknown = sorted({*text.split(",")} - {*MODELS[1:], *MIXED})
-    wrong = f"{', '.join(map(repr, unknown))} is not one of {', '.join(MODELS[1:])}"
-    return _checked([*dict.fromkeys(text.split(","))], not unknown, wrong)
+    if unknown := sorted({*text.split(",")} - {*MODELS[1:], *MIXED}):
+        raise argparse.ArgumentTypeError(f"{', '.join(map(repr, unknown))} is not one of {', '.join(MODELS[1:])}")
+    return [*dict.fromkeys(text.split(","))]
 
 
-def _roles(text: str) -> dict[str, str]:
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    known = all(name and role in (*ROLES, "drop") for name, _, role in pairs)
-    wrong = f"{text!r} is not of the form NAME=ROLE, with one of the roles {', '.join(ROLES)}"
-    return _checked({name: role for name, _, role in pairs}, known, wrong)
+def _roles(text: str) -> list[tuple[str, str]]:
+    pairs = [part.rpartition("=")[::2] for part in text.split(",")]
+    if not all(name and role in (*ROLES, "drop") for name, role in pairs):
+        wrong = f"{text!r} is not of the form NAME=ROLE, with one of the roles {', '.join(ROLES)}"
+        raise argparse.ArgumentTypeError(wrong)
+    return pairs
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def _setting(text: str) -> list[tuple[str, Any]]:
     """NAME=VALUE, the value as Python writes it, or else as text."""
     name, _, value = text.partition("=")
-    _checked(name, bool(name and value), f"{text!r} is not of the form NAME=VALUE")
+    if not (name and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
     try:
-        return name, ast.literal_eval(value)
+        return [(name, ast.literal_eval(value))]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return name, value
+        return [(name, value)]
 
 
 _LABELLED, _FLAG = "describe check select compare fit report", {"action": "store_true"}
-_LIST: dict[str, Any] = {"action": "append", "default": []}
+_LIST: dict[str, Any] = {"action": "extend", "default": [], "type": lambda text: text.split(",")}
 _WHICH = {"choices": (*MODELS, *MIXED), "default": "auto", "metavar": "VARIANT"}
 _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, settings, help
     ("predict", "fitted", {"metavar": "MODEL"}, "file that `bayesnb fit` or `save` of an estimator wrote"),
@@ -111,7 +100,7 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     (_LABELLED, "--target", {"metavar": "COLUMN"}, "column with the class labels; required for a file"),
     (_LABELLED, "--json", _FLAG, "print the report as JSON"),
     (_LABELLED, "--drop", {"metavar": "COLUMNS", **_LIST}, "columns to leave out, separated by commas"),
-    (_LABELLED, "--columns", {"metavar": "NAME=ROLE,…", "type": _roles, **_LIST}, f"roles: {', '.join(ROLES)}"),
+    (_LABELLED, "--columns", {"metavar": "NAME=ROLE,…", **_LIST, "type": _roles}, f"roles: {', '.join(ROLES)}"),
     ("", "--decimal", {"metavar": "CHAR"}, "decimal separator of numbers, such as ,"),
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
@@ -120,17 +109,17 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("check fit report", "--calibrate", _FLAG, "calibrate the class probabilities by exact leave-one-out"),
     ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
     ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
-    ("select", "--bins", {"type": _count, "default": 10}, "number of bins of a numeric column (default 10)"),
-    ("select", "--max", {"type": _count}, "largest number of added features (default: by the number of features)"),
+    ("select", "--bins", {"type": int, "default": 10}, "number of bins of a numeric column (default 10)"),
+    ("select", "--max", {"type": int}, "largest number of added features (default: by the number of features)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
     ("compare", "--models", {"type": _models}, f"of {', '.join((*MODELS[1:], *MIXED))}, by commas (default: all)"),
-    ("fit", "--set", {"metavar": "NAME=VALUE", "type": _setting, **_LIST}, "a parameter, such as alpha=0.5"),
+    ("fit", "--set", {"metavar": "NAME=VALUE", **_LIST, "type": _setting}, "a parameter, such as alpha=0.5"),
     ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
     ("predict", "--output", {"metavar": "FILE"}, "CSV file to write (default: standard output)"),
     ("predict", "--id", {"metavar": "COLUMN"}, "column to print first, unchanged"),
-    ("predict", "--digits", {"type": _count, "default": 4}, "digits of a probability or its complement (default 4)"),
-    ("predict", "--interval", {"type": _share, "metavar": "LEVEL"}, "posterior mass of the intervals, such as 0.9"),
+    ("predict", "--digits", {"type": int, "default": 4}, "digits of a probability or its complement (default 4)"),
+    ("predict", "--interval", {"type": float, "metavar": "LEVEL"}, "posterior mass of the intervals, such as 0.9"),
 ]
 
 
@@ -158,10 +147,9 @@ def _writing(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
-    """What the user has said about the roles of columns."""
-    drop = [name for names in options.drop for name in names.split(",")]
-    columns = {name: role for part in options.columns for name, role in part.items()}
-    return {"drop": drop, "columns": columns, "decimal": options.decimal, "thousands": options.thousands}
+    """What the user has said about the columns."""
+    wishes = {name: getattr(options, name) for name in ("drop", "decimal", "thousands")}
+    return wishes | {"columns": dict(options.columns)}
 
 
 def _table(options: argparse.Namespace) -> LabelledTable:
@@ -183,11 +171,11 @@ def _code(estimator: Any) -> str:
 def _estimator(options: argparse.Namespace, X: pd.DataFrame, contract: ColumnContract) -> Any:
     """The model that is asked for, with its parameters."""
     nb = choose_model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
-    if not options.calibrate:
-        return nb
-    from .analysis.calibration import CalibratedClassifierLOO
+    if options.calibrate:
+        from .analysis.calibration import CalibratedClassifierLOO
 
-    return CalibratedClassifierLOO(nb)
+        nb = CalibratedClassifierLOO(nb)
+    return nb
 
 
 def _announce(options: argparse.Namespace, table: Dataset | LabelledTable, rows: int) -> None:
@@ -263,9 +251,9 @@ def select(options: argparse.Namespace) -> None:
         data.notes += (f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}.",)
         if not options.json:
             print(f"note: {data.notes[-1]}")
-    force = [name for text in options.force for name in ([text] if text in data.X else text.split(","))]
-    settings = {"n_bins": options.bins, "scale": cut, "max_features": options.max or "auto", "seed": options.seed}
-    report = SPSSNaiveBayes(force=force, **settings).fit(data.X, data.y).report_
+    most = {} if options.max is None else {"max_features": options.max}
+    spss = SPSSNaiveBayes(n_bins=options.bins, scale=cut, force=options.force, seed=options.seed, **most)
+    report = spss.fit(data.X, data.y).report_
     _tell(options, data, report, report.to_dict())
 
 
@@ -279,9 +267,7 @@ def compare(options: argparse.Namespace) -> None:
     """
     from .analysis.comparison import compare as compare_models
 
-    data = _load(options)
-    models: dict[str, Any] = {}
-    reasons: dict[str, list[str]] = {}
+    data, models, reasons = _load(options), dict[str, Any](), dict[str, list[str]]()
     for name in options.models or _models_to_try(data.X):
         try:
             models[name] = choose_model(data.X, name, data.contract).fit(data.X, data.y)
@@ -313,20 +299,13 @@ def fit(options: argparse.Namespace) -> None:
     from .streaming import fit_batches
 
     table = _table(options)
-    first = next(iter(table.batches()))[0]
-    try:
-        estimator = _estimator(options, first, table.contract)
-        _announce(options, table, table.n_labelled)
-        if options.calibrate:
-            data = table.load()
-            estimator.fit(data.X, data.y)
-        else:
-            fit_batches(estimator, table.batches, classes=table.labels)
-    except (TypeError, OverflowError, MemoryError) as error:  # a value that the parameter cannot have
-        if not options.set:
-            raise
-        given = " ".join(f"{name}={shorten(repr(value), 60)}" for name, value in options.set)
-        raise TableError(f"--set {given}: {error}; give this parameter another value.") from error
+    estimator = _estimator(options, next(iter(table.batches()))[0], table.contract)
+    _announce(options, table, table.n_labelled)
+    if options.calibrate:
+        data = table.load()
+        estimator.fit(data.X, data.y)
+    else:
+        fit_batches(estimator, table.batches, classes=table.labels)
     nb = estimator.estimator_ if options.calibrate else estimator
     nb.contract_ = table.contract
     estimator.save(options.output)
@@ -372,12 +351,12 @@ def predict(options: argparse.Namespace) -> None:
     `bayesnb fit` wrote. Columns are found by name, in any order; further columns, such as the target, are ignored.
     Differences from the training table are printed on standard error.
     """
+    check_least(1, digits=options.digits)
     model = io.load(options.fitted)
     contract = contract_of(model, options.decimal, options.thousands)
     file = open_table(options.data, **_writing(options))
-    numbers = contract.plain - {options.id}
     names = [name for name in file.names if name != file.target]  # a data set has its labels beside the rows
-    table = pd.concat(file.pieces(numbers & {*names}, names), ignore_index=True)
+    table = pd.concat(file.pieces(contract.plain - {options.id}, names), ignore_index=True)
     if options.id is not None and options.id not in table.columns:
         raise TableError(f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}.")
     try:

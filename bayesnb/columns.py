@@ -43,11 +43,7 @@ _INFINITY = r"[+-]?(?i:inf|infinity)"
 NUMBER = rf"[+-]?(?:{_SIGN})? ?[+-]?(?:[0-9][0-9.,' ]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)? ?(?:{_SIGN})?|{_INFINITY}"
 _TWO_WAYS = r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}"  # fifteen or fifteen thousand
 TRUTH = "true or false"
-_SAME = {"\u00a0": " ", "\u202f": " ", "\u2019": "'", "\u2212": "-"}
-
-
-class NumberError(ValueError):
-    """Cells that can be read as two numbers, such as "15.018", or as none with the separators that were given."""
+_KEYBOARD = str.maketrans("\u00a0\u202f\u2019\u2212", "  '-")
 
 
 @record
@@ -98,7 +94,7 @@ def number_format(
 
     Raises
     ------
-    NumberError
+    ValueError
         if the words can be read in two ways, or one of them in none with the separators that are named
     """
     if words.str.lower().isin(["true", "false"]).all():
@@ -113,14 +109,14 @@ def number_format(
     fitting = [form for form, numbers in read.items() if numbers.notna().all()]
     if not fitting and (decimal or thousands):
         word = words[read[forms[0]].isna()].iloc[0]
-        raise NumberError(f"{word!r} is no number with these separators; write all cells in one format")
+        raise ValueError(f"{word!r} is no number with these separators; write all cells in one format")
     for form in fitting:
         if (two := read[form] != read[fitting[0]]).any():
             if chosen := [form for form in fitting if form.decimal == clear]:
                 return chosen[0]
             word = words[two].iloc[0]
             mark = "." if "." in word else ","
-            raise NumberError(
+            raise ValueError(
                 f"{word!r} may be {word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it; "
                 f"give --decimal {mark} or --thousands {mark} (in Python decimal={mark!r} or thousands={mark!r} of "
                 "`describe` or `read_table`)"
@@ -130,9 +126,7 @@ def number_format(
 
 def clean(words: pd.Series) -> pd.Series:
     """Words without blanks around them, and with the signs and blanks of a keyboard."""
-    for letter, plain in _SAME.items():
-        words = words.str.replace(letter, plain, regex=False)
-    return words.str.strip()
+    return words.str.translate(_KEYBOARD).str.strip()
 
 
 # --- the contract ---------------------------------------------------------------------------------------------------
@@ -212,7 +206,7 @@ class Column:
         """The column after further cells, as `read` gives them: with their range, and with their levels."""
         if self.role == "levels" and len(self.levels) == self.distinct:
             levels = sorted({*self.levels, *cells.dropna().unique()})
-            return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
+            return replace(self, distinct=len(levels), levels=tuple(levels[: LISTED * (len(levels) <= LISTED)]))
         if self.low is None or self.high is None:
             return self
         return replace(self, low=float(np.fmin(self.low, cells.min())), high=float(np.fmax(self.high, cells.max())))
@@ -256,10 +250,10 @@ class ColumnContract:
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: Any) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(f"there is no column {name!r}; the columns are {', '.join(c.name for c in self.columns)}")
+        columns = {column.name: column for column in self.columns}
+        if name not in columns:
+            raise KeyError(f"there is no column {name!r}; the columns are {', '.join(columns)}")
+        return columns[name]
 
     @property
     def used(self) -> tuple[Column, ...]:
@@ -288,9 +282,8 @@ class ColumnContract:
 
     def to_frame(self) -> pd.DataFrame:
         """A data frame with one row a column: role, why, distinct values, missing share, example and warning."""
-        names = ["role", "why", "distinct", "missing", "example", "warning"]
-        rows = [[getattr(column, name) for name in names] for column in self.columns]
-        return pd.DataFrame(rows, columns=names, index=pd.Index([c.name for c in self.columns], name="column"))
+        names = ["name", "role", "why", "distinct", "missing", "example", "warning"]
+        return pd.DataFrame([*map(vars, self.columns)], columns=names).set_index("name").rename_axis("column")
 
     def apply(self, table: Any, used_only: bool = True) -> pd.DataFrame:
         """The columns that a model uses, in the order of the contract, with cells as a model takes them.
@@ -356,17 +349,16 @@ class ColumnContract:
 
     def far_columns(self, applied: pd.DataFrame) -> list[str]:
         """A note for each row of `apply`: its numbers beyond the training range by more than that range; "" if none."""
-        notes: list[list[str]] = [[] for _ in range(len(applied))]
-        for column in self.used:
-            for i in np.flatnonzero(column.is_far(applied[column.name])):
-                notes[i].append(f"column {column.name!r} lies far outside of {column.low:g} to {column.high:g}")
-        return ["; ".join(note) for note in notes]
+        far = {c: c.is_far(applied[c.name]) for c in self.used}
+        said = {
+            c: f"column {c.name!r} lies far outside of {c.low:g} to {c.high:g}" for c, at in far.items() if at.any()
+        }
+        return ["; ".join(text for c, text in said.items() if far[c][i]) for i in range(len(applied))]
 
     def summary(self, most: int | None = None) -> str:
         """The contract as a readable table; after `most` columns, those without a note are only counted."""
-        noted = [bool(c.warning) or c.role in ("dropped", "target") for c in self.columns]
-        kept = np.argsort(np.logical_not(noted), kind="stable")[:most]
-        shown = [c for i, c in enumerate(self.columns) if i in kept or c.role == "target"]
+        kept = sorted(self.columns, key=lambda c: c.role != "target" and not (c.warning or c.role == "dropped"))[:most]
+        shown = [c for c in self.columns if c in kept or c.role == "target"]
         wide = min(max([6, *(len(c.name) for c in shown)]), 24)
         lines = [f"  {'column':{wide}}  role     distinct missing  {'example':24}  why"]
         for c in shown:

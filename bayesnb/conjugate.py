@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from .base import AbstractConjugate, as_jax, n_rows, observed, to_sites
-from .core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
+from .core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.densities import PRIORS, drawn_cells
 from .core.jet import Jet
 from .core.random import Key, split
@@ -204,7 +204,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
+    def suffstats(self, x: Data, r: Weights) -> Stats:
         """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
         monoid: Any = self.monoid
         if issubclass(monoid, Moments):
@@ -314,15 +314,15 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """Tables (c, d, levels) by formula and weight, made once for all blocks of rows."""
         return {}
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Data) -> Table:
         """The predictive of the observed cells: Σ_j power(1)."""
         return self.rows(self.predictive, x)
 
-    def log_left_out(self, x: Real[Array, "n d"] | Sparse, w: Any) -> Float[Array, "n c"]:
+    def log_left_out(self, x: Data, w: Any) -> Table:
         """log_predictive of rows that every class had with weight w, (n, c) or one number, and has no more."""
         return self.rows(self.left_out, x, w)
 
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i: Σ_j power(1 − w) − power(−w) in the classes in which the row has weight w."""
         if namespace(x, r, *self._arrays()) is not np:
             return self.log_left_out(x, r)
@@ -354,7 +354,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         cumulant.__name__ = f"cumulant {order}"
         return self.rows(cumulant, x)
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """Σ_j level + slope t(x) + log h(x)."""
         level, slope = self.eta(**theta)
         table = contract(self._of_cells(x), slope, level)

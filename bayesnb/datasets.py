@@ -115,10 +115,8 @@ def load(name: str) -> Dataset:
 
 def load_spam() -> Texts:
     """Word counts of 6,046 e-mails, "spam" or "ham", in the order of the folders; shuffle them before you split."""
-    with (
-        files("bayesnb").joinpath("data", "spam.npz").open("rb") as file,
-        np.load(file, allow_pickle=False) as found,
-    ):
+    path = files("bayesnb").joinpath("data", "spam.npz")
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
         parts = found["counts"].astype(np.int32), found["indices"].astype(np.int32), found["indptr"]
         folder, vocabulary = found["folder"], found["vocabulary"]
     X = sparse.csr_array(parts, shape=(len(folder), len(vocabulary)))
@@ -160,7 +158,7 @@ def open_table(path: str | Path, **writing: Any) -> Any:
         table = data.X.assign(**{data.target: data.y})
 
         def pieces(numbers: Any = None, columns: Any = None, rows: Any = None) -> Iterator[pd.DataFrame]:
-            yield table if columns is None else table[columns]
+            yield table[_names(columns, table)]
 
         about = {"names": [*table], "first": table, "target": data.target, "source": data.source}
         return SimpleNamespace(pieces=pieces, is_whole=True, **about)
@@ -168,6 +166,11 @@ def open_table(path: str | Path, **writing: Any) -> Any:
     if not path.exists():
         raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
     return ParquetFile(path) if path.is_dir() or path.suffix in (".parquet", ".pq") else TextFile(path, **writing)
+
+
+def _names(columns: Any, names: Iterable[str]) -> list[str]:
+    """The columns that are wanted: all, some, or one."""
+    return [*names] if columns is None else columns if isinstance(columns, list) else [columns]
 
 
 class TextFile:
@@ -182,7 +185,6 @@ class TextFile:
             with self._bytes() as file:
                 if encoding is None and file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
                     self.encoding = "utf-16"
-            " ".encode(self.encoding)  # refuses codecs of no text, such as base64
             with self._bytes() as file:
                 head = codecs.getreader(self.encoding)(file).read(HEAD)
             if not head.strip():
@@ -199,10 +201,9 @@ class TextFile:
             if len(row) > len(header):  # pandas would take the surplus for row names
                 many = f"{len(header)} cells in the header and {len(row)} in the first row"
                 raise TableError(f"{path} has {many}; name all columns in the header.")
-            self.is_whole = len(head) < HEAD
             if not row:
                 raise TableError(f"{path} has no rows below the header; add rows to learn from.")
-            self.first = next(self.pieces((), rows=lines))
+            self.is_whole, self.first = len(head) < HEAD, next(self.pieces((), rows=lines))
 
     def _bytes(self) -> Any:
         """The bytes of the file, from the first on."""
@@ -210,37 +211,38 @@ class TextFile:
             return io.BytesIO(self._piped)
         return _OPEN.get(self.path.suffix, open)(self.path, "rb")
 
-    def pieces(
-        self, numbers: Iterable[str] | None = None, columns: Iterable[str] | None = None, rows: int | None = None
-    ) -> Iterator[pd.DataFrame]:
-        """The rows, piece by piece: numbers in these columns, by default as the first lines show; else text."""
-        numbers = describe(self.first).plain if numbers is None else {*numbers}
-        names = self.names if columns is None else [*columns]
+    def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
+        """The rows, piece by piece: numbers in these columns, by default as the first lines show; else text.
+
+        Of one column by its name, the cells beside it are not even counted.
+        """
+        numbers, names = describe(self.first).plain if numbers is None else {*numbers}, _names(columns, self.names)
         if unknown := [name for name in names if name not in self.names]:
             raise TableError(f"{self.path} has no column {listed(unknown)}; the columns are {listed(self.names)}.")
         settings: dict[str, Any] = {"names": self.names, "header": 0, "skipinitialspace": True, "low_memory": False}
-        settings |= {} if columns is None else {"usecols": names}  # with which pandas counts no cells
-        types = dict.fromkeys({*names} - numbers, str)
+        settings |= {} if columns is None or isinstance(columns, list) else {"usecols": names}
+        types = dict.fromkeys({*self.names} - (numbers & {*names}), str)
         settings |= {"sep": self._sep, "encoding": self.encoding, "dtype": types, "chunksize": rows or self._rows}
+        checked = partial(self._checked, numbers=numbers, names=names)
         with self._readable(), self._bytes() as file, pd.read_csv(file, **settings) as found:
-            yield from map(
-                partial(self._checked, numbers=numbers, names=names), found
-            )  # a loop would hold a piece while the next is read
+            yield from map(checked, found)  # a loop would hold a piece while the next is read
 
     def _checked(self, piece: pd.DataFrame, numbers: set[str], names: list[str]) -> pd.DataFrame:
         """A piece without blanks around its text, unless there is text among its numbers."""
-        for name, cells in piece.items():
+        read: dict[str, pd.Series] = {}
+        for name in names:
+            cells = piece[name]
             if name not in numbers:
                 text = cells.str.strip()
-                piece[name] = text.mask(text.isin(_MISSING))
+                read[name] = text.mask(text.isin(_MISSING))
             elif cells.dtype.kind not in "iuf":
                 found = pd.to_numeric(cells.astype(object).map(str, na_action="ignore"), errors="coerce")
                 if (bad := cells.notna() & found.isna()).any():
-                    error = CellError(str(name), cells, bad, ", where numbers are expected")
+                    error = CellError(name, cells, bad, ", where numbers are expected")
                     advice = f"write all cells in one way, or leave the column out with --drop {name}"
                     raise TableError(f"{self.path}, line {error.row + 2}: {error}; {advice}.")
-                piece[name] = found.astype(float)
-        return piece[names]
+                read[name] = found.astype(float)
+        return piece[names].assign(**read)
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
@@ -250,10 +252,10 @@ class TextFile:
         except TableError:
             raise
         except Exception as error:  # of the disk, a damaged archive, an encoding, or a parser
-            name, is_coded = self.encoding.removesuffix("-sig").upper(), isinstance(error, UnicodeError | LookupError)
-            why = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
-            advice = "name its --encoding, such as cp1252" if is_coded else "give each row as many cells as the header"
-            raise TableError(f"{self.path} is not a table in {name} ({why}); {advice}.") from error
+            why, is_parsed = " ".join(str(error).split()), isinstance(error, pd.errors.ParserError)
+            advice = "give each row as many cells as the header" if is_parsed else "name its --encoding, such as cp1252"
+            what = f"{self.path} is not a table in {self.encoding.removesuffix('-sig').upper()}"
+            raise TableError(f"{what} ({why.removeprefix('Error tokenizing data. C error: ')}); {advice}.") from error
 
 
 class ParquetFile:
@@ -284,20 +286,17 @@ class ParquetFile:
         """The first rows."""
         return next(self.pieces(), pd.DataFrame(columns=self.names))
 
-    def pieces(
-        self, numbers: Any = None, columns: Iterable[str] | None = None, rows: int | None = None
-    ) -> Iterator[pd.DataFrame]:
+    def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
         """Row group by row group, for Arrow left to itself reads ahead until the whole file is in memory."""
         from pyarrow.dataset import ParquetFragmentScanOptions
 
         options: Any = {"fragment_scan_options": ParquetFragmentScanOptions(pre_buffer=False)}
-        options |= {"columns": None if columns is None else [*columns], "batch_size": rows or ROWS}
+        options |= {"columns": _names(columns, self._table.schema.names), "batch_size": rows or ROWS}
         for file in self._table.get_fragments():
             for group in file.split_by_row_group():
                 for batch in group.to_batches(self._table.schema, **options):
                     piece = batch.to_pandas(integer_object_nulls=True)  # integers beside missing cells stay integers
-                    piece.columns = pd.Index([str(name) for name in piece.columns])
-                    yield piece
+                    yield piece.set_axis([str(name) for name in piece.columns], axis=1)
 
 
 # --- files with labels ----------------------------------------------------------------------------------------------
@@ -367,7 +366,7 @@ class LabelledTable:
         if warning := self.contract[target].warning:
             raise TableError(f"{where} {warning}")
         counts: Counter[Any] = Counter()
-        for piece in self._file.pieces((), [target]):
+        for piece in self._file.pieces((), target):
             self.n_rows += len(piece)
             counts.update(piece[target].dropna().tolist())
         if len(counts) < 2:
@@ -378,7 +377,7 @@ class LabelledTable:
             raise TableError(f"{source} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
         self._labels, self.n_labelled = _labels([*counts], isinstance(self._file, TextFile)), counts.total()
         left = f"{self.n_rows - self.n_labelled} of {self.n_rows} rows have no value in {target!r} and were left out."
-        self.notes: tuple[str, ...] = (left,) * (self.n_labelled < self.n_rows)
+        self.notes = (left,) * (self.n_labelled < self.n_rows)
 
     @property
     def labels(self) -> np.ndarray:

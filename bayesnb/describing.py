@@ -24,7 +24,6 @@ from .columns import (
     TRUTH,
     Column,
     ColumnContract,
-    NumberError,
     NumberFormat,
     clean,
     levels_of,
@@ -102,25 +101,21 @@ def describe(
     writing = decimal, thousands, shown
     found: dict[Any, Column] = {}
     for name, cells in known.items():
-        base = Column(str(name), "dropped", "", 0, 1 - len(cells) / max(len(table), 1), "")
+        base, wish = Column(str(name), "dropped", "", 0, 1 - len(cells) / max(len(table), 1), ""), wishes.get(name)
         try:
-            if name in words:
-                base = _written(base, words[name], wishes.get(name), writing)
-            found[name] = _role(base, cells, words.get(name), wishes.get(name))
-        except NumberError as error:
+            base = _written(base, words[name], wish, writing) if name in words else base
+        except ValueError as error:
             if name != target:
                 raise ValueError(f"column {name!r}: {error}, or --drop {name}") from error
-            found[name] = replace(base, low=0.0)  # a target of numbers
+            base = replace(base, written=NumberFormat("."))  # a target of numbers in an unknown format
+        found[name] = _role(base, cells, words.get(name), wish)
     if target is None:
         return ColumnContract(tuple(found.values()), len(table))
     found[target], notes = _target(known[target], found[target], found.values())
     for name, column in found.items():
         pairs = table[[name, target]].iloc[:_LOOKED_AT].dropna() if column.role in ROLES else table.iloc[:0, :0]
-        if (
-            len(pairs) >= FEW_ROWS
-            and len(pairs := pairs.drop_duplicates()) > 1
-            and pairs.nunique().eq(len(pairs)).all()
-        ):
+        distinct = pairs.drop_duplicates()
+        if len(pairs) >= FEW_ROWS and len(distinct) > 1 and distinct.nunique().eq(len(distinct)).all():
             copy = f"a copy of the target {target!r}? {column.name}=drop leaves it out"
             found[name] = replace(column, warning="; ".join(filter(None, [column.warning, copy])))
     return ColumnContract(tuple(found.values()), len(table), target, notes)

@@ -6,10 +6,12 @@ does the work is Dask's affair: the one that is active.
 """
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -119,11 +121,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("`y` is None; give the labels")
         rows, labels, weights = _aligned_chunks(X, y=y, sample_weight=sample_weight)
-        if classes is None:
-            found = dask.compute(*(dask.delayed(_labels_of)(piece) for piece in labels))
-        else:
-            found = [classes]
-        classes = united_labels(part for part in found if part is not None)
+        pieces = dask.compute(*map(dask.delayed(pd.unique), labels)) if classes is None else [classes]
+        classes = united_labels(piece for piece in pieces if len(piece))
         estimator = dask.delayed(clone(self.estimator), traverse=False)
         parts = zip(rows, labels, weights, strict=True)
         total = _add_in_tree(_merged, [dask.delayed(_statistics)(estimator, classes, *piece) for piece in parts])
@@ -172,23 +171,14 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return _lazy_rows(X, tables, shape, dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy: the weighted share of rows whose label is predicted correctly."""
+        """Accuracy: the weighted share of rows whose label is predicted correctly. All labels come into memory."""
         import dask
 
-        check_is_fitted(self, "estimator_")
-        estimator = dask.delayed(self.estimator_, traverse=False)
-        parts = zip(*_aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True)
-        hits, weight = np.sum(dask.compute(*(dask.delayed(_hits)(estimator, *piece) for piece in parts)), 0)
-        if not weight:
-            raise ValueError("`X` has no rows with a positive weight; give at least one")
-        return float(hits / weight)
+        predicted, labels, weights = (dask.compute(one)[0] for one in (self.predict(X), y, sample_weight))
+        return float(np.average(predicted == np.asarray(labels), weights=weights))
 
 
 # --- what is done to a chunk ----------------------------------------------------------------------------------------
-
-
-def _labels_of(y: Any) -> np.ndarray | None:
-    return united_labels([y]) if len(y) else None
 
 
 def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
@@ -198,26 +188,14 @@ def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weig
     return clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
 
 
-def _merged(parts: list[AbstractNB | None]) -> AbstractNB | None:
-    total: AbstractNB | None = None
-    for part in parts:
-        if total is None:
-            total = copy.copy(part)  # what another task has made is left as it is
-        elif part is not None:
-            total.merge(part)
-    return total
+def _merged(parts: list[Any]) -> Any:
+    """The estimator with what all parts taught theirs; None if no part has a row."""
+    total, *others = map(copy.copy, filter(None, parts)) if any(parts) else [None]  # what other tasks made stays
+    return functools.reduce(lambda one, other: one.merge(other), others, total)
 
 
 def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
     return getattr(estimator, method)(X, **settings) if X.shape[0] else np.empty((0, *shape), dtype)
-
-
-def _hits(estimator: Any, X: Any, y: Any, weights: Any) -> np.ndarray:
-    """Σ_i w_i [y_i predicted], and Σ_i w_i."""
-    if not X.shape[0]:
-        return np.zeros(2)
-    w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, float)
-    return np.array([w @ (estimator.predict(X) == np.asarray(y)), w.sum()])
 
 
 # --- how collections are cut into chunks of rows ------------------------------------------------------------------
@@ -273,21 +251,12 @@ def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
             continue
         if not dask.is_dask_collection(column):
             column = da.from_array(np.asarray(column), chunks=-1)
-        if (
-            isinstance(column, da.Array)
-            and column.chunks[0] != sizes
-            and not np.isnan([*sizes, *column.chunks[0]]).any()
-        ):
+        if not np.isnan([*sizes, *_chunk_sizes(column)]).any():
             if column.shape[0] != sum(sizes):
-                raise ValueError(
-                    f"`{name}` has {column.shape[0]} rows and `X` has {sum(sizes)}; give one value for each row"
-                )
+                raise ValueError(f"`{name}` has {column.shape[0]} rows and `X` has {sum(sizes)}; give one for each")
             column = column.rechunk({0: sizes})
-        pieces = _delayed_chunks(column)
-        if len(pieces) != len(sizes):
-            raise ValueError(
-                f"`{name}` has {len(pieces)} chunks and `X` has {len(sizes)}, and some lengths are unknown; give both "
-                "the same chunks, or call `compute__chunk_sizes()`"
-            )
-        found.append(pieces)
+        found.append(_delayed_chunks(column))
+        if len(found[-1]) != len(sizes):
+            many = f"`{name}` has {len(found[-1])} chunks and `X` has {len(sizes)}, and some lengths are unknown"
+            raise ValueError(f"{many}; give both the same chunks, or call `compute_chunk_sizes()`")
     return found

@@ -334,12 +334,13 @@ def _text(value: Any) -> str:
 
 def check_target(path: str | os.PathLike[str]) -> None:
     """Raise the error that `replace_file` would raise for a path, as far as it can be known before the work is done."""
-    kind, folder = _kind(path), os.path.dirname(os.path.realpath(os.fsdecode(path)))
-    if kind == "d":
-        raise IsADirectoryError(f"{os.fsdecode(path)} is a directory; name a file in it")
-    what = {"b": "disk", "s": "socket"}.get(kind)
-    require(not what, f"{os.fsdecode(path)} is a {what}, which is not written to; name a file")
-    if not kind and not os.path.isdir(folder):
+    name = os.fsdecode(path)
+    if os.path.isdir(name):
+        raise IsADirectoryError(f"{name} is a directory; name a file in it")
+    disk = os.path.exists(name) and stat.S_ISBLK(os.stat(name).st_mode)
+    require(not disk, f"{name} is a disk, which is not written to; name a file")
+    folder = os.path.dirname(os.path.realpath(name))
+    if not os.path.isdir(folder):
         raise FileNotFoundError(f"there is no folder {folder} to write to; check the path")
 
 
@@ -355,11 +356,11 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     OSError
         if the path is a directory or in a folder that does not exist, or the system refuses
     ValueError
-        if the path is a disk or a socket, or a pipe that is closed before all is written
+        if the path is a disk, or a pipe that is closed before all is written
     """
     check_target(path)
     path = os.fsdecode(path)
-    if path.startswith("/dev/") or _kind(path) in ("c", "p"):
+    if path.startswith("/dev/") or (os.path.exists(path) and not os.path.isfile(path)):
         try:
             with open(path, "ab", buffering=0) as file:  # what the process has written there stays
                 file.write(data)
@@ -378,11 +379,6 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.chmod(new, os.stat(path).st_mode & 0o7777)
         os.replace(new, path)
-
-
-def _kind(path: str | os.PathLike[str]) -> str:
-    """The letter of `ls -l` for what is at a path: "-" file, "d" directory, "b" disk …; "" where there is nothing."""
-    return stat.filemode(os.stat(path).st_mode)[0] if os.path.exists(path) else ""
 
 
 # --- what an estimator puts in a file, and what is checked of it ----------------------------------------------------

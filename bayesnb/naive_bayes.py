@@ -17,13 +17,12 @@ import numpy as np
 
 from .base import AbstractConjugate, Block, as_jax, from_sites, to_sites
 from .class_statistics import Statistics as Statistics
-from .core.arrays import Array, Float, Sparse, Theta, Value, is_sparse
+from .core.arrays import Array, Float, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
 from .core.scope import block_scope
 from .core.special import namespace
 from .core.supports import GIVEN_TOTALS, improper
-from .core.threads import in_order
 from .families.classes import AbstractClasses
 from .statistics import class_totals, one_hot
 from .sums.rows import Rows as Rows
@@ -61,7 +60,7 @@ class NaiveBayes:
     classes: AbstractClasses
     blocks: dict[str, Block]
 
-    def suffstats(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
+    def suffstats(self, rows: Rows, r: Weights) -> Statistics:
         """Sufficient statistics of rows under weights r (n, c); rows are processed in slices to limit the memory.
 
         Parameters
@@ -75,10 +74,10 @@ class NaiveBayes:
 
         return fold_rows(gather, row_slices(rows, self.min_chunk_cells))
 
-    def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
+    def statistics(self, rows: Rows, r: Weights) -> Statistics:
         """`suffstats` of a few rows, computed in one piece."""
         blocks = {
-            name: block.suffstats(some_cells(rows[name], slice(None), r, block.kept_types), r)
+            name: block.suffstats(some_cells(rows[name], slice(None), r, block.cells_.kind), r)
             for name, block in self.blocks.items()
         }
         return Statistics(class_totals(r), blocks)
@@ -144,35 +143,33 @@ class NaiveBayes:
         parts = [block.log_marginal(stats.blocks[name]).sum() for name, block in self.blocks.items()]
         return self.classes.log_marginal(stats.n) + sum(parts)
 
-    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
+    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Tables:
         """log p(x_i, y = c): the joint table.
 
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
-        return self._table(rows, theta, scores=False)
+        return by_rows(lambda part: self.log_table(rows_at(rows, part), theta), rows, self.min_chunk_cells // 4)
 
-    def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
+    def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Tables:
         """`log_joint` without terms that are equal in all classes of a row: enough for class probabilities."""
-        return self._table(rows, theta, scores=True)
+        table = functools.partial(self.log_table, theta=theta, scores=True)
+        return by_rows(lambda part: table(rows_at(rows, part)), rows, self.min_chunk_cells // 4)
 
-    def _table(self, rows: Rows, theta: Parameters | None, *, scores: bool) -> Float[Array, "*s n c"]:
+    def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
+        """`log_joint`, or `log_scores`, of so few rows that they are worked on at once."""
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
+        total = log_pi
+        with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
+            for name, block in self.blocks.items():
+                x = some_cells(rows[name], slice(None), log_pi, block.cells_.kind)
+                given = None if theta is None else theta[name]
+                total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
+        xp = namespace(total)
+        least = xp.finfo(total.dtype).min
+        return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
 
-        def table(part: slice) -> Array:
-            total = log_pi
-            with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
-                for name, block in self.blocks.items():
-                    x = some_cells(rows[name], part, log_pi, block.kept_types)
-                    given = None if theta is None else theta[name]
-                    total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
-            xp = namespace(total)
-            least = xp.finfo(total.dtype).min
-            return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
-
-        return by_rows(table, rows, self.min_chunk_cells // 4)  # parameters are only read
-
-    def log_loo(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, rows: Rows, r: Weights) -> Table:
         """log p(x_i, y = c | data without row i): the joint leave-one-out table of rows that this posterior contains.
 
         Row i is removed with its weights r_i from the class probabilities and from every block. Removing it undoes
@@ -210,7 +207,7 @@ class NaiveBayes:
         return by_rows(tables, rows, self.min_chunk_cells)
 
     def log_loo_parts(
-        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
+        self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], *, scores: bool = False
     ) -> Float[Array, "p n c"]:
         """log p(x_i,part | y = c, data without row i), a table for each part: leave-one-out of `log_parts`.
 
@@ -225,18 +222,18 @@ class NaiveBayes:
         return by_rows(tables, rows, self.min_chunk_cells)
 
     def loo_tables(
-        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
+        self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], *, scores: bool = False
     ) -> Float[Array, "p n c"]:
         """`log_loo_parts` of so few rows that they are worked on at once."""
 
         def of_block(name: str) -> Array:
             block = self.blocks[name]
             log_loo = block.log_loo_score if scores else block.log_loo
-            return log_loo(some_cells(rows[name], slice(None), r, block.kept_types), r)
+            return log_loo(some_cells(rows[name], slice(None), r, block.cells_.kind), r)
 
         return _stacked(of_block, parts)
 
-    def log_moments(self, rows: Rows) -> tuple[Float[Array, "n c"], Float[Array, "n c c"]]:
+    def log_moments(self, rows: Rows) -> tuple[Table, Float[Array, "n c c"]]:
         """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to terms that all classes share.
 
         Classes are independent given the data, so the covariance is diagonal. The exception is a parameter that they
@@ -252,20 +249,18 @@ class NaiveBayes:
         mean, variance, _ = self.classes.log_cumulants()
         eye = np.eye(len(mean), dtype=mean.dtype)
 
-        def tables(part: slice) -> tuple[Array, Array]:
+        def tables(part: slice) -> Array:
             one, two = mean, variance[:, None] * eye
             for name, block in self.blocks.items():
                 x = some_cells(rows[name], part, mean)
                 mean_of, spread = block.log_moments(x)
                 one = one + mean_of
                 two = two + (block.log_covariance(x) if block.couples_classes else spread[..., None] * eye)
-            return one, two
+            xp = namespace(one, two)
+            return xp.concatenate([one[None], xp.moveaxis(two, -1, 0)])
 
-        parts = row_slices(rows)
-        if len(parts) == 1:
-            return tables(parts[0])
-        means, covariances = zip(*in_order(tables, parts), strict=True)
-        return np.concatenate(means), np.concatenate(covariances)
+        found = by_rows(tables, rows)
+        return found[0], namespace(found).moveaxis(found[1:], 0, -1)
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites."""

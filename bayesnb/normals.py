@@ -22,7 +22,7 @@ import numpy as np
 from .base import AbstractConjugate
 from .conjugate import Conjugate
 from .core import wishart
-from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value, is_sparse
+from .core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.random import Key, normal, split
 from .core.special import LOG_2PI, namespace, polygamma
 from .statistics import Moments, Scatter, Stats, along
@@ -87,6 +87,14 @@ def linear_of_normals(mu: Array, variance: Array) -> tuple[Array, Array] | None:
     return (mu / variance).T, -0.5 * (mu * mu / variance).sum(-1)
 
 
+def student_marginals(m: Array, kappa: Array, a: Array, b: Array) -> dict[str, Any]:
+    """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
+    from scipy import stats
+
+    df, scale = np.broadcast_to(2 * a, m.shape), np.sqrt(b / (a * kappa))
+    return {"mu": stats.t(df, m, scale), "variance": stats.invgamma(a, scale=b)}
+
+
 def growth(s: Any, m: Array, kappa: Array) -> Any:
     """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
     return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5
@@ -115,7 +123,7 @@ class NormalCells(Conjugate[Moments]):
         """−½ log 2π."""
         return 0 * x - 0.5 * LOG_2PI
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Data) -> Table:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), Murphy (2007), (100); with known variance normal, (36)."""
         if namespace(x, self.m) is not np:
             return super().log_predictive(x)
@@ -128,7 +136,7 @@ class NormalCells(Conjugate[Moments]):
         change, terms = np.broadcast_to(self._change(x), (len(x), 1))[at, 0], self._terms(-1.0)
         return sum_of_own(self._of_cells(x), at, y, terms, self.student) + change
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """−½ Σ_j log 2πσ² + (t(x) − μ)²/σ², and the change of variables."""
         variance = theta["variance"] if self.student else self._arrays()[2]
         return log_normal_sum(self._of_cells(x), theta["mu"], variance**0.5) + self._change(x)
@@ -223,7 +231,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         """Covariances (…, c, d, d) of the classes, or (…, 1, d, d), from those of the site."""
         return sigma[..., None, :, :] if self.couples_classes else sigma
 
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
+    def suffstats(self, x: Real[Array, "n d"], r: Weights) -> Scatter:
         """The weight, mean and centred cross products of the rows."""
         return Scatter.of(x, r)
 
@@ -261,24 +269,18 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         factor = xp.linalg.cholesky(self._matrices(self.S))
         return xp.linalg.inv(factor), 2 * xp.log(xp.diagonal(factor, 0, -2, -1)).sum(-1)
 
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """log t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))), multivariate. Murphy (2007), (258)."""
         root, level = self._root()
         return self._log_t(wishart.squares(x, self.m, root), self.kappa, self.nu, level)
 
-    def log_own(self, x: Float[Array, "c d"]) -> Float[Array, " c"]:
-        """log p of one row for each class, under that class: `log_predictive` if each class has its own row."""
-        root, level = self._root()
-        square = ((root @ (x - self.m)[..., None]) ** 2).sum((-1, -2))
-        return self._log_t(square, self.kappa, self.nu, level)
-
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
         sigma = self._matrices(theta["covariance"])
         linalg, level = namespace(sigma).linalg, self.m.shape[1] * LOG_2PI + wishart.log_det(sigma)
         return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], linalg.inv(linalg.cholesky(sigma))))
 
-    def _cumulant(self, order: int, x: Array) -> Float[Array, "n c"]:
+    def _cumulant(self, order: int, x: Array) -> Table:
         d, (root, level) = self.m.shape[1], self._root()
         tau = wishart.squares(x, self.m, root)
         psi = polygamma(order - 1, wishart.half_degrees(self.nu, d)).sum(-1)

@@ -36,7 +36,7 @@ from .core.arrays import Array, Float, Int, Sparse, Theta
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
 from .core.random import categorical
-from .core.special import log_floor, log_rising
+from .core.special import log_floor, log_rising, logsumexp
 from .core.supports import Cells, Field
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
@@ -179,7 +179,9 @@ class OneDependence(PairTable):
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
 
-    log_scores = log_joint
+    def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> np.ndarray:
+        """`log_joint`."""
+        return self.log_joint(rows, theta)
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""
@@ -240,12 +242,10 @@ class OneDependence(PairTable):
 
     def _pooled(self, of_parents: np.ndarray, alone: np.ndarray) -> Float[np.ndarray, "n c"]:
         """log Σ_j v_j p_j / Σ_j v_j over the parents at hand; where there is none, the class probabilities alone."""
-        there = np.isfinite(of_parents).any(2)
-        log_v = np.where(there, log_floor(self.weights), -np.inf)
-        some = there.any(1)
-        found = np.broadcast_to(alone, (len(there), len(self.alpha))).copy()
-        found[some] = _log_sum(log_v[some, :, None] + of_parents[some]) - _log_sum(log_v[some])[:, None]
-        return found
+        log_v = np.where(np.isfinite(of_parents).any(2), log_floor(self.weights), -np.inf)[..., None]
+        total = logsumexp(log_v, 1)
+        some = np.isfinite(total)
+        return np.where(some, logsumexp(log_v + of_parents, 1) - np.where(some, total, 0), alone)
 
     # --- what each feature adds -------------------------------------------------------------------------------------
 
@@ -327,9 +327,3 @@ class OneDependence(PairTable):
             np.fill_diagonal(cells, pairs[y])
             table[:, :, y][places] = cells
         return table
-
-
-def _log_sum(table: Float[np.ndarray, "n d *c"]) -> Float[np.ndarray, "n *c"]:
-    """log Σ_j exp along the second axis, of which something is finite."""
-    most = table.max(1, keepdims=True)
-    return np.log(np.exp(table - most).sum(1)) + most[:, 0]

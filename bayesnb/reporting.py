@@ -1,5 +1,6 @@
 """One page of HTML about a fitted model and its rows: `bayesnb.report`. `data/report.html` lays it out."""
 
+import contextlib
 import html as _html
 import io
 import re
@@ -134,21 +135,25 @@ def report(
     m.contract = getattr(estimator, "contract_", None) if contract is None else contract
     m.columns = _column_table(estimator, X) if m.contract is None else m.contract.to_frame()
     m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
-    index = X.index if isinstance(X, pd.DataFrame) else range(m.n)
-    m.row_names = [f"Row {i:,}" if isinstance(i, int) else f"Row {i}" for i in index]
-    if lines is not None:
-        m.row_names = [f"Line {line:,}" for line in np.asarray(lines).tolist()]
-    m.cautions, m.calibrated = tuple(_cautions(m)), _calibrated(m)
-    m.code = code or python_code(estimator)
-    made = [(key, heading, make(m)) for key, heading, make in _SECTIONS]
-    body = "\n".join(f'<section id="{key}"><h2>{heading}</h2>{text}</section>' for key, heading, text in made if text)
-    links = "".join(f'<a href="#{key}">{heading}</a>' for key, heading, text in made if text)
-    title = title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes"
-    said = f"Intervals are {level:.0%} credible intervals; log losses are in nats."
-    page = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8")).substitute(
-        title=_text(title), header=_header(title, m), links=links, sections=body, version=__version__, said=said
+    word, index = (
+        ("Row", X.index if hasattr(X, "columns") else range(m.n))
+        if lines is None
+        else ("Line", np.asarray(lines).tolist())
     )
-    return Report(page, m.loo.accuracy, m.loo.log_loss, m.cautions)
+    m.row_names = [f"{word} {i:,}" if isinstance(i, int) else f"{word} {i}" for i in index]
+    m.cautions, title = (
+        tuple(_cautions(m)),
+        title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes",
+    )
+    makers = _careful, _columns, _classes, _accuracy, _calibration, _confusion, _importance, _rows, _priors, _models
+    parts = {make.__name__.strip("_"): make(m) for make in makers}
+    parts |= {"title": _text(title), "header": _header(title, m), "python": _text(code or python_code(estimator))}
+    template = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8"))
+    page = template.substitute(parts, version=__version__, level=f"{level:.0%}")
+    page = re.sub(r'<section id="\w+"><h2>[^<]*</h2></section>\n', "", page)  # of sections without a text
+    found = re.findall(r'<section id="(\w+)"><h2>([^<]*)', page)
+    links = "".join(f'<a href="#{key}">{heading}</a>' for key, heading in found)
+    return Report(page.replace("<!-- links -->", links), m.loo.accuracy, m.loo.log_loss, m.cautions)
 
 
 def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> str:
@@ -205,33 +210,23 @@ def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> C
 
 def _other_parts(nb: Any, n: int) -> dict[str, Any]:
     """The mixed model with another model of its real numbers."""
-    parts = [(name, clone(one), columns.tolist()) for name, one, columns in nb.parts_]
-    kinds = {name: block.inner.cells_.kind for name, block in nb.posterior_.blocks.items()}
-    if len({name for name, _, _ in parts}) < len(parts) or any("." in name for name, _, _ in parts):
-        return {}
-    left = [j for j in range(nb.n_features_in_) if not any(j in at for _, _, at in parts)]
-    unused: list[Any] = [("unused", "drop", left)] if left else []
-    found = {}
-    for one in candidates("real", n, max((len(at) for part, _, at in parts if kinds.get(part) == "real"), default=0)):
-        swapped = [(part, one if kinds.get(part) == "real" else own, at) for part, own, at in parts]
-        if repr(swapped) != repr(parts):
-            found[f"numbers: {one}"] = type(nb)([*swapped, *unused])
-    return found
+    real = {name for name, block in nb.posterior_.blocks.items() if block.inner.cells_.kind == "real"}
+    left = [*{*range(nb.n_features_in_)}.difference(*(at.tolist() for _, _, at in nb.parts_))]
+    sizes = [len(at) for name, _, at in nb.parts_ if name in real]
+    tried = candidates("real", n, max(sizes)) if sizes else []
+    parts = {one: [(name, one if name in real else own, at.tolist()) for name, own, at in nb.parts_] for one in tried}
+    return {f"numbers: {one}": type(nb)([*found, ("unused", "drop", left)]) for one, found in parts.items()}
 
 
 def _column_table(nb: Any, X: Any) -> pd.DataFrame:
-    """Role of each column as the model has it, distinct values, missing share, an example, and what to look at."""
-    blocks, lines = nb.block_columns().items(), []
+    """Role of each column as the model has it, distinct values, missing share and an example."""
+    blocks, names = nb.block_columns().items(), pd.Index(nb.feature_names(), name="column")
     role = {j: nb.posterior_.blocks[block].inner.cells_.role for block, at in blocks for j in at.tolist()}
-    for j in range(nb.n_features_in_):
-        cells = pd.Series(column_of(X, j))
-        known, own = cells.dropna(), role.get(j, "left out")
-        names_rows = known.nunique() > 0.9 * len(cells) > 18 and own == "levels"
-        note = "almost every row has its own value. Check whether it is a name or a number of the row."
-        notes = "never varies" if known.nunique() <= 1 else note if names_rows else ""
-        lines.append((own, known.nunique(), cells.isna().mean(), next(iter(known), ""), notes))
-    head = ["role", "distinct", "missing", "example", "warning"]
-    return pd.DataFrame(lines, columns=head, index=pd.Index(nb.feature_names(), name="column"))
+    cells = [pd.Series(column_of(X, j)) for j in range(len(names))]
+    lines = [
+        (role.get(j, "left out"), c.nunique(), c.isna().mean(), next(iter(c.dropna()), "")) for j, c in enumerate(cells)
+    ]
+    return pd.DataFrame(lines, names, ["role", "distinct", "missing", "example"])
 
 
 def _cautions(m: Any) -> Iterator[str]:
@@ -239,7 +234,7 @@ def _cautions(m: Any) -> Iterator[str]:
     loo, top = m.loo, m.importance
     if ignored := m.nb.ignored_by_loo:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
-    yield from getattr(m.contract, "cautions", [])
+    yield from () if m.contract is None else m.contract.cautions
     if small := [k for k in np.argsort(m.count, kind="stable") if m.count[k] < _FEW_ROWS]:
         named = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
         more = f" and {len(small) - 6} more" * (len(small) > 6)
@@ -247,9 +242,7 @@ def _cautions(m: Any) -> Iterator[str]:
     if m.n < 100:
         yield f"There are only {m.n} rows. Accuracy and calibration are therefore uncertain."
     if loo.log_loss >= m.base_loss:
-        losses = (
-            f"The log loss ({loo.log_loss:.3f}) is no better than that of the class frequencies ({m.base_loss:.3f})"
-        )
+        losses = f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({m.base_loss:.3f})"
         yield f"{losses}. Do not trust the probabilities as they are."
     elif loo.accuracy <= m.base:
         yield "The predicted labels are right no more often than the most frequent class."
@@ -258,22 +251,15 @@ def _cautions(m: Any) -> Iterator[str]:
         sure = "too sure of itself" if gap > 0 else "not sure enough"
         means = f"its labels have the mean probability {p.mean():.2f}, and {right.mean():.0%} are right"
         yield f"The model is {sure}: {means}. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
-    if loo.accuracy > 0.995 and m.n >= 50:
-        yield "Almost every row is predicted correctly. Check whether a column contains the answer in another form."
     if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
         yield f"The column {top.feature[0]} determines the label almost completely. Do you know it before you predict?"
     if len(top) > 3 and (noise := int((top.low <= 0).sum())) > len(top) / 2:
-        reach = f"{noise} of {len(top)} features are not shown to help: the interval of their information reaches 0"
-        yield f"{reach}. FeatureAverage weights features by their evidence."
-    if m.comparison is not None:
-        best, line = m.comparison.table.index[0], m.comparison.table.loc["this model"]
-        if best != "this model" and line.elpd_diff < -2 * line.se_diff:
-            yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
-    for name, missing, warning in zip(m.columns.index, m.columns["missing"], m.columns["warning"], strict=True):
-        if missing > 0.2:
-            yield f"Column {name}: {missing:.0%} of the cells are missing."
-        if warning and not hasattr(m.contract, "cautions"):
-            yield f"Column {name}: {warning.rstrip('.')}."
+        yield f"{noise} of {len(top)} features are not shown to help. FeatureAverage weights features by evidence."
+    if m.comparison is not None and (line := m.comparison.table.loc["this model"]).elpd_diff < -2 * line.se_diff:
+        best = m.comparison.table.index[0]
+        yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
+    for name, missing in m.columns["missing"][m.columns["missing"] > 0.2].items():
+        yield f"Column {name}: {missing:.0%} of the cells are missing."
     yield "Rows are taken to be independent. If rows belong together, such as those of one person, use `loo(groups=…)`."
 
 
@@ -294,7 +280,7 @@ def number(value: float) -> str:
 
 def percent(value: float) -> str:
     """A share in percent, with one digit behind the point."""
-    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if value == value else "–"
 
 
 def _table(frame: pd.DataFrame, name: str, index: bool = False) -> str:
@@ -324,9 +310,8 @@ def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height:
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(ax=figure.subplots())
-        figure.savefig(
-            buffer := io.StringIO(), format="svg", transparent=True, metadata={"Date": None, "Creator": None}
-        )
+        about: Any = {"transparent": True, "metadata": {"Date": None, "Creator": None}}
+        figure.savefig(buffer := io.StringIO(), format="svg", **about)
     svg = buffer.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
@@ -358,8 +343,9 @@ def _header(title: str, m: Any) -> str:
 
 
 def _careful(m: Any) -> str:
-    said = (re.sub(r"`([^`]*)`", r"<code>\1</code>", _text(one)) for one in m.cautions)
-    return "<ul>" + "".join(f"<li>{one}</li>" for one in said) + "</ul>"
+    return (
+        "<ul>" + re.sub(r"`([^`]*)`", r"<code>\1</code>", "".join(f"<li>{_text(c)}</li>" for c in m.cautions)) + "</ul>"
+    )
 
 
 def _columns(m: Any) -> str:
@@ -391,23 +377,9 @@ def _accuracy(m: Any) -> str:
     table = pd.DataFrame(rows, columns=["", "value", "standard error", "frequencies"])
     fit = []
     for name in ("log_evidence_", "log_likelihood_", "aic_", "bic_"):
-        try:
+        with contextlib.suppress(AttributeError, ValueError):
             fit.append((name.strip("_").replace("_", " "), number(getattr(m.nb, name))))
-        except (AttributeError, ValueError):
-            continue
-    said = (
-        "<p>Each row was predicted from all other rows. This is exact and needs no second fit. The last column is the "
-        "result of the class frequencies alone.</p>"
-    )
-    return said + _table(table, "Leave-one-out") + (_cards(fit) if fit else "")
-
-
-def _calibrated(m: Any) -> str:
-    """What calibration would gain; "" if the model is calibrated already, or cannot be."""
-    try:
-        return "" if hasattr(m.nb, "maps_") else calibration_gain(m.nb, m.X, m.y)[1]
-    except (ValueError, TypeError):
-        return ""
+    return _table(table, "Leave-one-out") + (_cards(fit) if fit else "")
 
 
 def _calibration(m: Any) -> str:
@@ -415,11 +387,9 @@ def _calibration(m: Any) -> str:
     event = loo.index == 1 if two else loo.predicted == loo.classes[loo.index]
     p = loo.proba[:, 1] if two else loo.proba.max(1)
     of = _text(m.classes[1]) if two else "the predicted label"
-    said = (
-        f"Share of events against the leave-one-out probability of {of}. The curve never falls, and its band holds "
-        "such curves of probabilities that are true. MCB is what miscalibration costs of the Brier score, DSC what "
-        f"telling rows apart gains. {_text(m.calibrated)}"
-    )
+    said = f"Share of events against the leave-one-out probability of {of}. "
+    with contextlib.suppress(ValueError, TypeError):  # what cannot be calibrated
+        said += "" if hasattr(m.nb, "maps_") else _text(calibration_gain(m.nb, m.X, m.y)[1])
     return _figure(inline_svg(partial(plots.reliability, event, p), "Calibration"), said)
 
 
@@ -430,11 +400,8 @@ def _confusion(m: Any) -> str:
         wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
     table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
-    table = table.rename(index=lambda one: shorten(one, 14), columns=lambda one: shorten(one, 14)).rename_axis(
-        None, axis=1
-    )
-    said = "<p>Rows are the true class. Columns are the label that is predicted from all other rows.</p>"
-    return said + _table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
+    names = [shorten(one, 14) for one in m.classes]
+    return _table(pd.DataFrame(table.to_numpy(), names, names), "Confusion table", index=True)
 
 
 def _importance(m: Any) -> str:
@@ -445,13 +412,8 @@ def _importance(m: Any) -> str:
     height = 0.8 + 0.24 * len(shown)
     svg = inline_svg(lambda ax: plots.feature_weights(shown, n=_SHOWN, ax=ax), "Importance", height=height)
     grey, many = int((m.importance["low"] <= 0).sum()), len(m.importance)
-    said = (
-        "Dots: how much better each feature alone predicts the labels than the class frequencies do, by leave-one-out, "
-        f"in nats a row, with {m.level:.0%} intervals over the rows. The log loss of the class frequencies is "
-        f"{number(m.base_loss)} nats. {grey} of {many} features are not shown to help: their interval reaches 0, "
-        "and they are grey. Bars: what this model loses without the feature (<code>elpd_gain</code>). It is negative "
-        "where the model counts dependent features twice, so it is no ranking."
-    )
+    said = f"{m.level:.0%} intervals over the rows. {grey} of {many} features are not shown to help. "
+    said += f"The log loss of the class frequencies is {number(m.base_loss)} nats."
     return _figure(svg, said)
 
 
@@ -473,24 +435,17 @@ def _rows(m: Any) -> str:
         truth = "which is right" if loo.index[i] == best else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
         predicts = f"the other rows predict <b>{_text(m.classes[best])}</b> with probability {sure}, {truth}."
         made.append(f"<div><h3>{said}</h3>{_figure(svg, f'{_text(m.row_names[i])}: {predicts}')}</div>")
-    note = (
-        "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
-        "last line is their sum. <code>nb.explain(X)</code> returns these numbers. They follow from the model of all "
-        "rows, so they can differ a little from the caption, which leaves the row out.</p>"
-    )
-    return f'{note}<div class="pair">{"".join(made)}</div>'
+    return f'<div class="pair">{"".join(made)}</div>'
 
 
 def _priors(m: Any) -> str:
     made = []
     for name in m.importance["feature"].iloc[:3]:
         at = m.nb.feature_names().index(name)
-        try:
+        said = f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."
+        with contextlib.suppress(ValueError, AttributeError, KeyError):
             draw = partial(plots.prior_to_posterior, m.nb, at)
-            svg = inline_svg(draw, f"Prior to posterior of {name}", height=2.8)
-        except (ValueError, AttributeError, KeyError):
-            continue
-        made.append(_figure(svg, f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."))
+            made.append(_figure(inline_svg(draw, f"Prior to posterior of {name}", height=2.8), said))
     note = "<p>If a posterior still looks like its prior, it depends on few rows.</p>"
     return f'{note}<div class="pair">{"".join(made)}</div>' if made else ""
 
@@ -499,32 +454,11 @@ def _models(m: Any) -> str:
     if m.comparison is None:
         return ""
     found = m.comparison.table
-    table = pd.DataFrame({"model": found.index, "log evidence": [*map(number, found["log_evidence"])]})
-    table["probability"] = [percent(p) if p == p else "–" for p in found["probability"]]
-    table["log p(y | x)"] = [*map(number, found["elpd"])]
-    gaps = zip(found["elpd_diff"], found["se_diff"], strict=True)
-    table["to the best"] = [f"{number(gap)} ± {number(error)}" if gap else "best" for gap, error in gaps]
-    table["accuracy"] = [*map(percent, found["accuracy"])]
+    names = {"log_evidence": "log evidence", "elpd": "log p(y | x)", "elpd_diff": "to the best", "se_diff": "± error"}
+    shown = found[[*names, "probability", "accuracy"]].rename(columns=names).reset_index(names="model")
+    table = shown.assign(**{name: shown[name].map(number) for name in names.values()})
+    table = table.assign(**{name: shown[name].map(percent) for name in ("probability", "accuracy")})
     said = f"<p>By leave-one-out <b>{_text(found.index[0])}</b> predicts the labels best.</p>"
     if found["log_evidence"].notna().any():
         said = f"<p><b>{_text(found['log_evidence'].idxmax())}</b> has the largest evidence.</p>{said}"
     return said + _table(table, "Models") + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
-
-
-_SECTIONS: list[tuple[str, str, Callable[[Any], str]]] = [
-    ("careful", "What needs care", _careful),
-    ("columns", "Columns", _columns),
-    ("classes", "Classes", _classes),
-    ("accuracy", "How well it predicts", _accuracy),
-    ("calibration", "Calibration", _calibration),
-    ("confusion", "Confusion table", _confusion),
-    ("importance", "Importance of the features", _importance),
-    ("rows", "The most and least certain rows", _rows),
-    ("priors", "From prior to posterior", _priors),
-    ("models", "Which model is preferred", _models),
-    (
-        "python",
-        "The Python code that makes this page",
-        lambda m: f"<pre tabindex='0'><code>{_text(m.code)}</code></pre>",
-    ),
-]

@@ -10,11 +10,11 @@ so that `forget` can say whether enough digits are left. Statistics without `err
 
 import operator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from .core.arrays import Array, Float, Real, Scalar, Sparse
+from .core.arrays import Array, Data, Float, Scalar, Weights
 from .core.pytrees import pytree
 from .core.special import EPS, LOG_2PI, namespace
 from .sums.by_class import class_totals as class_totals
@@ -26,19 +26,7 @@ from .sums.sample import Sample as Sample
 Error: TypeAlias = Any  # variances by field, of those that are rounded; or None
 
 
-@runtime_checkable
-class Monoid(Protocol):
-    """What statistics of any family can do."""
-
-    def zero(self) -> Self:
-        """Statistics of no rows, with the same shape."""
-
-    def __add__(self, other: Self, /) -> Self: ...
-
-    def __sub__(self, other: Self, /) -> Self: ...
-
-
-Stats = TypeVar("Stats", bound=Monoid)
+Stats = TypeVar("Stats")  # of any family: a commutative monoid with `zero`, `+` and `−`
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -248,7 +236,7 @@ class Moments(_Centred):
     ss: Float[Array, "c d"]
 
     @classmethod
-    def of(cls, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
+    def of(cls, x: Data, r: Weights) -> Self:
         """Moments of rows x (NaN = missing) under weights r for each class, in two passes with one correction.
 
         The second pass is about the mean of the first. Its remaining mean corrects both moments, so a large common
@@ -293,6 +281,6 @@ class Scatter(_Centred):
     ss: Float[Array, "c d d"]
 
     @classmethod
-    def of(cls, x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
+    def of(cls, x: Float[Array, "n d"], r: Weights) -> Self:
         """Scatter of complete rows x under weights r, in two passes as in `Moments.of`."""
         return cls(*scatter_by_class(x, r))

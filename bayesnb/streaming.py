@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .core.supports import check_least
 from .datasets import open_table
@@ -85,7 +85,7 @@ def fit_batches(
     fresh = clone(estimator)
     grows = classes is None and isinstance(source, Iterator)
     if not grows:
-        columns = [y] if isinstance(source, str | os.PathLike) and y is not None else None  # of a file, labels alone
+        columns = y if isinstance(source, str | os.PathLike) else None  # of a file the labels alone
         found = _batches(source, y, None, batch_size, columns) if classes is None else [(None, classes, None)]
         classes = united_labels(_needed(labels) for _, labels, _ in found)
     for X, labels, weights in _counted(_batches(source, y, sample_weight, batch_size), progress_bar):
@@ -145,13 +145,13 @@ def predict_batches(
 
 def united_labels(parts: Iterable[Any]) -> np.ndarray:
     """All labels of all parts, sorted; a ValueError where there are none, or some are numbers and some are text."""
-    found: np.ndarray | None = None
+    found = np.zeros(0)
     for part in parts:
-        labels = np.unique(checked_labels(column_or_1d(part)))
-        if found is not None and (found.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):
+        labels = np.unique(checked_labels(part))
+        if len(found) and (found.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):
             raise ValueError(f"`y` has both numbers and text as labels, such as {found[0]!r} and {labels[0]!r}")
-        found = labels if found is None else np.union1d(found, labels)
-    if found is None:
+        found = np.union1d(found, labels) if len(found) else labels
+    if not len(found):
         raise ValueError("`y` has no labels, because there are no rows; give at least one")
     return found
 
@@ -162,7 +162,7 @@ def _needed(labels: Any) -> Any:
     return labels
 
 
-def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | None = None) -> Iterator[Batch]:
+def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) -> Iterator[Batch]:
     """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
     if isinstance(source, str | os.PathLike):
         pieces = open_table(os.fspath(source)).pieces(columns=columns, rows=size)
@@ -170,10 +170,8 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | 
     elif hasattr(source, "shape"):
         batches = _slices(source, y, weights, size)
     elif not callable(source) and not isinstance(source, Iterable):
-        raise ValueError(
-            f"`source` is a {type(source).__name__}; give a path, an array, or batches (X, y) as an iterable or as a "
-            "function that returns one"
-        )
+        what = f"`source` is a {type(source).__name__}; give a path, an array, or batches (X, y)"
+        raise ValueError(f"{what} as an iterable or as a function that returns one")
     elif y is not None or weights is not None:
         raise ValueError("`y` and `sample_weight` are for an array or a file; batches contain them, as (X, y, w)")
     else:
@@ -186,14 +184,14 @@ def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
     """An array or data frame, some rows at a time."""
     if y is not None and np.ndim(y) == 0:
         source, y, weights = _split(source, y, weights)
-    n, beside = source.shape[0], [None if column is None else np.asarray(column) for column in (y, weights)]
-    for name, column in zip(("y", "sample_weight"), beside, strict=True):
-        if column is not None and column.shape[:1] != (n,):
-            raise ValueError(f"`{name}` has shape {column.shape}; the {n} rows of `source` need one value each")
+    n, beside = source.shape[0], {"y": y, "sample_weight": weights}
+    for name, column in beside.items():
+        beside[name] = None if column is None else np.asarray(column)
+        if column is not None and np.shape(column)[:1] != (n,):
+            raise ValueError(f"`{name}` has shape {np.shape(column)}; the {n} rows of `source` need one value each")
     source = sparse.csr_array(source) if sparse.issparse(source) else source
     for part in gen_batches(n, size):
-        labels, w = (None if column is None else column[part] for column in beside)
-        yield _safe_indexing(source, part), labels, w
+        yield (_safe_indexing(source, part), *(None if column is None else column[part] for column in beside.values()))
 
 
 def _split(table: Any, y: Any, weights: Any) -> Batch:
@@ -212,12 +210,9 @@ def _length(X: Any) -> int:
 
 def _counted(batches: Iterator[Batch], shown: bool) -> Iterator[Batch]:
     """The batches; tqdm shows how many rows have been read."""
-    if not shown:
-        yield from batches
-        return
     from tqdm import tqdm
 
-    with tqdm(unit=" rows", unit_scale=True) as bar:
+    with tqdm(unit=" rows", unit_scale=True, disable=not shown) as bar:
         for batch in batches:
             yield batch
             bar.update(_length(batch[0]))

@@ -29,7 +29,7 @@ class GammaWeibull(Conjugate):
     b: Array
     k: float = field(default=1.0, metadata={"static": True})
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(AMOUNT, ("class", "feature"), per="a"))
+    fields_ = declare(a=Field(COUNT), b=Field(AMOUNT, per="a"))
     constants_ = declare(k=COUNT)
     cells_ = Cells("positive")
     parameters = ("log_rate",)

@@ -40,56 +40,32 @@ def table(tmp_path):
 def is_one_line(capsys, message):
     out, err = capsys.readouterr()
     assert message in err
-    assert err.startswith("bayesnb: ") and err.count("\n") == 1 and "Traceback" not in out + err
+    assert err.startswith("bayesnb: ") and err.count("\n") == 1 and len(err) < 1100 and "Traceback" not in out + err
 
 
 @pytest.mark.slow
 def test_a_file_is_checked(table, quick, capfd):
-    assert cli.main(["check", str(table), "--target", "kind", "--verbose"]) in (
-        0,
-        1,
-    )  # 200 draws are too few to promise row 3b
+    asked = ["check", str(table), "--target", "kind", "--seed", "3"]
+    code = cli.main([*asked, "--verbose"])
     out, _ = capfd.readouterr()
-    assert "40 rows, 2 features" in out
-    assert "MixedNB()" in out
-    assert "1  Bayes' identity" in out
-    assert "rounding leaves some 1e-12" in out  # what --verbose adds
+    assert code == ("FAIL" in out) and "40 rows, 2 features" in out
+    assert "1  Bayes' identity" in out and "rounding leaves some 1e-12" in out  # what --verbose adds
+    code = cli.main([*asked, "--json"])
+    report = json.loads(capfd.readouterr().out)
+    assert (report["passed"], report["settings"]["seed"], report["model"]) == (code == 0, 3, "MixedNB()")
 
 
-@pytest.mark.slow
-def test_the_check_shows_map_beside_the_predictive_and_columns_that_depend(tmp_path, quick, capfd):
-    rng = np.random.default_rng(0)
-    kind = np.repeat(["a", "b"], 60)
-    X = rng.normal(size=(120, 3)) + (kind == "b")[:, None]
-    X[:, 1] = X[:, 0] + 0.2 * rng.normal(size=120)
-    path = tmp_path / "table.csv"
-    pd.DataFrame({"kind": kind, "height": X[:, 0], "weight": X[:, 1], "noise": X[:, 2]}).to_csv(path, index=False)
-    code = cli.main(["check", str(path), "--target", "kind", "--model", "gaussian"])
-    out, _ = capfd.readouterr()
-    assert code == ("FAIL" in out)
-    lines = [line.strip() for line in out.splitlines()]
-    at = next(i for i, line in enumerate(lines) if line.startswith("on the held-out rows"))
-    assert [line.split("  ")[0] for line in lines[at + 1 : at + 4]] == ["MAP", "predictive", "predictive, 400 draws"]
-    assert lines[at + 4].endswith("of 60 labels change")
-    assert lines[at + 7].startswith("height and weight, class ") and "rank correlation 0.9" in lines[at + 7]
-    assert "A finding about the data, not an error: 1 of 3 pairs of columns" in out
+class Checked:
+    """What a check says of an estimator."""
 
+    def __init__(self, nb, passed=True):
+        self.nb, self.passed = nb, passed
 
-@pytest.mark.slow
-def test_json_and_exit_code(quick, capsys, monkeypatch):
-    code = cli.main(["check", "votes", "--json", "--seed", "3"])
-    report = json.loads(capsys.readouterr().out)
-    assert report["passed"] is (code == 0)
-    assert report["settings"]["seed"] == 3
-    assert report["model"] == "CategoricalNB()"
+    def explain(self, verbose):
+        return f"checked {self.nb}"
 
-    def failing(*_, **__):
-        from types import SimpleNamespace
-
-        return SimpleNamespace(passed=False, explain=lambda *_: "")
-
-    monkeypatch.setattr("bayesnb.estimators._base.AbstractNB.check", failing)
-    assert cli.main(["check", "iris"]) == 1
+    def to_dict(self):
+        return {}
 
 
 @pytest.mark.parametrize(
@@ -100,24 +76,19 @@ def test_json_and_exit_code(quick, capsys, monkeypatch):
     ],
 )
 def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, capsys, monkeypatch):
-    from types import SimpleNamespace
-
-    monkeypatch.setattr(
-        "bayesnb.estimators._base.AbstractNB.check",
-        lambda *_, **__: SimpleNamespace(passed=True, to_dict=dict, explain=lambda *_: ""),
-    )
+    check = "bayesnb.estimators._base.AbstractNB.check"
+    monkeypatch.setattr(check, lambda nb, *_: Checked(nb))
     data = load(name)
-    loo = estimator.fit(data.X, data.y).loo(data.X, data.y)
-    plain = -loo.pointwise.mean()
+    plain = -estimator.fit(data.X, data.y).loo(data.X, data.y).pointwise.mean()
     assert cli.main(["check", name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["loo_log_loss"]
     assert found["plain"] == pytest.approx(plain, rel=1e-12)
-    expected = bayesnb.CalibratedClassifierLOO(estimator).fit(data.X, data.y).loo_log_loss_
-    assert found == pytest.approx(expected, rel=1e-12)
-    assert cli.main(["check", name]) == 0
+    assert found == pytest.approx(bayesnb.CalibratedClassifierLOO(estimator).fit(data.X, data.y).loo_log_loss_)
+    monkeypatch.setattr(check, lambda nb, *_: Checked(nb, passed=False))
+    assert cli.main(["check", name]) == 1
     out = capsys.readouterr().out
     assert f"Leave-one-out log loss: {plain:.4f} nats a row, {found['calibrated']:.4f} after calibration." in out
-    assert sentence in out
+    assert sentence in out and f"checked {estimator}" in out
 
 
 FILES = {
@@ -155,7 +126,14 @@ def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, m
         (["check", "INFINITE", *TARGET], "line 2: column 'n' holds 'inf', infinity or too large for a float"),
         (["check", "HUGE", *TARGET], "line 3: column 'n' holds 'inf', infinity or too large"),
         (["check", "NEGATIVE", *TARGET, "--model", "poisson"], "-1 in column 'n'"),
+        (["select", "TABLE", *TARGET, "--force", "colour,weight"], "'weight', which is not a column"),
+        (["select", "iris", "--bins", "0"], "`n_bins` is 0"),
+        (["select", "iris", "--max", "0"], "`max_features` is 0"),
+        (["compare", "votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
+        (["compare", "iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
         (["fit", "TABLE", "-o", "OUT"], "--target"),
+        (["fit", "iris", "--set", "class_alpha=" + "9" * 5000, "-o", "OUT"], "class_alpha"),
+        (["fit", "iris", "--set", f"{'x' * 5000}=1", "-o", "OUT"], "Invalid parameter"),
         (["fit", "TABLE", *TARGET, "-o", "OUT/model"], "there is no folder"),
         (["fit", "TABLE", *TARGET, "--set", "alpha=1", "-o", "OUT"], "Invalid parameter 'alpha'"),
         (["fit", "iris", "--set", "class_alpha=-1", "-o", "OUT"], "`class_alpha` is -1"),
@@ -174,6 +152,8 @@ def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, m
         (["predict", "MODEL", "HEADER"], "no rows below the header"),
         (["predict", "MODEL", "TABLE", "-o", "OUT/rows.csv"], "there is no folder"),
         (["predict", "ARRAY", "TABLE"], "fit it to a data frame"),
+        (["predict", "MODEL", "TABLE", "--interval", "1"], "`level` is 1.0; it needs to lie between 0 and 1"),
+        (["predict", "MODEL", "TABLE", "--digits", "0"], "`digits` is 0"),
     ):
         assert cli.main(arguments) == 2, arguments
         is_one_line(capsys, message)
@@ -194,15 +174,6 @@ def test_the_variant_is_read_from_the_columns():
         assert choose_model(X, model, bayesnb.describe(X)).fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
 
 
-def test_features_are_selected(capsys):
-    assert cli.main(["select", "votes", "--max", "3"]) == 0
-    out, err = capsys.readouterr()
-    assert "votes: 435 rows, 16 features, target 'party'" in out
-    assert "selected (smallest pseudo-BIC): 'physician_fee_freeze'" in out
-    assert "ignored: 1 rows with no predictor" in out
-    assert err == ""
-
-
 def test_selection_as_json_with_forced_columns(capsys):
     assert cli.main(["select", "penguins", "--force", "island,sex", "--force", "year", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -220,22 +191,9 @@ def test_only_numbers_of_many_values_are_cut(table, capsys):
     assert re.search(r"same +dropped +1 +0% +4.25 +the same value in every row", out)
 
 
-def test_what_cannot_be_selected_or_compared_is_one_line_and_exit_code_2(table, capsys):
-    for arguments, message in (
-        (["select", "nothing.csv", "--target", "kind"], "there is no file"),
-        (["select", "TABLE"], "--target"),
-        (["select", "TABLE", "--target", "kind", "--force", "colour,weight"], "'weight', which is not a column"),
-        (["compare", "votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
-        (["compare", "nothing.csv", "--target", "kind", "--models", "gaussian"], "there is no file"),
-        (["compare", "iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
-    ):
-        assert cli.main([str(table) if word == "TABLE" else word for word in arguments]) == 2
-        is_one_line(capsys, message)
-
-
 @pytest.mark.parametrize("command", ["fit", "check", "report"])
 def test_a_calibrated_model_is_made(command, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("bayesnb.analysis.calibration.CalibratedClassifierLOO.check", lambda nb, X, y, seed: Passed(nb))
+    monkeypatch.setattr("bayesnb.analysis.calibration.CalibratedClassifierLOO.check", lambda nb, *_: Checked(nb))
     model, X = tmp_path / "model", load("penguins").X
     output = [] if command == "check" else ["-o", str(model)]
     assert cli.main([command, "penguins", "--calibrate", "--drop", "year", *output]) == 0
@@ -254,32 +212,9 @@ def test_a_calibrated_model_is_made(command, tmp_path, capsys, monkeypatch):
         np.testing.assert_allclose(found["mean(Adelie)"], want.sample_proba(X, seed=0).mean(0)[:, 0], rtol=1e-9)
         assert err == ""  # the contract of the file is in the model
     elif command == "check":
-        assert "passed CalibratedClassifierLOO(estimator=MixedNB())" in out and "after calibration" not in out
+        assert "checked CalibratedClassifierLOO(estimator=MixedNB())" in out and "after calibration" not in out
     else:
         assert "<code>CalibratedClassifierLOO(estimator=MixedNB())</code>" in model.read_text("utf-8")
-
-
-class Passed:
-    passed = True
-
-    def __init__(self, nb):
-        self.nb = nb
-
-    def explain(self, verbose):
-        return f"passed {self.nb}"
-
-    def to_dict(self):
-        return {}
-
-
-def test_models_are_compared(capsys):
-    assert cli.main(["compare", "iris", "--models", "gaussian,pooled,shared-da"]) == 0
-    out, err = capsys.readouterr()
-    assert "iris: 150 rows, 4 features, target 'class'" in out
-    lines = out.splitlines()
-    assert [line.split()[0] for line in lines[-3:]] == ["shared-da", "gaussian", "pooled"]  # by elpd
-    assert "log_bayes_factor" in out
-    assert err == ""
 
 
 def test_a_comparison_says_which_verdict_to_follow(capsys):
@@ -311,8 +246,6 @@ def test_a_comparison_as_json_tells_what_is_missing(capsys):
 
 def test_options_out_of_range_are_exit_code_2(capsys):
     for arguments, said in (
-        (["select", "iris", "--bins", "0"], "--bins"),
-        (["predict", "m", "iris", "--interval", "1"], "1 is not between 0 and 1"),
         (["compare", "iris", "--models", "gaussian,gausian"], "'gausian' is not one of bernoulli"),
         (["fit", "iris", "--set", "alpha", "-o", "m"], "NAME=VALUE"),
         (["fit", "iris", "--set", "=1", "-o", "m"], "NAME=VALUE"),
@@ -401,63 +334,18 @@ def test_a_cell_far_outside_of_the_training_rows_has_no_interval(tmp_path, capsy
         assert cli.main(["predict", str(model), str(rows), "--interval", "0.9", "--id", name]) == code
 
 
-def test_a_third_value_in_a_column_of_zeros_and_ones_is_a_note(table, tmp_path, capsys):
-    frame = pd.read_csv(table).assign(ill=[0, 0, 1, 1] * 10)
-    frame.to_csv(table, index=False)
-    model, rows = str(tmp_path / "model"), str(tmp_path / "rows.csv")
-    assert cli.main(["fit", str(table), "--target", "kind", "-o", model]) == 0
-    frame.iloc[:4].assign(ill=[2, 0, 2, 1]).to_csv(rows, index=False)
-    capsys.readouterr()
-    assert cli.main(["predict", model, rows, "--interval", "0.9"]) == 0
-    out, err = capsys.readouterr()
-    found = predictions(out)
-    assert err.count("numbers other than 0 and 1") == err.count("(column 'ill': 2 cells)") == 1
-    assert err.startswith("note: ")
-    frame.iloc[:4].assign(ill=[None, 0, None, 1]).to_csv(rows, index=False)
-    assert cli.main(["predict", model, rows, "--interval", "0.9"]) == 0
-    out, err = capsys.readouterr()
-    pd.testing.assert_frame_equal(predictions(out), found)
-    assert "other than" not in err
-
-
-def test_help_says_which_average_each_column_is(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["predict", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "`probability` and p(CLASS) are the Bayes predictive: it first averages the joint" in said
-    assert "`mean` averages the normalised probabilities" in said
-    assert "`mean`, `low` and `high` are empty, and `note` names the column" in said
-
-
-@pytest.mark.parametrize(
-    ("command", "spelling"),
-    [
-        *((command, "same") for command in ("fit", "report", "predict", "predict over the model")),
-        *(("fit", spelling) for spelling in ("dotted", "parent", "symbolic", "hard")),
-    ],
-)
-def test_no_output_replaces_an_input(command, spelling, table, saved, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("command", ["fit", "report", "predict", "predict over the model"])
+def test_no_output_replaces_an_input(command, table, saved, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kept = saved if command.endswith("model") else table
-    output = {
-        "same": str(kept),
-        "dotted": f"./{kept.name}",
-        "parent": f"../{tmp_path.name}/{kept.name}",
-        "symbolic": "link",
-        "hard": "link",
-    }[spelling]
-    if spelling == "symbolic":
-        (tmp_path / "link").symlink_to(kept)
-    elif spelling == "hard":
-        os.link(kept, tmp_path / "link")
+    (tmp_path / "symbolic").symlink_to(kept)
+    os.link(kept, tmp_path / "hard")
     given = [str(table), "--target", "kind"] if command in ("fit", "report") else [str(saved), str(table)]
     before = {path: (path.read_bytes(), path.lstat().st_ino) for path in tmp_path.iterdir()}
-    assert cli.main([command.split()[0], *given, "-o", output]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert f"the output {output} is the input {kept}, which it would replace; name another file" in err
-    assert {path: (path.read_bytes(), path.lstat().st_ino) for path in tmp_path.iterdir()} == before
+    for output in (str(kept), f"../{tmp_path.name}/{kept.name}", "symbolic", "hard"):
+        assert cli.main([command.split()[0], *given, "-o", output]) == 2
+        is_one_line(capsys, f"the output {output} is the input {kept}, which it would replace; name another file")
+        assert {path: (path.read_bytes(), path.lstat().st_ino) for path in tmp_path.iterdir()} == before
 
 
 def test_an_output_may_have_the_name_of_a_data_set(table, tmp_path, capsys, monkeypatch):
@@ -512,20 +400,6 @@ def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
     assert cli.main(["predict", path, str(tmp_path / "rows.parquet")]) == 0
     seven = predictions(capsys.readouterr().out)["p(a)"][0]  # "7" is not "007": a level never seen tells nothing
     assert seven == pytest.approx(10**2 / (10**2 + 1), abs=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="pipes")
-def test_a_reader_that_stops_reading_is_no_error(tmp_path):
-    bayesnb.GaussianNB().fit(load("iris").X, load("iris").y).save(tmp_path / "model")
-    read, write = os.pipe()
-    os.close(read)
-    code = "import sys; from bayesnb.cli import main; sys.exit(main(sys.argv[1:]))"
-    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
-    command = [sys.executable, "-c", code, "predict", str(tmp_path / "model"), "iris"]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environment)
-    os.close(write)
-    assert (done.returncode, done.stderr) == (1, "")
 
 
 # --- the column contract --------------------------------------------------------------------------------------------

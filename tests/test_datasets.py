@@ -1,13 +1,11 @@
 """The tables by name, and every way in which a user's file is read piece by piece, or cannot be used."""
 
-import csv
 import datetime
 import gzip
 import os
 import subprocess
 import sys
 from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -88,25 +86,6 @@ def test_delimiters_and_blanks(tmp_path: Path, delimiter: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "write"),
-    [
-        (["01001", "5"], {"sep": ";"}),
-        (["", "00", "12"], {"encoding": "utf-16"}),
-        (["7", " 007 "], {"quoting": csv.QUOTE_ALL}),
-    ],
-)
-def test_codes_keep_their_zeros_in_any_row(cells: list[str], write: dict[str, Any], tmp_path: Path) -> None:
-    column = ["1001", "60601", "72201"] * 500 + cells * 30
-    n = len(column)
-    kind = np.where(np.arange(n) % 3, "a", "b")
-    pd.DataFrame({"code": column, "n": np.arange(n) % 5, "y": kind}).to_csv(tmp_path / "t.csv", index=False, **write)
-    data = read_table(tmp_path / "t.csv", "y")
-    assert data.contract is not None and data.contract["code"].why.startswith("codes with leading zeros: 0")
-    assert set(data.X["code"].dropna()) == {"1001", "60601", "72201", *(cell.strip() for cell in cells if cell)}
-    assert data.X["n"].dtype.kind == "i"
-
-
-@pytest.mark.parametrize(
     ("column", "expected"),
     [
         (["0.5", "007"], [0.5, 7]),
@@ -180,7 +159,7 @@ def test_labels_in_parquet(tmp_path: Path) -> None:
     assert read([True, None, False]) == [True, False]
     assert read(["7", None, "8"]) == ["7", "8"]  # the file knows the type
     assert read(["u", None, "v"], pyarrow.dictionary(pyarrow.int8(), pyarrow.string())) == ["u", "v"]
-    assert read([Decimal("1.10"), Decimal("2.20")] if False else [b"a", b"b"]) == ["b'a'", "b'b'"]
+    assert read([b"a", b"b"]) == ["b'a'", "b'b'"]
     assert read([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]) == ["2020-01-01", "2021-01-01"]
     for values, message in (
         ([0.5, 1.5], "holds measurements such as 0.5"),
@@ -205,21 +184,14 @@ def test_odd_columns_in_parquet(tmp_path: Path, capsys: Any) -> None:
     assert "column 'a' holds '[1 2]', but the other cells numbers such as 1" in capsys.readouterr().err
     frame = pd.DataFrame([["u", 1], ["v", 2]], columns=pd.MultiIndex.from_tuples([("y", ""), ("a", "b")]))
     frame.to_parquet(path)
-    data = read_table(path, "('y', '')")  # the name that the file has
-    assert list(data.X) == ["('a', 'b')"] and data.y.tolist() == ["u", "v"]
+    assert list(read_table(path, "('y', '')").X) == ["('a', 'b')"]  # the names that the file has
     parquet.write_table(pyarrow.Table.from_arrays([[1, 2], [3, 4], ["u", "v"]], ["a", "a", "y"]), path)
     with pytest.raises(
         TableError, match=r"not a Parquet file that can be read \(Can't unify schema with duplicate field names"
     ):
         read_table(path, "y")
-    parquet.write_table(pyarrow.table({"y": ["u", "v"], "a": pa_int([2**53 + 1, None])}), path)
+    parquet.write_table(pyarrow.table({"y": ["u", "v"], "a": pyarrow.array([2**53 + 1, None], pyarrow.int64())}), path)
     assert open_table(path).first["a"].tolist()[0] == 2**53 + 1  # beside a missing cell, too
-
-
-def pa_int(values: list[Any]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(values, pyarrow.int64())
 
 
 # --- files that cannot be used --------------------------------------------------------------------------------------
@@ -261,12 +233,12 @@ def test_unusable_text(tmp_path: Path, content: bytes, message: str) -> None:
 
 def test_an_encoding_that_the_file_has_not(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    path.write_bytes("a,y\n1,u\n2,v\n".encode("utf-16-le"))
-    for encoding in ("utf-16", "utf-32-le", "punycode", "base64", "nonsense"):
+    path.write_bytes("a~y\n1~u\n2~v\n".encode("utf-16-le"))
+    for encoding in ("utf-16", "utf-32-le", "nonsense"):
         said = rf"is not a table in {encoding.upper()} \(.*\); name its --encoding, such as cp1252"
         with pytest.raises(TableError, match=said):
             read_table(path, "y", encoding=encoding)
-    assert read_table(path, "y", encoding="utf-16-le").y.tolist() == ["u", "v"]
+    assert read_table(path, "y", encoding="utf-16-le", sep="~").y.tolist() == ["u", "v"]
 
 
 def test_unusable_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,10 +306,8 @@ def test_pieces_give_the_model_of_all_rows(suffix: str, tmp_path: Path, request:
     ("column", "first", "late", "said"),
     [
         ("x", "1", "big", "column 'x' holds 'big', where numbers are expected; write all cells in one way, or leave"),
-        ("x", "1", "2,5", "column 'x' holds '2,5', where numbers are expected"),
         ("x", "1.5", "inf", "column 'x' holds 'inf', infinity or too large for a float"),
         ("x", "2,5", "1.5", "column 'x' holds '1.5', but the other cells numbers such as 2,5; write all in one way"),
-        ("x", "2,5", "big", "column 'x' holds 'big', but the other cells numbers such as 2,5"),
         ("x", "0", "2", "column 'x' holds '2', but the first rows only 0 and 1; name its role with --columns x=ROLE"),
         ("x", "True", "maybe", "column 'x' holds 'maybe', but the other cells numbers such as True"),
         ("year", "2025", "2026", "column 'year' holds '2026', but the first rows only 2025; name its role with"),

@@ -22,13 +22,11 @@ from bayesnb import (
     DistributedNB,
     GaussianDA,
     GaussianNB,
-    KernelNB,
     MixedNB,
     MultinomialNB,
 )
 
 from .estimators.test_merge import BY_CLASS
-from .estimators_table import mostly_slow
 
 CLASSES = np.array(["ant", "bee", "cow"])
 TABLES = ["predict_joint_log_proba", "predict_log_proba", "predict_proba", "predict_interval"]
@@ -66,20 +64,7 @@ def assert_same_fit(got, want, X):
     np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-12, atol=1e-12)
 
 
-KINDS = [
-    CategoricalNB(),
-    ComplementNB(),
-    GaussianDA(),
-    KernelNB(bandwidth=0.5),
-    MixedNB(BY_CLASS),
-]
-
-
-@pytest.mark.parametrize(
-    "nb",
-    mostly_slow(KINDS, lambda nb: nb in (KINDS[0], KINDS[2])),
-    ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(KINDS)],
-)
+@pytest.mark.parametrize("nb", [CategoricalNB(), GaussianDA(), MixedNB(BY_CLASS)], ids=lambda nb: type(nb).__name__)
 def test_chunks_reach_the_posterior_of_fit(nb, rows):
     X, y, w = rows
     y = np.array(list("abc"))[np.searchsorted(CLASSES, y)]  # the classes that some of the table speak of
@@ -117,9 +102,7 @@ def test_everything_that_is_asked_of_rows(scheduler, lengths, rows):
         assert nb.score(*given) == pytest.approx(whole.score(X, y, w), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "nb", [MultinomialNB(), BernoulliNB(), ComplementNB(), CategoricalNB(), GaussianNB()], ids=repr
-)
+@pytest.mark.parametrize("nb", [BernoulliNB(), ComplementNB()], ids=repr)
 def test_sparse_chunks(nb, rows):
     X, y, w = rows
     chunks = spread(X).map_blocks(sparse.csr_array, dtype=float, meta=sparse.csr_array((0, 0)))
@@ -198,26 +181,11 @@ def test_partial_fit_and_classes(rows):
     assert_same_fit(nb.estimator_, whole, X)
     with pytest.raises(ValueError, match="`classes`"):
         nb.partial_fit(spread(X), y, classes=["ant", "bee"])
+    with pytest.raises(ValueError, match="`sample_weight` is zero for all rows; give"):
+        nb.fit(spread(X), y, 0 * w)
     five = DistributedNB(GaussianNB()).fit(spread(X), y, classes=[*CLASSES, "dog", "eel"])
     assert five.classes_.tolist() == ["ant", "bee", "cow", "dog", "eel"]
     assert five.predict_proba(spread(X)).compute().shape == (120, 5)
-
-
-def test_the_graph_reads_rows_once_and_sends_statistics(rows):
-    """Between tasks the state travels: no posterior, and no rows."""
-    from bayesnb import distributed
-
-    X, y, w = rows
-    one = distributed._statistics(GaussianNB(), CLASSES, X, y, w)
-    assert vars(one).keys() == {*one.get_params(), "_state"} and "posterior" not in vars(one._state)
-    parts = [
-        distributed._statistics(GaussianNB(), CLASSES, X[i : i + 20], y[i : i + 20], None) for i in range(0, 120, 20)
-    ]
-    before = [part.statistics_ for part in parts]
-    both = distributed._merged([None, *parts])
-    assert all(part.statistics_ is held for part, held in zip(parts, before, strict=True))  # what others may need too
-    assert both.statistics_.n.sum() == 120
-    assert distributed._merged([None, None]) is None
 
 
 @pytest.mark.parametrize(
@@ -235,14 +203,11 @@ def test_the_graph_reads_rows_once_and_sends_statistics(rows):
         (lambda X, y: (GaussianNB(), unknown(spread(X)), unknown(spread(y[:-1]))), "inconsistent numbers of samples"),
         (lambda X, y: (GaussianNB(), spread(X[:0]), y[:0]), "no rows"),
         (lambda X, y: (GaussianNB(), unknown(spread(X[:0])), unknown(spread(y[:0]))), "no"),
-        (lambda X, y: (GaussianNB(class_alpha=0), spread(X), y), "`class_alpha` is 0; it needs to be positive"),
-        (lambda X, y: (GaussianNB(estimate="best"), spread(X), y), "`estimate` is 'best'"),
         (lambda X, y: (MultinomialNB(), spread(-X), y), "Negative values in data passed to MultinomialNB"),
-        (lambda X, y: (GaussianDA(), spread(X + np.where(X > 5, np.inf, 0)), y), "infinity"),
         (lambda X, y: (GaussianNB(), spread(X), np.where(y == "bee", None, y)), "missing labels"),
         (lambda X, y: (MixedNB(), spread(np.where(np.arange(120)[:, None] < 50, X > 2, X)), y), "list the same parts"),
     ],
-    ids=range(15),
+    ids=range(12),
 )
 def test_what_is_refused_leaves_no_fit(make, named, rows):
     X, y, _ = rows
@@ -253,27 +218,13 @@ def test_what_is_refused_leaves_no_fit(make, named, rows):
     assert not hasattr(model, "estimator_")
 
 
-def test_a_chunk_may_have_no_weight(rows):
-    X, y, w = rows
-    w = np.where((np.arange(len(y)) < 25) | (np.arange(len(y)) >= 100), 0, w)
-    whole, given = GaussianNB().fit(X, y, w), (spread(X), spread(y), spread(w))
-    nb = DistributedNB(GaussianNB()).fit(*given)
-    assert_same_fit(nb.estimator_, whole, X)
-    first = DistributedNB(GaussianNB()).partial_fit(spread(X[:25]), y[:25], CLASSES, w[:25])
-    assert_same_fit(first.partial_fit(spread(X[25:]), y[25:], sample_weight=w[25:]).estimator_, whole, X)
-    with pytest.raises(ValueError, match="`sample_weight` is zero for all rows; give"):
-        clone(nb).fit(spread(X), y, 0 * w)
-
-
-def test_what_is_not_fitted_or_has_no_weight(rows):
-    X, y, w = rows
+def test_what_is_not_fitted(rows):
+    X, y, _ = rows
     model = DistributedNB(GaussianNB())
     for method in (model.predict, model.predict_proba):
         with pytest.raises(ValueError, match="not fitted"):
             method(spread(X))
     model.fit(spread(X), y)
-    with pytest.raises(ValueError, match="no rows with a positive weight"):
-        model.score(spread(X), y, 0 * w)
     assert clone(model).get_params()["estimator__variance"] == "class"
 
 

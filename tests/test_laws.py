@@ -67,11 +67,11 @@ def test_every_site_and_class_prior_survives_the_round_trip(rng: np.random.Gener
         assert_same(from_sites(block.parameters, to_sites(theta[name])), theta[name], rtol=1e-9)
 
 
-# family: kind of its cells, whether whole, sparse, with gaps, features apart, coupled, and types kept; of each field
+# family: kind of its cells, whether whole, sparse, with gaps, features apart, and coupled; of each field
 # the support, the axes by their letters, the improper limit, and whether `fit_prior` may search for it
 DECLARED = """
-bernoulli yes/no sparse gaps apart uint8: a pos cf, b pos cf
-categorical levels sparse gaps apart int64: alpha pos cfl
+bernoulli yes/no sparse gaps apart: a pos cf, b pos cf
+categorical levels sparse gaps apart: alpha pos cfl
 multinomial counts sparse: alpha pos cf
 poisson counts sparse gaps apart: a pos cf, b pos cf
 complement counts sparse coupled: alpha pos cf
@@ -79,9 +79,9 @@ exponential amounts gaps apart: a pos cf, b pos cf
 geometric counts whole sparse gaps apart: a pos cf, b pos cf
 negative_binomial counts whole sparse gaps apart: a pos cf, b pos cf
 log_normal positive gaps apart: m rea cf, kappa pos cf, a pos cf, b pos cf
-gaussian real sparse gaps apart float32+int64: m rea cf, kappa pos cf 0, a pos cf -0.5, b pos cf 0
-pooled_gaussian real sparse gaps apart coupled float32+int64: m rea cf, kappa pos cf 0, a pos f -0.5 summed, b pos f 0
-known_gaussian real sparse gaps apart float32+int64: m rea cf, kappa pos cf 0, variance pos cf fixed, log_c rea cf fixed
+gaussian real sparse gaps apart: m rea cf, kappa pos cf 0, a pos cf -0.5, b pos cf 0
+pooled_gaussian real sparse gaps apart coupled: m rea cf, kappa pos cf 0, a pos f -0.5 summed, b pos f 0
+known_gaussian real sparse gaps apart: m rea cf, kappa pos cf 0, variance pos cf fixed, log_c rea cf fixed
 full_gaussian real: m rea cf, kappa pos c, nu deg c, S mat cff
 tied_gaussian real coupled: m rea cf, kappa pos c, nu deg o, S mat ff
 """
@@ -93,7 +93,7 @@ def test_what_the_pages_declare() -> None:
     for family in FAMILIES:
         kind, cells = family.kind, family.kind.cells_
         flags = {"whole": cells.whole, "sparse": cells.sparse, "gaps": family.missing, "apart": kind.separable}
-        flags |= {"coupled": kind.couples_classes} | {"+".join(sorted(kind.kept_types)): kind.kept_types}
+        flags |= {"coupled": kind.couples_classes}
         fields = [
             " ".join(
                 [name, field.support.kind[:3], "".join(axis[0] for axis in field.axes)]

@@ -191,19 +191,8 @@ def test_no_imports_run_in_a_circle() -> None:
 
 def test_the_core_needs_few_packages() -> None:
     found = {name.split(".")[0] for path in FILES if home(path) in CORE for name in imports(path)}
-    ours = {
-        "bayesnb",
-        "jax",
-        "jaxtyping",
-        "lazy_loader",
-        "numpy",
-        "numpyro",
-        "safetensors",
-        "scipy",
-        "threadpoolctl",
-        "numba",
-    }
-    assert found - sys.stdlib_module_names <= ours | {"threadpoolctl"}
+    ours = {*"bayesnb jax jaxtyping lazy_loader numba numpy numpyro safetensors scipy threadpoolctl".split()}
+    assert found - sys.stdlib_module_names <= ours
 
 
 def test_the_tests_check_types_in_full() -> None:
@@ -263,27 +252,6 @@ for name in {*bayesnb.estimators.__all__} - {"FamilyNB", "KernelNB"}:  # one nee
     for name in ("log_evidence_", "intercept_"):
         hasattr(nb, name)
 assert not (loaded := sys.modules.keys() & {"jax", "jaxlib", "numpyro"}), loaded
-""")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "tree", ["nb.posterior_", "nb.prior_", "nb.statistics_", "families.NormalInverseGamma(*np.ones((4, 2, 3)))"]
-)
-def test_jax_knows_what_leaves_an_estimator_whichever_is_imported_first(tree: str) -> None:
-    fresh(f"""
-import sys
-import numpy as np
-import bayesnb
-from bayesnb import families
-
-X, y = np.random.default_rng(0).normal(size=(8, 3)), np.repeat([0, 1], 4)
-nb = bayesnb.GaussianNB().fit(X, y)
-assert "jax" not in sys.modules
-tree = {tree}
-import jax
-leaves = jax.tree.leaves(tree)
-assert len(leaves) > 1 and all(isinstance(leaf, np.ndarray) for leaf in leaves), leaves
 """)
 
 

@@ -5,8 +5,6 @@ import datetime
 import json
 import os
 import pickle
-import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -205,15 +203,6 @@ def test_levels_of_any_kind(cells: Any, tmp_path: Path) -> None:
     assert identical(again(nb, tmp_path).predict_proba(X), nb.predict_proba(X))
 
 
-def test_many_levels_sum_in_the_same_order(tmp_path: Path) -> None:
-    """Sums of more than eight numbers depend on how the array lies in memory."""
-    rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 40, (300, 3)), rng.integers(0, 5, 300)
-    nb = bayesnb.CategoricalNB(alpha=0.1).fit(X, y, rng.random(300))
-    assert again(nb, tmp_path).log_evidence_ == nb.log_evidence_
-    assert identical(pickle.loads(pickle.dumps(nb)).predict_proba(X), nb.predict_proba(X))
-
-
 def test_a_class_prior_that_was_moved(tmp_path: Path) -> None:
     nb = bayesnb.GaussianNB().fit(REAL, LABELS)
     again(bayesnb.with_class_prior(nb, [0.2, 0.3, 0.5]), tmp_path)
@@ -279,6 +268,13 @@ def test_hyperparameters_set_after_the_fit_are_refused(tmp_path: Path) -> None:
         nb.set_params(alpha=-1.0).save(tmp_path / "m")
 
 
+def of_type(kind: str, size: int) -> bytes:
+    """A file with one tensor of a type that NumPy may not have."""
+    entry = {"dtype": kind, "shape": [8], "data_offsets": [0, size]}
+    header = json.dumps({"__metadata__": {"bayesnb": '{"format": 1, "sha256": ""}'}, "x": entry}).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(size)
+
+
 class _Bomb:
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (Path("went-off"),)
@@ -295,15 +291,22 @@ class _Bomb:
         (to_bytes({}, metadata={"bayesnb": "[" * 10**5}), "header is not JSON"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 2, "version": "9.1"}'}), "format 2 of bayesnb 9.1, but bayesnb"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 1, "sha256": ""}'}), "do not have the SHA-256"),
+        (of_type("F8_E4M3", 8), "a tensor of type F8_E4M3"),
+        (of_type("F128", 128), "is damaged, or was not written by `save`"),
+        (to_bytes({}, metadata={"bayesnb": '{"format":1,"x":' + "[" * 990 + "]" * 990 + "}"}), "header is not JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 0}'}), "header is not JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": true}'}), "header is not JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 1%s}' % ("0" * 400)}), "has format 1"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}…"),
     ],
-    ids=lambda value: value[:20] if isinstance(value, str) else None,
+    ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
 def test_other_files_are_told_apart(content: bytes, message: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message) as error:
         bayesnb.load("file.txt")
-    assert str(error.value).startswith("file.txt ")
+    assert str(error.value).startswith("file.txt ") and len(str(error.value)) < 1000
     assert os.listdir() == ["file.txt"]
 
 
@@ -314,35 +317,6 @@ def test_no_file_and_a_folder(tmp_path: Path) -> None:
         bayesnb.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         bayesnb.GaussianNB().fit(REAL, LABELS).save(tmp_path / "nowhere" / "model")
-
-
-def of_type(kind: str, size: int) -> bytes:
-    """A file with one tensor of a type that NumPy may not have."""
-    entry = {"dtype": kind, "shape": [8], "data_offsets": [0, size]}
-    header = json.dumps({"__metadata__": {"bayesnb": '{"format": 1, "sha256": ""}'}, "x": entry}).encode()
-    return len(header).to_bytes(8, "little") + header + bytes(size)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (of_type("F8_E4M3", 8), "a tensor of type F8_E4M3"),
-        (of_type("F128", 128), "is damaged, or was not written by `save`"),
-        (to_bytes({}, metadata={"bayesnb": '{"format":1,"x":' + "[" * 990 + "]" * 990 + "}"}), "header is not JSON"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 0}'}), "header is not JSON"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": true}'}), "header is not JSON"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 1%s}' % ("0" * 400)}), "has format 1"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}…"),
-    ],
-    ids=lambda value: value[:30] if isinstance(value, str) else "",
-)
-def test_forged_headers_are_refused(content: bytes, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "m"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=message) as error:
-        bayesnb.load(path)
-    assert str(error.value).startswith(f"{path} ")
-    assert len(str(error.value)) < 1000
 
 
 def forged(nb: Any, change: Any) -> bytes:
@@ -487,79 +461,19 @@ def test_a_save_that_fails_leaves_the_old_file(failing: str, error: type, tmp_pa
 
 
 # A process that stands still in `fsync` until it is killed.
-STUCK = """
-import os, sys, bayesnb
-from bayesnb import io
-nb = bayesnb.load(sys.argv[1]).set_params(estimate="mean")
-def wait(_):
-    print("written", flush=True)
-    sys.stdin.read()
-io.os.fsync = wait
-nb.save(sys.argv[1])
-"""
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_process_killed_while_it_saves_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
-    nb.save(path)
-    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
-    command = [sys.executable, "-c", STUCK, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"written\n"
-        others = {name for name in os.listdir(tmp_path) if name != "model"}  # what is being written has another name
-        assert len(others) == 1
-        nb.set_params(estimate="map").save(path)  # which does not touch what another process is writing
-        assert set(os.listdir(tmp_path)) == {"model", *others}
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert bayesnb.load(path).estimate == "map"
-
-
-def device(folder: Path, name: str, minor: int) -> Path:
-    """A device that may be lost: one made by root, who alone could destroy the system's own; for others that one."""
-    path = folder / name
-    try:
-        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
-        path.open("rb").close()
-    except PermissionError:
-        if os.geteuid() == 0:
-            pytest.skip("root may not make a device here, and the system's own are too good for a test")
-        return Path("/dev") / name
-    return path
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="devices, pipes and sockets")
+@pytest.mark.skipif(sys.platform != "linux", reason="pipes")
 def test_what_is_no_file_is_written_to_or_refused_and_stays_what_it_is(tmp_path: Path) -> None:
     nb = bayesnb.GaussianNB().fit(REAL, LABELS)
     nb.save(tmp_path / "model")
     whole = (tmp_path / "model").read_bytes()
-
-    null, full = device(tmp_path, "null", 3), device(tmp_path, "full", 7)
-    (tmp_path / "link").symlink_to(null)
-    before = os.lstat(null)
-    for path in (null, tmp_path / "link"):
-        nb.save(path)
-    assert stat.S_ISCHR(os.lstat(null).st_mode)
-    assert os.lstat(null).st_ino == before.st_ino
-    assert (tmp_path / "link").is_symlink()
-    with pytest.raises(OSError, match=r"full cannot be written to \(No space left on device\); name a file"):
-        nb.save(full)
-    assert stat.S_ISCHR(os.lstat(full).st_mode)
 
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
         nb.save(tmp_path / "pipe")
         assert reader.communicate()[0] == whole
     assert stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
-
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(tmp_path / "socket"))
-        with pytest.raises(ValueError, match=r"socket is a socket, which is not written to; name a file"):
-            nb.save(tmp_path / "socket")
-    assert stat.S_ISSOCK(os.lstat(tmp_path / "socket").st_mode)
 
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError, match=r"folder is a directory; name a file in it"):
@@ -576,8 +490,8 @@ def test_what_is_no_file_is_written_to_or_refused_and_stays_what_it_is(tmp_path:
     with pytest.raises(ValueError, match="was closed before everything was written"):
         nb.save(f"/dev/fd/{write}")
     os.close(write)
-    names = {"model", "link", "pipe", "socket", "folder", "open"}
-    assert set(os.listdir(tmp_path)) - {"null", "full"} == names
+    names = {"model", "pipe", "folder", "open"}
+    assert set(os.listdir(tmp_path)) == names
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permission bits and links")

@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 
 import bayesnb
+from bayesnb.columns import Column, ColumnContract
 from bayesnb.core.supports import COMPOSITE
 from bayesnb.reporting import _compared, candidates, inline_svg, number, percent
 
@@ -115,17 +116,14 @@ def test_the_page_says_what_the_model_says(tmp_path: Path) -> None:
 def test_a_contract_code_and_title_of_ones_own() -> None:
     X, y = table()
 
-    class Contract:
-        def to_frame(self) -> pd.DataFrame:
-            line = ["numbers", "all cells are numbers", 9, 0.5, "37", "look here"]
-            head = ["role", "why", "distinct", "missing", "example", "warning"]
-            return pd.DataFrame([line], columns=head, index=["fever"])
-
+    column = Column("fever", "numbers", "all cells are numbers", 9, 0.5, "37", "look here")
     nb = bayesnb.GaussianNB().fit(X[["fever"]], y)
-    mine = bayesnb.report(nb, X[["fever"]], y, title="A & B", contract=Contract(), code="print(1 < 2)", others=None)
+    mine = bayesnb.report(
+        nb, X[["fever"]], y, title="A & B", contract=ColumnContract((column,), len(y)), code="print(1 < 2)", others=None
+    )
     said = Words(mine.html).text
     assert "A & B" in said and "all cells are numbers" in said and "print(1 < 2)" in said and "look here" in said
-    assert any("look here" in one for one in mine.warnings)
+    assert "Column 'fever': look here." in mine.warnings
     assert "Which model is preferred" not in said
 
 
@@ -154,7 +152,7 @@ def test_warnings_name_what_is_wrong() -> None:
     noise = rng.normal(size=(60, 5))
     chance = said_of(noise)
     assert "Few rows in the class yes (15): their results are uncertain. There are only 60 rows." in chance
-    assert "is no better than that of the class frequencies" in chance
+    assert "is no better than with the class frequencies" in chance
     assert "5 of 5 features are not shown to help" in chance
     assert "which leave-one-out ignores" not in chance
     copies = np.repeat(noise[:, :1] + 1.0 * (y == "yes")[:, None], 5, axis=1)
@@ -162,7 +160,6 @@ def test_warnings_name_what_is_wrong() -> None:
     answer = noise.copy()
     answer[:, 2] = 20.0 * (y == "yes") + 0.1 * noise[:, 2]
     leak = said_of(answer)
-    assert "Almost every row is predicted correctly." in leak
     assert "determines the label almost completely" in leak
     plugged = said_of(noise, bayesnb.GaussianNB(estimate="mle"))
     assert "The model predicts with estimate='mle', which leave-one-out ignores." in plugged
@@ -271,15 +268,7 @@ def test_it_reads_well_in_a_browser(driver: Any, width: int, scheme: str, tmp_pa
     assert driver.execute_script(cut) == []
     svg = driver.execute_script("return getComputedStyle(document.querySelector('svg')).color")
     assert svg == light[1]
-
-
-@pytest.mark.browser
-def test_on_paper_it_is_dark_on_white_whatever_the_screen(driver: Any, tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
-    made().save(path)
-    media = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    driver.get(path.as_uri())
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media | {"media": "print"})  # on paper dark on white
     found = driver.execute_script(
         "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color,"
         " getComputedStyle(document.querySelector('nav')).display]"

@@ -104,15 +104,3 @@ def test_rows_stay_where_they_are() -> None:
 @pytest.mark.slow
 def test_rows_of_the_other_families_stay_where_they_are() -> None:
     on_eight_devices([family.name for family in FAMILIES if family.name not in QUICK])
-
-
-def test_a_gathering_program_is_told_apart() -> None:
-    """The pattern finds the exchange in the text of a compiled program, and its size."""
-
-    class Program:
-        def as_text(self) -> str:
-            return (
-                "%a = f32[3,4]{1,0} all-reduce(%b)\n%c = (f64[8]{0}, f64[320,4]{1,0}) all-gather-start(%d), dims={0}\n"
-            )
-
-    assert collectives(Program()) == [("all-reduce", 12), ("all-gather", 1280)]

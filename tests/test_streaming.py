@@ -3,7 +3,6 @@
 import copy
 import io
 import sys
-import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from bayesnb import (
-    BernoulliNB,
     CategoricalNB,
     ComplementNB,
     GaussianNB,
@@ -25,8 +23,6 @@ from bayesnb import (
     fit_batches,
     predict_batches,
 )
-
-from .estimators_table import mostly_slow, these
 
 CLASSES = np.array(["ant", "bee", "cow"])
 
@@ -68,17 +64,11 @@ def assert_same(got, want, X):
     assert evidence[0] == pytest.approx(evidence[1], rel=1e-12)
 
 
-EVERY = [
-    BernoulliNB(binarize=2),
-    CategoricalNB(),
-    MultinomialNB(),
-    GaussianNB(),
-    KernelNB(bandwidth=0.5),
-    MixedNB([("counts", MultinomialNB(), [0, 1]), ("levels", CategoricalNB(), [2, 3])]),
-]
+EVERY = [GaussianNB(), KernelNB(bandwidth=0.5)]
+EVERY += [MixedNB([("counts", MultinomialNB(), [0, 1]), ("levels", CategoricalNB(), [2, 3])])]
 
 
-@pytest.mark.parametrize("nb", EVERY, ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)])
+@pytest.mark.parametrize("nb", EVERY, ids=lambda nb: type(nb).__name__)
 def test_a_generator_whose_classes_come_one_by_one(nb, rows):
     X, y, w = rows
     got = fit_batches(clone(nb), (batch for batch in batches(rows)))
@@ -108,13 +98,6 @@ def test_settings_for_each_class_need_the_classes(nb, rows):
         fit_batches(clone(nb), iter(batches(rows)[2:]))
 
 
-def test_parts_for_each_class_are_named_when_a_class_comes_late(rows):
-    nb = MixedNB([("x", {k: GaussianNB() for k in CLASSES.tolist()}, [0, 1, 2, 3])])
-    with pytest.raises(ValueError, match="pass all labels as `classes`"):
-        fit_batches(nb, iter(batches(rows)))
-    assert not hasattr(nb, "classes_")
-
-
 def test_arrays_memory_maps_sparse_rows_and_data_frames(rows, frame, tmp_path):
     X, y, w = rows
     path = tmp_path / "x.npy"
@@ -137,10 +120,10 @@ def test_arrays_memory_maps_sparse_rows_and_data_frames(rows, frame, tmp_path):
     assert_same(fit_batches(parts(), features, y, w, batch_size=30), want, features)
 
 
-@pytest.mark.parametrize("form", mostly_slow(["parquet", "folder", "dictionary", "csv", "tsv", "gz"], these("csv")))
+@pytest.mark.parametrize("form", ["folder", "csv"])
 def test_files(form, frame, tmp_path):
     features = frame[["word", "size", "number"]]
-    path = tmp_path / {"csv": "t.csv", "tsv": "t.TSV.tsv", "gz": "t.csv.gz"}.get(form, "t.parquet")
+    path = tmp_path / {"csv": "t.csv.gz", "folder": "t.parquet"}[form]
     if form == "folder":
         path.mkdir()
         for i in range(4):
@@ -149,19 +132,10 @@ def test_files(form, frame, tmp_path):
             )
             schema = None if i else pa.schema([("word", pa.null()), *list(pa.Schema.from_pandas(part))[1:5]])
             pq.write_table(pa.Table.from_pandas(part, schema, preserve_index=False), path / f"{i}.parquet", 20)
-    elif form == "dictionary":  # each batch comes with a dictionary of its own
-        table = pa.Table.from_pandas(frame.assign(size=frame["size"].astype(str)), preserve_index=False)
-        kinds = [
-            pa.field("word", pa.dictionary(pa.int8(), pa.string())),
-            pa.field("size", pa.dictionary(pa.int8(), pa.string())),
-        ]
-        pq.write_table(table.cast(pa.schema([*kinds, *list(table.schema)[2:]])), path, row_group_size=23)
-    elif form == "parquet":
-        frame.to_parquet(path, row_group_size=64)
     else:
-        frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
+        frame.to_csv(path, index=False, sep="\t")
     want = parts()
-    if form not in ("parquet", "folder"):  # what was declared is not written down
+    if form == "csv":  # what was declared is not written down
         features = features.astype({"size": str})
     want.fit(features, frame["kind"], frame["weight"])
     for source in (path, str(path)):
@@ -176,38 +150,6 @@ def test_files(form, frame, tmp_path):
             np.testing.assert_array_equal(found, expected)
         else:
             np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-@pytest.mark.slow
-def test_memory_is_that_of_a_row_group(tmp_path, monkeypatch):
-    n, d = 100_000, 24
-    rng = np.random.default_rng(0)
-    path = tmp_path / "big.parquet"
-    names = [f"x{j}" for j in range(d)]
-    with pq.ParquetWriter(path, pa.schema([*((name, pa.float64()) for name in names), ("y", pa.int8())])) as file:
-        for _ in range(20):  # 20 row groups
-            columns = {name: rng.normal(size=n // 20) for name in names}
-            file.write_table(pa.table({**columns, "y": rng.integers(0, 2, n // 20).astype(np.int8)}))
-    held = []
-    for method in ("partial_fit", "predict"):
-        plain = getattr(GaussianNB, method)
-
-        def watched(self, *args, plain=plain, **more):
-            held.append(pa.total_allocated_bytes())
-            return plain(self, *args, **more)
-
-        monkeypatch.setattr(GaussianNB, method, watched)
-    start = pa.total_allocated_bytes()
-    tracemalloc.start()
-    try:
-        nb = fit_batches(GaussianNB(), path, "y", batch_size=2500)
-        rows = sum(len(part) for part in predict_batches(nb, path, "predict", batch_size=2500))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert nb.class_count_.sum() == rows == n
-    group = n * d * 8 / 20
-    assert peak < 5 * group and max(held) - start < 2 * group, (peak, max(held) - start)
 
 
 def test_a_failure_leaves_the_estimator_as_it_was(rows):
@@ -236,7 +178,7 @@ def test_empty_batches_are_no_batches(rows):
     assert [len(part) for part in predict_batches(got, iter([X[:0], X[:2], (X[:3], y[:3])]))] == [2, 3]
 
 
-@pytest.mark.parametrize("nb", [GaussianNB(), KernelNB(bandwidth=0.5), EVERY[-1]], ids=lambda nb: type(nb).__name__)
+@pytest.mark.parametrize("nb", EVERY, ids=lambda nb: type(nb).__name__)
 def test_a_batch_may_have_no_weight(nb, rows):
     """As rows that have faded to nothing; `fit` takes them, if others have weight."""
     X, y, w = rows
@@ -281,12 +223,16 @@ def test_refused_files_and_methods(tmp_path, rows, monkeypatch):
     path = tmp_path / "t.csv"
     pd.DataFrame({"a": ["1", "2", "x", "3"], "k": [0, 1, 0, 1]}).to_csv(path, index=False)
     assert set(fit_batches(CategoricalNB(), path, "k", batch_size=2).categories_[0]) == {*"12x3"}
-    with (
-        monkeypatch.context() as few,
-        pytest.raises(ValueError, match="line 4: column 'a' holds 'x', where"),
-    ):
+    nb = CategoricalNB().fit(pd.DataFrame({"a": [1, 2, 3]}), [0, 1, 0])
+    surplus = tmp_path / "surplus.csv"
+    surplus.write_text("a,k\n" + "1,0\n2,1\n" * 9 + "1,5,0\n")
+    with monkeypatch.context() as few:
         few.setattr(datasets, "HEAD", 8)  # the first lines end before the x
-        fit_batches(CategoricalNB(), path, "k", batch_size=2)
+        with pytest.raises(ValueError, match="line 4: column 'a' holds 'x', where"):
+            fit_batches(CategoricalNB(), path, "k", batch_size=2)
+        for read in (lambda: fit_batches(nb, surplus, "k"), lambda: [*predict_batches(nb, surplus)]):
+            with pytest.raises(ValueError, match=r"Expected 2 fields in line 20, saw 3.*; give each row as many cells"):
+                read()
     for name, more, said in (
         (path, ["z"], "no column 'z'"),
         (path, [], "no labels"),

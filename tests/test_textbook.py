@@ -8,11 +8,9 @@ import pytest
 from bayesnb.base import to_sites
 from bayesnb.families import (
     BetaBernoulli,
-    DirichletCategorical,
     DirichletClasses,
     DirichletMultinomial,
     GammaPoisson,
-    KnownVarianceNormal,
     NormalInverseGamma,
 )
 from bayesnb.naive_bayes import CLASS, NaiveBayes
@@ -67,31 +65,6 @@ def test_bernoulli_china() -> None:
     printed(np.exp(nb.log_joint({"x": (D5 > 0).astype(float)}, theta)), 0.005, 0.022, digits=3)
 
 
-def test_categorical_play_tennis() -> None:
-    """Mitchell (1997), Machine Learning, McGraw-Hill, §6.9.1 with Table 3.2: maximum likelihood throughout.
-
-    ⟨Outlook = sunny, Temperature = cool, Humidity = high, Wind = strong⟩.
-    """
-    days = """sunny hot high weak no/sunny hot high strong no/overcast hot high weak yes/rain mild high weak yes/
-    rain cool normal weak yes/rain cool normal strong no/overcast cool normal strong yes/sunny mild high weak no/
-    sunny cool normal weak yes/rain mild normal weak yes/sunny mild normal strong yes/overcast mild high strong yes/
-    overcast hot normal weak yes/rain mild high strong no"""
-    table = np.array([day.split() for day in days.split("/")])
-    weather, play = table[:, :4], table[:, 4]
-    levels = [sorted(set(column)) for column in weather.T]
-
-    def codes(rows: Any) -> np.ndarray:
-        return np.array([[float(level.index(v)) for level, v in zip(levels, row, strict=True)] for row in rows])
-
-    nb = NaiveBayes(DirichletClasses(np.ones(2)), {"x": DirichletCategorical(np.ones((2, 4, 3)))})
-    theta = nb.mle(nb.suffstats({"x": codes(weather)}, one_hot((play == "yes").astype(int), 2)))
-    printed(nb.to_sites(theta)["pi"], 0.36, 0.64, digits=2)
-    printed(nb.to_sites(theta)["theta"][:, 3, levels[3].index("strong")], 0.60, 0.33, digits=2)
-    no, yes = np.exp(nb.log_joint({"x": codes([["sunny", "cool", "high", "strong"]])}, theta))[0]
-    printed([yes, no], 0.0053, 0.0206, digits=4)
-    printed(no / (no + yes), 0.795, digits=3)
-
-
 def test_beta_placenta_previa() -> None:
     """Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.4, pp. 37–38: 437 girls among 980 births."""
     posterior = beta(1, 1, ones=437, zeros=980 - 437)
@@ -100,25 +73,6 @@ def test_beta_placenta_previa() -> None:
     printed(to_sites(posterior.mean())["theta"], 0.446, digits=3)
     printed([marginal.std(), marginal.median()], 0.016, 0.446, digits=3)
     printed(marginal.interval(0.95), 0.415, 0.477, digits=3)
-
-
-@pytest.mark.parametrize(
-    ("mean", "size", "median", "low", "high"),
-    [
-        (0.500, 2, 0.446, 0.415, 0.477),
-        (0.485, 5, 0.446, 0.415, 0.477),
-        (0.485, 10, 0.446, 0.415, 0.477),
-        (0.485, 20, 0.447, 0.416, 0.478),
-        (0.485, 100, 0.450, 0.420, 0.479),
-        (0.485, 200, 0.453, 0.424, 0.481),
-    ],
-)
-def test_beta_placenta_previa_under_other_priors(
-    mean: float, size: float, median: float, low: float, high: float
-) -> None:
-    """Gelman et al. (2013), Table 2.1: prior mean α/(α+β), prior size α+β; posterior median and 95 % interval."""
-    marginal = beta(mean * size, (1 - mean) * size, ones=437, zeros=543).marginals()["theta"]
-    printed([marginal.median(), *marginal.interval(0.95)], median, low, high, digits=3)
 
 
 @pytest.mark.parametrize(
@@ -136,21 +90,6 @@ def test_poisson_asthma(deaths: float, exposure: float, shape: float, rate: floa
     printed(posterior.marginals()["rate"].sf(1), above, digits=2)
 
 
-@pytest.mark.parametrize(
-    ("n", "children", "mean", "mode", "low", "high"),
-    [(111, 217, 1.955357, 1.946429, 1.704943, 2.222679), (44, 66, 1.511111, 1.488889, 1.173437, 1.890836)],
-    ids=["less than bachelor's", "bachelor's or higher"],
-)
-def test_poisson_birth_rates(n: int, children: int, mean: float, mode: float, low: float, high: float) -> None:
-    """Hoff (2009), A First Course in Bayesian Statistical Methods, Springer, §3.2.2: children by mother's education."""
-    rows = np.full((n, 1), children / n)  # only the total counts
-    prior = GammaPoisson(cell(2.0), cell(1.0))
-    posterior = prior.update(prior.suffstats(rows, np.ones((n, 1))))
-    printed(to_sites(posterior.mean())["rate"], mean, digits=6)
-    printed(to_sites(posterior.mode())["rate"], mode, digits=6)
-    printed(posterior.marginals()["rate"].interval(0.95), low, high, digits=6)
-
-
 WINGS = np.array([[1.64], [1.70], [1.72], [1.74], [1.82], [1.82], [1.82], [1.90], [2.08]])  # millimetres
 
 
@@ -164,16 +103,6 @@ def test_normal_midge_wings() -> None:
     assert (posterior.kappa.item(), 2 * posterior.a.item()) == (10, 10)
     printed(posterior.m, 1.814, digits=3)
     printed(posterior.b / posterior.a, 0.015, digits=3)
-
-
-def test_known_variance_midge_wings() -> None:
-    """Hoff (2009), §5.2: μ ~ Normal(1.9, 0.95²) with σ² = 0.017 gives Normal(1.805, 0.002), 95 % in (1.72, 1.89)."""
-    variance = 0.017
-    prior = KnownVarianceNormal(cell(1.9), cell(variance / 0.95**2), cell(variance), cell(0.0))
-    posterior = prior.update(prior.suffstats(WINGS, np.ones((9, 1))))
-    printed(posterior.m, 1.805, digits=3)
-    printed(posterior.variance / posterior.kappa, 0.002, digits=3)
-    printed(posterior.marginals()["mu"].interval(0.95), 1.72, 1.89, digits=2)
 
 
 def test_beta_bent_coin() -> None:

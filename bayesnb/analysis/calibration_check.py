@@ -1,10 +1,10 @@
 """Rows of the check of a calibrated classifier: the posterior of the map against NumPyro.
 
-14. Density: log p(θ, y | z) by NumPyro equals the closed form, constants included, at random θ. Exact.
-15. Mode: NumPyro's gradient is zero at the mode that Newton's method found. Exact.
-16. Predictions: class probabilities averaged over NUTS draws against those of the map's own draws, which approximate
+13. Density: log p(θ, y | z) by NumPyro equals the closed form, constants included, at random θ. Exact.
+14. Mode: NumPyro's gradient is zero at the mode that Newton's method found. Exact.
+15. Predictions: class probabilities averaged over NUTS draws against those of the map's own draws, which approximate
     them. The threshold is a distance that matters, not an error rate.
-17. Intervals: the ends of their 90 % intervals, likewise.
+16. Intervals: the ends of their 90 % intervals, likewise.
 """
 
 from functools import partial
@@ -56,8 +56,8 @@ def map_rows(
     says = "The map of the calibration has the density, the mode and the predictions of its NumPyro model."
     worst = float(np.max(abs((ours - theirs) / theirs)))
     return [
-        row("14 Map, density", says, worst, IDENTITY, "relative", "exact in theory; rounding leaves some 1e-12", ""),
-        row("15 Map, mode", says, slope, _GRADIENT, "nats per sd", "Newton ends within 5e-4 standard deviations", ""),
-        row("16 Map, predictions", says, mean_gap, _PROBABILITY, "probability", of_draws, ""),
-        row("17 Map, 90 % intervals", says, end_gap, _PROBABILITY, "probability", of_draws, ""),
+        row("13 Map, density", says, worst, IDENTITY, "relative", "exact in theory; rounding leaves some 1e-12", ""),
+        row("14 Map, mode", says, slope, _GRADIENT, "nats per sd", "Newton ends within 5e-4 standard deviations", ""),
+        row("15 Map, predictions", says, mean_gap, _PROBABILITY, "probability", of_draws, ""),
+        row("16 Map, 90 % intervals", says, end_gap, _PROBABILITY, "probability", of_draws, ""),
     ]

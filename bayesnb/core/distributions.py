@@ -44,9 +44,10 @@ def describe(value: Any) -> str:
     """A distribution as it is written: `Gamma(concentration=2, rate=1)`."""
     name, arguments = _canonical(value)
     with np.printoptions(threshold=8, edgeitems=2, precision=4):
-        long = {key: np.array2string(x, separator=", ") for key, x in arguments}
-    short = {key: f"{x.item():g}" for key, x in arguments if x.ndim == 0 and x.dtype.kind in "biuf"}
-    texts = [f"{key}={text}" for key, text in (long | short).items()]
+        texts = [
+            f"{key}={f'{x.item():g}' if x.ndim == 0 and x.dtype.kind in 'biuf' else np.array2string(x, separator=', ')}"
+            for key, x in arguments
+        ]
     return " ".join(f"{name}({', '.join(texts)})".split())
 
 

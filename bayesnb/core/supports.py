@@ -7,7 +7,7 @@ The limits beside the sign leave room for the closed forms, which multiply, divi
 product overflows. Results are promised for hyperparameters from 1e-8 to 1e8.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -71,7 +71,7 @@ class Field:
     Fields
     ------
     support : the values of the field in a proper density
-    axes : names of its axes, such as ("class", "feature"); "one" is an axis of length one
+    axes : names of its axes, ("class", "feature") by default; "one" is an axis of length one
     limit : the smallest value in an improper prior that is still useful, such as κ = 0; None if there is none
     per_class : whether the limit counts once a class, and their sum is the limit of a field that the classes share
     optional : whether the field may be None
@@ -83,7 +83,7 @@ class Field:
     """
 
     support: Support
-    axes: tuple[str, ...]
+    axes: tuple[str, ...] = ("class", "feature")
     limit: float | None = None
     per_class: bool = False
     optional: bool = False
@@ -295,14 +295,12 @@ def _first(field: Field, wrong: Any) -> tuple[tuple[int, ...], str]:
     return at, ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")
 
 
-def _not_positive(block: Any) -> list[tuple[str, Field, np.ndarray]]:
+def _not_positive(block: Any) -> Iterator[tuple[str, Field, np.ndarray]]:
     """Name, declaration and values of each field with an improper limit that is not positive and finite everywhere."""
-    found = []
     for key, field in block.fields_.items():
         value = getattr(block, key)
         if field.limit is not None and isinstance(value, np.ndarray) and not (np.isfinite(value) & (value > 0)).all():
-            found.append((key, field, value))
-    return found
+            yield key, field, value
 
 
 def improper(block: Any) -> str | None:

@@ -18,7 +18,6 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 _pieces = contextvars.ContextVar("how many pieces the work at hand is one of; their own are done one by one", default=0)
-_AHEAD = 1  # finished pieces that may wait for each thread
 
 
 def n_threads() -> int:
@@ -49,7 +48,7 @@ def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[
         try:
             for piece in pieces:
                 waiting.append(pool.submit(begin(piece)))
-                if len(waiting) > _AHEAD * threads:
+                if len(waiting) > threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Float, Value
+from .arrays import Array, Float, Tables, Value
 from .random import Key, log_gamma, normal, split
 from .special import gammaln, log_rising, namespace
 
@@ -54,9 +54,7 @@ def whitened(
     return (x - centre) @ root - (loc[..., None, :] - centre) @ root
 
 
-def squares(
-    x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]
-) -> Float[Array, "*s n c"]:
+def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]) -> Tables:
     """(x_i − m_c)ᵀ S_c⁻¹ (x_i − m_c), on the host some rows at a time."""
     xp = namespace(x, loc, root)
     step = max(1, _CELLS // loc.size) if xp is np else max(1, len(x))

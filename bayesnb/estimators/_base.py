@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 
 from ..core.arrays import Scalar, is_sparse
@@ -18,7 +17,7 @@ from ..core.random import categorical, generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level
 from ..naive_bayes import CLASS, Parameters, Rows, by_rows
-from ._fitted import AbstractFitted
+from ._fitted import ESTIMATES, AbstractFitted
 from ._input import as_table, cut_rows
 from ._state import BLOCK, State
 
@@ -47,7 +46,7 @@ class AbstractNB(AbstractFitted):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
-        return self._table(self._fitted(), X, lambda nb, rows, theta: nb.log_joint(rows, theta))
+        return self._table(self._fitted(), X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) in nats, (n, c): the normalised joint table.
@@ -56,7 +55,7 @@ class AbstractNB(AbstractFitted):
         joint probability. The posterior mean of the class probabilities is a different number,
         `sample_proba(X).mean(0)`.
         """
-        table = self._scores(self._fitted(), X)
+        table = self._table(self._fitted(), X, scores=True)
         return log_normalize(table, out=table)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -70,7 +69,7 @@ class AbstractNB(AbstractFitted):
         first label.
         """
         state = self._fitted()
-        best = most_probable(self._scores(state, X), self.tie_prior(state))
+        best = most_probable(self._table(state, X, scores=True), self.tie_prior(state))
         return state.classes[best]
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -79,7 +78,7 @@ class AbstractNB(AbstractFitted):
         With more than two classes it is log p(y = c | x_i), (n, c), and the largest value wins. Moving the threshold on
         the log odds away from 0 is the same as moving the class prior. It trades precision against recall.
         """
-        table = self._scores(self._fitted(), X)
+        table = self._table(self._fitted(), X, scores=True)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
 
     def novelty_score(self, X: Any) -> np.ndarray:
@@ -104,21 +103,19 @@ class AbstractNB(AbstractFitted):
         if len(parts) == 1:
             return {name: self.predict_joint_log_proba(X) - self.class_log_prior_ for name in parts}
         names = [*parts.values()]
-        tables = self._table(self._state, X, lambda nb, rows, theta: nb.log_parts(rows, names, theta))
+        theta, nb = self.point_estimate(self._state), self._state.posterior
+        tables = self._by_encoded_rows(self._state, X, lambda rows: nb.log_parts(rows, names, theta))
         return dict(zip(parts, tables, strict=True))
 
-    def _scores(self, state: State, X: Any) -> np.ndarray:
-        """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
-        return self._table(state, X, lambda nb, rows, theta: nb.log_scores(rows, theta))
-
-    def _table(self, state: State, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
+    def _table(self, state: State, X: Any, scores: bool = False) -> np.ndarray:
+        """`predict_joint_log_proba`; as scores up to a term of the row that is the same in all classes."""
         posterior, theta = state.posterior, self.point_estimate(state)
         X = self._checked(X, state)[0]
         if theta is not None and is_sparse(X):  # whose product reads what a column has in all classes
             theta = map_leaves(np.asfortranarray, theta)
 
         def table(part: slice) -> np.ndarray:
-            return method(posterior, self._rows(state, cut_rows(X, part)), theta)
+            return posterior.log_table(self._rows(state, cut_rows(X, part)), theta, scores=scores)
 
         return by_rows(table, {BLOCK: X}, posterior.min_chunk_cells // 4)  # as in `log_joint`
 
@@ -131,9 +128,9 @@ class AbstractNB(AbstractFitted):
     def point_estimate(self, state: State | None = None) -> Parameters | None:
         """Parameters that `estimate` plugs in; None for "predictive". Provisional."""
         state, estimate = state or self._fitted(), self.estimate
-        check_choice("estimate", estimate, ("predictive", "mean", "map", "mle"))
         if estimate == "predictive":
             return None
+        check_choice("estimate", estimate, ESTIMATES)
         if estimate == "map" and state.posterior.on_boundary():
             warnings.warn(
                 "the posterior mode has parameters on the boundary (a concentration of at most 1): some probabilities "
@@ -271,12 +268,16 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import fix_seed, intervals
 
-        state, seed = self._fitted(), fix_seed(seed)
+        state, seed, method = self._fitted(), fix_seed(seed), self._interval_method(method)
 
         def ends(rows: Rows) -> np.ndarray:
             return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, seed), 2, 0)
 
         return np.moveaxis(self._by_encoded_rows(state, X, ends), 0, 2)
+
+    def _interval_method(self, method: str) -> str:
+        """The method of an interval, as the model takes it."""
+        return method
 
     def uncertainty(self, X: Any, method: str = "auto", n_draws: int | None = None, seed: Seed = 0) -> "Uncertainty":
         """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
@@ -288,7 +289,7 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import Uncertainty, fix_seed, uncertainty
 
-        state, seed = self._fitted(), fix_seed(seed)
+        state, seed, method = self._fitted(), fix_seed(seed), self._interval_method(method)
 
         def entropies(rows: Rows) -> np.ndarray:
             return np.stack(uncertainty(state.posterior, rows, method, n_draws, seed))[..., None]
@@ -414,19 +415,15 @@ class AbstractNB(AbstractFitted):
     def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
         import pandas as pd
 
-        from ..inference.explanation import OTHERS, PRIOR
+        from ..inference.explanation import OTHERS
 
         state = self._fitted()
         classes = [k for k in range(len(state.classes)) if k != b]
-        t, c, listed = len(found.row), len(classes), found.feature >= 0
+        t, c, listed, X = len(found.row), len(classes), found.feature >= 0, as_table(X)
         names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
-        values = np.full(t, "", object)
-        X = as_table(X)
-        if sparse.issparse(X):
-            values[listed] = np.ravel(X.tocsr()[found.row[listed], found.feature[listed]]) if listed.any() else []
-        else:
-            cells = X.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else np.asarray(X, object)
-            values[listed] = cells[found.row[listed], found.feature[listed]]
+        values, cells = np.full(t, "", object), X.tocsr() if is_sparse(X) else np.asarray(X, object)
+        if listed.any():
+            values[listed] = np.ravel(cells[found.row[listed], found.feature[listed]])
         frame = pd.DataFrame(
             {
                 "row": np.repeat(found.row, c),
@@ -438,9 +435,8 @@ class AbstractNB(AbstractFitted):
                 "high": found.high[:, classes].ravel(),
             }
         )
-        ends = {PRIOR: 0, OTHERS: 2}  # the class prior comes first, all other features last
-        place = np.repeat([ends.get(j, 1) for j in found.feature.tolist()], c)
-        keys = [-abs(frame["contribution"]), place, np.tile(np.arange(c), t), frame["row"]]
+        place = np.where(listed, 1, 2 * (found.feature == OTHERS))  # the class prior first, all other features last
+        keys = [-abs(frame["contribution"]), np.repeat(place, c), np.tile(np.arange(c), t), frame["row"]]
         return frame.iloc[np.lexsort(keys)].reset_index(drop=True)
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------
@@ -587,18 +583,19 @@ class AbstractNB(AbstractFitted):
         check_least(0, n_samples=n_samples)
         check_choice("source", source, ("posterior", "prior"))
         model, rng = state.posterior if source == "posterior" else state.prior, generator(seed)
-        if source == "prior":
+        if source == "prior" and model.is_improper:
             model.refuse_improper("draws from the prior")
-        y = categorical(rng, np.broadcast_to(model.classes.log_predictive(), (int(n_samples), len(state.classes))))
-        return self._as_input(state, self._draw(state, model, rng, y, length)), state.classes[y]
+        rows, y = self._draw(state, model, rng, int(n_samples), length)
+        return self._as_input(state, rows), state.classes[y]
 
-    def _draw(self, state: State, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any) -> Rows:
-        """New rows by block for class indices y; `length` is the number of events of a row whose total is given."""
+    def _draw(self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any) -> tuple[Rows, np.ndarray]:
+        """New rows by block and class indices; `length` is the number of events of a row whose total is given."""
+        y = categorical(rng, np.broadcast_to(model.classes.log_predictive(), (n, len(state.classes))))
         found = {}
         for name, block in model.blocks.items():
             own = {"length": _average_length(state, name) if length is None else length}
             found[name] = block.sample_predictive(rng, y, **(own if block.cells_.measure == GIVEN_TOTALS else {}))
-        return found
+        return found, y
 
     def _as_input(self, state: State, rows: Rows) -> Any:
         """Rows by block as an array like the one fitted."""

@@ -52,6 +52,7 @@ _ADVICE = {  # on cells that an estimator does not know, by their kind
     "counts": "it models counts. Bin the column or use GaussianNB.",
     "amounts": "it models amounts from zero. Shift it or use GaussianNB.",
 }
+ESTIMATES = "predictive", "mean", "map", "mle"
 _WHOLE = "it models counts. Use ExponentialNB for amounts, GaussianNB for other numbers, or bin the column."
 _MOST = {"n": 1e100, "total": 1e300, "mean": 1e150, "ss": 1e300}  # of sums, so that their squares are numbers
 
@@ -85,16 +86,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts. Provisional."""
         return self._family.cells_
 
-    @property
-    def _gaps(self) -> bool:
-        """Whether a cell may be missing, NaN, and is then left out."""
-        return self._family.missing_value is not None and self._family.missing_value != self._family.missing_value
-
     def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
         """Rows, labels if they are given, and columns, as `checked_rows` finds them."""
-        known = None if state is None else state.columns
-        settings = {"numbers": not self._takes_text, "sparse": self.cells.sparse, "gaps": self._gaps}
-        return checked_rows(self, X, known, *y, **settings)
+        known, numbers, family = None if state is None else state.columns, not self._takes_text, self._family
+        gaps = family.missing_value != family.missing_value  # NaN is left out
+        return checked_rows(self, X, known, *y, numbers=numbers, sparse=family.cells_.sparse, gaps=gaps)
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         """The state that knows the encoding of rows, such as their levels; statistics are recoded."""
@@ -102,8 +98,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _rows(self, state: State, X: Any) -> Rows:
         """Checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
-        if self.cells.kind != "real":
-            check_cells(self, X, state.columns, self.cells, self._cell_advice(), self._n_levels)
+        if (cells := self._family.cells_).kind != "real":
+            check_cells(self, X, state.columns, cells, self._cell_advice(), self._n_levels)
         return {BLOCK: X}
 
     def _cell_advice(self) -> str:
@@ -141,11 +137,21 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _blocks(self, state: State) -> dict[str, Any]:
         """Prior blocks; without statistics any that can gather them."""
-        default = self._default_blocks(state)
-        return default if self.prior is None else with_own_prior(self, state, default)
+        blocks = self._default_blocks(state)
+        if self.prior is not None:
+            blocks = with_own_prior(self, state, blocks)
+            self._check_own_prior(state, blocks)
+        return blocks
+
+    def _check_own_prior(self, state: State, blocks: dict[str, Any]) -> None:
+        """Raise a ValueError where a `prior` does not go with other settings or with the rows."""
 
     def _prior(self, state: State) -> Any:
         return NaiveBayes(self._class_prior(state), self._blocks(state))
+
+    def _gatherer(self, state: State) -> Any:
+        """What makes statistics of rows, of which only the shape counts."""
+        return NaiveBayes(None, self._blocks(state))  # type: ignore[arg-type]  # no label is asked for
 
     def prior_for(self, stats: Statistics | None = None) -> Any:
         """The prior that these settings give beside statistics; without any, one that can gather them. Provisional."""
@@ -156,10 +162,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """The parameter that holds fixed class probabilities: of scikit-learn's two names that in use. Provisional."""
         one, other = self.class_prior, self.priors
         if one is not None and other is not None and not alike(np.asarray(one), np.asarray(other)):
-            raise Unavailable(
-                f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}: both set the class "
-                "probabilities, and they differ. Leave one of them out"
-            )
+            both = f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}"
+            raise Unavailable(f"{both}: they mean the same, and they differ. Leave one of them out")
         return "class_prior" if one is not None or other is None else "priors"
 
     def _class_prior(self, state: State) -> AbstractClasses:
@@ -203,7 +207,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             likelihood, or if a parameter is out of range. The message names the argument
         """
         X, y, columns = self._checked(X, None, y)
-        classes, index = classes_of(checked_labels(y))
+        classes, index = classes_of(y)
         state = self._learn_encoding(State(classes, columns), X)
         stats = self._gather(state, X, index, sample_weight)
         refuse_no_weight(stats.n)
@@ -253,15 +257,13 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             )
         if classes is not None:
             with naming("classes"):
-                labels = np.unique(checked_labels(column_or_1d(classes), "classes"))
+                labels = np.unique(checked_labels(classes, "classes"))
             if state is not None and not np.array_equal(labels, state.classes):
-                raise ValueError(
-                    f"`classes` is {labels}, which is not the same as on last call to partial_fit, {state.classes}; "
-                    "give the same labels in every call"
-                )
+                before = f"the same as on last call to partial_fit, {state.classes}"
+                raise ValueError(f"`classes` is {labels}, which is not {before}; give the same labels in every call")
         X, y, columns = self._checked(X, state, y)
         state = self._learn_encoding(State(labels, columns) if state is None else state, X)
-        stats = self._gather(state, X, places_of(checked_labels(y), state.classes), sample_weight)
+        stats = self._gather(state, X, places_of(y, state.classes), sample_weight)
         if (held := state.statistics) is not None:
             stats = (held if decay == 1 else held.scaled(decay)) + stats
         self._state = self._conditioned(state, stats)
@@ -307,17 +309,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """
         state = self._fitted()
         if type(other) is not type(self):
-            raise ValueError(
-                f"`other` is a {type(other).__name__}; a {type(self).__name__} can only merge with an estimator of "
-                "its own kind"
-            )
+            raise ValueError(f"`other` is a {type(other).__name__}; merge a {type(self).__name__} with one of its kind")
         theirs, settings = other._fitted(), other.get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
             if not alike(value, settings[name]):
-                raise ValueError(
-                    f"`other` has {name}={settings[name]!r}, but this estimator has {value!r}; fit both with the same "
-                    "value"
-                )
+                what = f"`other` has {name}={settings[name]!r}"
+                raise ValueError(f"{what}, but this estimator has {value!r}; fit both with the same value")
         pairs = {"classes": (theirs.classes, state.classes), "features": (theirs.columns.labels, state.columns.labels)}
         for what, (there, here) in pairs.items():
             if not np.array_equal(there, here):
@@ -378,7 +375,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         """Statistics of checked rows with class indices."""
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        r, prior = one_hot(index, len(state.classes), weights), self._prior(state.bare)
+        r, prior = one_hot(index, len(state.classes), weights), self._gatherer(state.bare)
 
         def gather(part: slice) -> Statistics:
             rows, w = self._rows(state, cut_rows(X, part)), csr_slice(r, part)
@@ -391,17 +388,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             if not (sound := abs(sums) <= most).all():
                 at = np.argwhere(~sound)[0][1:2]
                 where = f"column {state.columns.label(self.block_columns(state)[name][at[0]])}" if len(at) else "rows"
-                raise ValueError(
-                    f"Values too large to be summed in data passed to {type(self).__name__} (input X): {where}; "
-                    "rescale the column or the weights, because sums or squares overflow."
-                )
+                many = f"Values too large to be summed in data passed to {type(self).__name__} (input X): {where}"
+                raise ValueError(f"{many}; rescale the column or the weights, because sums or squares overflow")
         return stats
 
     def _conditioned(self, state: State, stats: Statistics) -> State:
         """The state with these statistics, and the prior that belongs to them."""
-        check_choice("estimate", self.estimate, ("predictive", "mean", "map", "mle"))
-        # in one layout: the last bits of a sum depend on it, and a file or a pickle would change it
-        state = replace(state, statistics=map_leaves(np.ascontiguousarray, stats))
+        check_choice("estimate", self.estimate, ESTIMATES)
+        state = replace(state, statistics=stats)
         return replace(state, prior=self._prior(state))
 
     # --- model files ------------------------------------------------------------------------------------------------
@@ -414,7 +408,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         state = self._state
         c, columns = len(state.classes), self.block_columns(state)
         empty = {name: np.zeros((0, len(at))) for name, at in columns.items()}
-        check_statistics(state.statistics, self._prior(state.bare).statistics(empty, one_hot(np.zeros(0, int), c)))
+        check_statistics(state.statistics, self._gatherer(state.bare).statistics(empty, one_hot(np.zeros(0, int), c)))
         self._state = self._conditioned(state, state.statistics)
         _ = self._state.posterior  # what cannot be updated shows here, and not in the first prediction
 
@@ -437,10 +431,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _fitted(self) -> State:
         """The state; a NotFittedError, which is an AttributeError too, where there is none."""
-        state: State | None = vars(self).get("_state")
+        state: Any = vars(self).get("_state")
         if state is None or state.statistics is None:
             check_is_fitted(self)
-        assert state is not None
         return state
 
     @property
@@ -504,7 +497,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags, cells = super().__sklearn_tags__(), self.cells
-        tags.input_tags.allow_nan = self._gaps
+        tags.input_tags.allow_nan = self._family.missing_value != self._family.missing_value
         tags.input_tags.sparse = cells.sparse
         tags.input_tags.string = self._takes_text
         tags.input_tags.positive_only = cells.kind != "real"

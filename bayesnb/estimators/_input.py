@@ -23,18 +23,17 @@ from sklearn.utils.validation import (
 from ..core import distributions
 from ..core.arrays import is_sparse
 from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
-from ..sums.rows import csr_slice, distinct
+from ..sums.rows import csr_slice
 from ._state import Columns
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 _TIMES = re.compile("date|time|period|duration", re.IGNORECASE)  # types of NumPy, pandas, polars and Arrow
-_NO_LABELS = object()
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
 def checked_rows(
-    estimator: Any, X: Any, known: Columns | None, y: Any = _NO_LABELS, *, numbers: bool, sparse: bool, gaps: bool
+    estimator: Any, X: Any, known: Columns | None, *y: Any, numbers: bool, sparse: bool, gaps: bool
 ) -> tuple[Any, Any, Columns]:
     """Rows as an array, sparse array or data frame of pandas, labels as an array, and what the columns are.
 
@@ -47,27 +46,22 @@ def checked_rows(
     numbers : whether cells have to be numbers. Otherwise they may be of any type, and a data frame stays as it is
     sparse, gaps : whether rows may be sparse, and whether a dense cell may be missing
     """
-    X = as_table(X)
-    with naming("X"):
+    X, labels = as_table(X), None
+    with naming("X", "y"), np.errstate(over="ignore", invalid="ignore"):  # sums show whether all cells are finite
         names = _get_feature_names(X)
-    if numbers:
-        _refuse_times(X, names)
-    if known is not None:
-        _check_feature_names(estimator, X, reset=False)
-    if y is not _NO_LABELS:
-        _refuse_missing(y, "y")
-    finite = ("allow-nan" if gaps and not is_sparse(X) else True) if numbers else False
-    with naming(), np.errstate(over="ignore", invalid="ignore"):  # sums show whether all cells are finite
-        cells = X.data if sparse and is_sparse(X) and X.format == "csr" else X
-        plain = numbers and type(cells) is np.ndarray and cells.dtype == np.float64 and cells.size and len(X.shape) == 2
-        known_good = plain and np.isfinite(cells.sum())  # where a check takes longer than to predict a row
-        if not known_good and (numbers or not isinstance(X, pd.DataFrame)):
+        if numbers:
+            _refuse_times(X, names)
+        if known is not None and (names is not None or known.names is not None):
+            _check_feature_names(estimator, X, reset=False)
+        if y:
+            labels = checked_labels(*y)
+        if numbers or not isinstance(X, pd.DataFrame):
             try:
                 X = check_array(
                     X,
                     accept_sparse="csr" if sparse else False,
                     dtype=_NUMBERS if numbers else None,
-                    ensure_all_finite=finite,
+                    ensure_all_finite=numbers and ("allow-nan" if gaps and not is_sparse(X) else True),
                     estimator=estimator,
                     input_name="X",
                 )
@@ -76,16 +70,15 @@ def checked_rows(
                 raise
         elif not all(X.shape):
             raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*X.shape))
-        if y is not _NO_LABELS and not (type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1]):
-            y = _check_y(y, estimator=estimator)
-            check_consistent_length(X, y)
+        if y:
+            check_consistent_length(X, labels)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     if known is not None and known.n != X.shape[1]:
         kind = type(estimator).__name__
         raise ValueError(f"X has {X.shape[1]} features, but {kind} is expecting {known.n} features as input")
-    return X, None if y is _NO_LABELS else y, known or Columns(X.shape[1], names)
+    return X, labels, known or Columns(X.shape[1], names)
 
 
 def as_table(X: Any) -> Any:
@@ -177,7 +170,6 @@ def naming(*names: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        names = names or ("X", "y")
         if re.search(rf"\b({'|'.join(names)})\b", str(error)):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -187,29 +179,19 @@ def naming(*names: str) -> Iterator[None]:
 # --- labels and weights -----------------------------------------------------------------------------------------------
 
 
-def _refuse_missing(y: Any, name: str) -> None:
-    """Raise a ValueError that says which labels are missing."""
-    if isinstance(y, np.ndarray) and y.dtype.kind in "biuSU":
-        return
-    gone = pd.isna(y if hasattr(y, "dtype") and not type(y).__module__.startswith("polars") else np.asarray(y, object))
+def checked_labels(y: Any, name: str = "y") -> np.ndarray:
+    """Labels that are all strings or all numbers, none of them missing; a ValueError on those of a regression."""
+    known = isinstance(y, np.ndarray) and y.dtype.kind in "biuSU"  # of which none is missing
+    typed = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")
+    gone = np.False_ if known else pd.isna(y if typed else np.asarray(y, object))
     if np.ndim(gone) == 1 and len(rows := np.flatnonzero(gone)):
         listed = ", ".join(map(str, rows[:8])) + ", …" * (len(rows) > 8)
-        raise ValueError(
-            f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}; leave out "
-            "these rows"
-        )
-
-
-def checked_labels(y: np.ndarray, name: str = "y") -> np.ndarray:
-    """Labels that are all strings or all numbers, none of them missing; a ValueError on those of a regression."""
-    _refuse_missing(y, name)
-    types = set(map(type, y)) if y.dtype == object else set()
-    if not all(issubclass(kind, str) for kind in types):
-        kinds = ", ".join(sorted(kind.__name__ for kind in types))
-        raise ValueError(
-            f"Unknown label type: `{name}` has objects of type {kinds}; make all of them strings, or all of them "
-            "integers"
-        )
+        missing = f"missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
+        raise ValueError(f"`{name}` has {missing}; leave out these rows")
+    y = _check_y(y)
+    if y.dtype == object and not all(isinstance(label, str) for label in y.tolist()):
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise ValueError(f"Unknown label type: `{name}` has objects of type {kinds}; make all strings, or all integers")
     if name == "y" and y.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
@@ -217,12 +199,8 @@ def checked_labels(y: np.ndarray, name: str = "y") -> np.ndarray:
 
 
 def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels in order, and the place of each label among them; of small whole numbers without sorting."""
-    low, high = (int(y.min()), int(y.max())) if y.dtype.kind in "iu" else (0, 1 << 62)
-    if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
-        classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
-        classes = (classes + low).astype(y.dtype)
-    elif y.dtype == object:  # text: found by hashing, without sorting the rows
+    """The distinct labels in order, and the place of each label among them."""
+    if y.dtype.kind in "iuO" and y.dtype.isnative:  # found by hashing, without sorting the rows
         index, classes = pd.factorize(y, sort=True)
     else:
         classes, index = np.unique(y, return_inverse=True)
@@ -273,10 +251,7 @@ def boolean(name: str, value: Any) -> bool:
 def check_decay(decay: Any) -> None:
     """Raise a ValueError unless `decay` is above 0 and at most 1."""
     if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
-        raise ValueError(
-            f"`decay` is {shortened(decay)}; it needs a number above 0 and at most 1, which multiplies the weight of "
-            "all earlier rows"
-        )
+        raise ValueError(f"`decay` is {shortened(decay)}; it needs to be a number above 0 and at most 1")
 
 
 def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -5,6 +5,7 @@ import numbers
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ class AbstractLevels(AbstractNB):
     """What estimators of features with levels share: the levels, in the order in which they are counted.
 
     The encoding is a list of the levels of each column; it is empty for a column of which no cell was seen. A subclass
-    says how its statistics are moved to other levels (`_recode`).
+    says how its counts are moved to other levels (`_moved`).
     """
 
     min_categories: Any
@@ -45,6 +46,13 @@ class AbstractLevels(AbstractNB):
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
         """The state by other levels, which hold all that were known; with its statistics, if there are any."""
+        after, held = replace(state, encoding=levels), state.statistics
+        if held is None or all(map(np.array_equal, levels, state.encoding)):
+            return after
+        return replace(after, statistics=replace(held, blocks=self._moved(state, after)))
+
+    def _moved(self, state: State, after: State) -> dict[str, Any]:
+        """The counts of a state at the levels of another one."""
         raise NotImplementedError
 
     def _learn_encoding(self, state: State, X: Any) -> State:
@@ -53,10 +61,9 @@ class AbstractLevels(AbstractNB):
         codes = [_as_numbers(cells[~pd.isna(cells)]) if declared is None else None for cells, declared in columns]
         for j, found in enumerate(codes):
             if found is not None and found.min(initial=0) < 0:
-                raise ValueError(
-                    f"Negative values in data passed to {name}: `X` has {found.min():g} in column "
-                    f"{state.columns.label(j)}; whole numbers must be codes 0 … K−1. {self._advice}"
-                )
+                what = f"`X` has {found.min():g} in column {state.columns.label(j)}"
+                needs = f"whole numbers must be codes 0 … K−1. {self._advice}"
+                raise ValueError(f"Negative values in data passed to {name}: {what}; {needs}")
         levels = []
         for j, (found, (cells, declared)) in enumerate(zip(codes, columns, strict=True)):
             if declared is not None:
@@ -91,10 +98,7 @@ class AbstractLevels(AbstractNB):
         """`min_categories` for each feature."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
         if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
-            raise ValueError(
-                f"`min_categories` is {self.min_categories!r}; 'min_categories' should have shape ({d},), or be one "
-                "number, and be whole"
-            )
+            raise ValueError(f"`min_categories` is {self.min_categories!r}; it should have shape ({d},) and be whole")
         if value.min(initial=0) < 0 or value.max(initial=0) > _MOST:
             raise ValueError(f"`min_categories` is {self.min_categories!r}; it needs to be from 0 to {_MOST}")
         return np.broadcast_to(value, d).tolist()
@@ -129,15 +133,13 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
 
 
 def _ends(X: Any) -> Any:
-    """Of an array of integers the largest cell of each column, or one below 0: its levels depend on nothing else."""
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or not X.size:
-        return X
-    return X.view(X.dtype.str.replace("i", "u")).max(0).astype(X.dtype)[None]  # without a sign those below 0 are large
+    """Of an array of integers the least and the largest cell of each column: its levels depend on nothing else."""
+    return np.stack([X.min(0), X.max(0)]) if isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size else X
 
 
 def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
-    if X.dtype.kind in "iu" and X.size and ((top := _ends(X)) >= 0).all() and (top < n_levels).all():
+    if X.dtype.kind in "iu" and X.size and ((ends := _ends(X)) >= 0).all() and (ends < n_levels).all():
         return X
     table = X.astype(float)
     table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
@@ -161,10 +163,8 @@ def _hashable(values: np.ndarray, label: str) -> Iterator[None]:
         yield
     except TypeError:
         kinds = sorted({type(value).__name__ for value in values.tolist()})
-        raise ValueError(
-            f"`X` has cells of type {', '.join(kinds)} in column {label}, which cannot be compared as levels. Make "
-            "them strings, or split them into several columns"
-        ) from None
+        what = f"`X` has cells of type {', '.join(kinds)} in column {label}, which are no levels"
+        raise ValueError(f"{what}. Make them strings, or split them into several columns") from None
 
 
 def _distinct(cells: np.ndarray, label: str) -> np.ndarray:

@@ -39,10 +39,8 @@ def with_own_prior(nb: Any, state: State, default: dict[str, Any]) -> dict[str, 
         _refuse_unused(nb)
     if not by_column:
         if isinstance(given, AbstractConjugate) and len(default) > 1:
-            raise ValueError(
-                f"`prior` is a {type(given).__name__}, but the columns have different numbers of levels; give a "
-                "mapping from column to prior"
-            )
+            why = f"`prior` is a {type(given).__name__}, but the columns have different numbers of levels"
+            raise ValueError(f"{why}; give a mapping from column to prior")
         return {name: _one(nb, "prior", given, block) for name, block in default.items()}
     columns = nb.block_columns(state)
     found = {
@@ -98,10 +96,8 @@ def _is_by_column(state: State, given: Any, default: Mapping[str, Any]) -> bool:
     fields = {*block.fields_} if block.distribution_ else {*block.fields_, *block.parameters}
     as_fields = [key for key in given if isinstance(key, str) and key in fields]
     if both := [key for key in as_fields if key in state.columns.labels.tolist()]:
-        raise ValueError(
-            f"`prior` has the key {both[0]!r}, which is both a column and a field of {type(block).__name__}; give "
-            "the column by its position, or the prior as a family"
-        )
+        what = f"`prior` has the key {both[0]!r}, which is both a column and a field of {type(block).__name__}"
+        raise ValueError(f"{what}; give the column by its position, or the prior as a family")
     if not given:
         raise ValueError(f"`prior` is an empty mapping; it needs {_HELP}")
     return not as_fields
@@ -113,10 +109,8 @@ def _position(state: State, key: Any) -> int:
     place = state.columns.place(key + d if isinstance(key, int) and -d <= key < 0 else key)
     if place is None or isinstance(key, bool):
         what = "no names" if names is None else f"names, such as {str(names[0])!r}"
-        raise ValueError(
-            f"`prior` has the key {key!r}, which is neither a column nor a field; the columns have {what} and the "
-            f"positions 0 to {d - 1}"
-        )
+        columns = f"the columns have {what} and the positions 0 to {d - 1}"
+        raise ValueError(f"`prior` has the key {key!r}, which is neither a column nor a field; {columns}")
     return place
 
 
@@ -124,10 +118,8 @@ def _refuse_unused(nb: Any) -> None:
     """Raise a ValueError on hyperparameters of the default prior beside a `prior` that takes its place everywhere."""
     for name, parameter in inspect.signature(type(nb).__init__).parameters.items():
         if name in ("alpha", "beta") and not alike(value := getattr(nb, name), parameter.default):
-            raise ValueError(
-                f"`{name}` is {shortened(value)}, but `prior` is given for all columns, so it has no effect. Leave "
-                "out one of the two"
-            )
+            why = f"`{name}` is {shortened(value)}, but `prior` is given for all columns"
+            raise ValueError(f"{why}, so it has no effect. Leave out one of the two")
 
 
 # --- fields ---------------------------------------------------------------------------------------------------------

@@ -98,9 +98,7 @@ class State:
         with np.errstate(divide="ignore", invalid="ignore"):
             posterior = self.prior.update(self.statistics)
         for name, block in self.prior.blocks.items():
-            if block.is_improper and (why := undefined(posterior.blocks[name])):
-                raise Unavailable(
-                    f"`prior` is improper, and with the rows so far the posterior is not a density: {why}. Give more "
-                    "rows of every class, or a proper prior"
-                )
+            if (why := undefined(posterior.blocks[name])) and block.is_improper:
+                what = f"`prior` is improper, and with the rows so far the posterior is not a density: {why}"
+                raise Unavailable(f"{what}. Give more rows of every class, or a proper prior")
         return posterior

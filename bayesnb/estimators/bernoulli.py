@@ -83,10 +83,8 @@ class BernoulliNB(AbstractNB):
         if not sparse.issparse(X):
             return {BLOCK: binarized(X, self.binarize)}
         if self.binarize < 0:
-            raise ValueError(
-                f"`binarize` is {self.binarize}; a negative threshold would turn every empty cell of sparse rows "
-                "into a one. Pass dense rows."
-            )
+            why = f"`binarize` is {self.binarize}, which would turn every empty cell of sparse rows into a one"
+            raise ValueError(f"{why}. Pass dense rows.")
         above = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
         above.data = (X.data > self.binarize).astype(float)
         above.eliminate_zeros()

@@ -1,6 +1,6 @@
 """Categorical naive Bayes for scikit-learn users."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,27 +80,17 @@ class CategoricalNB(AbstractLevels):
         sizes = sizes_of(state or self._state)
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes)}
 
-    def _recode(self, state: State, levels: list[np.ndarray]) -> State:
-        after, held = replace(state, encoding=levels), state.statistics
-        if held is None or all(map(np.array_equal, levels, state.encoding)):
-            return after
-        here = {
-            j: (held.blocks[k], i) for k, at in self.block_columns(state).items() for i, j in enumerate(at.tolist())
-        }
-        sizes = sizes_of(after)
-
-        def moved(j: int, error: bool) -> np.ndarray:
-            block, i = here[j]
-            table = block.error.get("n", 0 * block.n) if error else block.n
-            found = np.zeros((len(table), sizes[j]))
-            found[:, places_among(state.encoding[j], levels[j])] = table[:, i, : len(state.encoding[j])]
-            return found
-
-        blocks = {}
+    def _moved(self, state: State, after: State) -> dict[str, Any]:
+        groups, sizes, blocks = self.block_columns(state), sizes_of(after), {}
+        here = {j: (state.statistics.blocks[k], i) for k, at in groups.items() for i, j in enumerate(at.tolist())}
         for name, at in self.block_columns(after).items():
-            n, error = (np.stack([moved(j, which) for j in at.tolist()], 1) for which in (False, True))
+            n, error = np.zeros((2, len(state.classes), len(at), sizes[at[0]]))
+            for i, j in enumerate(at.tolist()):
+                (block, own), to = here[j], places_among(state.encoding[j], after.encoding[j])
+                n[:, i, to] = block.n[:, own, : len(to)]
+                error[:, i, to] = block.error.get("n", 0 * block.n)[:, own, : len(to)]
             blocks[name] = Counts(n, np.zeros(n.shape[:2]), {"n": error} if error.any() else {})
-        return replace(after, statistics=replace(held, blocks=blocks))
+        return blocks
 
     def _rows(self, state: State, X: Any) -> Rows:
         groups = self.block_columns(state)

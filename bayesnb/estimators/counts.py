@@ -337,16 +337,12 @@ class ComplementNB(AbstractNB):
     def _widened(self, state: State, classes: np.ndarray) -> State:
         raise ValueError("`classes` is not given, but ComplementNB learns each class from all others; pass all labels")
 
-    def _scores(self, state: State, X: Any) -> np.ndarray:
+    def _table(self, state: State, X: Any, scores: bool = False) -> np.ndarray:
         """With `norm` the linear score."""
         if not self.norm:
-            return super()._scores(state, X)
+            return super()._table(state, X, scores)
         weights, intercept = self.linear_form(state=state)
         return self._encoded(state, self._checked(X, state)[0])[BLOCK] @ weights + intercept
-
-    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """log p(x_i, y = c) in nats, (n, c), under the current `estimate`; with `norm` the linear score."""
-        return self._scores(self._fitted(), X) if self.norm else super().predict_joint_log_proba(X)
 
     def linear_form(self, theta: Parameters | None = None, state: State | None = None) -> tuple[Any, Any]:
         """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""

@@ -67,16 +67,11 @@ class FamilyNB(AbstractNB):
 
     def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
         if self._family is not self.family:
-            raise ValueError(
-                f"`family` is {shortened(self.family)}; it needs an instance of a conjugate family, such as "
-                "families.GammaPoisson(1.0, 1.0)"
-            )
+            needs = "an instance of a conjugate family, such as families.GammaPoisson(1.0, 1.0)"
+            raise ValueError(f"`family` is {shortened(self.family)}; it needs {needs}")
         if self.family.is_composite or not self.family.fields_:
-            raise ValueError(
-                f"`family` is a {type(self.family).__name__}, which has a composite likelihood or declares no "
-                "`fields_`; FamilyNB needs a density of rows, and a family that declares the support and axes of "
-                "every field"
-            )
+            what = f"{type(self.family).__name__}, which has a composite likelihood or declares no `fields_`"
+            raise ValueError(f"`family` is a {what}; FamilyNB needs a density of rows, and declared fields")
         return super()._checked(X, state, *y)
 
     def _cell_advice(self) -> str:

@@ -1,11 +1,12 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.supports import AMOUNT, as_numbers, check_choice, checked_numbers
+from ..core.supports import AMOUNT, check_choice, checked_numbers
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
@@ -94,15 +95,11 @@ class GaussianNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("variance", self.variance, ("class", "pooled"))
-        smoothing = as_numbers("var_smoothing", self.var_smoothing, f"one number from 0 to {_MOST_SMOOTHING:g}")
-        if smoothing.ndim or not 0 <= float(smoothing) <= _MOST_SMOOTHING:
+        if not isinstance(self.var_smoothing, Real) or not 0 <= float(self.var_smoothing) <= _MOST_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
         pooled, known = self.variance == "pooled", self.known_variance
         if pooled and known is not None:
-            raise ValueError(
-                "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
-                "Leave out one of the two"
-            )
+            raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
         (centre, spread), nothing = _scale(state), np.zeros(state.shape)
         rows = _FIRM * (1 + (0.0 if state.statistics is None else state.statistics.n.sum()))
         m, kappa, a = nothing + centre, nothing + np.where(spread > 0, _KAPPA, rows), np.where(spread > 0, _SHAPE, rows)
@@ -115,18 +112,14 @@ class GaussianNB(AbstractNB):
             return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
         return {BLOCK: NormalInverseGamma(m, kappa, nothing + a, nothing + b)}
 
-    def _blocks(self, state: State) -> dict[str, Any]:
-        blocks = super()._blocks(state)
-        if self.prior is not None and self.known_variance is not None:
+    def _check_own_prior(self, state: State, blocks: dict[str, Any]) -> None:
+        if self.known_variance is not None:
             own = blocks[BLOCK].variance
             known = np.broadcast_to(self.known_variance, own.shape)
             if (wrong := own != known).any():
                 at = tuple(np.argwhere(wrong)[0])
-                raise ValueError(
-                    f"`known_variance` has {known[at]:g} and `prior.variance` {own[at]:g} (class {at[0]}, feature "
-                    f"{at[1]}), which differ. Give both the same value"
-                )
-        return blocks
+                both = f"`known_variance` has {known[at]:g} and `prior.variance` {own[at]:g}"
+                raise ValueError(f"{both} (class {at[0]}, feature {at[1]}), which differ. Give both the same value")
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "variance" in theta[BLOCK]:

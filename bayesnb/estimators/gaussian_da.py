@@ -16,7 +16,6 @@ from .gaussian import column_scale
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0
-_FAR = 1e4  # standard deviations of a prior mean from the rows: its square keeps eight digits of the rest
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -97,21 +96,6 @@ class GaussianDA(AbstractNB):
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([nu]), scale)}
         return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, nu), np.tile(scale, (c, 1, 1)))}
 
-    def _blocks(self, state: State) -> dict[str, Any]:
-        blocks = super()._blocks(state)
-        if self.prior is not None and state.statistics is not None and self.covariance != "identity":
-            prior, stats = blocks[BLOCK], state.statistics.blocks[BLOCK]
-            spread = np.diagonal(prior.S, axis1=-2, axis2=-1) + np.diagonal(stats.ss, axis1=-2, axis2=-1)
-            far = (abs(stats.mean - prior.m) > _FAR * np.sqrt(spread)) & (stats.n > 0)[:, None]
-            if far.any():
-                k, j = np.argwhere(far)[0]
-                raise ValueError(
-                    f"`prior.m` has {prior.m[k, j]:g} (class {k}, feature {j}), but the rows of that class have the "
-                    f"mean {stats.mean[k, j]:g}, more than {_FAR:g} standard deviations away, so the covariance would "
-                    "lose its digits. Give the prior the unit and location of the rows"
-                )
-        return blocks
-
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "covariance" in theta[BLOCK]:
             d = state.columns.n
@@ -122,11 +106,9 @@ class GaussianDA(AbstractNB):
             if (rank < d).any():
                 k = int(np.argmin(rank))
                 of = f" of class {state.classes[k]}" if len(covariance) > 1 else ""
-                raise Unavailable(
-                    f"the covariance{of} is singular under estimate={self.estimate!r}: rank {rank[k]} for "
-                    f"{d} features, {state.statistics.n[k]:g} rows. Use estimate='predictive', or "
-                    "covariance='shared'."
-                )
+                why = f"rank {rank[k]} for {d} features, {state.statistics.n[k]:g} rows"
+                what = f"the covariance{of} is singular under estimate={self.estimate!r}: {why}"
+                raise Unavailable(f"{what}. Use estimate='predictive', or covariance='shared'.")
         return theta
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -136,8 +136,8 @@ def _rule_of_thumb(cells: Sample, as_r: bool = False) -> tuple[np.ndarray, np.nd
         value, weight = everyone.of_piece(0, j)
         if not len(value):
             continue
-        gaps = np.diff(value / 2)  # halves, which is also what is asked for
-        gaps = gaps[gaps > _ROUNDING * (value[-1] / 2 - value[0] / 2)]
+        gaps = np.diff(value) / 2
+        gaps = gaps[gaps > _ROUNDING * (value[-1] - value[0]) / 2]
         gap[:, j] = gaps.min(initial=np.inf) if len(gaps) else 0
         width[:, j] = nrd0(value, weight)
         for k in range(len(width)):
@@ -163,11 +163,10 @@ def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> flo
     Silverman (1986), Density Estimation, (3.31). For N < 2, where s does not exist, ½N is taken for N − 1.
     """
     n = weight.sum()
-    scale = value[-1] / 2 - value[0] / 2  # halves: the difference itself may be too large for the type
-    if scale > 0:
-        z = (value / 2 - value[0] / 2) / scale
-        rest = z - (weight @ z) / n
-        s = 2 * scale * np.sqrt(weight @ rest**2 / max(n - 1, n / 2))
+    if value[-1] > value[0]:
+        rest = value - value[0]
+        rest = rest - (weight @ rest) / n
+        s = np.sqrt(weight @ rest**2 / max(n - 1, n / 2))
         low, high = _quartiles(value, weight)
         width = min(s, (high - low) / 1.34) or s
     else:

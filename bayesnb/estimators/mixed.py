@@ -212,10 +212,8 @@ class MixedNB(AbstractNB):
         names, owner, labels = [name for name, _, _ in parts], dict[int, str](), state.columns.labels
         for name, estimator, columns in parts:
             if not isinstance(name, str) or names.count(name) > 1 or name == "class" or "." in name or "__" in name:
-                raise ValueError(
-                    f"`parts` has the name {name!r}; a name must be a string without '.' and '__', and must be used "
-                    "once"
-                )
+                needs = "a name must be a string without '.' and '__', and must be used once"
+                raise ValueError(f"`parts` has the name {name!r}; {needs}")
             at = positions(X, columns, name)
             if twice := [f"{labels[j]!s} in both {owner[j]!r} and {name!r}" for j in at.tolist() if j in owner]:
                 raise ValueError(f"`parts` has column {twice[0]}; list it in one part")
@@ -230,10 +228,8 @@ class MixedNB(AbstractNB):
                     raise ValueError(f"`parts` has no estimator for class {label!r} in {name!r}; add one")
                 yield Part(f"{name}.{label}", _fresh(name, estimator[label]), at, k)
         if missed := [str(labels[j]) for j in range(len(labels)) if j not in owner]:
-            raise ValueError(
-                f"`parts` leaves out the columns {', '.join(missed[:8])}{' …' if len(missed) > 8 else ''}; "
-                "give them an estimator or 'drop'"
-            )
+            listed = ", ".join(missed[:8]) + " …" * (len(missed) > 8)
+            raise ValueError(f"`parts` leaves out the columns {listed}; give them an estimator or 'drop'")
 
     @property
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:

@@ -8,21 +8,18 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ..core.arrays import Scalar
-from ..core.random import generator
-from ..core.supports import check_choice, check_least, checked_numbers
+from ..core.supports import check_choice, checked_numbers
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts
 from ..sums.pairs import diagonal
-from ._base import Seed
 from ._input import as_table
 from ._levels import AbstractLevels, places_among, sizes_of
 from ._state import State, Unavailable
 from .categorical import CategoricalNB
 
 if TYPE_CHECKING:
-    from ..inference.intervals import Uncertainty
     from ..inference.report import CheckReport
 
 MAX_BYTES = 1 << 30
@@ -83,7 +80,7 @@ class OneDependenceNB(AbstractLevels):
 
     *Draws.* A draw consists of a parent j, with probability v_j, and the parameters of its model. Intervals and
     `uncertainty` therefore show how much the probability would change if the parent and the parameters were known. The
-    intervals are wide if the parents disagree.
+    intervals are wide if the parents disagree. `method` is "auto" or "draws", which are the same here.
 
     References
     ----------
@@ -125,8 +122,7 @@ class OneDependenceNB(AbstractLevels):
     # --- levels and prior -------------------------------------------------------------------------------------------
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
-        after, held = replace(state, encoding=levels), state.statistics
-        sizes, c = sizes_of(after), len(state.classes)
+        sizes, c = sizes_of(replace(state, encoding=levels)), len(state.classes)
         if (needed := 8 * c * int(sizes.sum()) ** 2) > self.max_bytes:
             most = int(sizes.argmax())
             raise ValueError(
@@ -135,21 +131,22 @@ class OneDependenceNB(AbstractLevels):
                 f"{needed / 2**20:,.1f} MiB, but `max_bytes` allows {self.max_bytes / 2**20:,.1f} MiB. Leave out "
                 "columns that identify rows, merge rare levels, use fewer bins, or raise `max_bytes`"
             )
-        if held is None or all(map(np.array_equal, levels, state.encoding)):
-            return after
+        return super()._recode(state, levels)
+
+    def _moved(self, state: State, after: State) -> dict[str, Any]:
         old, new = (np.concatenate([[0], np.cumsum(sizes_of(one))]) for one in (state, after))
-        pairs = [*enumerate(zip(state.encoding, levels, strict=True))]
+        pairs = [*enumerate(zip(state.encoding, after.encoding, strict=True))]
         source = np.concatenate([old[j] + np.arange(len(before)) for j, (before, _) in pairs])
         target = np.concatenate([new[j] + places_among(*both) for j, both in pairs])
 
         def moved(table: np.ndarray) -> np.ndarray:
-            found = np.zeros((c, new[-1], new[-1]))
+            found = np.zeros((len(table), new[-1], new[-1]))
             found[:, target[:, None], target] = table[:, source[:, None], source]
             return found
 
-        block = held.blocks[BLOCK]
+        block = state.statistics.blocks[BLOCK]
         error = {k: moved(v) for k, v in (block.error or {}).items() if k == "n"}
-        return replace(after, statistics=replace(held, blocks={BLOCK: Counts(moved(block.n), np.zeros(c), error)}))
+        return {BLOCK: Counts(moved(block.n), np.zeros(len(block.n)), error)}
 
     def _rows(self, state: State, X: Any) -> Rows:
         return {BLOCK: self._codes(state, X).astype(float, copy=False)}
@@ -168,25 +165,19 @@ class OneDependenceNB(AbstractLevels):
     def _prior(self, state: State) -> Any:
         """The densities of all models, with equal weights of the parents."""
         c, d = state.shape
-        alpha, total = (
-            np.concatenate(self._pseudo_counts(state), -1),
-            checked_numbers("pair_alpha", self.pair_alpha, ()),
-        )
-        return OneDependence.prior(c, sizes_of(state).tolist(), alpha, float(total), np.full(d, 1 / d))
+        total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
+        alpha = np.concatenate(self._pseudo_counts(state), -1)
+        return OneDependence.prior(c, sizes_of(state).tolist(), alpha, total, np.full(d, 1 / d))
+
+    _gatherer = _prior
 
     @property
     def class_prior_parameter(self) -> str:
         """There is none; reading it raises a ValueError. Provisional."""
-        raise Unavailable(
-            "OneDependenceNB learns each class together with a parent, so it has no class prior to set; give a "
-            "`sample_weight` with which the classes have the frequencies that you want"
-        )
+        raise Unavailable("OneDependenceNB has no class prior to set; give a `sample_weight` that weighs the classes")
 
     def _blocks(self, state: State) -> dict[str, Any]:
-        raise ValueError(
-            "OneDependenceNB is an average of models, not a class prior times blocks of columns, so it cannot be a "
-            "part of another model; use it alone, or use CategoricalNB as the part"
-        )
+        raise ValueError("OneDependenceNB averages models, so it cannot be a part of another model; use CategoricalNB")
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -194,41 +185,13 @@ class OneDependenceNB(AbstractLevels):
         """Weight of each class, (c,), with which p(y) rises. Provisional."""
         return (state or self._fitted()).statistics.n
 
-    def predict_interval(
-        self, X: Any, level: Scalar = 0.9, method: str = "auto", n_draws: int | None = None, seed: Seed = 0
-    ) -> np.ndarray:
-        """Equal-tailed credible interval of p_j(y = c | x_i, θ_j) over parents j and their parameters, (n, c, 2).
+    def _interval_method(self, method: str) -> str:
+        check_choice("method", method, ("auto", "draws"))  # no moments of an average of models
+        return "draws"
 
-        Parameters
-        ----------
-        level : posterior mass inside, between 0 and 1
-        method : "auto" and "draws" both use `n_draws` draws of `sample_proba`; "analytic" is not available
-        n_draws : number of draws, by default 1,000
-        seed : seed of the draws, which all rows share
-
-        Raises
-        ------
-        ValueError
-            if `level`, `method` or `n_draws` is out of range
-        """
-        return super().predict_interval(X, level, _by_draws(method), n_draws, seed)
-
-    def uncertainty(self, X: Any, method: str = "auto", n_draws: int | None = None, seed: Seed = 0) -> "Uncertainty":
-        """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
-
-        `total` is the entropy of the mean of `sample_proba`. `aleatoric` is the mean of the entropies of the draws.
-        `epistemic` is the difference: the mutual information of the label with the parent and its parameters.
-        """
-        return super().uncertainty(X, _by_draws(method), n_draws, seed)
-
-    def sample(self, n_samples: int = 1, seed: Seed = None, *, source: str = "posterior", length: None = None) -> Any:
-        """New rows and labels from the average of the models; see `AbstractNB.sample`."""
-        state = self._fitted()
-        check_least(0, n_samples=n_samples)
-        check_choice("source", source, ("posterior", "prior"))
-        model = state.posterior if source == "posterior" else state.prior
-        x, y = model.sample_predictive(generator(seed), n_samples)
-        return self._as_input(state, {BLOCK: x}), state.classes[y]
+    def _draw(self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any) -> tuple[Rows, np.ndarray]:
+        x, y = model.sample_predictive(rng, n)
+        return {BLOCK: x}, y
 
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
@@ -246,10 +209,8 @@ class OneDependenceNB(AbstractLevels):
         seen = state.posterior.sum_over_levels(diagonal(state.statistics.blocks[BLOCK].n).sum(0))
         if (lost := seen < n * (1 - 1e-12)).any():
             column = state.columns.label(int(lost.argmax()))
-            raise AttributeError(
-                f"OneDependenceNB has no log_evidence_ here: column {column} has missing cells, so the models "
-                "describe different rows. Compare by `loo`, or code missing cells as a level"
-            )
+            why = f"column {column} has missing cells, so the models describe different rows"
+            raise AttributeError(f"OneDependenceNB has no log_evidence_ here: {why}. Compare by `loo`")
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
@@ -342,9 +303,3 @@ class OneDependenceNB(AbstractLevels):
         """
         nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
         return nb.check(rows, pairs, seed, **settings)
-
-
-def _by_draws(method: str) -> str:
-    if method not in ("auto", "draws"):
-        raise ValueError(f"`method` is {method!r}; choose 'draws' or 'auto', which are the same for OneDependenceNB")
-    return "draws"

@@ -4,7 +4,7 @@ A family is a frozen dataclass whose fields are hyperparameters with the classes
 independent given the class, it is a subclass of `Conjugate`, and the author writes these names:
 
 ==========================  ===========================================================================================
-`fields_`                   support and axes of every field: `declare(a=Field(COUNT, ("class", "feature")))`
+`fields_`                   support and axes of every field: `declare(a=Field(COUNT))`
 `cells_`                    what a cell is, whether rows may be sparse, what the likelihood is a density of: `Cells(…)`
 `parameters`                names of θ; `log_` or `logit_` in front says in which basis the closed form holds it
 `prior`, `likelihood`       the model of a cell in NumPyro's terms

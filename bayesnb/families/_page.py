@@ -3,6 +3,7 @@
 
 from ..base import AbstractConjugate, as_jax, n_rows, observed
 from ..conjugate import Conjugate, Sums
+from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from ..core.densities import log_failure, log_probabilities
 from ..core.jet import log1p, log_rising
 from ..core.pytrees import pytree

@@ -9,10 +9,10 @@ This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd 
 from dataclasses import dataclass
 from typing import Any
 
-from ..conjugate import Conjugate, Sums
-from ..core.arrays import Array, Float, Real, Sparse
+from ..core.pytrees import pytree
+from ..core.supports import COUNT, Cells, Field, declare
 from ..sums.by_class import subtract_weight
-from ._page import COUNT, Cells, Counts, Field, Totals, declare, log_failure, log_rising, namespace, pytree
+from ._page import Array, Conjugate, Counts, Data, Float, Sums, Totals, Weights, log_failure, log_rising, namespace
 
 
 @pytree
@@ -35,11 +35,8 @@ class BetaBernoulli(Conjugate[Counts]):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(
-        a=Field(COUNT, ("class", "feature"), public="alpha"), b=Field(COUNT, ("class", "feature"), public="alpha")
-    )
+    fields_ = declare(a=Field(COUNT, public="alpha"), b=Field(COUNT, public="alpha"))
     cells_ = Cells("yes/no", sparse=True)
-    kept_types = frozenset({"uint8"})
     parameters = ("logit_theta",)
 
     def prior(self, sample: Any, dist: Any) -> None:
@@ -54,7 +51,7 @@ class BetaBernoulli(Conjugate[Counts]):
         """Level log(1 − θ) and slope logit θ."""
         return log_failure(logit_theta), logit_theta
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+    def suffstats(self, x: Data, r: Weights) -> Counts:
         """n_cj0 = Σ_i r_ic (1 − x_ij) and n_cj1 = Σ_i r_ic x_ij over the observed cells, last axis (0, 1)."""
         totals: Totals = super().suffstats(x, r)  # type: ignore[assignment]
         zeros = subtract_weight(totals.n, totals.total)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
+from ..core.arrays import Array, Data, Float, Tables, Theta, Weights, is_sparse
 from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
 from ..sums.levels import look_up
 from ..sums.rows import indicators, matmul
@@ -40,7 +40,6 @@ class DirichletCategorical(Conjugate[Counts]):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
     cells_ = Cells("levels", sparse=True)
-    kept_types = frozenset({"int64"})
     parameters = ("log_theta",)
 
     def prior(self, sample: Any, dist: Any) -> None:
@@ -51,7 +50,7 @@ class DirichletCategorical(Conjugate[Counts]):
         """x ~ Categorical(θ)."""
         return dist.Categorical(theta)
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+    def suffstats(self, x: Data, r: Weights) -> Counts:
         """n_cjk = Σ_i r_ic [x_ij = k]."""
         if (counts := levels_by_class(r, x, self.alpha.shape[-1])) is not None:
             return Counts(counts, 0 * counts[..., 0])
@@ -87,7 +86,7 @@ class DirichletCategorical(Conjugate[Counts]):
         """K, whatever the cells."""
         return self.alpha.shape[-1]
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """Σ_j log θ_jx over the observed cells."""
         log_theta = theta["log_theta"]
         if namespace(x, log_theta) is np:

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from ..conjugate import FromPrior
-from ..core.arrays import Array, Float, Theta, Value
-from ..core.random import Key
 from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..sums.rows import downdate
-from ._page import COUNT, SIMPLEX, Field, declare, pytree
+from ._page import COUNT, SIMPLEX, Array, Field, Float, Key, Table, Theta, Value, declare, pytree
 
 
 class AbstractClasses(abc.ABC):
@@ -50,7 +48,7 @@ class AbstractClasses(abc.ABC):
         """log p(y = c | data) of the next label: that of the mean of π."""
         return self.mean()["log_pi"]
 
-    def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
+    def log_loo(self, r: Table) -> Table:
         """log p(y = c | data without label i), from a posterior that contains labels with weights r."""
         return namespace(self.log_predictive(), r).broadcast_to(self.log_predictive(), r.shape)
 
@@ -117,7 +115,7 @@ class DirichletClasses(FromPrior, AbstractClasses):
         xp = namespace(self.alpha)
         return xp.log(self.alpha) - xp.log(self.alpha.sum())
 
-    def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
+    def log_loo(self, r: Table) -> Table:
         """log (α_c − r_ic) / (Σα − Σ_c r_ic)."""
         xp = namespace(self.alpha, r)
         return xp.log(downdate(self.alpha, r)) - xp.log(downdate(self.alpha.sum(), r.sum(1, keepdims=True)))

@@ -29,12 +29,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base import as_jax
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import map_leaves, pytree
-from ..core.special import namespace
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
 from ..statistics import Counts
+from ._page import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, as_jax, is_sparse, namespace
 from .multinomial import AbstractEvents
 
 
@@ -56,11 +54,11 @@ class DirichletComplement(AbstractEvents):
 
     alpha: Float[Array, "c d"]
 
-    fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    fields_ = declare(alpha=Field(COUNT))
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
     couples_classes = True
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+    def suffstats(self, x: Data, r: Weights) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
         return map_leaves(_others, super().suffstats(x, r))
 
@@ -68,16 +66,16 @@ class DirichletComplement(AbstractEvents):
         """(C − 1) log L!/Πx!, of all others together."""
         return (len(self.alpha) - 1) * super()._coefficient(x)
 
-    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+    def log_score(self, x: Data, theta: Theta | None = None) -> Tables:
         """Σ_{k≠c} Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα, or Σ_{k≠c} Σ_j x_j log θ_kj: the row in the complements."""
         return _others(super().log_score(x, theta), -1)
 
-    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
+    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:
         """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""
         return _others(super().log_loo_score(x, _others(r.toarray() if is_sparse(r) else r, -1)), -1)
 
     def log_contributions(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+        self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[Array, "*s n k c"]:
         """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial model."""
         return -super().log_contributions(x, columns, theta)
@@ -87,7 +85,7 @@ class DirichletComplement(AbstractEvents):
         weights, intercept = super().linear_form(theta)
         return -weights, intercept
 
-    def _cumulant(self, order: int, x: Any) -> Float[Array, "n c"]:
+    def _cumulant(self, order: int, x: Any) -> Table:
         """Sums over k ≠ c: of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the coefficient), and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k).
 
         Two classes share all complements except their own, so these logarithms are correlated between classes; see
@@ -97,7 +95,7 @@ class DirichletComplement(AbstractEvents):
         cumulant = self._of_events(order, x)
         return (self._coefficient(x) if order == 1 else 0) + _others(cumulant, -1) if order < 3 else -cumulant
 
-    def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
+    def log_covariance(self, x: Data) -> Float[Array, "n c c"]:
         """Covariance over θ between classes of −log Multinomial(x; θ_c), which is diagonal.
 
         That is log p(x | y = c, θ) minus the sum over all complements. The sum is equal in all classes and cancels in

@@ -10,8 +10,8 @@ not make a long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.arrays import Array, Float
-from ._page import AMOUNT, COUNT, Cells, Conjugate, Field, Totals, declare, log1p, log_rising, namespace, pytree
+from ..statistics import Totals
+from ._page import AMOUNT, COUNT, Array, Cells, Conjugate, Field, Float, declare, log1p, log_rising, namespace, pytree
 
 
 @pytree
@@ -35,10 +35,7 @@ class GammaExponential(Conjugate[Totals]):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(
-        a=Field(COUNT, ("class", "feature"), public="alpha"),
-        b=Field(AMOUNT, ("class", "feature"), public="beta", per="alpha"),
-    )
+    fields_ = declare(a=Field(COUNT, public="alpha"), b=Field(AMOUNT, public="beta", per="alpha"))
     cells_ = Cells("amounts")
     parameters = ("log_rate",)
 

@@ -11,10 +11,10 @@ of the Gaussian distribution, §9; Gelman et al. (2013), Bayesian Data Analysis,
 
 from dataclasses import dataclass
 
-from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
+from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import log_det, log_gain, squares
 from ..normals import AbstractNormalRows, kept
-from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, as_jax, declare, n_rows, namespace, pytree
+from ._page import Array, Float, Real, Table, Theta, Weights, as_jax, is_sparse, n_rows, namespace, pytree
 
 
 @pytree
@@ -36,7 +36,7 @@ class NormalInverseWishart(AbstractNormalRows):
     S: Float[Array, "c d d"]
 
     fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
+        m=Field(REAL),
         kappa=Field(COUNT, ("class",)),
         nu=Field(DEGREES, ("class",)),
         S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),
@@ -63,7 +63,7 @@ class NormalInverseWishart(AbstractNormalRows):
         """log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|. Murphy (2007), (266)."""
         return log_gain(nu, n, S, growth)
 
-    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
             κ' = κ − w,   m' = m − wδ/κ',   ν' = ν − w,   S' = S − gδδᵀ with g = wκ/κ'

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Theta
-from ..core.special import gammaln, polygamma
-from ..normals import NormalCells, cumulant_of_cells, growth
-from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, declare, log1p, log_rising, namespace, pytree
+from ..core.special import LOG_2PI, gammaln, namespace, polygamma
+from ..normals import NormalCells, cumulant_of_cells, growth, student_marginals
+from ._page import AMOUNT, COUNT, REAL, Array, Cells, Field, Float, Theta, declare, log1p, log_rising, pytree
 
 
 @pytree
@@ -45,14 +44,13 @@ class NormalInverseGamma(NormalCells):
     b: Float[Array, "c d"]
 
     fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
-        kappa=Field(COUNT, ("class", "feature"), limit=0.0),
-        a=Field(COUNT, ("class", "feature"), limit=-0.5),
-        b=Field(AMOUNT, ("class", "feature"), limit=0.0, per="a"),
+        m=Field(REAL),
+        kappa=Field(COUNT, limit=0.0),
+        a=Field(COUNT, limit=-0.5),
+        b=Field(AMOUNT, limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)
     flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
-    kept_types = frozenset({"float32", "int64"})
     parameters = ("mu", "variance")
 
     def prior(self, sample: Any, dist: Any) -> None:
@@ -105,7 +103,4 @@ class NormalInverseGamma(NormalCells):
 
     def marginals(self) -> dict[str, Any]:
         """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
-        from scipy import stats
-
-        scale = (self.b / (self.a * self.kappa)) ** 0.5
-        return {"mu": stats.t(2 * self.a, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}
+        return student_marginals(self.m, self.kappa, self.a, self.b)

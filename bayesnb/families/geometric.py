@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ..core.arrays import Array, Float
-from ._page import COUNT, Cells, Conjugate, Field, Totals, declare, log_probabilities, log_rising, namespace, pytree
+from ..conjugate import Conjugate
+from ._page import COUNT, Array, Cells, Field, Float, Totals, declare, log_probabilities, log_rising, namespace, pytree
 
 
 @pytree
@@ -37,10 +37,7 @@ class BetaGeometric(Conjugate[Totals]):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(
-        a=Field(COUNT, ("class", "feature"), public="alpha"),
-        b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
-    )
+    fields_ = declare(a=Field(COUNT, public="alpha"), b=Field(COUNT, public="beta", per="alpha"))
     cells_ = Cells("counts", whole=True, sparse=True)
     names_ = MappingProxyType({"theta": "stopping probability"})
     parameters = ("logit_theta",)

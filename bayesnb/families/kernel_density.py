@@ -38,7 +38,6 @@ from typing import Any, Self
 import numpy as np
 
 from ..bandwidth import AbstractBandwidth
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import map_leaves, pytree
 from ..core.special import is_traced, logsumexp, namespace
 from ..core.supports import CELLS, REAL, Field, declare
@@ -46,6 +45,7 @@ from ..statistics import Sample, one_hot
 from ..sums.by_class import rounding
 from ..sums.kernels import by_piece, log_density
 from ..sums.rows import batches
+from ._page import Array, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 
 _CELLS = 1 << 18  # numbers of a table of values and bandwidths: 2 MiB
 
@@ -76,10 +76,10 @@ class KernelDensity(AbstractBandwidth):
     high: Float[Array, "c d"] | None = None
 
     fields_ = declare(
-        log_h=Field(REAL, ("class", "feature")),
+        log_h=Field(REAL),
         cells=Field(CELLS, ("class", "feature", "cell")),
-        low=Field(REAL, ("class", "feature"), optional=True),
-        high=Field(REAL, ("class", "feature"), optional=True),
+        low=Field(REAL, optional=True),
+        high=Field(REAL, optional=True),
     )
 
     no_evidence = (
@@ -89,7 +89,7 @@ class KernelDensity(AbstractBandwidth):
 
     several_modes = True  # of the leave-one-out product
 
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Sample:
+    def suffstats(self, x: Real[Array, "n d"], r: Weights) -> Sample:
         """The distinct observed cells and their weights."""
         return Sample.of(x, r)
 
@@ -103,11 +103,11 @@ class KernelDensity(AbstractBandwidth):
         chosen = {name: leaf[..., columns] for name, leaf in fields.items() if leaf is not None}
         return replace(self, cells=self.cells.select(columns), **chosen)
 
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
         return self._averaged(x, None)
 
-    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without the kernels of row i. The posterior of the bandwidth stays, as a prior would.
 
         In a class in which the row has weight w, the density at its cell is [Σ_k w_k K_h(x − v_k) − w K_h(0)] over
@@ -127,17 +127,17 @@ class KernelDensity(AbstractBandwidth):
             vars(found)["_known"] = self._grid
         return found
 
-    def _averaged(self, x: Array, r: Array | Sparse | None) -> Float[Array, "n c"]:
+    def _averaged(self, x: Array, r: Array | Sparse | None) -> Table:
         return self._table(x, *self._nodes, lambda table, log_w: logsumexp(table + log_w[:, None], 0)[None], r)[0]
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
         """Σ_j log f_cj(x_j; h_cj)."""
         t = theta["log_bandwidth"] if theta else self.log_h
         flat = t.reshape(-1, *self.log_h.shape)
         table = self._table(x, flat, flat, lambda table, _: table)
         return table.reshape(*t.shape[:-2], *table.shape[1:])
 
-    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Table, Table]:
         """Mean and variance of log f_cj(x_j; h) over the grid, summed over j."""
 
         def moments(table: Array, log_w: Array) -> Array:

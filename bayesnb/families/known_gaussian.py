@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Theta
 from ..normals import NormalCells, growth, linear_of_normals
-from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, declare, log1p, namespace, pytree
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Array, Cells, Field, Float, Theta, declare, log1p, namespace, pytree
 
 
 @pytree
@@ -45,14 +44,13 @@ class KnownVarianceNormal(NormalCells):
     log_c: Float[Array, "c d"]
 
     fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
-        kappa=Field(COUNT, ("class", "feature"), limit=0.0),
-        variance=Field(AMOUNT, ("class", "feature"), fitted=False),
-        log_c=Field(REAL, ("class", "feature"), fitted=False),
+        m=Field(REAL),
+        kappa=Field(COUNT, limit=0.0),
+        variance=Field(AMOUNT, fitted=False),
+        log_c=Field(REAL, fitted=False),
     )
     flat_ = declare(kappa=0.0)
     cells_ = Cells("real", sparse=True)
-    kept_types = frozenset({"float32", "int64"})
     parameters = ("mu",)
     student = False
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})

@@ -12,8 +12,7 @@ for z.
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.arrays import Array, Float
-from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, Moments, declare, namespace, pytree
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Array, Cells, Field, Float, Moments, declare, namespace, pytree
 from .gaussian import NormalInverseGamma
 
 
@@ -46,14 +45,8 @@ class LogNormal(NormalInverseGamma):
     mle : z̄ and ss/n, z = log x
     """
 
-    fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
-        kappa=Field(COUNT, ("class", "feature")),
-        a=Field(COUNT, ("class", "feature")),
-        b=Field(AMOUNT, ("class", "feature"), per="a"),
-    )
+    fields_ = declare(m=Field(REAL), kappa=Field(COUNT), a=Field(COUNT), b=Field(AMOUNT, per="a"))
     cells_ = Cells("positive")
-    kept_types = frozenset()
     monoid = LogMoments
 
     def likelihood(self, dist: Any, mu: Array, variance: Array) -> Any:

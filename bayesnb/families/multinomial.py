@@ -16,26 +16,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
+from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 from ..core.special import polygamma
-from ..core.supports import GIVEN_TOTALS
+from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..sums.by_class import by_class
 from ..sums.counts import log_coefficient, log_polya
 from ..sums.rows import map_cells, matmul, row_totals
-from ._page import (
-    COUNT,
-    Cells,
-    Conjugate,
-    Counts,
-    Field,
-    Sums,
-    as_jax,
-    declare,
-    log_dirichlet,
-    log_rising,
-    n_rows,
-    pytree,
-)
+from ._page import Conjugate, Counts, Sums, as_jax, log_dirichlet, log_rising, n_rows, pytree
 
 
 class AbstractEvents(Conjugate[Counts]):
@@ -54,7 +41,7 @@ class AbstractEvents(Conjugate[Counts]):
         """θ ~ Dirichlet(α)."""
         sample("theta", dist.Dirichlet(self.alpha))
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+    def suffstats(self, x: Data, r: Weights) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
         return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
 
@@ -77,28 +64,28 @@ class AbstractEvents(Conjugate[Counts]):
         """log L!/Πx!, equal in all classes."""
         return log_coefficient(x)[:, None]
 
-    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+    def log_score(self, x: Data, theta: Theta | None = None) -> Tables:
         """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
         return log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"])
 
-    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
+    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:
         """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
         return log_polya(x, self.alpha, r)
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Data) -> Table:
         """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L)."""
         return self._coefficient(x) + self.log_score(x)
 
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i."""
         return self._coefficient(x) + self.log_loo_score(x, r)
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """log L!/Πx! + Σ_j x_j log θ_j."""
         return self._coefficient(x) + self.log_score(x, theta)
 
     def log_contributions(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+        self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[Array, "*s n k c"]:
         """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
 
@@ -117,13 +104,13 @@ class AbstractEvents(Conjugate[Counts]):
         weights = theta["log_theta"].T
         return weights, 0 * weights.sum(0)
 
-    def _of_events(self, order: int, x: Any) -> Float[Array, "n c"]:
+    def _of_events(self, order: int, x: Any) -> Table:
         """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k = 1, 2 or 3: the cumulant of Σ_j x_j log θ_cj over θ."""
         length, powers = row_totals(x)[:, None], map_cells(x, lambda count: count**order)
         whole = length**order * polygamma(order - 1, self.alpha.sum(-1))
         return matmul(powers, polygamma(order - 1, self.alpha)) - whole
 
-    def _cumulant(self, order: int, x: Any) -> Float[Array, "n c"]:
+    def _cumulant(self, order: int, x: Any) -> Table:
         cumulant = self._of_events(order, x)
         return cumulant + self._coefficient(x) if order == 1 else cumulant
 
@@ -151,7 +138,7 @@ class DirichletMultinomial(AbstractEvents):
 
     alpha: Float[Array, "c d"]
 
-    fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    fields_ = declare(alpha=Field(COUNT))
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:

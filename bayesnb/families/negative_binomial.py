@@ -13,9 +13,8 @@ Distributions, 3rd ed., ch. 6.
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.arrays import Array, Float
-from ..core.special import gammaln, log_floor
-from ._page import COUNT, Cells, Conjugate, Field, Totals, declare, log_probabilities, log_rising, pytree
+from ..core.densities import log_probabilities
+from ._page import COUNT, Array, Cells, Conjugate, Field, Float, Totals, declare, gammaln, log_floor, log_rising, pytree
 
 
 @pytree
@@ -40,7 +39,7 @@ class BetaNegativeBinomial(Conjugate[Totals]):
     b: Float[Array, "c d"]
     r: float = field(default=1.0, metadata={"static": True})
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    fields_ = declare(a=Field(COUNT), b=Field(COUNT))
     constants_ = declare(r=COUNT)
     cells_ = Cells("counts", whole=True, sparse=True)
     parameters = ("logit_theta",)

@@ -13,9 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
+from ..core.special import namespace
 from ..statistics import Stats
-from ._page import AbstractConjugate, as_jax, namespace, pytree
+from ._page import AbstractConjugate, Array, Data, Float, Int, Real, Table, Tables, Weights, as_jax, is_sparse, pytree
 
 _OF_INNER = (
     "inner parameters missing_value fields_ cells_ names_ several_modes is_improper no_evidence log_normalizer "
@@ -57,11 +57,11 @@ class OneClass(AbstractConjugate[Stats]):
     log_likelihood = _placed("log_likelihood")
     log_contributions = _placed("log_contributions")
 
-    def _place(self, column: Float[Array, "*s n 1"]) -> Float[Array, "*s n c"]:
+    def _place(self, column: Float[Array, "*s n 1"]) -> Tables:
         """The column at place k, zeros elsewhere."""
         return column * (np.arange(self.c) == self.k)
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
+    def suffstats(self, x: Data, r: Weights) -> Stats:
         """Those of the inner block, from the rows of class k."""
         return self.block.suffstats(x, r[:, [self.k]])
 
@@ -73,16 +73,16 @@ class OneClass(AbstractConjugate[Stats]):
         """The result of the inner block."""
         return replace(self, block=self.block.select(columns))
 
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, x: Data, r: Weights) -> Table:
         """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_loo(x, r[:, [self.k]]))
 
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+    def log_moments(self, x: Data) -> tuple[Table, Table]:
         """The value of the inner block in column k, zero in all other columns."""
         mean, variance = self.block.log_moments(x)
         return self._place(mean), self._place(variance)
 
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
+    def log_third_cumulant(self, x: Data) -> Table | None:
         """The value of the inner block in column k, zero in all other columns."""
         third = self.block.log_third_cumulant(x)
         return None if third is None else self._place(third)

@@ -9,9 +9,8 @@ With λ integrated out one count is negative binomial. Gelman et al. (2013), Bay
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.arrays import Array, Float
 from ..sums.counts import log_factorial
-from ._page import COUNT, Cells, Conjugate, Field, Totals, declare, log1p, log_rising, namespace, pytree
+from ._page import COUNT, Array, Cells, Conjugate, Field, Float, Totals, declare, log1p, log_rising, namespace, pytree
 
 
 @pytree
@@ -35,10 +34,7 @@ class GammaPoisson(Conjugate[Totals]):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(
-        a=Field(COUNT, ("class", "feature"), public="alpha"),
-        b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
-    )
+    fields_ = declare(a=Field(COUNT, public="alpha"), b=Field(COUNT, public="beta", per="alpha"))
     cells_ = Cells("counts", sparse=True)
     parameters = ("log_rate",)
 

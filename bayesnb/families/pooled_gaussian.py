@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..conjugate import FromPrior
-from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
+from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from ..core.densities import PRIORS
 from ..core.quadratics import PooledQuadratic
 from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
-from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals
+from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals, student_marginals
 from ..sums.gaussian import log_normal_sum, sum_of_logs
 from ..sums.rows import shared_weight
 from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, observed, pytree
@@ -43,13 +43,13 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     b: Float[Array, " d"]
 
     fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
-        kappa=Field(COUNT, ("class", "feature"), limit=0.0),
+        m=Field(REAL),
+        kappa=Field(COUNT, limit=0.0),
         a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)
-    kept_types = frozenset({"float32", "int64"})
+    flat_ = declare(kappa=0.0, b=0.0)  # and any a: the joint mode of σ² is inside
     separable = True
     couples_classes = True
     parameters = "mu", "variance"
@@ -75,7 +75,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance)).mask(seen).to_event(1), obs=x)
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
+    def suffstats(self, x: Data, r: Weights) -> Moments:
         """The weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
@@ -88,7 +88,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         xp = namespace(growth, b)
         return log_rising(a, n / 2) - n / 2 * xp.log(b) - (a + n / 2) * xp.log1p(growth / (2 * b))
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Data) -> Table:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
         if namespace(x, self.m) is not np:
             return self._left_out(x, np.zeros((len(x), len(self.m))))
@@ -111,14 +111,14 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
         return xp.where(seen, gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI), 0)
 
-    def _left_out(self, x: Array, w: Array) -> Float[Array, "n c"]:
+    def _left_out(self, x: Array, w: Array) -> Table:
         return self._cells(x, w).sum(-1).T
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
         """The terms of `log_predictive` of one row, 0 if a cell is missing."""
         return self._cells(x[None], np.zeros((1, len(self.m))))[:, 0]
 
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
         κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale; NaN where it is more than that
@@ -139,7 +139,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         """m and b/(a + 1 + C/2), the joint mode."""
         return {"mu": self.m, "variance": self.b / (self.a + 1 + len(self.m) / 2)}
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
         return log_normal_sum(x, theta["mu"], theta["variance"][..., None, :] ** 0.5)
 
@@ -147,12 +147,12 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are equal in all classes."""
         return linear_of_normals(theta["mu"], theta["variance"][None])
 
-    def _cumulant(self, order: int, x: Array | Sparse) -> Float[Array, "n c"]:
+    def _cumulant(self, order: int, x: Array | Sparse) -> Table:
         """With 1/σ² ~ Gamma(a, rate b): ψ(a) − log 2πb, ψ₁(a) or ψ₂(a), and e = a/b, t = 1/(2b)."""
         psi = polygamma(order - 1, self.a) - (LOG_2PI + namespace(self.b).log(self.b) if order == 1 else 0)
         return cumulant_of_cells(order, psi, self.a / self.b, 0.5 / self.b, self.kappa, x, self.m)
 
-    def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
+    def log_covariance(self, x: Data) -> Float[Array, "n c c"]:
         """Covariance over θ of log p(x_i | θ_c) between classes, with u_c = (x − m_c)²/b and sums over observed j.
 
             ¼ Σ_j [ψ₁(a) − u_c − u_k + a u_c u_k],   and on the diagonal ¼ Σ_j [2/κ² + 4au/κ] more
@@ -170,13 +170,9 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
         return by_slices(covariance, self.m, x)
 
-    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> PooledQuadratic:
+    def shared_quadratic(self, x: Data) -> PooledQuadratic:
         """Σ_j (1/κ_cj) χ′²₁(κ_cj (x_j − m_cj)²/σ_j²) given all σ²."""
         return PooledQuadratic.of(x.toarray() if is_sparse(x) else x, self.m, self.kappa, self.a, self.b)
-
-    def degrees_of_freedom(self) -> float:
-        """The smallest 2a of all features: the pseudo-rows behind the parameter that the classes share."""
-        return float(2 * self.a.min())
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
@@ -185,7 +181,4 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
     def marginals(self) -> dict[str, Any]:
         """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
-        from scipy import stats
-
-        df, scale = np.broadcast_to(2 * self.a, self.m.shape), np.sqrt(self.b / (self.a * self.kappa))
-        return {"mu": stats.t(df, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}
+        return student_marginals(self.m, self.kappa, self.a, self.b)

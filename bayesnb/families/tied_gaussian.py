@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Data, Float, Real, Table, Theta, Weights
 from ..core.quadratics import TiedQuadratic
 from ..core.wishart import half_degrees, log_gain, whitened
 from ..normals import AbstractNormalRows, by_slices, kept
@@ -41,7 +41,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
     S: Float[Array, "d d"]
 
     fields_ = declare(
-        m=Field(REAL, ("class", "feature")),
+        m=Field(REAL),
         kappa=Field(COUNT, ("class",)),
         nu=Field(DEGREES, ("one",)),
         S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
@@ -69,7 +69,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         """log Γ_d((ν+N)/2)/Γ_d(ν/2) − ½(ν+N) log |S+G|/|S| − ½N log |S/2|, N = Σ_c n_c."""
         return log_gain(nu, n, S[None], growth)
 
-    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i: its weights w_c are removed from Σ and from each μ_c; δ_c = x − m_c.
 
             κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   ν' = ν − Σ_c w_c
@@ -88,8 +88,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
             g, tau = w * self.kappa / left, xp.einsum("knd,knd->kn", z, z)
             order = np.tile(np.arange(w.shape[1]), (len(x), 1))
             if xp is np:  # only classes in which a row has weight
-                most = np.count_nonzero(w, 1).max(initial=0)
-                order = np.argsort(w == 0, 1, kind="stable")[:, :most] if most != 1 else w.argmax(1)[:, None]
+                order = np.argsort(w == 0, 1, kind="stable")[:, : np.count_nonzero(w, 1).max(initial=0)]
             for step, k in enumerate(order.T, 1):
                 u, h = z[k, rows], g[rows, k]
                 cross = xp.einsum("knd,nd->kn", z, u)
@@ -127,10 +126,6 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         shared = 0.25 * psi - 0.5 * (own[:, :, None] + own[:, None, :] - self.nu * tau * tau)
         return self._with_variances(x, shared)
 
-    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> TiedQuadratic:
+    def shared_quadratic(self, x: Data) -> TiedQuadratic:
         """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
         return TiedQuadratic.of(x, self.m, self.kappa, float(self.nu[0]), self.S)
-
-    def degrees_of_freedom(self) -> float:
-        """ν − d + 1: the pseudo-rows behind the parameter that the classes share."""
-        return float(self.nu[0] - self.m.shape[1] + 1)

@@ -5,27 +5,25 @@ kernel and model are right, so a Kolmogorov–Smirnov test is valid as it stands
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize
 from scipy.special import logsumexp
 
 from ..core.arrays import Theta
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from .chains import jitted, run_chains, start_points, unconstrained
+from .draws import uniform_row
 from .laws import Problem, limit_of
 from .report import CheckRow
 
 IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms is some 1e-12
-_GRADIENT = 1e-6  # nats a posterior standard deviation; rounding leaves about 1e-10
 _HIGHER, _ROUNDING = 1e-6, 1e-12  # an optimiser may end so many nats above the mode, and this share of the log joint
 _PILOT, _PILOT_NUMBERS = 400, 20_000_000  # exact draws behind scales and the start: most draws, most numbers
-_INFINITE, _BOUNDARY = (
-    650.0,
-    33.0,
-)  # unconstrained coordinates that stand for infinity (e^−650 is above the least float)
+_INFINITE = 650.0  # an unconstrained coordinate that stands for infinity (e^−650 is above the least float)
 R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01 of one quantity; here it is the largest of many
 ESS = 400  # Vehtari et al. (2021): what mean, quantiles and R-hat need to be read at all
 HEAVY = 0.003  # a class probability counts only where no draw carries more than this share of its average
@@ -53,11 +51,10 @@ def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
 
 
 def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
-    """Row 2: at the jitted closed-form mode NumPyro's gradient is zero, and an optimiser finds no higher density.
+    """Row 2: an optimiser that starts elsewhere finds no higher density than that of the jitted closed-form mode.
 
-    Both look at unconstrained coordinates u in units of their posterior spread, at the density of θ(u) without its
-    Jacobian. A mode on the boundary, an infinite u, may have a slope: whether it leads outwards, the optimiser tells.
-    Of shares the slopes are those of θ itself, compared with each other, without the shares that are 0.
+    It looks at unconstrained coordinates u in units of their posterior spread, at NumPyro's density of θ(u) without its
+    Jacobian.
     """
     import jax
     from jax.flatten_util import ravel_pytree
@@ -65,48 +62,32 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     posterior, model = problem.posterior, problem.model
     with jax.enable_x64(True):
         as_jax = jax.tree.map(jax.numpy.asarray, posterior)
-        mode = jax.tree.map(np.asarray, jitted(lambda nb: nb.to_sites(nb.mode()))(as_jax))
+        mode = jax.tree.map(lambda leaf: np.asarray(leaf)[None], jitted(lambda nb: nb.to_sites(nb.mode()))(as_jax))
         size = sum(leaf.size for leaf in jax.tree.leaves(posterior))
         pilot = posterior.to_sites(posterior.sample(rng, (int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT)),)))
-        states = unconstrained(model, pilot)
-        at_mode = unconstrained(model, {name: theta[None] for name, theta in mode.items()})
+        states, at_mode = unconstrained(model, pilot), unconstrained(model, mode)
         at_mode = {name: np.nan_to_num(u[0], posinf=_INFINITE, neginf=-_INFINITE) for name, u in at_mode.items()}
-        shares = {name for name, u in at_mode.items() if u.ndim == mode[name].ndim and u.shape != mode[name].shape}
-        exempt = {}  # from the test of slopes by u
-        for name, u in at_mode.items():
-            bounded = not np.array_equal(u, mode[name])
-            exempt[name] = np.full(u.shape, name in shares) | (bounded & (abs(u) > _BOUNDARY))
         start = {name: u.mean(0) + 3 * (u[0] - u.mean(0)) for name, u in states.items()}
         scale = {name: np.maximum(u.std(0), 1e-12) for name, u in states.items()}
-        (centre, unravel), (unit, _), (u, _), (left_out, _) = map(ravel_pytree, (start, scale, at_mode, exempt))
+        (centre, unravel), (unit, _), (u, _) = map(ravel_pytree, (start, scale, at_mode))
         joint, constrained = _log_joint(problem), _constrained(problem)
         value_and_grad = jitted(jax.value_and_grad(lambda v: -joint(constrained(unravel(centre + unit * v)))))
-        value, gradient = value_and_grad((u - centre) / unit)
-        slopes = [np.where(left_out, 0, abs(gradient))]
-        point = constrained(at_mode) | {name: np.maximum(mode[name], 1e-300) for name in shares}
-        by_site = jitted(jax.grad(joint))(point)
-        for name in shares:
-            inside, g = mode[name] > 1e-100, np.asarray(by_site[name])
-            level = np.where(inside, g, 0).sum(-1, keepdims=True) / inside.sum(-1, keepdims=True)
-            slopes.append(np.where(inside, abs(g - level), 0) * pilot[name].std(0))
-        slope = float(np.max([np.max(one) for one in slopes]))
-        best = [np.inf]
+        found = [float(value_and_grad((u - centre) / unit)[0])]
 
         def visited(v: np.ndarray) -> tuple[np.ndarray, ...]:
             value, gradient = (np.asarray(part, float) for part in value_and_grad(v))
-            if np.isfinite(value):  # a density without a bound takes the search out of the numbers
-                best[0] = min(best[0], float(value))
+            found.append(float(value))
             return value, gradient
 
         options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30}
         optimize.minimize(visited, np.zeros(len(centre)), jac=True, method="L-BFGS-B", options=options)
-    above, allowed = float(value) - best[0], _HIGHER + _ROUNDING * abs(float(value))
-    figure = float(np.max([slope / _GRADIENT, above / allowed]))  # NaN stays, and fails
+    # a density without a bound takes the search out of the numbers
+    best = np.min(found, where=np.isfinite(found), initial=np.inf)
+    above, allowed = found[0] - best, _HIGHER + _ROUNDING * abs(found[0])
     says = "The most probable parameters by formula are where NumPyro's density is highest: a search finds none higher."
-    reason = f"gradient ≤ {_GRADIENT:g} nats a standard deviation, optimiser ≤ {allowed:.1g} nats above (rounding)"
-    where = "above" if above > 0 else "below"
-    remark = f"gradient {slope:.1e}; the optimiser ends {abs(above):.1e} nats {where} the mode"
-    return CheckRow.within("2  Mode", says, figure, 1.0, "of tolerance", reason, remark)
+    reason = "rounding leaves some 1e-12 of the log joint"
+    remark = f"the optimiser ends {abs(above):.1e} nats {'above' if above > 0 else 'below'} the mode"
+    return CheckRow.within("2  Mode", says, float(above), allowed, "nats", reason, remark)
 
 
 def _log_joint(problem: Problem) -> Callable[[Theta], Any]:
@@ -133,19 +114,10 @@ def short_chains_row(problem: Problem, rng: np.random.Generator, seed: int, rate
     ends = {k: v[:, 0] for k, v in run_chains(problem.model, starts, metric, seed, draws=1, **kernel).items()}
     pit = transforms(problem.posterior, ends)
     moved = np.mean([np.mean(ends[name] != exact[name]) for name in pit])
-    p_values = stats.ks_1samp(np.concatenate(list(pit.values()), -1), stats.uniform.cdf, axis=0).pvalue
-    figure, threshold = float(np.min(p_values)), rate / len(p_values)
-    return CheckRow(
-        "3a Posterior, exact starts",
-        figure,
-        threshold,
-        "p-value, at least",
-        bool(figure >= threshold and moved > 0.5),
-        f"false alarms {rate:.2%} over {len(p_values)} Kolmogorov–Smirnov tests",
-        f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {_size(problem)}; {moved:.0%} of states moved",
-        pit,
-        "Short NumPyro chains that start at exact draws of the parameters end as draws of the same distribution.",
-    )
+    says = "Short NumPyro chains that start at exact draws of the parameters end as draws of the same distribution."
+    remark = f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {_size(problem)}; {moved:.0%} of states moved"
+    row = uniform_row("3a Posterior, exact starts", says, pit, rate, remark)
+    return replace(row, passed=row.passed and bool(moved > 0.5))
 
 
 def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:

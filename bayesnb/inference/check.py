@@ -6,17 +6,18 @@
 3. The posterior: short chains started at exact draws end as exact draws (a); NUTS from dispersed starts agrees (b).
 4. The prediction averaged over NUTS draws agrees with the closed form on held-out rows.
 
-In rows 5 to 10 likelihood, predictive, leave-one-out, moments, estimates and marginals agree with evidence and density.
-In rows 11 and 12 draws of parameters and new rows follow their densities. In row 13 intervals of class probabilities
-agree with those of exact draws.
+In rows 5 to 9 likelihood, predictive, leave-one-out, moments and estimates agree with evidence and density. In rows 10
+and 11 draws of parameters and new rows follow their densities. In row 12 intervals of class probabilities agree with
+those of exact draws.
 
-Rows 1, 2 and 5 to 10 are exact. Rows 3, 4, 11 and 12 are tests at a stated rate of false alarms, shared out evenly
+Rows 1, 2 and 5 to 9 are exact. Rows 3, 4, 10 and 11 are tests at a stated rate of false alarms, shared out evenly
 between them and, inside each, over all quantities compared (Bonferroni).
 
 Two parts are no rows of the check and cannot fail it: MAP beside the full posterior predictive on the held-out rows, by
 the closed form and by draws; and dependence within a class, which is a finding about the data (`dependence`).
 """
 
+import functools
 import math
 from typing import Any
 
@@ -24,7 +25,6 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.random import generator
-from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import rows_at
 from .against_numpyro import identity_row, mode_row, nuts_row, prediction_row, short_chains_row, thin
@@ -34,16 +34,16 @@ from .draws import drawn_rows, intervals_row
 from .held_out import differences, quality, split_halves, take_rows
 from .laws import Problem, choose, closed_rows
 from .posterior import dense
-from .report import CheckReport, Interval
+from .report import CheckReport
 
 _EXACT_CELLS = 5_000_000  # rows × features of rows 1 and 2, written out for NumPyro
 _ROWS, _ROWS_A_CLASS = 40, 4  # of the chains: more cost power in row 3b, fewer leave row 4 nothing (docs/check.md)
 _CELLS = 1_500  # rows × features of the chains
 _CHAINS, _DRAWS, _WARMUP = 4, 1_000, 500
-_CLOSED_ROWS, _CLOSED_FEATURES = 60, 30  # at most, of rows 5 to 12
+_CLOSED_ROWS, _CLOSED_FEATURES = 60, 30  # at most, of rows 5 to 11
 _HELD_OUT = 100  # rows of rows 4 and 13
 _DRAWN = 400  # of the predictive by draws
-_STATISTICAL = 5  # rows 3a, 3b, 4, 11 and 12
+_STATISTICAL = 5  # rows 3a, 3b, 4, 10 and 11
 
 
 def check(
@@ -53,7 +53,6 @@ def check(
     *,
     seed: int = 0,
     false_alarm: float = 0.01,
-    level: float = 0.9,
     progress_bar: bool = False,
 ) -> CheckReport:
     """Fit a clone to one half of the rows and compare the closed form with NumPyro; the module lists the report rows.
@@ -63,8 +62,7 @@ def check(
     estimator : a naive Bayes estimator of bayesnb
     X, y : rows and labels, at least two rows
     seed : seed of the split, of the random θ and of all chains
-    false_alarm : probability that a correct model fails row 3a, 3b, 4, 11 or 12 by chance
-    level : level of the credible intervals in the report
+    false_alarm : probability that a correct model fails row 3a, 3b, 4, 10 or 11 by chance
     progress_bar : whether NumPyro shows a progress bar for the NUTS chains
 
     Raises
@@ -72,9 +70,8 @@ def check(
     ValueError
         if there are fewer than two rows, if a setting is out of range, or if the model has no free parameter
     """
-    for name, value in (("false_alarm", false_alarm), ("level", level)):
-        if not 0 < value < 1:
-            raise ValueError(f"`{name}` is {value}; it needs to lie between 0 and 1")
+    if not 0 < false_alarm < 1:
+        raise ValueError(f"`false_alarm` is {false_alarm}; it needs to lie between 0 and 1")
     y = np.asarray(y)
     if len(y) < 2:
         raise ValueError(f"`y` has {len(y)} rows; the check fits one half and predicts the other, so give at least two")
@@ -105,23 +102,16 @@ def check(
     most = min(6 * c, _CLOSED_ROWS)
     small, _ = sub_problem(rng, prior, rows, index, most * _CLOSED_FEATURES, most=most)
     report += [*closed_rows(whole, small, rng), *drawn_rows(small, rng, rate)]
-    report.append(intervals_row(posterior, near, level, rng))
+    report.append(intervals_row(posterior, near, rng))
 
     plug_in, predictive = posterior.log_joint(held_out, posterior.mode()), posterior.log_joint(held_out)
-    by_draws, draws = _drawn_predictive(posterior, held_out, predictive.argmax(1), rng)
-    tables = {"MAP": plug_in, "predictive": predictive, f"predictive, {_DRAWN} draws": by_draws}
-    labels, p = [str(label) for label in fitted.classes_], np.exp(log_normalize(predictive)).max(1)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], 0)
-    mean, top = draws.mean(0), predictive.argmax(1)
+    drawn = (posterior.log_joint(held_out, posterior.sample(rng)) for _ in range(_DRAWN))
+    by_draws = functools.reduce(np.logaddexp, drawn)
+    tables = {"MAP": plug_in, "predictive": predictive, f"predictive, {_DRAWN} draws": by_draws - np.log(_DRAWN)}
     return CheckReport(
         model=repr(estimator),
         rows=tuple(report),
         quality=tuple(quality(name, d, table, truth) for name, table in tables.items()),
-        widest=tuple(
-            Interval(int(test[i]), labels[top[i]], labels[truth[i]], *map(float, (p[i], low[i], high[i], mean[i])))
-            for i in np.argsort(p, kind="stable")[:5]
-        ),
-        level=level,
         settings={
             "seed": seed,
             "false_alarm": false_alarm,
@@ -154,16 +144,3 @@ def sub_problem(
     blocks = {name: prior.blocks[name].select(at) for name, at in columns.items()}
     chosen = dense({name: rows[name][few][:, at] for name, at in columns.items()})
     return Problem(NaiveBayes(prior.classes, blocks), chosen, y[few]), columns
-
-
-def _drawn_predictive(
-    posterior: NaiveBayes, rows: Rows, top: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """log E p(x, y | θ) by exact draws of θ, (n, c), and the probability of the class `top` of each row, (s, n)."""
-    total: Any = -np.inf
-    draws = []
-    for _ in range(_DRAWN):
-        table = posterior.log_joint(rows, posterior.sample(rng))
-        total = np.logaddexp(total, table)
-        draws.append(np.exp(log_normalize(table))[np.arange(len(top)), top])
-    return total - np.log(_DRAWN), np.array(draws)

@@ -1,6 +1,6 @@
-"""The laws of draws, which are statistical: rows 11 to 13 of the check.
+"""The laws of draws, which are statistical: rows 10 to 12 of the check.
 
-Rows 11 and 12 look at draws of parameters and at new rows, by tests that see a spread one per cent too narrow. Where
+Rows 10 and 11 look at draws of parameters and at new rows, by tests that see a spread one per cent too narrow. Where
 draws follow a density p, the mean of q/p over them is 1 for every density q. With q a member of the family whose fields
 are slightly different, that mean is the test with the most power against this difference (the score test of Rao, 1948,
 Proc. Cambridge Phil. Soc. 44). A wrong location, spread or dependence shows in one of the fields, whatever its shape in
@@ -12,31 +12,31 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy import stats
 from scipy.special import ndtri
 
-from ..base import Block, Site, to_sites
+from ..base import Block, to_sites
 from ..core.supports import GIVEN_TOTALS, Field
 from ..naive_bayes import NaiveBayes, Rows
 from .intervals import intervals, log_probability_draws
-from .laws import Gap, Labels, Problem, cases, cut, limit_of, worst_row
+from .laws import Gap, Labels, Problem, cases, limit_of, worst_row
 from .report import CheckRow
 
 N_DRAWS = 200_000  # a standard deviation 1 % too small lies six standard errors off
 INTERVALS = 0.02  # what the ends may be off on average: see `predict_interval`
 
 _LOG_RATIO = 0.3  # standard deviation of log q/p: large enough to be seen, small enough for a normal mean
-_SIZES = {"classes": 2, "features": 2, "components": 4}
 _LENGTH = 5  # of rows whose total is given
 _INTERVAL_DRAWS = 2_000
 
 Tested: TypeAlias = tuple[str, np.ndarray]  # what was tested, and standard normal statistics of it
 
 
-def parameters(block: Any, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
+def parameters(block: Any, rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
     """Standard normal statistics of draws of the parameters, by their density and by their marginals."""
     found, has_density = [], getattr(block, "no_evidence", None) is None
     if has_density:
-        block = cut(block, sites, **_SIZES)
+        block = cut(block)
     theta = block.sample(rng, (n,))
     if has_density:
         some = {name: value[:1000] for name, value in theta.items()}
@@ -49,11 +49,11 @@ def parameters(block: Any, sites: dict[str, Site], rng: np.random.Generator, n: 
     return found
 
 
-def new_rows(block: Block, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
+def new_rows(block: Block, rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
     """Standard normal statistics of new rows of all classes; none where the family has no density of a row."""
     if block.is_composite or block.no_evidence is not None:
         return []
-    block = cut(block, sites, **_SIZES)
+    block = cut(block)
     c = block.shape[0]
     y = np.arange(n) % c
     given = {"length": _LENGTH} if block.cells_.measure == GIVEN_TOTALS and not block.separable else {}
@@ -93,6 +93,21 @@ def _shares(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
     n = len(rest)
     usual = (n * p > 50) & (n * (1 - p) > 50)
     return ((seen - n * p) / np.sqrt(n * abs(p * (1 - p)) + 1e-300))[usual]
+
+
+def cut(block: Any) -> Any:
+    """The model of a few classes, features and levels: two or, where they share a simplex, four."""
+    width = {"class": 2, "level": 4}
+    if hasattr(block, "select"):
+        alone = block.separable or block.missing_value is None
+        block = block.select(np.arange(min(2 if alone else 4, block.shape[1])))
+    else:
+        width["class"] = 4
+    chosen = {}
+    for name, field in block.fields_.items():
+        if (value := getattr(block, name)) is not None:
+            chosen[name] = value[tuple(slice(width.get(axis)) for axis in field.axes)]
+    return replace(block, **chosen)
 
 
 def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> Iterator[tuple[str, Any]]:
@@ -139,27 +154,50 @@ def _scores(log_ratio: np.ndarray) -> np.ndarray:
 
 def normal_scores(marginal: Any, draws: np.ndarray) -> np.ndarray:
     """Tests of mean and mean square of the normal scores of some scalars, whose marginals are known."""
-    n = len(draws)
-    u = np.asarray(marginal.cdf(draws), float).reshape(n, -1)
-    u = u[:, ~np.isnan(u).any(0)]  # a parameter that is known exactly has no spread
-    z = ndtri(np.clip(u, 1e-15, 1 - 1e-15))
+    u = np.asarray(marginal.cdf(draws), float).reshape(len(draws), -1)
+    return scores_of(u[:, ~np.isnan(u).any(0)])  # a parameter that is known exactly has no spread
+
+
+def scores_of(u: np.ndarray) -> np.ndarray:
+    """Tests of mean and mean square of the normal scores of variables (n, k) that should be uniform."""
+    n, z = len(u), ndtri(np.clip(u, 1e-15, 1 - 1e-15))
     return np.concatenate([z.mean(0) * np.sqrt(n), (np.square(z).mean(0) - 1) * np.sqrt(n / 2)])
 
 
+def uniform_row(
+    name: str, says: str, pit: dict[str, np.ndarray], rate: float, remark: str, *, scores: bool = False
+) -> CheckRow:
+    """A row whose figure is the smallest p-value of Kolmogorov–Smirnov tests of uniform variables, (n, k) by name.
+
+    Parameters
+    ----------
+    scores : True adds tests of mean and mean square of their normal scores, which see a spread that is wrong
+    """
+    p = {site: stats.ks_1samp(u, stats.uniform.cdf, axis=0).pvalue for site, u in pit.items()}
+    if scores:
+        p = {site: np.r_[p[site], 2 * stats.norm.sf(abs(scores_of(u)))] for site, u in pit.items()}
+    worst, count = min(p, key=lambda site: p[site].min()), sum(map(len, p.values()))
+    figure, threshold = float(p[worst].min()), rate / count
+    remark = remark if (passed := figure >= threshold) else f"{worst} is off; {remark}"
+    tests = "Kolmogorov–Smirnov tests" + " and tests of normal scores" * scores
+    reason = f"false alarms {rate:.2%} over {count} {tests}"
+    return CheckRow(name, figure, threshold, "p-value, at least", passed, reason, remark, pit, says)
+
+
 def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[CheckRow]:
-    """Rows 11 and 12, each at a rate of false alarms; the posterior of a few rows, where all fields matter."""
+    """Rows 10 and 11, each at a rate of false alarms; the posterior of a few rows, where all fields matter."""
     draws, rows, left_out = [], [], []
     for case in cases(problem, rng):
-        block, sites = case.posterior, case.prior.sites()
+        block = case.posterior
         if isinstance(block, Labels):
-            draws += parameters(block.classes, sites, rng)
+            draws += parameters(block.classes, rng)
             continue
-        draws += parameters(block, sites, rng)
-        rows += (found := new_rows(block, sites, rng))
+        draws += parameters(block, rng)
+        rows += (found := new_rows(block, rng))
         left_out += [] if found else [f"{case.name}: {type(block).__name__} has no density of new rows"]
     says = "Parameters drawn from the posterior have its location, spread and dependence, to one per cent."
     says_rows = "New rows drawn from the model have the distribution that it predicts."
-    return [_row("11 Draws", says, draws, rate, []), _row("12 New rows", says_rows, rows, rate, left_out)]
+    return [_row("10 Draws", says, draws, rate, []), _row("11 New rows", says_rows, rows, rate, left_out)]
 
 
 def _row(name: str, says: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
@@ -170,14 +208,14 @@ def _row(name: str, says: str, found: list[Tested], rate: float, left_out: list[
     return worst_row(name, says, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
 
 
-def intervals_row(posterior: NaiveBayes, rows: Rows, level: float, rng: np.random.Generator) -> CheckRow:
-    """Row 13: the ends of the credible intervals against quantiles of exact draws, on average over rows and classes."""
-    got = intervals(posterior, rows, level, "auto", None, 0)
-    tails = [(1 - level) / 2, (1 + level) / 2]
+def intervals_row(posterior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> CheckRow:
+    """Row 12: the ends of the 90 % intervals against quantiles of exact draws, on average over rows and classes."""
+    got = intervals(posterior, rows)
+    tails = [0.05, 0.95]
     parts = log_probability_draws(posterior, rows, _INTERVAL_DRAWS, int(rng.integers(1 << 31)))
     want = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
     figure = float(abs(got - want).mean())
     says = "The intervals of class probabilities agree with those of exact draws."
     reason = f"moments are exact, their shape is not; {_INTERVAL_DRAWS:,} draws leave some 0.003"
     remark = f"mean distance of {want.size} ends from those of draws; largest {float(abs(got - want).max()):.3f}"
-    return CheckRow.within("13 Intervals", says, figure, INTERVALS, "probability", reason, remark)
+    return CheckRow.within("12 Intervals", says, figure, INTERVALS, "probability", reason, remark)

@@ -12,7 +12,7 @@ All of this is exact. `draws` has the laws of draws, which are statistical.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +28,9 @@ from .report import CheckRow
 EXACT = 1e-7  # relative; rounding leaves some 1e-12, an error of one part in a million ten times this
 
 _FEW = 4  # rows that are predicted and left out
-_NODES, _KEPT = 33, 25  # of the polynomials that are differentiated, and coefficients that are not rounding
+_DEGREE, _KEPT = 32, 25  # of the polynomials that are differentiated, and coefficients that are not rounding
 _REACH, _STEP = 0.5, 0.05  # of these polynomials: weights ½ to 1½; about an estimate
 _SCALARS = 8  # parameters of each site that are moved
-_POINTS = (0.1, 0.35, 0.6, 0.9)  # posterior probabilities at which marginal densities are compared
-_T = np.linspace(-22, 22, 1409)  # nodes of the trapezoidal rule, after a hyperbolic sine
 
 
 @dataclass(frozen=True)
@@ -178,27 +176,6 @@ def kind_of(site: Site) -> str:
     return "positive" if isinstance(support, constraints.greater_than) else "real"
 
 
-def cut(block: Any, sites: dict[str, Site], *, classes: int, features: int, components: int) -> Any:
-    """The block of its first classes and features, and of so many components where they form a simplex.
-
-    It is a model of the same family: of fewer classes that share a variance, of the shares among fewer events.
-    """
-    simplex = [site.axes for site in sites.values() if kind_of(site) == "simplex"]
-    width = {"class": classes, "feature": features, "level": components}
-    if simplex == [("event",)]:
-        width["class"] = components
-    elif simplex and not any("feature" in axes for axes in simplex):
-        width["feature"] = components
-    elif not simplex and "event" in {axis for site in sites.values() for axis in site.axes}:
-        block = block.select(np.arange(min(features, block.shape[1])))
-    chosen = {}
-    for name, field in block.fields_.items():
-        value = getattr(block, name)
-        if value is not None and np.ndim(value) == len(field.axes):
-            chosen[name] = value[tuple(slice(width.get(axis)) for axis in field.axes)]
-    return replace(block, **chosen)
-
-
 # --- differences ----------------------------------------------------------------------------------------------------
 
 
@@ -237,25 +214,17 @@ def _evidence(block: Any, row: np.ndarray, k: int) -> float:
     return float(np.sum(block.log_marginal(block.suffstats(row, np.eye(block.shape[0])[[k]]))))
 
 
-@cache
-def _nodes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Chebyshev nodes on (−1, 1), the matrix to coefficients, and derivatives 1, 2, 3 of the polynomials at 0."""
-    cheb = np.polynomial.chebyshev
-    nodes = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-    slopes = np.array([cheb.chebval(0.0, cheb.chebder(np.eye(_KEPT), k)) for k in (1, 2, 3)])
-    return nodes, np.linalg.inv(cheb.chebvander(nodes, _NODES - 1)), slopes
+def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """First three derivatives at 0 of a function of an array of arguments, and their rounding.
 
-
-def _derivatives(f: Callable[..., Any], reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """First three derivatives at 0 of a function of an array of arguments, (3, …), and their rounding.
-
-    By the polynomial through its values at nodes within ± reach. The highest coefficients are rounding, and measure it.
+    By the polynomial through its values at Chebyshev nodes within ± reach. The highest coefficients are rounding, and
+    measure it.
     """
-    nodes, to_coefficients, slopes = _nodes()
-    coefficients = np.tensordot(to_coefficients, np.asarray(f(reach * nodes)), 1)
-    scale = (reach ** -np.arange(1.0, 4.0)).reshape(3, *np.ones(coefficients.ndim - 1, int))
-    noise = 3 * abs(coefficients[_KEPT:]).max(0) * abs(slopes).sum(1).reshape(scale.shape)
-    return np.tensordot(slopes, coefficients[:_KEPT], 1) * scale, noise * scale
+    cheb = np.polynomial.chebyshev
+    coefficients = cheb.chebinterpolate(lambda t: f(reach * t), _DEGREE)
+    slopes = [cheb.chebval(0.0, cheb.chebder(np.eye(_KEPT), k)) / reach**k for k in (1, 2, 3)]
+    noise = 3 * abs(coefficients[_KEPT:]).max() * abs(np.array(slopes)).sum(1)
+    return slopes @ coefficients[:_KEPT], noise
 
 
 # --- the laws of rows -----------------------------------------------------------------------------------------------
@@ -443,51 +412,6 @@ def _direction(value: np.ndarray, place: tuple[int, ...], kind: str, spread: flo
     return unit
 
 
-def marginals(case: Case) -> Iterator[Gap | str]:
-    """Marginal densities against the joint density, the other parameter integrated out by the trapezoidal rule.
-
-    The block is cut to one class and one feature, two components of a simplex, which is a model of the same family. One
-    or two numbers are left.
-    """
-    sites = case.prior.sites()
-    kinds = {name: kind_of(site) for name, site in sites.items()}
-    small = cut(getattr(case.posterior, "classes", case.posterior), sites, classes=1, features=1, components=2)
-    draws = to_sites(small.sample(case.rng, (400,)))
-    if len(draws) > 2 or (len(draws) == 2 and {"simplex", "interval"} & {*kinds.values()}):
-        yield f"{case.name}: marginals of more than two parameters by draws only"
-        return
-    if any(kinds[name] == "simplex" and value.shape[-1] == 1 for name, value in draws.items()):
-        yield f"{case.name}: shares of one level, which are 1"
-        return
-
-    def values(name: str, first: np.ndarray) -> np.ndarray:
-        """A site of which one number is given."""
-        full = np.stack([first, 1 - first], -1) if kinds[name] == "simplex" else first
-        return full.reshape(*first.shape, *draws[name].shape[1:])
-
-    for name, marginal in small.marginals().items():
-        s = np.quantile(draws[name].reshape(400, -1)[:, 0], _POINTS)
-        room = [np.diff(s).min(), np.inf if kinds[name] == "real" else s.min()]
-        room.append(1 - s.max() if kinds[name] in ("simplex", "interval") else np.inf)
-
-        def cdf(t: np.ndarray, name: str = name, s: np.ndarray = s, marginal: Any = marginal) -> np.ndarray:
-            return np.asarray(marginal.cdf(values(name, s + t[:, None]))).reshape(len(t), len(s), -1)[..., 0]
-
-        log_weight, theta = np.zeros(1), {name: values(name, s[:, None])}
-        for other in draws.keys() - {name}:  # real, or positive and integrated over its logarithm
-            at, real = np.median(draws[other]), kinds[other] == "real"
-            t = _T if real else _T[abs(np.sinh(_T / 4)) < 600] / 4
-            size = draws[other].std() if real else 1.0
-            nodes = (at if real else np.log(at)) + size * np.sinh(t)
-            log_weight = np.log(size * np.cosh(t) * (t[1] - t[0])) + (0 if real else nodes)
-            theta[other] = values(other, np.tile(nodes if real else np.exp(nodes), (len(s), 1)))
-            theta[name] = values(name, np.repeat(s[:, None], len(nodes), 1))
-        with np.errstate(all="ignore"):
-            log_p = sum_of_pieces(small, small.log_prob(from_sites(small.parameters, theta)))
-            want = np.nansum(np.exp(log_p + log_weight), -1)
-        yield gap("marginals", abs(_derivatives(cdf, 0.3 * min(room))[0][0]), want, want)
-
-
 # --- the rows of the report -----------------------------------------------------------------------------------------
 
 
@@ -537,14 +461,13 @@ _SAYS = {
     "7  Leave-one-out": "The prediction of a row that is left out is that of a model fitted without it.",
     "8  Moments": "The mean and spread of a row's log probability, which intervals rest on, are exact.",
     "9  Estimates": "The mean, the most probable and the most likely parameters are what their names say.",
-    "10 Marginals": "The distribution stated for a single parameter is what remains of that of all of them.",
 }
-_COMPARED = likelihood, predictive, leave_one_out, cumulants, estimates, marginals
+_COMPARED = likelihood, predictive, leave_one_out, cumulants, estimates
 LAWS = tuple(Law(*said, compare) for said, compare in zip(_SAYS.items(), _COMPARED, strict=True))
 
 
 def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> list[CheckRow]:
-    """Rows 5 to 10.
+    """Rows 5 to 9.
 
     Parameters
     ----------

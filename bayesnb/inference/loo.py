@@ -38,7 +38,7 @@ from ..core.arrays import Float, Shaped, Sparse, is_sparse
 from ..core.special import log_normalize
 from ..core.supports import AMOUNT, COUNT, check_choice, undefined
 from ..naive_bayes import Rows
-from ..statistics import Moments, Scatter, class_totals, one_hot
+from ..statistics import Moments, Scatter, one_hot
 from ..sums.rows import rows_at
 
 _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row, so that subtracting would not leave it
@@ -47,6 +47,10 @@ _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row, so that
 @dataclass(frozen=True)
 class LooResult:
     """Exact leave-one-out: every row, predicted from all other rows.
+
+    There are two sums over the rows. `elpd` is that of log p(y_i | x_i, D₋ᵢ), which scores the labels given the rows.
+    `elpd_joint` is that of log p(x_i, y_i | D₋ᵢ), which scores the rows too, and is what `arviz.loo` estimates. `print`
+    shows both. `to_arviz` hands either to `arviz.compare`; compare only sums of one kind.
 
     Attributes
     ----------
@@ -244,18 +248,9 @@ def loo(
         weights = _check_sample_weight(sample_weight, cells, dtype=np.float64, ensure_non_negative=True)
     place = None if groups is None else group_places(groups, len(index))
     r = one_hot(index, len(estimator.classes_), weights)
-    blocks = [block.inner for block in estimator.posterior_.blocks.values()]
-    # more squares than all that were learnt have no gain, so a pass over the rows can wait until that is seen
-    seen = all(getattr(one, "monoid", None) is Moments and "variance" in one.parameters for one in blocks)
-    if seen := seen and place is None and _gains_suffice(estimator, prior):
-        _check_weights(estimator, r)
-    else:
-        _check_fitted(estimator, rows, r)
+    _check_fitted(estimator, rows, r)
     with np.errstate(invalid="ignore", divide="ignore"):
-        result = leave_out(estimator, rows, index, weights, place, prior)
-    if seen and not np.isfinite(result.log_joint.sum()):
-        _check_fitted(estimator, rows, r)
-    return result
+        return leave_out(estimator, rows, index, weights, place, prior)
 
 
 def leave_out(
@@ -283,9 +278,7 @@ def leave_out(
         if leaving is None:
             log_prior[at], tables[:, at] = model.classes.log_predictive(), model.log_parts(own, names)
         else:
-            alike = bool((leaving.data == 1).all())  # then all rows of a class leave the same behind
-            own_prior = model.classes.log_loo(np.eye(r.shape[1]) if alike else leaving.toarray())
-            log_prior[at] = own_prior[leaving.indices] if alike else own_prior
+            log_prior[at] = model.classes.log_loo(leaving.toarray())
             tables[:, at] = model.log_loo_parts(own, leaving, names, scores=scores)
     by_block = dict(zip(parts, tables, strict=True))
     return LooResult(estimator.classes_, index, weights, log_prior, by_block, prior, estimator.posterior_, rows)
@@ -350,13 +343,6 @@ def _model_of(estimator: Any, left: Any, prior: str, row: int) -> Any:
     return model
 
 
-def _check_weights(estimator: Any, r: Sparse) -> None:
-    """ValueError where the rows have more weight in a class than was fitted."""
-    held = estimator.statistics_.n
-    if (class_totals(r) > held + 1e-9 * np.maximum(held, 1)).any():
-        raise ValueError(NEVER_FITTED.format("counts"))
-
-
 def _check_fitted(estimator: Any, rows: Rows, r: Sparse) -> None:
     """ValueError where removing all of the rows would leave negative counts or squares: they were never fitted."""
     gone = estimator.prior_.suffstats(rows, r).in_floats()
@@ -406,15 +392,16 @@ def copies(X: Any, y: Any) -> np.ndarray:
     """
     import pandas as pd
 
-    label = _codes(y if hasattr(y, "dtype") else np.asarray(y, dtype=object))
-    keys = [_row_keys(x) for x in (X.values() if isinstance(X, dict) else [X])]
-    if len(label) != len(keys[0]):
-        raise ValueError(f"`y` has {len(label)} labels, and `X` {len(keys[0])} rows; give each row its label")
-    return pd.factorize(np.array([hash(row) for row in zip(label.tolist(), *keys, strict=True)]))[0]
+    keys = [_row_keys(x) for x in (*(X.values() if isinstance(X, dict) else [X]), y)]
+    if len(keys[-1]) != len(keys[0]):
+        raise ValueError(f"`y` has {len(keys[-1])} labels, and `X` {len(keys[0])} rows; give each row its label")
+    return pd.factorize(np.array([hash(row) for row in zip(*keys, strict=True)]))[0]
 
 
 def _row_keys(X: Any) -> list[int]:
-    """A 64-bit hash of the bytes of each row."""
+    """A 64-bit hash of each row: of its stored cells, or of the first place of each cell in its column."""
+    import pandas as pd
+
     if is_sparse(X):
         rows = sparse.csr_array(X, dtype=float, copy=True)
         rows.sum_duplicates()
@@ -422,14 +409,5 @@ def _row_keys(X: Any) -> list[int]:
         cuts = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
         return [hash(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()) for a, b in cuts]
     table = np.asarray(X)
-    if table.dtype.kind not in "bfiu":
-        table = np.stack([_codes(column) for column in table.T], 1)
-    table = table + 0.0  # −0 is 0
-    return [hash(row.tobytes()) for row in np.where(np.isnan(table), np.nan, table)]
-
-
-def _codes(column: Any) -> np.ndarray:
-    """Numbers that are equal where the cells are: place of the first occurrence, −1 for a missing cell."""
-    import pandas as pd
-
-    return pd.factorize(column)[0].astype(float)
+    codes = [pd.factorize(column)[0] for column in table.reshape(len(table), -1).T]
+    return [hash(row.tobytes()) for row in np.stack(codes, 1)]

@@ -44,19 +44,6 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Interval:
-    """The class probability of one held-out row, with a credible interval."""
-
-    row: int  # position in the input
-    label: str  # the class spoken of: the most probable one
-    truth: str
-    probability: float  # posterior predictive
-    low: float
-    high: float
-    mean: float  # posterior mean of the probability, which the interval belongs to
-
-
-@dataclass(frozen=True)
 class Differences:
     """How class probabilities by MAP differ from those of the posterior predictive, over held-out rows and classes."""
 
@@ -106,8 +93,6 @@ class CheckReport:
     model: str
     rows: tuple[CheckRow, ...]
     quality: tuple[Quality, ...]
-    widest: tuple[Interval, ...]
-    level: float
     settings: dict[str, Any]
     plug_in: Differences | None = None
     dependence: Dependence | None = None
@@ -139,7 +124,7 @@ class CheckReport:
 
 
 def _as_text(report: CheckReport, verbose: bool) -> str:
-    """The rows, the quality of prediction on held-out rows and the least certain of them, at most 120 columns wide."""
+    """The rows and the quality of prediction on held-out rows, at most 120 columns wide."""
     s = report.settings
     head = f"{'figure':>10}{'threshold':>11}  {'unit':<18}result" if verbose else "result"
     lines = [
@@ -167,17 +152,6 @@ def _as_text(report: CheckReport, verbose: bool) -> str:
         )
     if report.dependence is not None:
         lines += ["", *_dependence_text(report.dependence)]
-    lines += [
-        "",
-        f"  held-out rows whose class is least certain, with {report.level:.0%} intervals of the class probability",
-        "    Mean and interval are of the class probability over the posterior. The prediction averages the joint",
-        "    p(x, y) first, so that parameters under which the row is likely count more: it may lie outside.",
-    ]
-    for i in report.widest:
-        lines.append(
-            f"    row {i.row:>6}: p({i.label}) mean {i.mean:.3f}, interval {i.low:.3f} … {i.high:.3f}; "
-            f"prediction {i.probability:.3f}; truth {i.truth}"
-        )
     wrong = [" ".join(row.name.split()[1:]) for row in report.rows if not row.passed]
     verdict, count = "FAILS" if wrong else "passes", len(report.rows)
     conclusion = (

@@ -56,33 +56,30 @@ def log_likelihood(estimator: Any) -> float:
         try:
             for key, block in prior.blocks.items():  # piece by piece: a rate without a bound has the density 1e-308
                 total += (posterior.blocks[key].log_prob(theta[key]) - block.log_prob(theta[key])).sum()
+                total += _zero_or_nan(block, theta[key])
         except np.linalg.LinAlgError:
             total = np.nan
-        if not all(_is_inside(block, theta[key]) for key, block in prior.blocks.items()) or not np.isfinite(total):
-            raise AttributeError(
-                f"{name} has no maximum likelihood: a variance of zero makes the likelihood infinite, because a "
-                "feature is constant within a class or a covariance has fewer rows than features. Compare models by "
-                "log_evidence_ or `loo`"
-            )
+    if not np.isfinite(total):
+        raise AttributeError(
+            f"{name} has no maximum likelihood: a variance of zero makes the likelihood infinite, because a feature is "
+            "constant within a class or a covariance has fewer rows than features. Compare models by log_evidence_ or "
+            "`loo`"
+        )
     return float(total)
 
 
-def _is_inside(block: Block, theta: Theta) -> bool:
-    """Whether the likelihood has a largest value: no variance is 0, and no correlation matrix is singular."""
-    from numpyro.distributions import constraints
-
-    if block.inner.cells_.measure != DENSITIES:
-        return True
-    sites = block.inner.sites()
-    for name, value in to_sites(theta).items():
-        if sites[name].support is constraints.positive and (value < AMOUNT.low).any():
-            return False
-        if sites[name].support is constraints.positive_definite:
+def _zero_or_nan(block: Block, theta: Theta) -> float:
+    """NaN if a variance is 0 or a covariance has no inverse up to rounding, and 0 otherwise."""
+    for name, value in to_sites(theta).items() if block.inner.cells_.measure == DENSITIES else ():
+        kind = kind_of(block.inner.sites()[name])
+        if kind == "positive" and (value < AMOUNT.low).any():
+            return np.nan
+        if kind == "matrix":
             sd = np.sqrt(np.diagonal(value, axis1=-2, axis2=-1))
             scaled = value / sd[..., :, None] / sd[..., None, :]
-            if not np.isfinite(scaled).all() or np.linalg.matrix_rank(scaled, hermitian=True).min() < value.shape[-1]:
-                return False
-    return True
+            if np.linalg.matrix_rank(scaled, hermitian=True).min() < scaled.shape[-1]:
+                return np.nan
+    return 0.0
 
 
 def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataFrame]":

@@ -26,9 +26,7 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            "bayesnb.plots needs Matplotlib, which is not installed; run: pip install matplotlib"
-        ) from error
+        raise ImportError("bayesnb.plots needs Matplotlib; run: pip install matplotlib") from error
     return plt.subplots(1, columns, layout="constrained", **settings)[1]
 
 

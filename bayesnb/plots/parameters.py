@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -16,7 +15,7 @@ from ..analysis.importance import named
 from ..bandwidth import GridMarginal
 from ..base import to_sites
 from ..core.arrays import Scalar
-from ..core.supports import check_least, check_level
+from ..core.supports import check_least, check_level, checked_numbers
 from ..core.wishart import InverseWishartMarginal
 from ..inference.held_out import column_of
 from . import _common as common
@@ -41,7 +40,7 @@ class _Cell:
     k: int | None
     label: str
     site: str
-    at: tuple[int, ...]
+    at: Any
     prior: Any
     posterior: Any
     kind: str
@@ -94,11 +93,13 @@ def prior_to_posterior(
     grid = np.linspace(low, high, 301)[1:-1]  # without the ends, where a density may be infinite
     priors, top = [cell.prior.pdf(grid) for cell in cells], 0.0
     one_prior = all(np.array_equal(prior, priors[0]) for prior in priors)
+    if one_prior:
+        ax.plot(grid, priors[0], color=ink(ax), linestyle="--", linewidth=1.2, label="prior")
     for at, cell in enumerate(cells):
         style = {"color": ink(ax), "linestyle": "-"} if cell.k is None else line(cell.k)
-        if not at or not one_prior:
-            tone, label = (ink(ax), "prior") if one_prior else (style["color"], f"prior, {plain_text(cell.label)}")
-            ax.plot(grid, priors[at], color=tone, linestyle="--", linewidth=1.2, label=label)
+        if not one_prior:
+            label = f"prior, {plain_text(cell.label)}"
+            ax.plot(grid, priors[at], color=style["color"], linestyle="--", linewidth=1.2, label=label)
         middle = cell.posterior.ppf(np.linspace(0.005, 0.995, 301))  # fine enough, however narrow on these axes
         x = np.union1d(grid, middle[(middle > low) & (middle < high)])
         ax.plot(x, cell.posterior.pdf(x), **style, linewidth=2, label=f"posterior, {plain_text(cell.label)}")
@@ -199,12 +200,7 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
     >>> from bayesnb import plots
     >>> ax = plots.simplex([3, 2, 6], ["free", "money", "thanks"])
     """
-    try:
-        concentration = np.asarray(alpha, float)
-    except (TypeError, ValueError):
-        concentration = np.zeros(0)
-    if concentration.shape != (3,) or not (np.isfinite(concentration) & (concentration > 0)).all():
-        raise ValueError(f"`alpha` is {alpha!r}; give three positive concentrations")
+    concentration = checked_numbers("alpha", alpha, (3,))
     labels = ["1", "2", "3"] if names is None else [plain_text(name) for name in names]
     if len(labels) != 3:
         raise ValueError(f"`names` has {len(labels)} names; give three")
@@ -272,12 +268,10 @@ def smoothing_path(
     j, stats_of = column(estimator, feature), estimator.statistics_
     smooths = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
     if not smooths or "alpha" not in estimator.get_params(deep=False):
-        raise ValueError(
-            f"`estimator` is a {type(estimator).__name__}, which has no α; give BernoulliNB, CategoricalNB, "
-            "MultinomialNB or ComplementNB"
-        )
-    path = np.geomspace(1e-3, 1e3, 121) if alphas is None else np.asarray(alphas, float)
-    if path.ndim != 1 or len(path) < 2 or not (np.isfinite(path).all() and path[0] > 0 and (np.diff(path) > 0).all()):
+        what = f"`estimator` is a {type(estimator).__name__}, which has no α"
+        raise ValueError(f"{what}; give BernoulliNB, CategoricalNB, MultinomialNB or ComplementNB")
+    path = np.geomspace(1e-3, 1e3, 121) if alphas is None else checked_numbers("alphas", alphas, np.shape(alphas))
+    if path.ndim != 1 or len(path) < 2 or not (np.diff(path) > 0).all():
         raise ValueError(f"`alphas` is {alphas!r}; it needs at least two positive numbers in increasing order")
     name, cell = _column_places(estimator, j)[0][0], _cells_of(estimator, j, None, category)[0]
 
@@ -287,23 +281,19 @@ def smoothing_path(
         return other.prior_for(stats_of)
 
     def probabilities(theta: Any) -> np.ndarray:
-        every_class: Any = (slice(None), *cell.at[1:])
-        return to_sites(theta)["theta"][every_class]
+        return to_sites(theta)["theta"][(slice(None), *cell.at[1:])]
 
     posteriors = [prior(alpha).blocks[name].update(stats_of.blocks[name]) for alpha in path]
     mean, mode = (np.array([probabilities(getattr(b, kind)()) for b in posteriors]) for kind in ("mean", "mode"))
-    mle = probabilities(estimator.prior_.blocks[name].mle(stats_of.blocks[name]))
-    ax = given_or_new(ax)
+    mle, ax = probabilities(estimator.prior_.blocks[name].mle(stats_of.blocks[name])), given_or_new(ax)
     for k, label in enumerate(estimator.classes_):
         ax.plot(path, mean[:, k], linewidth=2, markevery=0.12, markersize=5, label=plain_text(label), **marker(k))
         ax.plot(path, mode[:, k], color=colour(k), linewidth=1.4, linestyle="--")
         ax.axhline(mle[k], color=colour(k), linewidth=1.4, linestyle=":")
     for estimate, dashes in (("posterior mean", "-"), ("mode (MAP)", "--"), ("maximum likelihood", ":")):
         ax.plot([], [], color=ink(ax), linestyle=dashes, label=estimate)
-    start, end = np.log(path[[0, -1]])
-    best = minimize_scalar(
-        lambda t: -float(prior(np.exp(t)).log_marginal(stats_of)), bounds=(start, end), method="bounded"
-    ).x
+    bounds = start, end = np.log(path[[0, -1]])
+    best = minimize_scalar(lambda t: -float(prior(np.exp(t)).log_marginal(stats_of)), bounds=bounds).x
     if 1e-3 < (best - start) / (end - start) < 1 - 1e-3:
         ax.axvline(np.exp(best), color=ink(ax), linewidth=1.2, linestyle="-.", label="α of largest evidence")
     if np.ndim(estimator.alpha) == 0 and path[0] <= estimator.alpha <= path[-1]:
@@ -384,8 +374,8 @@ def prior(
 
 def _edges(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Edges of bins for the middle of the numbers that are drawn, and for all of the rows."""
-    low, high = np.percentile(cells, [1, 99])
-    low, high = np.min(rows, initial=low), np.max(rows, initial=high)
+    ends = np.percentile(cells, [1, 99])
+    low, high = np.min(rows, initial=ends[0]), np.max(rows, initial=ends[1])
     if (np.append(cells, rows) % 1 == 0).all():
         step = max(1, int(np.ceil((high - low + 1) / 30)))
         return np.arange(low - 0.5, high + step + 0.5, step)
@@ -405,11 +395,9 @@ def _axis_range(cells: list[_Cell]) -> tuple[float, float]:
 def _draws_of(draws: Any, cell: _Cell) -> np.ndarray:
     """Draws of one parameter, of all chains."""
     try:
-        values = np.asarray(draws["posterior"][cell.site])
+        return np.asarray(draws["posterior"][cell.site])[(..., *cell.at)].ravel()
     except (KeyError, TypeError, AttributeError):
         raise ValueError(f"`draws` has no posterior of {cell.site!r}; give what `sample_posterior` returned") from None
-    at: tuple[Any, ...] = (..., *cell.at)
-    return values[at].ravel()
 
 
 # --- one parameter of one feature, class by class -------------------------------------------------------------------
@@ -417,15 +405,10 @@ def _draws_of(draws: Any, cell: _Cell) -> np.ndarray:
 
 def _entry_of(law: Any, at: tuple[int, ...]) -> Any:
     """One entry of the distribution of a whole site."""
-    if isinstance(law, InverseWishartMarginal):  # Σ_jj ~ InverseGamma((ν − d + 1)/2, S_jj/2)
-        nu = np.broadcast_to(law.nu, law.scale.shape[:-2])[at[:-2]]
-        return stats.invgamma((nu - law.scale.shape[-1] + 1) / 2, scale=law.scale[at] / 2)
-    if isinstance(law, GridMarginal):  # of all bandwidths, (c, d)
-
-        def of(name: str) -> Any:
-            return lambda x: getattr(law, name)(np.asarray(x)[..., None, None])[(..., *at)]
-
-        return SimpleNamespace(pdf=of("pdf"), ppf=of("ppf"), support=lambda: (0.0, np.inf))
+    if isinstance(law, GridMarginal):
+        return law.entry(at)
+    if isinstance(law, InverseWishartMarginal):
+        law, at = law.diagonal(), at[:-1]
     shape = np.shape(law.mean())
     args, named = jax.tree.map(lambda value: np.broadcast_to(value, shape)[at], (law.args, law.kwds))
     return law.dist(*args, **named)
@@ -436,15 +419,12 @@ def _cells_of(estimator: Any, feature: Any, parameter: str | None, category: Any
     labels = [str(label) for label in estimator.classes_]
     estimator.prior_.refuse_improper("densities of the prior to plot")
     if feature is None:
-        if parameter not in (None, "pi"):
-            raise ValueError(f"`feature` is None, but {parameter!r} is a parameter of a feature; name a feature")
         before, after = (nb.classes.marginals().get("pi") for nb in (estimator.prior_, estimator.posterior_))
-        if after is None:
-            raise ValueError("`feature` is None, but the class probabilities of this model are fixed; name a feature")
-        return [
-            _Cell(k, label, "pi", (k,), _entry_of(before, (k,)), _entry_of(after, (k,)), "probability", "the class")
-            for k, label in enumerate(labels)
-        ]
+        if parameter not in (None, "pi") or after is None:
+            why = "the class probabilities are fixed" if after is None else f"{parameter!r} is a parameter of a feature"
+            raise ValueError(f"`feature` is None, but {why}; name a feature")
+        laws = [(_entry_of(before, (k,)), _entry_of(after, (k,))) for k in range(len(labels))]
+        return [_Cell(k, labels[k], "pi", (k,), *own, "probability", "the class") for k, own in enumerate(laws)]
     cells: list[_Cell] = []
     j = column(estimator, feature)
     for name, i in _column_places(estimator, j):
@@ -455,18 +435,15 @@ def _cells_of(estimator: Any, feature: Any, parameter: str | None, category: Any
             known = f"has {', '.join(after)}" if after else "has no parameter that is learnt"
             raise ValueError(f"`parameter` is {parameter!r}; {feature_name(estimator, j)!r} {known}")
         inner = block.inner
-        where, event = _where(estimator, inner, name, found, i, j, category)
+        where, event = _where(estimator, inner, found, i, j, category)
         by_class = estimator.block_dims(name, found, np.ndim(after[found].mean()))[0].endswith("class")
-        whose: list[int | None] = [*range(inner.shape[0])] if by_class else [None]
-        for own in whose:
-            at = where if own is None else (own, *where)
-            k = own if block.only_class is None else block.only_class
-            label = "all classes" if k is None else labels[k]
-            if inner.is_composite:
-                label = f"not {label}"
-            laws = _entry_of(before[found], at), _entry_of(after[found], at)
-            site = estimator.posterior_.site(name, found)
-            cells.append(_Cell(k, label, site, at, *laws, inner.names_.get(found, found), event))
+        site, kind = estimator.posterior_.site(name, found), inner.names_.get(found, found)
+        for at in [(own, *where) for own in range(inner.shape[0])] if by_class else [where]:
+            k = at[0] if by_class and block.only_class is None else block.only_class
+            label = "all classes" if k is None else f"{'not ' * inner.is_composite}{labels[k]}"
+            cells.append(
+                _Cell(k, label, site, at, _entry_of(before[found], at), _entry_of(after[found], at), kind, event)
+            )
     return cells
 
 
@@ -478,9 +455,7 @@ def _column_places(estimator: Any, j: int) -> list[tuple[str, int]]:
     return found
 
 
-def _where(
-    estimator: Any, family: Any, name: str, parameter: str, i: int, j: int, category: Any
-) -> tuple[tuple[int, ...], str]:
+def _where(estimator: Any, family: Any, parameter: str, i: int, j: int, category: Any) -> tuple[tuple[int, ...], str]:
     """Place of a feature's parameter after the axis of the classes, and what it is a parameter of."""
     event = feature_name(estimator, j)
     if parameter == "covariance":

@@ -1,12 +1,10 @@
 """Predictions: class probabilities, regions of two features, contributions of features, and how good a model is."""
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse, stats
-from sklearn.utils.validation import check_is_fitted
 
 from ..analysis.importance import named
 from ..analysis.score_split import monotone, score_split
@@ -49,8 +47,7 @@ def class_probabilities(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.class_probabilities(nb, X[50:80], y[50:80], label=1)
     """
-    check_is_fitted(estimator)
-    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
+    estimator = named(estimator, None)
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label, "label")
@@ -108,8 +105,7 @@ def decision_regions(
     >>> nb = GaussianNB().fit(X[:, :2], y)
     >>> ax = plots.decision_regions(nb, X[:, :2], y, n_draws=10, points=20)
     """
-    check_is_fitted(estimator)
-    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
+    estimator = named(estimator, None)
     if (d := estimator.n_features_in_) != 2:
         raise ValueError(f"`estimator` has {d} features; regions need an estimator that is fitted to two")
     check_least(0, n_draws=n_draws)
@@ -126,11 +122,9 @@ def decision_regions(
         grid = pd.DataFrame(grid, columns=names)
     proba, c = estimator.predict_proba(grid), len(estimator.classes_)
     sure = 1 - estimator.uncertainty(grid, seed=0).total / max(np.log(c), np.finfo(float).tiny)
-    ax = given_or_new(ax)
+    ax, sides = given_or_new(ax), (across[0], across[-1], up[0], up[-1])
     image = _blended(ax, proba.argmax(1), sure).reshape(points, points, 3)
-    smooth: Any = {"interpolation": "bilinear", "zorder": 0}
-    sides = (across[0], across[-1], up[0], up[-1])
-    ax.imshow(image, extent=sides, origin="lower", aspect="auto", **smooth)
+    ax.imshow(image, extent=sides, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
     for draw in estimator.sample_proba(grid, n_draws, seed) if n_draws else ():
         _boundary(ax, across, up, draw, linewidths=0.5, alpha=0.25)
     _boundary(ax, across, up, proba, linewidths=2)
@@ -140,10 +134,10 @@ def decision_regions(
     ax.set(xlim=sides[:2], ylim=sides[2:])
     common.name_axes(ax, *(plain_text(feature_name(estimator, j), 60) for j in range(2)))
     if y is not None:  # contours have no entry
+        classes = ax.get_legend_handles_labels()[0]
         lines = {"boundary": 2.0} | ({"boundaries of\nposterior draws": 0.5} if n_draws else {})
         made = [ax.plot([], [], color=ink(ax), linewidth=wide, label=name)[0] for name, wide in lines.items()]
-        shown = [*ax.get_legend_handles_labels()[0]]
-        common.legend(ax, handles=[*(one for one in shown if one not in made), *made], last=len(made))
+        common.legend(ax, handles=[*classes, *made], last=len(made))
     return ax
 
 
@@ -208,7 +202,7 @@ def nomogram(
         x, against=estimator.classes_[b], focus=a, n=n, level=level, n_draws=n_draws, seed=seed
     )
     said = {PRIOR: "class prior", OTHERS: "other features"}
-    names = [said[j] if j in said else _cell(known, x, j) for j in found.feature.tolist()] + ["log odds"]
+    names = [said.get(j) or _cell(known, x, j) for j in found.feature.tolist()] + ["log odds"]
     pairs = (found.low, found.total_low), (found.value, found.total), (found.high, found.total_high)
     ends = np.array([np.append(entries[:, a], whole[0, a]) for entries, whole in pairs])
     ax, at = given_or_new(ax), np.arange(len(names))
@@ -248,10 +242,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     >>> ax = plots.feature_weights(rank_features(nb), classes=nb.classes_)
     """
     size_of = "information" if "information" in getattr(table, "columns", ()) else "weight"
-    missing = [name for name in ("feature", size_of, "low", "high") if name not in getattr(table, "columns", ())]
-    if missing or not len(table):
-        what = f"has no column {missing[0]!r}" if missing else "is empty"
-        raise ValueError(f"`table` {what}; give what `rank_features` returns, or some of its rows")
+    _check_columns("table", table, ["feature", size_of, "low", "high"], "`rank_features` returns, or some of its rows")
     check_least(1, n=n)
     by_class, informs = "class_" in table.columns, size_of == "information"
     if classes is not None and (by_class or informs or len(classes) != 2):
@@ -367,9 +358,7 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     >>> axes = plots.comparison(found)
     """
     table = getattr(result, "table", result)
-    missing = [k for k in ("elpd_diff", "se_diff", "log_bayes_factor") if k not in getattr(table, "columns", ())]
-    if missing:
-        raise ValueError(f"`result` has no column {missing[0]!r}; give what `bayesnb.compare` returns")
+    _check_columns("result", table, ["elpd_diff", "se_diff", "log_bayes_factor"], "`bayesnb.compare` returns")
     made = common.new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table))) if axes is None else axes
     pair = np.asarray(made, object).ravel()
     if len(pair) != 2:
@@ -395,7 +384,7 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
 
     Parameters
     ----------
-    report : result of `estimator.check`
+    report : result of `estimator.check`, or of `testing.simulation_based_calibration`, which has ranks in place of u
 
     Raises
     ------
@@ -410,11 +399,10 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.pit(nb.check(X, y, seed=0))
     """
-    row = next((row for row in getattr(report, "rows", ()) if getattr(row, "pit", None)), None)
+    row = next((row for row in getattr(report, "rows", (report,)) if getattr(row, "pit", None)), None)
     if row is None:
-        raise ValueError(
-            f"`report` is a {type(report).__name__} without transforms; give what `estimator.check` returns"
-        )
+        what = f"`report` is a {type(report).__name__} without transforms"
+        raise ValueError(f"{what}; give what `estimator.check` returns")
     ax = given_or_new(ax)
     for k, (site, u) in enumerate(row.pit.items()):
         n = len(u)
@@ -429,6 +417,14 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     ax.set(xlim=(0, 1), xlabel="probability under the exact posterior", ylabel="distribution function − uniform")
     common.legend(ax, title="parameter", last=1)
     return ax
+
+
+def _check_columns(name: str, table: Any, columns: list[str], source: str) -> None:
+    """Raise a ValueError that names the argument unless the table has rows, and these columns."""
+    missing = [column for column in columns if column not in getattr(table, "columns", ())]
+    if missing or not len(table):
+        what = f"no column {missing[0]!r}" if missing else "no rows"
+        raise ValueError(f"`{name}` has {what}; give what {source}")
 
 
 def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:

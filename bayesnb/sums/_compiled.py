@@ -26,10 +26,8 @@ _EPS = special.EPS
 _HALF_LOG_2PI = 0.5 * special.LOG_2PI
 _TILE = 128  # rows of normal and Student densities that are summed together
 _PRODUCT = 24  # factors to a logarithm: of cells 1e6 spreads away 1e12 each
-_SMALL = 1 / 256  # the seventh term of the series of log(1 − v) is below rounding
 _MULTIPLIED = 64  # counts above are few, and take Stirling's series
 _FACTORS = 16  # of 1e-18 to 1e18 each that are multiplied before a logarithm
-_TOGETHER = 1 << 12  # rows whose sums are added to those of the others: a sum of millions of terms loses digits
 
 
 class _Cache(FunctionCache):
@@ -161,74 +159,41 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
 
 
 @loop(FAST)
-def product(X: Any, slope: Any, level: Any, out: Any) -> None:
-    """out_ik = Σ_j (x_ij slope_kj + level_kj) over the observed cells."""
-    n, d = X.shape
-    for i in range(n):
-        for k in range(len(slope)):
-            own = slope[k]
-            total = 0.0
-            for j in range(d):
-                total += X[i, j] * own[j] + level[k, j]
-            if total != total:
-                total = 0.0
-                for j in range(d):
-                    total += X[i, j] * own[j] + level[k, j] if X[i, j] == X[i, j] else 0.0
-            out[i, k] = total
-
-
-@loop(FAST)
 def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) -> None:
-    """out_ik = Σ_j x_ij weights_jk of sparse rows, four cells at a time, for which a sum is read and written once."""
+    """out_ik += Σ_j x_ij weights_jk of sparse rows."""
     for i in range(len(ends) - 1):
-        total, at, x = out[i], columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]]
-        n, c = len(at), len(total)
-        total[:] = 0.0
-        for p in range(n % 4):
-            own = weights[np.uint64(at[p])]
-            for k in range(c):
-                total[k] += x[p] * own[k]
-        for p in range(n % 4, n, 4):
-            x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
-            w0, w1 = weights[np.uint64(at[p])], weights[np.uint64(at[p + 1])]
-            w2, w3 = weights[np.uint64(at[p + 2])], weights[np.uint64(at[p + 3])]
-            for k in range(c):
-                total[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k])
+        _add_rows(weights, columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]], out[i])
 
 
 @loop(FAST)
 def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: Any) -> None:
     """out_ik += Σ_j table[j (levels + 1) + x_ij, k]; any other cell has the place of one level more."""
-    at = np.empty(0, np.uint64)
+    at, once = np.empty(0, np.uint64), np.empty(0)
     for i in range(len(ends) - 1):
         start, x = ends[i], cells[ends[i] : ends[i + 1]]
         n = len(x)
         if n > len(at):
-            at = np.empty(2 * n, np.uint64)
+            at, once = np.empty(2 * n, np.uint64), np.ones(2 * n)
         for p in range(n):
             j = p if columns is None else columns[start + p]
             at[p] = j * (levels + 1) + (int(x[p]) if (x[p] >= 0) & (x[p] < levels) else levels)
-        add_rows(table, at[:n], out[i])
+        _add_rows(table, at[:n], once[:n], out[i])
 
 
 @loop(FAST)
-def add_rows(table: Any, at: Any, total: Any) -> None:
-    """total_k += Σ_p table[at_p, k], four rows at a time, for which a sum is read and written once."""
+def _add_rows(table: Any, at: Any, x: Any, total: Any) -> None:
+    """total_k += Σ_p x_p table[at_p, k], four rows at a time, for which a sum is read and written once."""
     n = len(at)
-    if len(total) == 1:
-        found = 0.0
-        for p in range(n):
-            found += table[at[p], 0]
-        total[0] += found
-        return
     for p in range(n % 4):
-        own = table[at[p]]
+        own = table[np.uint64(at[p])]
         for k in range(len(total)):
-            total[k] += own[k]
+            total[k] += x[p] * own[k]
     for p in range(n % 4, n, 4):
-        w0, w1, w2, w3 = table[at[p]], table[at[p + 1]], table[at[p + 2]], table[at[p + 3]]
+        x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
+        w0, w1 = table[np.uint64(at[p])], table[np.uint64(at[p + 1])]
+        w2, w3 = table[np.uint64(at[p + 2])], table[np.uint64(at[p + 3])]
         for k in range(len(total)):
-            total[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
+            total[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k])
 
 
 # --- rising factorials ------------------------------------------------------------------------------------------------
@@ -391,49 +356,32 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
 def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, student: bool, out: Any) -> None:
     """out_i = Σ_j level_kj + weight_kj log(1 − v), v = ((x_ij − μ_kj) slope_kj)², of rows `at`, a class k of each, y.
 
-    NaN where some v is not below 1. Normal densities have −v for the logarithm. In a class of many rows all v are
-    small, and six terms of the series of the logarithm have all its digits.
+    NaN where some v is not below 1. Normal densities have −v for the logarithm.
     """
     for i in range(len(at)):
         k = np.uint64(y[i])
         x, m, g, w, a = X[at[i]], mu[k], slope[k], weight[k], level[k]
-        levels = squares = logs = large = 0.0
+        total = 0.0
         for j in range(len(m)):
             z = (x[j] - m[j]) * g[j]
-            v = z * z if x[j] == x[j] else 0.0
-            levels += a[j] if x[j] == x[j] else 0.0
-            squares -= w[j] * v
-            logs -= w[j] * (v * (1 + v * (1 / 2 + v * (1 / 3 + v * (1 / 4 + v * (1 / 5 + v * (1 / 6)))))))
-            large += 1.0 if v > _SMALL else 0.0
-        if large and student:
-            logs = 0.0
-            for j in range(len(m)):
-                z = (x[j] - m[j]) * g[j]
-                v = -z * z if x[j] == x[j] else 0.0
-                logs += w[j] * log1p(v if v > -1.0 else np.nan)
-        out[i] = levels + (logs if student else squares)
+            v = -z * z if x[j] == x[j] else 0.0
+            total += a[j] if x[j] == x[j] else 0.0
+            total += w[j] * (log1p(v if v > -1.0 else np.nan) if student else v)
+        out[i] = total
 
 
 @loop(FAST)
 def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
     """Add w, w z and w z² of the observed cells, z = x − shift of the row's class, to n, s and q (c, d)."""
-    rows, d = X.shape
-    step = max(_TOGETHER, len(s))
-    weight, first, second = np.zeros(s.shape), np.zeros(s.shape), np.zeros(s.shape)
-    for start in range(0, rows, step):
-        weight[:], first[:], second[:] = 0.0, 0.0, 0.0
-        for i in range(start, min(start + step, rows)):
-            k, v = np.uint64(y[i]), w[i]
-            o, a, b, m, row = weight[k], first[k], second[k], shift[k], X[i]
-            for j in range(d):
-                z = row[j] - m[j]
-                u, z = (v, z) if z == z else (0.0, 0.0)
-                o[j] += u
-                a[j] += u * z
-                b[j] += u * z * z
-        n += weight
-        s += first
-        q += second
+    for i in range(len(X)):
+        k, v = np.uint64(y[i]), w[i]
+        weight, first, second, m, row = n[k], s[k], q[k], shift[k], X[i]
+        for j in range(len(row)):
+            z = row[j] - m[j]
+            u, z = (v, z) if z == z else (0.0, 0.0)
+            weight[j] += u
+            first[j] += u * z
+            second[j] += u * z * z
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -28,7 +28,9 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     size = table.nnz if is_sparse(table) else table.size
     if namespace(r, table) is not np or table.ndim != 2 or not worth(8 * size) or not is_one_hot(r):
         total = r.T @ table
-        return total.toarray() if is_sparse(total) else total
+        total = total.toarray() if is_sparse(total) else total
+        # row by row, as files hold it: the last bits of a sum depend on the layout
+        return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
     from . import _compiled
 
     total = np.zeros((r.shape[1], table.shape[1]))

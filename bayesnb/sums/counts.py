@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Real, Sparse, is_sparse
+from ..core.arrays import Array, Data, Float, Table, Weights, is_sparse
 from ..core.special import gammaln, log_rising, namespace
 from .loops import contiguous, stored, worth
 from .rows import downdate, map_cells, row_totals, sum_over_cells_of
@@ -32,14 +32,12 @@ def _log_factorials(dtype: Any) -> np.ndarray:
     return gammaln(np.arange(1, _KNOWN + 1, dtype=dtype))
 
 
-def log_coefficient(x: Real[Array, "n d"] | Sparse) -> Float[Array, " n"]:
+def log_coefficient(x: Data) -> Float[Array, " n"]:
     """log L!/Π_j x_j!, the number of orders of the events of a row."""
     return gammaln(row_totals(x) + 1) - row_totals(map_cells(x, log_factorial))
 
 
-def log_polya(
-    x: Real[Array, "n d"] | Sparse, alpha: Float[Array, "c d"], w: Float[Array, "n c"] | Sparse | None = None
-) -> Float[Array, "n c"]:
+def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> Table:
     """Σ_j log α_j^(x_j) − log A^(L); of rows that leave class c with weight w_ic, α − wx stands for α.
 
     With the weights it is gain((1 − w) x) − gain(−w x), in one rising factorial.

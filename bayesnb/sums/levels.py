@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Sparse, is_sparse
+from ..core.arrays import Array, Float, Sparse, Tables, is_sparse
 from ..core.special import is_whole
 from .loops import contiguous, stored, worth
 
@@ -23,10 +23,11 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     if least < 0 or largest >= _MOST or not is_whole(cells):
         return 0
     levels = max(2, 1 << int(largest).bit_length())
-    return levels if levels * parameters <= _CELLS and levels * x.shape[1] <= cells.size else 0
+    few = levels == 2 or levels * x.shape[1] <= cells.size  # less work than without a table, which is made once
+    return levels if few and levels * parameters <= _CELLS else 0
 
 
-def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
+def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     """Σ_j tables_cjx over the cells that are levels 0 … k − 1; an empty cell of sparse rows has level 0.
 
     A level that no row of a class has may have no finite value in it.

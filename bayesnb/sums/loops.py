@@ -13,7 +13,6 @@ from ..core.arrays import Array, Sparse, is_sparse
 from ..core.threads import n_sibling_tasks
 
 WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
-_TYPES = {np.dtype(name) for name in ("f8", "f4", "i8", "u1")}  # of cells; every other one would be compiled too
 
 
 @functools.cache
@@ -32,8 +31,8 @@ def worth(work: int) -> bool:
 
 
 def contiguous(x: np.ndarray) -> np.ndarray:
-    """Cells row by row in a type that loops are compiled for: as they are where that is theirs."""
-    return np.ascontiguousarray(x, x.dtype if x.dtype in _TYPES else np.float64)
+    """Cells row by row in a type that loops are compiled for."""
+    return np.ascontiguousarray(x, np.uint8 if x.dtype == np.uint8 else np.float64)
 
 
 def stored(x: Array | Sparse) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:

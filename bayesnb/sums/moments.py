@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
+from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Weights, is_sparse
 from ..core.special import namespace
 from .by_class import class_totals, is_one_hot, subtract_weight
 from .loops import contiguous, worth
@@ -15,7 +15,7 @@ _FAR = 16.0  # squares of the correction over what it leaves, from where on it w
 Triple: TypeAlias = tuple[Array, Array, Array]
 
 
-def moments_by_class(x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Triple:
+def moments_by_class(x: Data, r: Weights) -> Triple:
     """Weight, mean and centred squares, (c, d) each, of rows x (NaN = missing) under weights r; see `Moments.of`."""
     xp = namespace(x, r)
     if xp is not np:
@@ -85,7 +85,7 @@ def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> T
     return n, np.where(n > 0, shift + drift, 0), np.maximum(ss, 0)
 
 
-def scatter_by_class(x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Triple:
+def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
     """Weight (c,), mean (c, d) and centred cross products (c, d, d) of complete rows; see `Scatter.of`."""
     _, mean, _ = moments_by_class(x, r)
     xp, squares = namespace(x, r), []

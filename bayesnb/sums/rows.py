@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Real, Scalar, Sparse, Value, is_sparse
+from ..core.arrays import Array, Data, Float, Int, Real, Scalar, Sparse, Table, Tables, Value, is_sparse
 from ..core.special import is_whole, namespace
 from ..core.threads import in_order, n_sibling_tasks
 from .loops import contiguous, worth
@@ -30,42 +30,38 @@ Sum = TypeVar("Sum")
 
 def is_missing_free(x: Array | Sparse) -> bool:
     """Whether rows on the host are known to have no missing cell; False under a JAX trace, where nobody can look."""
-    return namespace(x) is np and (is_sparse(x) or not np.isnan(x).any())
+    return namespace(x) is np and (is_sparse(x) or x.dtype.kind != "f" or not np.isnan(x).any())
 
 
-def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
+def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
     if not is_sparse(x):
-        return x @ weights.swapaxes(-1, -2)
+        right = weights.swapaxes(-1, -2)
+        if x.dtype != np.uint8:
+            return x @ right
+        parts = slices(len(x), x.shape[1], _FEW)  # a core's cache holds what is converted
+        return np.concatenate([x[part].astype(weights.dtype) @ right for part in parts], -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
     if x.format == "csr" and worth(x.nnz * len(flat)):
         from ._compiled import stored_product
 
-        table = np.empty((x.shape[0], len(flat)))
+        table = np.zeros((x.shape[0], len(flat)))
         stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)
     else:  # SciPy's product with two or three columns takes as long as with eight
         table = x @ flat.T if len(flat) > 3 else np.stack([x @ w for w in flat], -1)
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
-def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
+def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Tables:
     """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
     xp = namespace(x)
-    if xp is np and not is_sparse(x) and slope.ndim == 2 and worth(x.size * len(slope)):
-        from ._compiled import product
-
-        table = np.empty((len(x), len(slope)))
-        product(contiguous(x), contiguous(slope), contiguous(np.broadcast_to(level, slope.shape)), table)
-        return table
     if is_missing_free(x):
         return matmul(x, slope) + level.sum(-1)[..., None, :]
     seen = ~xp.isnan(x)
     return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
 
 
-def sum_over_features(
-    f: Callable[..., Array], x: Real[Array, "n d"] | Sparse, *fields: Array
-) -> Float[Array, "*s n c"]:
+def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Tables:
     """Σ_j f(x_ij, *fields_cj) over the observed cells; fields are (…, c, d), and the result has their leading axes."""
     shape = fields[0].shape
     flat = tuple(namespace(*fields).broadcast_to(field, shape).reshape(-1, shape[-1]) for field in fields)
@@ -73,9 +69,7 @@ def sum_over_features(
     return namespace(table).moveaxis(table.reshape(x.shape[0], *shape[:-1]), 0, -2)
 
 
-def sum_over_cells_of(
-    f: Callable[..., Any], x: Real[Array, "n d"] | Sparse, w: Any, fields: tuple[Array, ...]
-) -> Float[Array, "n c"]:
+def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Array, ...]) -> Table:
     """Σ_j f(x_ij, w_ic, *fields_cj) over the observed cells, where f may have any value in a missing cell.
 
     On the host this takes some rows at a time, so that temporary arrays stay in a core's cache.
@@ -184,7 +178,7 @@ def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
 
 
-def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Array | Sparse:
+def indicators(x: Data, k: int) -> Array | Sparse:
     """[x_ij = level] as rows of length d·k, sparse on the host; a missing cell has no entry.
 
     Of sparse rows, whose empty cells have level 0, what the stored cells change: 1 at their level and −1 at level 0.
@@ -235,10 +229,10 @@ def batches(n: int, size: int) -> list[slice]:
 
 def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
     """The sum of the statistics of slices of rows."""
-    return functools.reduce(operator.add, in_order(gather, parts))
+    return gather(parts[0]) if len(parts) == 1 else functools.reduce(operator.add, in_order(gather, parts))
 
 
-def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Float[Array, "*s n c"]:
+def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Tables:
     """A table (…, n, c) made of the tables of slices of the rows."""
     parts = row_slices(rows, least, size)
     if len(parts) == 1:
@@ -275,17 +269,16 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
     return {name: some_rows(x, part) for name, x in rows.items()}
 
 
-def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
-    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
+def some_cells(x: Any, part: slice, like: Array | Sparse, kind: str = "") -> Any:
+    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole.
+
+    Dense integers that are levels stay integers.
+    """
     piece = some_rows(x, part)
-    if piece.dtype == like.dtype or stays(piece, like.dtype, kept) or namespace(x) is not np:
+    levels = kind in ("yes/no", "levels") and piece.dtype.kind != "f" and not is_sparse(x)
+    if piece.dtype == like.dtype or levels or namespace(x) is not np:
         return piece
     return piece.astype(np.result_type(piece.dtype, like.dtype))
-
-
-def stays(x: Any, dtype: Any, kept: frozenset[str]) -> bool:
-    """Whether cells are not converted: they have the precision already, or are dense in a type that is kept."""
-    return x.dtype == dtype or (x.dtype.name in kept and not is_sparse(x))
 
 
 def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
@@ -299,7 +292,7 @@ def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
     n, width = next(iter(rows.values())).shape[0], 0
     for x in rows.values():
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
-    if n * width < 2 * max(_HALF if n_sibling_tasks() == 1 else _CELLS, least):
+    if n * width < 2 * max(_HALF, least) or (n * width < 2 * _CELLS and n_sibling_tasks() > 1):
         return [slice(0, n)]
     pieces = -(-n * width // max(_CELLS, least, size))
     return batches(n, -(-n // (pieces + pieces % 2)))

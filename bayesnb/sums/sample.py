@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Scalar, Shaped, Sparse
+from ..core.arrays import Array, Float, Int, Scalar, Shaped, Weights
 from ..core.pytrees import pytree
 from ..core.special import namespace
 from .by_class import rounding
@@ -39,7 +39,7 @@ class Sample:
         return cls((np.zeros((d, 0)),) * c, (np.zeros((d, 0)),) * c)
 
     @classmethod
-    def of(cls, x: Shaped[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
+    def of(cls, x: Shaped[Array, "n d"], r: Weights) -> Self:
         """Cells of rows x (NaN = missing) under weights r."""
         if namespace(x, r) is not np:
             return cls._of_classes((x.T.astype(r.dtype), w) for w in r.T)

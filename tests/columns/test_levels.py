@@ -10,10 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import bayesnb
 from bayesnb import cli
-from bayesnb.datasets import read_table
-from bayesnb.estimators._by_name import choose_model
 
 N = 120
 KIND = np.repeat(["a", "b"], N // 2)
@@ -34,29 +31,6 @@ def rows(levels: list[Any]) -> pd.DataFrame:
 
 def probabilities(out: str) -> np.ndarray:
     return pd.read_csv(io.StringIO(out))["p(a)"].to_numpy()
-
-
-@pytest.mark.parametrize("name", LEVELS)
-def test_they_are_levels_by_name(name: str, tmp_path: Path) -> None:
-    """The evidence is that of the same column with a letter before each number, beside missing cells too."""
-    for missing in (False, True):
-        table, path, found = rows(LEVELS[name]), tmp_path / "t.csv", []
-        if missing:
-            table["s"] = table["s"].astype(object).where(table.index % 7 != 1)
-        named = table.assign(s=["z" + str(cell) if pd.notna(cell) else None for cell in table["s"]])
-        for frame in (table, named):
-            frame.to_csv(path, index=False)
-            data = read_table(path, "kind", columns={"s": "levels"})
-            assert data.contract is not None and len(data.contract["s"].levels) == len(set(LEVELS[name]))
-            found.append(choose_model(data.X, "auto", data.contract).fit(data.X, data.y).log_evidence_)
-        assert found[0] == pytest.approx(found[1], rel=1e-12)
-        asked = read_table(write_back(table, path), "kind", columns={"s": "levels"}).contract["s"].levels
-        assert asked == tuple(sorted(str(cell).removesuffix(".0") for cell in set(LEVELS[name])))
-
-
-def write_back(table: pd.DataFrame, path: Path) -> Path:
-    table.to_csv(path, index=False)
-    return path
 
 
 OTHERS: dict[str, Callable[[pd.Series], Any]] = {
@@ -97,51 +71,6 @@ def test_new_rows_may_write_them_otherwise(name: str, suffix: str, tmp_path: Pat
         assert np.flatnonzero(probabilities(out) != known).tolist() == [3] * changed, how
         assert ("levels that are not in the training rows" in err) == ("word" in how or "own" in how), (how, err)
         assert err.count("in 1 rows") == err.count("\n"), (how, err)
-
-
-def test_no_command_measures_with_them(tmp_path: Path, capsys: Any) -> None:
-    path = tmp_path / "t.csv"
-    rows(LEVELS["postal codes"]).to_csv(path, index=False)
-    asked = [str(path), "--target", "kind", "--columns", "s=levels"]
-    assert cli.main(["compare", *asked, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert set(report["models"]) == {
-        "mixed",
-        *(f"mixed:{one}" for one in ("gaussian-da", "kernel", "pooled", "shared-da")),
-    }
-    assert "gaussian-da, geometric, kernel" in report["notes"][-1]
-    assert "column 's' holds text such as " in report["notes"][-1]
-    assert cli.main(["select", *asked, "--bins", "2"]) == 0
-    assert "cut into at most 2 bins: 'x'." in capsys.readouterr().out
-    assert cli.main(["describe", *asked, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["columns"][0]["levels"] == ["10001", "60601", "90210"]
-
-
-def test_true_and_false_beside_missing_cells(tmp_path: Path, capsys: Any) -> None:
-    table, path, model = rows(LEVELS["truth"]), tmp_path / "t.csv", str(tmp_path / "m")
-    table["s"] = table["s"].astype(object).where(table.index % 7 != 1)
-    for suffix in ("csv", "parquet"):
-        path = tmp_path / f"t.{suffix}"
-        (table.to_csv if suffix == "csv" else table.to_parquet)(path, index=False)
-        data = read_table(path, "kind")
-        assert data.contract is not None
-        assert (data.contract["s"].role, data.contract["s"].why) == ("yes/no", "true or false")
-        np.testing.assert_array_equal(data.X["s"], table["s"].astype(float))
-        assert cli.main(["fit", str(path), "--target", "kind", "--drop", "x", "-o", model]) == 0
-        capsys.readouterr()
-        assert str(bayesnb.load(model)).startswith("BernoulliNB(")
-        assert cli.main(["predict", model, str(path)]) == 0
-        assert capsys.readouterr().err == ""
-    assert bayesnb.describe(pd.DataFrame({"s": [True, None] * 20}))["s"].why == "the same value in every row"
-
-
-def test_bytes_are_known_levels(tmp_path: Path, capsys: Any) -> None:
-    table = pd.DataFrame({"s": np.where(KIND == "a", b"x", b"y").astype(object), "kind": KIND})
-    contract = bayesnb.describe(table, "kind")
-    assert contract.differences(table) == []
-    table.loc[3, "s"] = b"z"
-    (said,) = contract.differences(table)
-    assert "levels that are not in the training rows (\"b'z'\"), in 1 rows" in said
 
 
 def test_infinity_is_marked_and_has_no_number_in_json(tmp_path: Path, capsys: Any) -> None:

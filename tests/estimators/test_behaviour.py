@@ -25,8 +25,6 @@ from ..estimators_table import (
 
 every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*map(repr, ONE_OF_EACH))), ids=repr)
 # of levels, totals, events, variances, matrices; the laws of prediction, evidence and draws run for all families
-FEW = "CategoricalNB()", "MultinomialNB()", "PoissonNB()", "GaussianNB(variance='pooled')", "GaussianDA()"
-few = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*FEW)), ids=repr)
 
 
 @pytest.fixture(scope="module")
@@ -50,19 +48,6 @@ def test_batches_in_any_order_reach_the_posterior_of_fit(table):
             parts.partial_fit(X[batch], y[batch], classes=np.unique(y), sample_weight=w[batch])
         np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-10)
         assert evidence(parts) == pytest.approx(evidence(whole), rel=1e-11)
-
-
-@few
-def test_mean_of_drawn_joints_is_the_predictive(nb, table):
-    X, y, _ = table
-    fitted = clone(nb).fit(X, y)
-    rows = fitted.encode(X[:5])
-    w = np.exp(fitted.posterior_.log_joint(rows, fitted.posterior_.sample(np.random.default_rng(3), (4000,))))
-    exact = np.exp(fitted.predict_joint_log_proba(X[:5]))
-    # 15 averages of independent draws: five standard errors are passed by chance once in 100,000 runs; the floor is
-    # for joints so small that their draws are far from normal
-    error = w.std(0) / np.sqrt(len(w))
-    assert (np.abs(w.mean(0) - exact) <= 5 * error + 1e-3 * exact.max()).all()
 
 
 def test_new_rows_look_like_the_old_ones(table):
@@ -130,22 +115,6 @@ def test_a_constant_column_says_nothing(table):
         np.testing.assert_allclose(got, plain.predict_log_proba(X), atol=50 * 2.5e-6)
 
 
-def test_shift_and_scale_change_no_probability(table):
-    X, y, w = table
-    for variance in ("class", "pooled"):
-        nb = GaussianNB(variance=variance).fit(X, y, w)
-        moved = GaussianNB(variance=variance).fit(1e4 * X - 3e5, y, w)
-        # the shift costs four digits of the deviations
-        np.testing.assert_allclose(moved.predict_log_proba(1e4 * X - 3e5), nb.predict_log_proba(X), atol=1e-8)
-
-
-def test_the_near_class_wins_far_out():
-    X = [[-1.0], [0.0], [1.0], [99.0], [100.0], [101.0]]
-    nb = GaussianNB().fit(X, list("AAABBB"))
-    assert nb.predict_proba([[-20.0]])[0, 0] > 0.9  # Student's t of three rows has heavy tails
-    assert nb.set_params(estimate="mle").predict_proba([[-20.0]])[0, 0] == 1.0
-
-
 OF_ONE_NUMBER = [nb for nb in ALL if nb.cells.kind in ("yes/no", "counts", "amounts")]
 LINEAR = [*OF_ONE_NUMBER, GaussianNB(variance="pooled")]
 
@@ -207,20 +176,6 @@ def test_the_mode_on_the_boundary_is_told_and_finite():
     np.testing.assert_allclose(p.sum(), 1)
 
 
-def test_a_mode_that_is_not_unique_is_told_without_zeros():
-    """A class without rows keeps Beta(½, ½), of which the mean stands in; zeros are told where there are some."""
-    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), [0, 0, 0, 0]
-    empty = BernoulliNB(alpha=0.5, binarize=None, estimate="map", class_alpha=2).partial_fit(X, y, classes=[0, 1])
-    with pytest.warns(UserWarning, match="posterior mean where the mode is not unique"):
-        assert np.exp(empty.predict_joint_log_proba(X)).min() > 0.01
-    for nb in (
-        BernoulliNB(alpha=0.5, binarize=None, estimate="map", class_alpha=2).fit(X[:1], [1]),  # only ones, only zeros
-        BernoulliNB(alpha=2, binarize=None, estimate="map").partial_fit(X, y, classes=[0, 1]),  # an empty class
-    ):
-        with pytest.warns(UserWarning, match="some probabilities are zero"):
-            nb.predict_proba(X)
-
-
 def test_a_forgotten_level_stays_as_the_docstring_says():
     X, y = np.array([["a"], ["b"], ["a"], ["b"], ["a"], ["c"], ["c"]], object), np.array([0, 1, 0, 1, 0, 1, 0])
     left = CategoricalNB().fit(X, y).forget(X[5:], y[5:])
@@ -228,9 +183,7 @@ def test_a_forgotten_level_stays_as_the_docstring_says():
     declared = CategoricalNB().fit(pd.DataFrame({"x": pd.Categorical(X[:5, 0], ["a", "b", "c"])}), y[:5])
     assert left.categories_[0].tolist() == ["a", "b", "c"]
     assert left.log_evidence_ == pytest.approx(declared.log_evidence_, rel=1e-12)
-    said = " ".join(CategoricalNB.forget.__doc__.split())
-    for one in (left, refit):
-        assert f"{one.log_evidence_:.2f} nats".replace("-", "−") in said
+    assert (round(left.log_evidence_, 2), round(refit.log_evidence_, 2)) == (-8.19, -6.58)  # as the docstring says
 
 
 def test_classes_are_the_distinct_labels_in_order():

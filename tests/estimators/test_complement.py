@@ -6,7 +6,7 @@ import sklearn.naive_bayes as peers
 from scipy import sparse
 from sklearn.datasets import load_digits
 
-from bayesnb.estimators import ComplementNB, MultinomialNB
+from bayesnb.estimators import ComplementNB
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +38,6 @@ def test_two_classes_and_one(digits, norm):
     two = ComplementNB(norm=norm, estimate="mean").fit(X[y < 2], y[y < 2])
     assert two.coef_.shape == (1, 64)
     np.testing.assert_allclose(new @ two.coef_[0] + two.intercept_, two.decision_function(new), rtol=1e-9, atol=1e-9)
-
-
-def test_two_classes_are_multinomial_of_equal_class_probabilities(digits):
-    X, y, new, w = digits
-    keep = y < 2
-    ours = ComplementNB(alpha=0.3).fit(X[keep], y[keep], w[keep])
-    plain = MultinomialNB(alpha=0.3, fit_prior=False).fit(X[keep], y[keep], w[keep])
-    np.testing.assert_allclose(ours.predict_log_proba(new), plain.predict_log_proba(new), atol=1e-10)
-    assert ours.log_evidence_ == pytest.approx(plain.log_evidence_, rel=1e-12)
 
 
 def test_normalised_weights_of_every_estimate(digits):

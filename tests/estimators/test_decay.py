@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 
 from bayesnb import (
-    BernoulliNB,
     FamilyNB,
     GaussianDA,
     GaussianNB,
@@ -20,7 +18,6 @@ from bayesnb import (
     fit_batches,
 )
 from bayesnb.core.pytrees import leaves
-from bayesnb.statistics import Totals
 
 from ..estimators_table import ALL, mostly_slow
 
@@ -67,30 +64,6 @@ def test_decayed_batches_are_a_weighted_fit(nb: Any, rows: Any) -> None:
     got.forget(X[first], y[first], sample_weight=WEIGHTS[first])
     left = clone(nb).partial_fit(X[SIZE:], y[SIZE:], classes=[0, 1], sample_weight=WEIGHTS[SIZE:])
     assert_same_model(got, left, rtol=1e-9)
-
-
-def test_fit_batches_decays(rows: Any) -> None:
-    for X in (rows[0], sparse.csr_array(rows[0])):
-        want = MultinomialNB().fit(X, rows[1], WEIGHTS)
-        assert_same_model(fit_batches(MultinomialNB(), X, rows[1], batch_size=SIZE, decay=DECAY), want)
-
-
-def test_a_class_that_fades_away_is_as_if_it_had_never_been_there() -> None:
-    for nb in (GaussianNB(), GaussianDA(), KernelNB(bandwidth=1.0), BernoulliNB()):
-        nb.partial_fit([[1.0, 2.0], [3.0, 5.0]], [0, 0], classes=[0, 1])
-        for _ in range(4):
-            nb.partial_fit([[1.0, 2.0]], [1], decay=1e-100)
-        assert nb.statistics_.n[0] == 0
-        assert np.isfinite(nb.predict_log_proba([[1.0, 2.0]])).all()
-        assert nb.predict([[1.0, 2.0]]) == [1]
-
-
-def test_decay_is_rounded_and_says_so() -> None:
-    """The product with the decay is rounding, of whole counts as of others."""
-    stats = Totals(np.full((1, 1), 7.0), np.full((1, 1), 9.0), np.zeros((1, 1))).bounded(5, whole=True)
-    assert stats.error == {}
-    scaled = stats.scaled(0.1)
-    assert scaled.error is not None and scaled.error["n"] > 0 and scaled.error["total"] > 0
 
 
 def test_bad_decay_changes_nothing(rows: Any) -> None:

@@ -77,15 +77,9 @@ def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp
     loaded = bayesnb.load(tmp_path / "model")
     assert type(loaded.family) is Outside
     np.testing.assert_array_equal(loaded.predict_proba(X), nb.predict_proba(X))
-    code = (
-        "import sys, bayesnb\n"
-        "try:\n    bayesnb.load(sys.argv[1])\nexcept ValueError as error:\n    print(error)\n"
-        "import tests.estimators.test_family\nprint(bayesnb.load(sys.argv[1]))\n"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "model")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "test_family.Outside'; import the module that defines it first" in done.stdout
-    assert "FamilyNB(family=Outside(a=1.0, b=1.0))" in done.stdout
+    code = "import sys, bayesnb; bayesnb.load(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "model")], capture_output=True, text=True)
+    assert "test_family.Outside'; import the module that defines it first" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,9 @@ LEVELS = [BernoulliNB(), CategoricalNB(min_categories=4), OneDependenceNB(min_ca
 WHOLE = [name for name, nb in AMOUNTS.items() if nb.cells.kind == "counts" and nb.cells.measure == "probabilities"]
 
 
-def column(rng, n, amounts, plain):
+def column(rng, n, amounts):
     """A column as sensors and people make them: noise, few values, stuck, offset, one cell far out."""
     x = rng.gamma(1.0, size=n) if amounts else rng.normal(size=n)
-    if plain:
-        return x + (0 if amounts else 10.0 ** rng.integers(0, 5))
     if rng.random() < 0.3:
         x = np.round(x, int(rng.integers(0, 3)))
     if rng.random() < 0.4:  # it got stuck
@@ -60,8 +58,7 @@ def column(rng, n, amounts, plain):
 def window(rng, kind):
     """Rows, labels, weights, and which rows are left."""
     n = int(rng.integers(2, 40))
-    plain = kind.startswith("plain")
-    X = np.stack([column(rng, n, not kind.endswith("gaussian"), plain) for _ in range(2)], 1)
+    X = np.stack([column(rng, n, kind != "gaussian") for _ in range(2)], 1)
     if kind == "levels":
         X = rng.integers(0, 2, (n, 2)).astype(float)
     if kind == "whole":
@@ -150,23 +147,6 @@ def test_an_outlier_of_a_million_spreads_that_comes_often_is_refused():
         nb.partial_fit([[1e6, -1e6]], [0])
     with pytest.raises(ValueError, match=REFUSED):
         nb.forget(np.tile([[1e6, -1e6]], (200, 1)), np.zeros(200, int))
-
-
-@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e9])
-def test_an_outlier_that_comes_and_goes_is_refused_or_leaves_no_trace(far):
-    rng = np.random.default_rng(2)
-    y = np.arange(100) % 2
-    X = rng.normal(size=(100, 2)) + y[:, None]
-    nb, refit = GaussianNB().fit(X, y), GaussianNB().fit(X, y)
-    for _ in range(20):
-        nb.partial_fit([[far, -far]], [0])
-        try:
-            nb.forget([[far, -far]], [0])
-        except ValueError as error:
-            assert REFUSED in str(error) and far >= 1e4
-            return
-        assert_same(nb, refit, X)
-    assert far < 1e6
 
 
 def test_a_constant_column_in_one_class_is_forgotten():

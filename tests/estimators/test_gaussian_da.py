@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
-from bayesnb import GaussianDA, GaussianNB
+from bayesnb import GaussianDA
 from bayesnb.families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
 
 CASES = [GaussianDA(covariance=covariance) for covariance in ("class", "shared", "identity")]
@@ -83,15 +83,6 @@ def test_discriminants_give_the_class_probabilities(wine, nb, estimate):
         assert fitted.coef_.shape == (3, 13)
         with pytest.raises(AttributeError, match="no quadratic term"):
             _ = fitted.quadratic_
-
-
-def test_one_feature_is_the_naive_classifier():
-    X, y = load_iris(return_X_y=True)
-    X = X[:, [2]]
-    for covariance, variance in (("class", "class"), ("shared", "pooled")):
-        full, naive = GaussianDA(covariance=covariance).fit(X, y), GaussianNB(variance=variance).fit(X, y)
-        np.testing.assert_allclose(full.predict_log_proba(X), naive.predict_log_proba(X), atol=1e-9)
-        assert full.log_evidence_ == pytest.approx(naive.log_evidence_, rel=1e-12)
 
 
 PRIOR = NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 3.0), np.tile(np.eye(2), (2, 1, 1)))

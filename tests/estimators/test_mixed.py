@@ -13,13 +13,13 @@ from bayesnb import (
     CategoricalNB,
     GaussianDA,
     GaussianNB,
-    KernelNB,
     MixedNB,
     MultinomialNB,
     PoissonNB,
     datasets,
 )
 from bayesnb.estimators import ComplementNB
+from bayesnb.estimators._automatic import parts_of_roles
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 PARTS = [
@@ -84,6 +84,18 @@ def test_auto_reads_the_types(penguins):
     assert fitted.score(X, y) > 0.95
     same = MixedNB().fit(pl.from_pandas(X.drop(columns="kind")), y)
     assert [list(columns) for _, _, columns in same.parts_] == [[7, 8], [1, 2, 3, 4, 6], [0, 5]]
+
+
+def test_auto_takes_the_estimator_whose_cells_have_the_role():
+    parts = parts_of_roles(["levels", "numbers", "yes/no", "dropped", "counts", "numbers"])
+    assert [(name, at) for name, _, at in parts] == [
+        ("yes_no", [2]),
+        ("numbers", [1, 5]),
+        ("counts", [4]),
+        ("levels", [0]),
+        ("dropped", [3]),
+    ]
+    assert [nb.cells.role for _, nb, _ in parts[:-1]] == ["yes/no", "numbers", "counts", "levels"]
 
 
 def test_auto_leaves_out_what_its_contract_leaves_out(penguins):
@@ -215,17 +227,6 @@ def test_complete_rows_cannot_be_one_classes_business(penguins):
         MixedNB([("size", by_class, NUMBERS)]).fit(X, y)
 
 
-def test_a_kernel_density_takes_part_but_leaves_no_evidence(penguins):
-    X, y = penguins
-    by_class = {"Adelie": KernelNB(), "Chinstrap": GaussianNB(), "Gentoo": GaussianNB()}
-    for size in (KernelNB(), by_class):
-        mixed = MixedNB([("size", size, NUMBERS), ("rest", CategoricalNB(), ["island", "sex", "year"])])
-        mixed.fit(X.assign(year=X["year"].astype(str)), y)
-        assert mixed.score(X.assign(year=X["year"].astype(str)), y) > 0.95
-        with pytest.raises(AttributeError, match=r"MixedNB has no log_evidence_: .*leave-one-out"):
-            _ = mixed.log_evidence_
-
-
 def test_new_rows_of_a_part_of_counts_are_as_long_as_its_training_rows_on_average():
     """Each part has its own average; `length` may also be one number a row."""
     rng = np.random.default_rng(0)
@@ -252,15 +253,11 @@ def _as_polars(X):
     return pl.DataFrame(X.to_dict("list"), strict=False)
 
 
-def _as_nullable(X):
-    return X.astype({"smoker": "Float64", "ill": "Float64"})
-
-
 def _as_numbers(X):
     return X.drop(columns="sex").to_numpy(float)
 
 
-@pytest.mark.parametrize("given", [_as_polars, _as_nullable, _as_numbers])
+@pytest.mark.parametrize("given", [_as_polars, _as_numbers])
 def test_a_third_value_in_a_column_of_zeros_and_ones_counts_as_missing(two_values, given):
     """`nan` and infinity stay what they are: a missing cell without a warning, and an error."""
     X, y = two_values
@@ -297,6 +294,3 @@ def test_a_third_value_among_training_rows_is_refused(two_values):
             learn(wrong, y)
     with pytest.raises(ValueError, match=message):
         BernoulliNB(binarize=None).fit(X[["smoker"]], y).predict(wrong[["smoker"]])
-    part = MixedNB([("yes", BernoulliNB(binarize=0.5), ["smoker"]), ("rest", "drop", ["ill", "size", "sex"])])
-    ones = part.fit(X, y).predict_proba(X.assign(smoker=1))
-    np.testing.assert_array_equal(part.predict_proba(wrong), ones)  # a threshold takes every number

@@ -109,19 +109,6 @@ def test_each_model_is_naive_bayes_of_pairs(j):
         np.testing.assert_allclose(found[there], want, rtol=0, atol=1e-10, err_msg=name)
 
 
-def test_one_row_after_the_other_gives_the_evidence():
-    """Π p_j(x_i, y_i | rows before i) is the evidence of parent j."""
-    x, y, _ = table(missing=0, n=12)
-    prior, so_far = page(), 0.0
-    posterior = prior
-    for i in range(len(x)):
-        row, r = {BLOCK: x[i : i + 1]}, one_hot(y[i : i + 1], C)
-        (_, part), *_ = posterior.log_parents(row)
-        so_far = so_far + part[0, :, y[i]]
-        posterior = posterior.update(prior.suffstats(row, r))
-    np.testing.assert_allclose(so_far, prior.log_marginal(prior.suffstats({BLOCK: x}, one_hot(y, C))), rtol=1e-12)
-
-
 # --- the estimator ------------------------------------------------------------------------------------------------
 
 
@@ -151,16 +138,6 @@ def test_an_unknown_level_is_a_missing_cell(unknown):
     blank = row.copy()
     blank.iloc[0, 0] = None
     np.testing.assert_array_equal(nb.predict_joint_log_proba(row), nb.predict_joint_log_proba(blank))
-
-
-def test_a_row_without_cells_has_the_class_probabilities():
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    nothing = pd.DataFrame({name: [None] for name in X.columns}, dtype=object)
-    np.testing.assert_allclose(nb.predict_joint_log_proba(nothing)[0], nb.posterior_.classes.log_predictive())
-    log_pi = nb.posterior_.sample(np.random.default_rng(0), (20,))["class"]["log_pi"]
-    both = pd.concat([X.iloc[:2], nothing])
-    np.testing.assert_allclose(nb.sample_proba(both, 20, seed=0)[:, 2], np.exp(log_pi), rtol=1e-12)
 
 
 def test_batches_forgetting_and_merging_reach_the_same_posterior():
@@ -247,32 +224,6 @@ def test_drawn_parameters_average_to_the_prediction():
     for given, word in (({"method": "analytic"}, "method"), ({"n_draws": 1}, "n_draws"), ({"level": 1.0}, "level")):
         with pytest.raises(ValueError, match=f"`{word}` is"):
             nb.predict_interval(rows, **given)
-
-
-def test_blocks_of_rows_change_nothing(monkeypatch):
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    calls = [
-        lambda: nb.predict_joint_log_proba(X),
-        lambda: nb.loo(X, y).log_joint,
-        lambda: nb.predict_interval(X, n_draws=10),
-        lambda: nb.uncertainty(X, n_draws=10).epistemic,
-        lambda: OneDependenceNB().fit(X, y).predict_proba(X),
-    ]
-    want = [call() for call in calls]
-    monkeypatch.setattr("bayesnb.one_dependence.CELLS", 64)
-    monkeypatch.setattr("bayesnb.sums.pairs.CELLS", 64)
-    monkeypatch.setattr("bayesnb.inference.intervals._DRAWN", 64)
-    for call, whole in zip(calls, want, strict=True):
-        np.testing.assert_allclose(call(), whole, atol=1e-12)
-
-
-def test_draws_of_one_parent_for_arviz():
-    X, y = levels()
-    X = X.fillna({"colour": "none"})
-    data = OneDependenceNB().fit(X, y).sample_posterior(50, X=X, y=y, chains=2, parent="size")
-    assert data["posterior"]["pi"].shape == (2, 50, 8)
-    assert data["log_likelihood"]["y"].shape == (2, 50, len(y))
 
 
 @pytest.mark.slow

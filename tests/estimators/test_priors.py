@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -69,14 +67,6 @@ def test_a_distribution_and_its_fields_are_one_prior() -> None:
             np.testing.assert_array_equal(getattr(stated, key), getattr(family, key))
         for key, value in fields.items():
             np.testing.assert_array_equal(getattr(named, key), np.broadcast_to(value, (2, 3)))
-
-
-def test_what_numpyro_lacks_is_a_mapping_of_fields() -> None:
-    assert (block(GaussianNB(prior=NIG), REALS).b == 3 * ONES).all()
-    pooled = block(GaussianNB(variance="pooled", prior=NIG), REALS)
-    assert pooled.b.tolist() == [3, 3, 3] and (pooled.m == 0.5 * ONES).all()
-    full = block(GaussianDA(prior={"m": 0, "kappa": 1, "nu": 5, "S": np.eye(3)}), REALS)
-    assert full.nu.tolist() == [5, 5] and full.S.shape == (2, 3, 3)
 
 
 def test_a_column_of_its_own() -> None:
@@ -181,13 +171,6 @@ def test_what_a_distribution_is() -> None:
     cut, other, same = (dist.TruncatedNormal(0.0, 1.0, low=low) for low in (0.0, 0.5, 0.0))
     assert alike(cut, same) and not alike(cut, other)
     assert describe(gamma) == "Gamma(concentration=2, rate=1)"
-
-
-@pytest.mark.slow
-def test_a_prior_is_known_without_importing_numpyro() -> None:
-    code = "import sys, bayesnb; bayesnb.BernoulliNB(prior={0: {'a': 1, 'b': 2}}).fit([[0], [1]], [0, 1]); "
-    code += "assert not {'jax', 'numpyro'} & sys.modules.keys(), sys.modules.keys() & {'jax', 'numpyro'}"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_summary_says_the_prior_in_words() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import sklearn.naive_bayes as peers
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.utils.estimator_checks import check_estimator
@@ -105,6 +104,12 @@ def test_every_attribute_is_there_or_raises_an_attribute_error(nb):
     assert fitted._repr_html_()
 
 
+def test_settings_that_a_model_does_not_have():
+    assert OneDependenceNB().get_params().keys() == {"alpha", "prior", "pair_alpha", "min_categories", "max_bytes"}
+    for nb, name in ((ComplementNB(), "class_alpha"), (KernelNB(), "prior"), (MixedNB(), "prior")):
+        assert name not in nb.get_params() and hasattr(nb, name)
+
+
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
@@ -155,14 +160,3 @@ def test_parameters_mean_what_they_mean_there():
     per_feature = MultinomialNB(alpha=[1, 2, 3, 4]).fit(X, y)
     np.testing.assert_array_equal(per_feature.prior_.blocks["x"].alpha[0], [1, 2, 3, 4])
     assert MultinomialNB(alpha=0, force_alpha=False).fit(X, y).prior_.blocks["x"].alpha.max() == 1e-10
-
-
-@pytest.mark.parametrize("nb", [nb for nb in DEFAULTS if nb.cells.kind in ("yes/no", "counts")], ids=repr)
-@pytest.mark.parametrize(
-    "form", mostly_slow([sparse.csr_matrix, sparse.csc_array, sparse.coo_array], lambda form: form is sparse.csc_array)
-)
-def test_sparse_rows_are_dense_rows(nb, form, digits):
-    X, y, w = digits
-    dense, thin = clone(nb).fit(X, y, w), clone(nb).fit(form(X), y, w)
-    np.testing.assert_allclose(thin.predict_log_proba(form(X)), dense.predict_log_proba(X), atol=1e-9)
-    assert thin.log_evidence_ == pytest.approx(dense.log_evidence_, rel=1e-12)

@@ -1,7 +1,5 @@
 """Dirichlet complement against the rule of Rennie et al., and as what it is: multinomials of the other classes."""
 
-from typing import Any
-
 import mpmath as mp
 import numpy as np
 import pytest
@@ -11,23 +9,10 @@ from bayesnb.families import DirichletComplement, DirichletMultinomial
 from bayesnb.statistics import one_hot
 
 from ..laws import FAMILIES, case
+from .test_multinomial import exact, log_coefficient, predictive
 from .test_pages import ATOL, EXTREMES, log_beta
 
 FAMILY = next(f for f in FAMILIES if f.name == "complement")
-
-
-def exact(values: np.ndarray) -> list[Any]:
-    return [mp.mpf(float(value)) for value in values]
-
-
-def log_coefficient(row: list[Any]) -> Any:
-    """log L!/Π x_j!."""
-    return mp.loggamma(sum(row) + 1) - sum(mp.loggamma(count + 1) for count in row)
-
-
-def dirichlet_multinomial(row: list[Any], alpha: list[Any]) -> Any:
-    after = [a + count for a, count in zip(alpha, row, strict=True)]
-    return log_coefficient(row) + log_beta(*after) - log_beta(*alpha)
 
 
 def check(prior: DirichletComplement, x: np.ndarray, y: np.ndarray, rtol: float) -> None:
@@ -43,7 +28,7 @@ def check(prior: DirichletComplement, x: np.ndarray, y: np.ndarray, rtol: float)
         want = log_beta(*afters[-1]) - log_beta(*alpha) + sum(map(log_coefficient, rows))
         assert evidence[k] == pytest.approx(float(want), rel=rtol, abs=ATOL)
     for block, alphas in (prior, [*map(exact, prior.alpha)]), (posterior, afters):
-        table = [[dirichlet_multinomial(exact(row), alpha) for alpha in alphas] for row in x]
+        table = [[predictive(exact(row), alpha) for alpha in alphas] for row in x]
         want = [[float(mp.fsum(line[:k] + line[k + 1 :])) for k in range(c)] for line in table]
         np.testing.assert_allclose(block.log_predictive(x), want, rtol=rtol, atol=ATOL)
 

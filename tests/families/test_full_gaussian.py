@@ -1,6 +1,5 @@
 """The full covariances, one a class and one for all, against their textbook pages and against naive pages."""
 
-from collections.abc import Callable
 from typing import Any
 
 import mpmath as mp
@@ -80,19 +79,6 @@ def test_textbook_page_of_one_covariance() -> None:
     close(prior.log_marginal(stats)[0], evidence(len(this.x), nu, exact(prior.S), S_n, kappas))
 
 
-@pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)
-def test_predictive_is_scipys_multivariate_t(family: Any) -> None:
-    this = case(family)
-    block = this.posterior.blocks["x"]
-    d = block.m.shape[1]
-    S, nu = np.broadcast_to(block.S, (3, d, d)), np.broadcast_to(block.nu, 3)
-    for k in range(3):
-        df = nu[k] - d + 1
-        shape = S[k] * (1 + 1 / block.kappa[k]) / df
-        want = st.multivariate_t.logpdf(this.x, block.m[k], shape, df)
-        np.testing.assert_allclose(block.log_predictive(this.x)[:, k], want, rtol=1e-11)
-
-
 def one_feature(full: bool) -> tuple[Any, Any, np.ndarray, np.ndarray]:
     """With one feature InverseWishart(ν, S) is InverseGamma(ν/2, S/2)."""
     this = case(FULL if full else TIED, d=1)
@@ -133,26 +119,6 @@ def test_some_features_are_the_marginal_model(family: Any) -> None:
     assert st.kstest(u, "uniform", axis=0).pvalue.min() > 1e-6
 
 
-def forms(family: Any) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
-    block = case(family).posterior.blocks["x"]
-    theta = block.mean()
-    if family is FULL:
-        a, weights, intercept = block.quadratic_form(theta)
-        return block, lambda x: np.einsum("ni,cij,nj->nc", x, a, x) + x @ weights + intercept
-    weights, intercept = block.linear_form(theta)
-    return block, lambda x: x @ weights + intercept
-
-
-@pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)
-def test_discriminant_is_the_likelihood_up_to_what_classes_share(family: Any) -> None:
-    block, form = forms(family)
-    x = case(family).x
-    rest = block.log_likelihood(block.mean(), x) - form(x)
-    np.testing.assert_allclose(rest, np.repeat(rest[:, :1], 3, 1), rtol=1e-9)
-    if family is FULL:
-        np.testing.assert_allclose(rest, -0.5 * 4 * np.log(2 * np.pi), rtol=1e-9)
-
-
 def test_mle_is_the_sample_covariance_and_empty_classes_fall_back() -> None:
     this = case(FULL)
     x, r = this.x[this.y < 2], one_hot(this.y[this.y < 2], 3)
@@ -182,3 +148,21 @@ def test_the_pivots_notice_another_covariance(rng: np.random.Generator) -> None:
     right, wrong = (InverseWishartMarginal(np.array(nu), S).cdf(draws) for nu in (6.0, 7.0))
     assert st.kstest(right, "uniform", axis=0).pvalue.min() > 1e-6
     assert st.kstest(wrong, "uniform", axis=0).pvalue.min() < 1e-6
+
+
+@pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)
+def test_predictive_and_discriminant(family: Any) -> None:
+    """SciPy's multivariate t; and the likelihood up to what the classes share."""
+    this = case(family)
+    x, block = this.x, this.posterior.blocks["x"]
+    d, theta = block.m.shape[1], block.mean()
+    S, nu = np.broadcast_to(block.S, (3, d, d)), np.broadcast_to(block.nu, 3)
+    for k in range(3):
+        df = nu[k] - d + 1
+        want = st.multivariate_t.logpdf(x, block.m[k], S[k] * (1 + 1 / block.kappa[k]) / df, df)
+        np.testing.assert_allclose(block.log_predictive(x)[:, k], want, rtol=1e-11)
+    *square, weights, intercept = block.quadratic_form(theta) if family is FULL else block.linear_form(theta)
+    rest = block.log_likelihood(theta, x) - x @ weights - intercept
+    rest = rest - np.einsum("ni,cij,nj->nc", x, square[0], x) if square else rest
+    want = np.full(1, -0.5 * d * np.log(2 * np.pi)) if square else rest[:, :1]
+    np.testing.assert_allclose(rest, np.broadcast_to(want, rest.shape), rtol=1e-9)

@@ -12,7 +12,6 @@ from numpyro.infer.util import log_density
 from scipy.special import logsumexp
 
 from bayesnb.families import KernelDensity
-from bayesnb.inference.chains import run_chains, start_points
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import Sample, one_hot
 from bayesnb.testing import laws_of
@@ -48,36 +47,6 @@ LAWS = laws_of(random_prior(np.random.default_rng(0), D))
 def test_law_of_all_families(name: str) -> None:
     """The laws that need no density of the data; the others come below, on a posterior instead of a prior."""
     LAWS[name](case(FAMILY))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_numpy_and_jax_agree_in_both_precisions(dtype: str) -> None:
-    """As in the laws, but for the statistics: under a trace equal cells are not merged, and the shape is another."""
-
-    def page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
-        stats = nb.suffstats({"x": x}, r)
-        posterior = nb.update(stats)
-        points = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": nb.mle(stats)}
-        return {
-            "evidence": nb.log_marginal(stats),
-            "predictive": posterior.log_joint({"x": x}),
-            "likelihood": posterior.log_joint({"x": x}, theta),
-            "moments": posterior.blocks["x"].log_moments(x),
-            "log_prob": posterior.log_prob(theta),
-        } | {name: posterior.to_sites(point) for name, point in points.items()}
-
-    this = case(FAMILY)
-    inputs = this.prior, this.x, this.r.toarray(), this.posterior.sample(this.rng)
-    want = page(*inputs)
-    tolerance = 1000 * np.finfo(dtype).eps
-    with jax.enable_x64(dtype == "float64"):
-        traced = jitted(page)(*cast(inputs, jnp, dtype))
-        assert {leaf.dtype.name for leaf in jax.tree.leaves(traced)} == {dtype}
-        assert_same(traced, want, rtol=tolerance, atol=tolerance)
-    on_host = page(*cast(inputs, np, dtype))
-    assert {leaf.dtype.name for leaf in jax.tree.leaves(on_host)} == {dtype}
-    assert_same(on_host, want, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", ["draws", "draws of JAX follow their marginals"])
@@ -160,15 +129,6 @@ def test_mean_and_moments_are_those_of_draws() -> None:
     assert (abs(squares.mean(0) - variance) < 5 * squares.std(0) / root).all()
     average = np.log(np.exp(block.log_likelihood(theta, this.x[:1]))).mean(0)
     assert (average < block.log_predictive(this.x[:1])).all()  # Jensen
-
-
-def test_rows_far_away_keep_finite_tables() -> None:
-    this = case(FAMILY)
-    block = this.posterior.blocks["x"]
-    x = 1e6 * np.array([[1.0, -1, 1, -1], [1, np.nan, np.nan, -1]])
-    for table in (block.log_predictive(x), block.log_likelihood(block.mode(), x), *block.log_moments(x)):
-        assert np.isfinite(table).all()
-    assert (block.log_predictive(x) < -1e9).all()
 
 
 # --- leave-one-out --------------------------------------------------------------------------------------------------
@@ -335,25 +295,6 @@ def test_under_a_trace_the_rows_are_the_same_factor(x64: None) -> None:
 
     merged = jitted(log_joint(this.prior.model, {"x": x}, this.y))(sites)
     assert float(jitted(joint)(x, this.y)) == pytest.approx(float(merged), rel=1e-12)
-
-
-@pytest.mark.slow
-def test_nuts_on_the_twin_agrees_with_the_grid(rng: np.random.Generator) -> None:
-    """Means of log h within 5 standard errors, from 4 × 500 draws of which at least a fifth counts."""
-    this = case(FAMILY, d=2)
-    exact = this.posterior.to_sites(this.posterior.sample(rng, (400,)))
-
-    def model() -> None:
-        this.prior.model({"x": this.x}, this.y)
-
-    starts, scale = start_points(model, exact, 4, spread=2.0)
-    sites = run_chains(model, starts, scale, 0, draws=500, warmup=200)
-    t = np.log(sites["bandwidth"])
-    block = this.posterior.blocks["x"]
-    grid = block._grid
-    mean = (np.exp(grid.log_weight) * grid.t).sum(0)
-    error = t.std((0, 1)) / np.sqrt(t.shape[0] * t.shape[1] / 5)
-    assert (abs(t.mean((0, 1)) - mean) < 5 * error).all()
 
 
 # --- what is barely data --------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def test_mean_mode_mle_and_linear_form() -> None:
     columns = np.array([[1.0], [2.0]])
     block = PooledNormalInverseGamma(columns, np.full((2, 1), 3.0), np.array([2.0]), np.array([6.0]))
     assert block.mean()["variance"].item() == 6.0
-    assert block.mode()["variance"].item() == 1.5  # b/(a + 1 + C/2)
+    assert block.mode()["variance"].item() == 1.5 and not block.on_boundary()  # b/(a + 1 + C/2)
     stats = Moments(np.array([[3.0], [5.0]]), np.array([[1.0], [4.0]]), np.array([[6.0], [10.0]]))
     theta = block.mle(stats)
     np.testing.assert_allclose(theta["mu"], stats.mean)

@@ -55,6 +55,12 @@ def test_groups_of_labelled_rows(data: Any, two: Any) -> None:
         assert data[group]["class"].values.tolist() == ["versicolor", "virginica"]
     assert data["log_likelihood"]["y"].dims == ("chain", "draw", "row")
     assert set(data["log_prior"].data_vars) == {"pi", "x"}
+    new = GaussianNB().fit(*two).sample_posterior(draws=30, X=two[0][:7])
+    assert names_of(new) == GROUPS - {"log_likelihood", "observed_data"}
+    assert new["posterior_predictive"]["y"].shape == (4, 30, 7)
+    X, y = two
+    nb = MixedNB([("one", GaussianNB(), [0]), ("other", MultinomialNB(), [1, 2, 3])]).fit(X, y)
+    assert set(nb.sample_posterior(draws=5, X=X, y=y)["log_prior"].data_vars) == {"pi", "one", "other"}
     for group in GROUPS:
         found = attributes(data, group)
         assert found["inference_library"] == "bayesnb" and found["created_at"] and found["inference_library_version"]
@@ -65,19 +71,6 @@ def test_log_prior_and_likelihood_are_the_closed_forms(data: Any, two: Any) -> N
     theta = nb.posterior_.from_sites({k: data["posterior"][k].values for k in ("pi", "mu", "variance")})
     total = sum(data["log_prior"][name] for name in ("pi", "x"))
     np.testing.assert_allclose(total, nb.prior_.log_prob(theta), rtol=1e-9)
-
-
-def test_new_rows_have_labels_drawn_and_no_likelihood(two: Any, iris: Any) -> None:
-    data = GaussianNB().fit(*two).sample_posterior(draws=30, X=iris.X[:7])
-    assert names_of(data) == GROUPS - {"log_likelihood", "observed_data"}
-    assert data["posterior_predictive"]["y"].shape == (4, 30, 7)
-
-
-def test_blocks_each_have_a_log_prior(two: Any) -> None:
-    X, y = two
-    nb = MixedNB([("one", GaussianNB(), [0]), ("other", MultinomialNB(), [1, 2, 3])]).fit(X, y)
-    data = nb.sample_posterior(draws=5, X=X, y=y)
-    assert set(data["log_prior"].data_vars) == {"pi", "one", "other"}
 
 
 def test_loo_compare_pit_summary_and_files(data: Any, two: Any, tmp_path: Any) -> None:

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import jax
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.stats as st
+from scipy.special import ndtr, ndtri
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
@@ -23,7 +22,7 @@ from bayesnb.inference import against_numpyro
 from bayesnb.inference.against_numpyro import identity_row, mode_row
 from bayesnb.inference.chains import run_chains, start_points
 from bayesnb.inference.check import sub_problem
-from bayesnb.inference.draws import drawn_rows
+from bayesnb.inference.draws import drawn_rows, uniform_row
 from bayesnb.inference.held_out import split_halves
 from bayesnb.inference.laws import Problem, closed_rows
 from bayesnb.inference.report import CheckReport, CheckRow, Dependence, Differences, Pair
@@ -84,16 +83,6 @@ def test_an_update_off_by_one_fails_row_1(sound, rng):
     assert not identity_row(with_posterior(sound, off), rng).passed
 
 
-@pytest.mark.slow
-def test_an_update_off_by_one_fails_row_1_on_many_rows(rng):
-    y = rng.integers(0, 2, 100_000)
-    sound = problem(BetaBernoulli(np.ones((2, 3)), np.ones((2, 3))), rng.integers(0, 2, (100_000, 3)) * 1.0, y)
-    assert identity_row(sound, rng).passed
-    off = replace(sound.posterior.blocks["x"], a=sound.posterior.blocks["x"].a + np.eye(2, 3))
-    broken = with_posterior(sound, off)
-    assert not identity_row(broken, rng).passed
-
-
 def test_a_wrong_evidence_fails_row_1(sound, rng):
     vars(sound)["evidence"] = sound.evidence + 1e-5
     assert not identity_row(sound, rng).passed
@@ -123,30 +112,20 @@ def test_a_wrong_numpyro_prior_fails_rows_1_and_3a(yes_no, rng, monkeypatch):
 
 def test_chains_of_another_posterior_fail_row_3b(sound, rng):
     assert against_numpyro.nuts_row(sound, exact_chains(sound, rng), RATE).passed
+    one_way = {name: np.sort(value, axis=1) for name, value in exact_chains(sound, rng).items()}
+    assert not against_numpyro.nuts_row(sound, one_way, RATE).passed  # by R-hat
     fewer = Problem(sound.prior, {"x": sound.rows["x"][1:]}, sound.y[1:])
     assert not against_numpyro.nuts_row(sound, exact_chains(fewer, rng, length=20_000), RATE).passed
 
 
-def test_chains_apart_fail_row_3b_by_r_hat(real, rng):
-    sites = exact_chains(real, rng)
-    row = against_numpyro.nuts_row(real, {name: np.sort(value, axis=1) for name, value in sites.items()}, RATE)
-    assert not row.passed
-
-
-@pytest.mark.slow
 def test_a_plug_in_for_the_predictive_fails_row_4(real, rng, monkeypatch):
-    rows = {"x": real.rows["x"] * 1.5}
     sites = exact_chains(real, rng, length=5000)
+    # the second rows are so far out that each draw calls the class impossible, and few draws carry the average
+    rows, far = ({"x": real.rows["x"] * np.array(scale)} for scale in ([1.5, 1.5], [1.0, 100.0]))
     assert against_numpyro.prediction_row(real, sites, rows, RATE).passed
+    assert against_numpyro.prediction_row(real, sites, far, RATE).passed
     monkeypatch.setattr(NormalInverseGamma, "log_predictive", lambda self, x: self.log_likelihood(self.mode(), x))
     assert not against_numpyro.prediction_row(real, sites, rows, RATE).passed
-
-
-def test_averages_that_few_draws_carry_are_left_out_of_row_4(real, rng):
-    """Rows so far out that the class is impossible under every draw, though not with the parameters integrated out."""
-    rows = {"x": real.rows["x"] * np.array([1.0, 100.0])}
-    row = against_numpyro.prediction_row(real, exact_chains(real, rng), rows, RATE)
-    assert row.passed, row
 
 
 @pytest.mark.slow
@@ -155,12 +134,12 @@ def test_report():
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     report = GaussianNB().check(X, names, seed=0)
     assert report.passed, str(report)
-    assert [row.name[:2].strip() for row in report.rows] == ["1", "2", "3a", "3b", "4", *map(str, range(5, 14))]
+    assert [row.name[:2].strip() for row in report.rows] == ["1", "2", "3a", "3b", "4", *map(str, range(5, 13))]
     text, detail = str(report), report.explain(verbose=True)
-    assert "14 of 14 rows pass" in text
+    assert "13 of 13 rows pass" in text
     assert all(row.meaning.endswith(".") and len(row.meaning) < 112 for row in report.rows)
     assert "rounding leaves" in detail and "rounding leaves" not in text
-    assert "On your data" in text.splitlines()[-2]
+    assert "On your data" in text.splitlines()[-3] and text.splitlines()[-1].endswith("the check passes")
     assert max(map(len, [*text.splitlines(), *detail.splitlines()])) <= 120
     again = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert again["passed"] is True
@@ -177,9 +156,6 @@ def test_report():
     assert again["dependence"]["beyond"] > 0 and again["dependence"]["compared"] == 6
     pair = report.dependence.pairs[0]
     assert f"{pair.first} and {pair.second}, class {pair.label}: rank correlation {pair.correlation:.2f}; drawn" in text
-    widest = report.widest[0]
-    assert widest.low < widest.mean < widest.high
-    assert f"mean {widest.mean:.3f}, interval {widest.low:.3f}" in str(report)
     assert not replace(report, rows=(replace(report.rows[0], passed=False),)).passed
 
 
@@ -204,8 +180,8 @@ def test_features_and_rows_chosen_make_a_model_of_their_own(rng):
 
 def test_bad_settings_are_named():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"`level` is 1\.5"):
-        GaussianNB().check(X, y, level=1.5)
+    with pytest.raises(ValueError, match=r"`false_alarm` is 1\.5"):
+        GaussianNB().check(X, y, false_alarm=1.5)
     with pytest.raises(ValueError, match="`y` has 1 row"):
         GaussianNB().check(X[:1], y[:1])
 
@@ -221,35 +197,22 @@ def test_parameters_that_are_known_exactly_are_left_out_of_the_statistics(rng):
     assert all(row.passed for row in drawn_rows(this, rng, RATE))
 
 
-@pytest.mark.slow
-def test_a_table_with_a_constant_text_column_passes(rng):
-    frame = pd.DataFrame({"size": rng.normal(size=40), "word": ["same"] * 40, "colour": ["red", "blue"] * 20})
-    report = MixedNB("auto").check(frame, rng.integers(0, 2, 40))
-    assert report.passed, report.explain(verbose=True)
+SIZES = {n: 1 for n in ("rows_fitted", "rows_held_out", "features", "classes", "seed")}
 
 
 def test_a_failing_report_says_so_in_plain_words():
     row = CheckRow("7  Leave-one-out", 0.1, 1e-7, "relative", False, "exact", "log_loo is off", meaning="M.")
-    report = CheckReport(
-        "GaussianNB()",
-        (row,),
-        (),
-        (),
-        0.9,
-        {n: 1 for n in ("rows_fitted", "rows_held_out", "features", "classes", "seed")},
-    )
-    assert "does not compute what it claims to compute: Leave-one-out. Do not rely" in " ".join(str(report).split())
-    assert "log_loo is off" in str(report)  # the detail of what fails, without --verbose
+    text = str(CheckReport("GaussianNB()", (row,), (), SIZES))
+    assert "does not compute what it claims to compute: Leave-one-out. Do not rely" in " ".join(text.split())
+    assert "log_loo is off" in text  # the detail of what fails, without --verbose
 
 
 def test_a_report_says_what_it_found_of_the_data():
     """In plain words, and never as a failure."""
     row = CheckRow("1  Bayes' identity", 0.0, 1e-9, "relative", True, "exact", meaning="M.")
-    numbers = {n: 1 for n in ("rows_fitted", "rows_held_out", "features", "classes", "seed")}
-    report = CheckReport("GaussianNB()", (row,), (), (), 0.9, numbers, Differences(0.0123, 0.5, 3, 75))
-    assert (
-        "MAP and predictive: probabilities differ by 0.0123 on average, by 0.5000 at most; 3 of 75 labels change"
-    ) in str(report)
+    report = CheckReport("GaussianNB()", (row,), (), SIZES, Differences(0.0123, 0.5, 3, 75))
+    said = "MAP and predictive: probabilities differ by 0.0123 on average, by 0.5000 at most; 3 of 75 labels change"
+    assert said in str(report)
     pair = Pair("height", "weight " * 20, "tall", 0.9, -0.2, 0.3)
     for found, sentence in (
         (Dependence((pair,), 1, 3, 99), "1 of 3 pairs of columns are correlated more or less than in any drawn table."),
@@ -267,23 +230,9 @@ def test_a_report_says_what_it_found_of_the_data():
 
 @pytest.mark.slow
 def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
-    """100 runs of rows 3a, 3b and 4 on NumPyro's own chains, at a rate of 10 % each.
-
-    Bonferroni keeps the rate at or below 10 %: more than 21 alarms in 100 have probability 2e-4 then. And the single
-    tests are neither blind nor wild: of all p-values 5 % are below 0.05.
-    """
+    """100 runs of rows 3b and 4 on NumPyro's own chains, at a rate of 10 % each: more than 21 have probability 2e-4."""
     groups, rate = 100, 0.1
-    exact = exact_chains(yes_no, rng, chains=1, length=groups * 1000)
-    exact = {name: value[0] for name, value in exact.items()}
-
-    starts, scale = start_points(yes_no.model, exact, groups * 1000)
-    kernel = {"draws": 1, "leapfrog": 5, "thin": 10, "batch": len(exact["pi"])}
-    ends = {name: value[:, 0] for name, value in run_chains(yes_no.model, starts, scale, 0, **kernel).items()}
-    u = np.concatenate(list(against_numpyro.transforms(yes_no.posterior, ends).values()), -1)
-    p = np.array([st.ks_1samp(part, st.uniform.cdf, axis=0).pvalue for part in np.split(u, groups)])
-    assert (p.min(1) < rate / p.shape[1]).sum() <= 21
-    assert abs((p < 0.05).mean() - 0.05) < 0.045  # 600 tests, dependent in pairs: five standard errors
-
+    exact = {name: value[0] for name, value in exact_chains(yes_no, rng, chains=1, length=1000).items()}
     starts, scale = start_points(yes_no.model, exact, 4 * groups, spread=3.0)
     sites = run_chains(yes_no.model, starts, scale, 1, draws=1000, warmup=500)
     rows = {"x": yes_no.rows["x"][:10]}
@@ -295,6 +244,23 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
     assert sum(not row.passed for row in chains) <= 21
     assert sum(not row.passed for row in predictions) <= 21
     assert np.median([row.figure for row in predictions]) > 0.5  # in standard errors: the error bars are not too wide
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_tests_of_uniform_variables_raise_few_alarms_and_see_a_spread(scores, rng):
+    """500 runs at 10 %: more than 75 alarms have probability 1e-4. The spread is found by normal scores alone."""
+    u = {"a": rng.random((500, 400, 3)), "b": rng.random((500, 400, 2))}
+
+    def found(pit):
+        return uniform_row("name", "M.", pit, 0.1, "sizes", scores=scores)
+
+    rows = [found({name: value[s] for name, value in u.items()}) for s in range(500)]
+    alarms = sum(not row.passed for row in rows)
+    assert 15 < alarms <= 75
+    assert rows[0].threshold == pytest.approx(0.1 / (15 if scores else 5))
+    wide = found({"a": u["a"][0], "b": ndtr(1.15 * ndtri(u["b"][1]))})
+    assert wide.passed is not scores and (not scores or wide.remark == "b is off; sizes")
+    assert not found({"a": u["a"][0], "b": np.sqrt(u["b"][0])}).passed
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 import itertools
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -83,19 +81,6 @@ def test_contributions_add_up_to_the_log_odds_of_predict_proba(name: str) -> Non
         found = few.groupby(["row", "class_"]).contribution.sum().unstack().to_numpy()
         np.testing.assert_allclose(found, (log_p - log_p[:, [1]])[:, [0, 2]], rtol=1e-11, atol=1e-11)
         assert few.groupby(["row", "class_"]).size().max() <= 3
-
-
-def test_a_feature_of_a_mixture_contributes_what_it_does_alone() -> None:
-    X = np.column_stack([BITS[:, 0], REAL[:, 0], BITS[:, 1]])
-    mixed = bayesnb.MixedNB([("n", bayesnb.GaussianNB(), [1]), ("b", bayesnb.BernoulliNB(), [0, 2])]).fit(X, LABELS)
-    found = mixed.explain(X[:4], against="a", n=2, n_draws=400)
-    for nb, columns in ((bayesnb.GaussianNB(), [1]), (bayesnb.BernoulliNB(), [0, 2])):
-        alone = nb.fit(X[:, columns], LABELS).explain(X[:4, columns], against="a", n_draws=400)
-        alone["feature"] = alone.feature.map({k: j for k, j in enumerate(columns)}.get)
-        both = found.merge(alone, on=["row", "class_", "feature"])
-        assert len(both) > 1
-        np.testing.assert_allclose(both.contribution_x, both.contribution_y, rtol=1e-11)
-        np.testing.assert_allclose(both.low_x, both.low_y, atol=0.3 * (both.high_y - both.low_y).max())
 
 
 def test_of_sparse_rows_only_the_words_that_are_there_are_listed() -> None:
@@ -201,16 +186,6 @@ def test_the_interval_of_the_sum_covers_as_it_says() -> None:
     table = nb.explain(COUNTS[[5]], against="b", level=0.8, n_draws=4000)
     line = table[(table.class_ == "a") & (table.feature == 2)].iloc[0]
     np.testing.assert_allclose([line.low, line.high], np.quantile(ratio, [0.1, 0.9]), atol=0.1 * ratio.std())
-
-
-@pytest.mark.slow
-def test_it_works_where_jax_was_not_imported_before() -> None:
-    code = (
-        "import sys, numpy as np, bayesnb; X = np.eye(4); nb = bayesnb.BernoulliNB().fit(X, [0, 1, 0, 1]); "
-        "assert 'jax' not in sys.modules; print(len(nb.explain(X, n_draws=5)), len(nb.tables()))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["40", "4"]
 
 
 def test_settings_out_of_range_are_named() -> None:

@@ -159,34 +159,6 @@ class TestFunsor:
 # --- drawing rows ---------------------------------------------------------------------------------------------------
 
 
-def test_plain_predictive_draws_labels_from_their_prior(mixed: Any) -> None:
-    """It does not look at X: the frequencies are those of π."""
-    nb, X, _ = mixed
-    many = {k: np.broadcast_to(v, (300, *v.shape)) for k, v in nb.prior_.to_sites(nb.posterior_.mean()).items()}
-    drawn = Predictive(nb.numpyro_model, many, return_sites=["y"])(jax.random.key(0), X)["y"]
-    assert abs(drawn.mean() - many["pi"][0, 1]) < 5 * 0.5 / np.sqrt(drawn.size)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_rows_are_drawn_where_there_are_none(name: str) -> None:
-    this = CASES[name]
-    if this.block.is_composite:
-        with pytest.raises(ValueError, match="a composite likelihood cannot draw rows"):
-            handlers.seed(this.prior.model, 0)(None, n=7)
-        return
-
-    def simulate(labels: Any = None, **settings: int) -> Any:
-        """Compiled as a whole; by one operation after the other it takes ten seconds."""
-        drawn = Predictive(this.prior.model, num_samples=3)
-        return jitted(lambda key: drawn(key, None, labels, length=5, **settings))(jax.random.key(0))
-
-    simulated = simulate(n=7)
-    assert simulated["x"].shape == (3, 7, this.x.shape[1]) and simulated["y"].shape == (3, 7)
-    labelled = simulate(np.zeros(4, int))
-    assert labelled["x"].shape == (3, 4, this.x.shape[1])
-
-
 @pytest.mark.slow
 def test_estimators_simulate_rows(mixed: Any) -> None:
     nb = mixed[0]

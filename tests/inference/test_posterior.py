@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
-from scipy import sparse, stats
+from scipy import stats
 from sklearn.datasets import load_iris
 
-from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB
-from bayesnb.inference.to_arviz import as_arviz, import_arviz
+from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB
+from bayesnb.inference.to_arviz import import_arviz
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +53,6 @@ def test_labels_may_be_a_column(nb, iris):
     np.testing.assert_array_equal(column, flat)
 
 
-def test_arviz_reads_it(nb):
-    arviz = import_arviz()
-    data = nb.sample_posterior(draws=200, seed=0)
-    summary = arviz.summary(data, var_names=["mu"])
-    assert len(summary) == 12
-    assert float(arviz.rhat(data)["mu"].max()) < 1.05
-    assert isinstance(data, arviz.InferenceData if arviz.__version__.startswith("0.") else xr.DataTree)
-
-
-def test_plain_datasets_become_arviz_data():
-    data = as_arviz({"posterior": xr.Dataset({"a": (("chain", "draw"), np.zeros((2, 3)))})})
-    assert variable(data, "posterior", "a").shape == (2, 3)
-
-
 def test_equal_seeds_give_equal_draws(nb):
     first, second, other = (nb.sample_posterior(draws=5, seed=seed)["posterior"]["mu"] for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, second)
@@ -95,24 +80,6 @@ def test_blocks_of_several_level_numbers_have_dims_of_their_own():
     assert theta.dims == ("chain", "draw", "class", "levels_3_feature", "levels_3_level")
     assert theta.coords["levels_3_feature"].values.tolist() == [1, 2]
     np.testing.assert_allclose(theta.sum("levels_3_level"), 1)
-
-
-@pytest.mark.slow
-def test_sparse_rows_reach_numpyro():
-    X, y = sparse.csr_matrix([[2, 0, 1], [0, 3, 1], [1, 0, 0]]), [0, 1, 0]
-    nb = MultinomialNB().fit(X, y)
-    data = nb.sample_posterior(draws=20, seed=0, method="nuts", X=X, y=y, warmup=20, chains=1, progress_bar=False)
-    assert data["posterior"]["theta"].shape == (1, 20, 2, 3)
-
-
-@pytest.mark.slow
-def test_numpyro_model_runs_under_numpyros_own_mcmc(nb, iris):
-    import jax
-    from numpyro.infer import MCMC, NUTS
-
-    mcmc = MCMC(NUTS(nb.numpyro_model), num_warmup=50, num_samples=50, progress_bar=False)
-    mcmc.run(jax.random.key(0), *iris)
-    assert mcmc.get_samples()["mu"].shape == (50, 3, 4)
 
 
 @pytest.mark.parametrize(
