@@ -139,7 +139,7 @@ def test_report():
     assert "13 of 13 rows pass" in text
     assert all(row.meaning.endswith(".") and len(row.meaning) < 112 for row in report.rows)
     assert "rounding leaves" in detail and "rounding leaves" not in text
-    assert "On your data" in text.splitlines()[-2]
+    assert "On your data" in text.splitlines()[-3]
     assert max(map(len, [*text.splitlines(), *detail.splitlines()])) <= 120
     again = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert again["passed"] is True
