@@ -97,7 +97,9 @@ def test_the_page_says_what_the_model_says(tmp_path: Path) -> None:
     for name in ("fever", "town & country", "<ill>"):
         assert name in said
     least = int(loo.proba.max(1).argmin())
-    assert f"Row {least:,}: the other rows predict" in said
+    assert (
+        f"Row {least:,}: the other rows predict" in said and f"with probability {loo.proba[least].max():.3f}," in said
+    )
     assert "Column fever: 25% of the cells are missing." in said
     assert "numbers: KernelNB()" in said  # a model that was tried beside this one
     assert said.count("log odds of") >= 4
