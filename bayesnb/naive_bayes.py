@@ -166,6 +166,8 @@ class NaiveBayes:
                     x = some_cells(rows[name], part, log_pi, block.kept_types)
                     given = None if theta is None else theta[name]
                     total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
+                    if (xp := namespace(total)) is not np:  # traced cells cannot be refused
+                        total = xp.where(xp.isinf(x).any(-1, keepdims=True), xp.nan, total)
             xp = namespace(total)
             least = xp.finfo(total.dtype).min
             return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)

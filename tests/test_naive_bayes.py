@@ -17,7 +17,7 @@ from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot
 
-from .laws import FAMILIES, QUICKLY, C, Case, assert_same, case, jitted, log_joint
+from .laws import FAMILIES, QUICKLY, C, Case, Family, assert_same, case, jitted, log_joint
 
 CASES = {family.name: case(family, seed=i) for i, family in enumerate(FAMILIES)}
 Y = next(iter(CASES.values())).y
@@ -58,6 +58,16 @@ def test_leaves_are_those_of_jax(whole: tuple[NaiveBayes, dict[str, np.ndarray]]
     twice, expected = map_leaves(np.add, stats, stats), jax.tree.map(np.add, stats, stats)
     assert jax.tree.structure(twice) == jax.tree.structure(expected)
     jax.tree.map(np.testing.assert_array_equal, twice, expected)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_an_infinite_cell_gives_nan_in_its_row_under_jit(family: Family) -> None:
+    """It cannot be refused there; the least number, the same for all classes, would be taken for a prediction."""
+    rng = np.random.default_rng(0)
+    nb, x = NaiveBayes(DirichletClasses(np.ones(C)), {"x": family.prior(rng, 2)}), family.rows(rng, 4, 2)
+    x[1, 0], x[3, 1] = np.inf, -np.inf
+    table = np.asarray(jax.jit(nb.log_joint)({"x": x}))
+    np.testing.assert_array_equal(np.isnan(table), [[False] * C, [True] * C] * 2)
 
 
 def test_log_prob_and_joint_at_draws(whole: tuple[NaiveBayes, dict[str, np.ndarray]], rng: np.random.Generator) -> None:
