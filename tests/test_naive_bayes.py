@@ -10,7 +10,9 @@ import pytest
 from numpyro.infer import Predictive
 from numpyro.infer.util import log_density
 from scipy import sparse
+from sklearn.datasets import load_iris
 
+from bayesnb import GaussianNB
 from bayesnb.core.pytrees import leaves, map_leaves
 from bayesnb.core.threads import in_order
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
@@ -58,6 +60,33 @@ def test_leaves_are_those_of_jax(whole: tuple[NaiveBayes, dict[str, np.ndarray]]
     twice, expected = map_leaves(np.add, stats, stats), jax.tree.map(np.add, stats, stats)
     assert jax.tree.structure(twice) == jax.tree.structure(expected)
     jax.tree.map(np.testing.assert_array_equal, twice, expected)
+
+
+@pytest.mark.parametrize(("double", "near"), [(False, 1e-5), (True, 1e-9)])
+def test_the_leave_one_out_loss_of_a_head_is_that_of_the_host(double: bool, near: float) -> None:
+    """A network's rows, a head that is fitted inside the loss: compiled, differentiated, and `loo` of the estimator."""
+    x, y = (np.asarray(part) for part in load_iris(return_X_y=True))
+    with jax.enable_x64(double):
+        weights = jnp.asarray(np.random.default_rng(0).normal(size=(4, 5)) / 4)
+
+        def embed(weights: Any) -> Any:
+            return jnp.tanh(jnp.asarray(x - x.mean(0)) @ weights)
+
+        nb = GaussianNB().fit(np.asarray(embed(weights)), y)
+
+        @jax.jit
+        @jax.value_and_grad
+        def loss(weights: Any) -> Any:
+            rows = {"x": embed(weights)}
+            table = nb.prior_.condition(rows, y).log_loo(rows, jax.nn.one_hot(y, C))
+            return -jnp.take_along_axis(jax.nn.log_softmax(table), y[:, None], 1).mean()
+
+        value, gradient = loss(weights)
+        assert value == pytest.approx(nb.loo(np.asarray(embed(weights)), y).log_loss, rel=near)
+        if double:
+            step = 1e-5 * gradient / jnp.linalg.norm(gradient)
+            slope = (loss(weights + step)[0] - loss(weights - step)[0]) / 2e-5
+            assert slope == pytest.approx(float(jnp.linalg.norm(gradient)), rel=1e-6)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
