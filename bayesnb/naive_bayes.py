@@ -165,6 +165,8 @@ class NaiveBayes:
                 x = some_cells(rows[name], slice(None), log_pi, block.cells_.kind)
                 given = None if theta is None else theta[name]
                 total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
+                if (xp := namespace(total)) is not np:  # traced cells cannot be refused
+                    total = xp.where(xp.isinf(x).any(-1, keepdims=True), xp.nan, total)
         xp = namespace(total)
         least = xp.finfo(total.dtype).min
         return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)

@@ -10,14 +10,16 @@ import pytest
 from numpyro.infer import Predictive
 from numpyro.infer.util import log_density
 from scipy import sparse
+from sklearn.datasets import load_iris
 
+from bayesnb import GaussianNB
 from bayesnb.core.pytrees import leaves, map_leaves
 from bayesnb.core.threads import in_order
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot
 
-from .laws import FAMILIES, C, Case, assert_same, case, jitted, log_joint
+from .laws import FAMILIES, C, Case, Family, assert_same, case, jitted, log_joint
 
 CASES = {family.name: case(family, seed=i) for i, family in enumerate(FAMILIES)}
 Y = next(iter(CASES.values())).y
@@ -58,6 +60,43 @@ def test_leaves_are_those_of_jax(whole: tuple[NaiveBayes, dict[str, np.ndarray]]
     twice, expected = map_leaves(np.add, stats, stats), jax.tree.map(np.add, stats, stats)
     assert jax.tree.structure(twice) == jax.tree.structure(expected)
     jax.tree.map(np.testing.assert_array_equal, twice, expected)
+
+
+@pytest.mark.parametrize(("double", "near"), [(False, 1e-5), (True, 1e-9)])
+def test_the_leave_one_out_loss_of_a_head_is_that_of_the_host(double: bool, near: float) -> None:
+    """A network's rows, a head that is fitted inside the loss: compiled, differentiated, and `loo` of the estimator."""
+    x, y = (np.asarray(part) for part in load_iris(return_X_y=True))
+    with jax.enable_x64(double):
+        weights = jnp.asarray(np.random.default_rng(0).normal(size=(4, 5)) / 4)
+
+        def embed(weights: Any) -> Any:
+            return jnp.tanh(jnp.asarray(x - x.mean(0)) @ weights)
+
+        nb = GaussianNB().fit(np.asarray(embed(weights)), y)
+
+        @jax.jit
+        @jax.value_and_grad
+        def loss(weights: Any) -> Any:
+            rows = {"x": embed(weights)}
+            table = nb.prior_.condition(rows, y).log_loo(rows, jax.nn.one_hot(y, C))
+            return -jnp.take_along_axis(jax.nn.log_softmax(table), y[:, None], 1).mean()
+
+        value, gradient = loss(weights)
+        assert value == pytest.approx(nb.loo(np.asarray(embed(weights)), y).log_loss, rel=near)
+        if double:
+            step = 1e-5 * gradient / jnp.linalg.norm(gradient)
+            slope = (loss(weights + step)[0] - loss(weights - step)[0]) / 2e-5
+            assert slope == pytest.approx(float(jnp.linalg.norm(gradient)), rel=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_an_infinite_cell_gives_nan_in_its_row_under_jit(family: Family) -> None:
+    """It cannot be refused there; the least number, the same for all classes, would be taken for a prediction."""
+    rng = np.random.default_rng(0)
+    nb, x = NaiveBayes(DirichletClasses(np.ones(C)), {"x": family.prior(rng, 2)}), family.rows(rng, 4, 2)
+    x[1, 0], x[3, 1] = np.inf, -np.inf
+    table = np.asarray(jax.jit(nb.log_joint)({"x": x}))
+    np.testing.assert_array_equal(np.isnan(table), [[False] * C, [True] * C] * 2)
 
 
 def test_log_prob_and_joint_at_draws(whole: tuple[NaiveBayes, dict[str, np.ndarray]], rng: np.random.Generator) -> None:

@@ -5,8 +5,10 @@ wait here until JAX is there: `register_pytrees` imports it. It runs before one 
 `bayesnb.families` is used, and when an estimator shows `prior_`, `posterior_` or `statistics_`.
 """
 
+import contextlib
 import functools
 import itertools
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -39,12 +41,21 @@ def pytree(cls: Class) -> Class:
 
 
 def register_pytrees() -> None:
-    """Import JAX, and have it know all pytrees."""
-    import jax
+    """Import JAX, and have it know all pytrees; `jax.export` also writes and reads functions of them."""
+    import jax.export
 
     with _lock:
         while _waiting:
-            jax.tree_util.register_dataclass(_waiting[-1])
+            cls = jax.tree_util.register_dataclass(_waiting[-1])
+            with contextlib.suppress(ValueError):  # a class defined again, in a notebook: the first one keeps the name
+                jax.export.register_pytree_node_serialization(
+                    cls,
+                    serialized_name=f"{cls.__module__}.{cls.__qualname__}",
+                    serialize_auxdata=lambda static: json.dumps(static, default=int).encode(),
+                    deserialize_auxdata=lambda text: tuple(
+                        tuple(one) if isinstance(one, list) else one for one in json.loads(text)
+                    ),
+                )
             _waiting.pop()  # only now: nobody goes on before JAX knows
 
 

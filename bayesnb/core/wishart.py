@@ -57,9 +57,15 @@ def whitened(
 def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]) -> Tables:
     """(x_i − m_c)ᵀ S_c⁻¹ (x_i − m_c), on the host some rows at a time."""
     xp = namespace(x, loc, root)
-    step = max(1, _CELLS // loc.size) if xp is np else max(1, len(x))
-    parts = (whitened(x[at : at + step], loc, root) for at in range(0, max(1, len(x)), step))
-    return xp.concatenate([xp.einsum("...nd,...nd->...n", z, z).swapaxes(-1, -2) for z in parts], -2)
+
+    def of_rows(x: Array) -> Array:
+        z = whitened(x, loc, root)
+        return xp.einsum("...nd,...nd->...n", z, z).swapaxes(-1, -2)
+
+    if xp is not np:
+        return of_rows(x)
+    step = max(1, _CELLS // loc.size)
+    return np.concatenate([of_rows(x[at : at + step]) for at in range(0, max(1, len(x)), step)], -2)
 
 
 def inverse_wishart_factors(

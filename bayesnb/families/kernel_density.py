@@ -160,8 +160,8 @@ class KernelDensity(AbstractBandwidth):
         reduce : (g, q) and (g,) → (rows, q)
         r : (n, c) weights with which the rows leave the cells; None: they stay
         """
-        (c, d), n, xp, cells = self.shape, len(x), namespace(x, t, self.log_h, *self.cells.value, r), self.cells
-        w = np.zeros((n, 1)) if r is None else r.toarray() if is_sparse(r) else r
+        (c, d), n, xp, cells = self.shape, x.shape[0], namespace(x, t, self.log_h, *self.cells.value, r), self.cells
+        w = xp.zeros((n, 1)) if r is None else r.toarray() if is_sparse(r) else r
         if xp is not np:
             x, t, log_w, w, cells = map_leaves(xp.asarray, (x, t, log_w, w, cells))
         leaving, everyone = w.sum(1).astype(x.dtype), cache(cells.pooled)

@@ -91,7 +91,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     def log_predictive(self, x: Data) -> Table:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
         if namespace(x, self.m) is not np:
-            return self._left_out(x, np.zeros((len(x), len(self.m))))
+            return self._left_out(x, np.zeros((1, len(self.m))))
         level = log_rising(self.a, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / self.kappa))
         slope = np.sqrt(0.5 * self.kappa / (self.kappa + 1) / self.b)
         return sum_of_logs(x, self.m, slope, -(self.a + 0.5), level)
