@@ -25,7 +25,7 @@ from .datasets import NAMES, Dataset, LabelledTable, TableError, open_table
 from .describing import describe as describe_columns
 from .estimators._by_name import MIXED, choose_model, contract_of, variants
 
-MODELS = ("auto", *sorted(variants()))
+MODELS, SHARP = ("auto", *sorted(variants())), "discriminative"
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
 
 
@@ -80,8 +80,8 @@ def _share(text: str) -> float:
 
 
 def _models(text: str) -> list[str]:
-    unknown = sorted({*text.split(",")} - {*MODELS[1:], *MIXED})
-    wrong = f"{', '.join(map(repr, unknown))} is not one of {', '.join(MODELS[1:])}"
+    unknown = sorted({*text.split(",")} - {*MODELS[1:], *MIXED, SHARP})
+    wrong = f"{', '.join(map(repr, unknown))} is not one of {', '.join((*MODELS[1:], SHARP))}"
     return _checked([*dict.fromkeys(text.split(","))], not unknown, wrong)
 
 
@@ -104,7 +104,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 _LABELLED, _FLAG = "describe check select compare fit report", {"action": "store_true"}
 _LIST: dict[str, Any] = {"action": "append", "default": []}
-_WHICH = {"choices": (*MODELS, *MIXED), "default": "auto", "metavar": "VARIANT"}
+_WHICH = {"choices": (*MODELS, *MIXED, SHARP), "default": "auto", "metavar": "VARIANT"}
 _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, settings, help
     ("predict", "fitted", {"metavar": "MODEL"}, "file that `bayesnb fit` or `save` of an estimator wrote"),
     (f"{_LABELLED} predict", "data", {"metavar": "NAME|FILE"}, f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file"),
@@ -116,14 +116,19 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
     ("", "--sep", {"metavar": "CHAR"}, "separator of the cells, such as ; or tab"),
-    ("check fit report", "--model", _WHICH, f"the model: {', '.join((*MODELS, *MIXED))} (default: by the columns)"),
+    ("check fit report", "--model", _WHICH, f"the model: {', '.join(_WHICH['choices'])} (default: by the columns)"),
     ("check fit report", "--calibrate", _FLAG, "calibrate the class probabilities by exact leave-one-out"),
     ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
     ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
     ("select", "--bins", {"type": _count, "default": 10}, "number of bins of a numeric column (default 10)"),
     ("select", "--max", {"type": _count}, "largest number of added features (default: by the number of features)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
-    ("compare", "--models", {"type": _models}, f"of {', '.join((*MODELS[1:], *MIXED))}, by commas (default: all)"),
+    (
+        "compare",
+        "--models",
+        {"type": _models},
+        f"of {', '.join(_WHICH['choices'][1:])}, by commas (default: all but the last)",
+    ),
     ("fit", "--set", {"metavar": "NAME=VALUE", "type": _setting, **_LIST}, "a parameter, such as alpha=0.5"),
     ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
@@ -180,11 +185,23 @@ def _code(estimator: Any) -> str:
     return " ".join(repr(estimator).split())
 
 
+def _model(X: pd.DataFrame, name: str, contract: ColumnContract) -> Any:
+    if name != SHARP:
+        return choose_model(X, name, contract)
+    from .analysis.discriminative import DiscriminativeNB
+
+    return DiscriminativeNB(choose_model(X, "mixed", contract).parts)
+
+
 def _estimator(options: argparse.Namespace, X: pd.DataFrame, contract: ColumnContract) -> Any:
     """The model that is asked for, with its parameters."""
-    nb = choose_model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
+    nb = _model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
     if not options.calibrate:
         return nb
+    if options.model == SHARP:
+        raise ValueError(
+            f"--calibrate is not for --model {SHARP}, which is fitted to held-out predictions; leave it out"
+        )
     from .analysis.calibration import CalibratedClassifierLOO
 
     return CalibratedClassifierLOO(nb)
@@ -240,7 +257,7 @@ def check(options: argparse.Namespace) -> int:
     estimator = _estimator(options, data.X, data.contract)
     report = estimator.check(data.X, data.y, options.seed)
     text, fields = report.explain(options.verbose), report.to_dict() if options.json else {}
-    if not options.calibrate:
+    if not options.calibrate and options.model != SHARP:
         from .reporting import calibration_gain
 
         fields["loo_log_loss"], figures = calibration_gain(estimator, data.X, data.y)
@@ -284,7 +301,7 @@ def compare(options: argparse.Namespace) -> None:
     reasons: dict[str, list[str]] = {}
     for name in options.models or _models_to_try(data.X):
         try:
-            models[name] = choose_model(data.X, name, data.contract).fit(data.X, data.y)
+            models[name] = _model(data.X, name, data.contract).fit(data.X, data.y)
         except ValueError as error:  # the table is not for this model
             reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
             reasons.setdefault(shorten(reason, 200), []).append(name)
@@ -317,7 +334,7 @@ def fit(options: argparse.Namespace) -> None:
     try:
         estimator = _estimator(options, first, table.contract)
         _announce(options, table, table.n_labelled)
-        if options.calibrate:
+        if options.calibrate or options.model == SHARP:
             data = table.load()
             estimator.fit(data.X, data.y)
         else:
@@ -327,7 +344,7 @@ def fit(options: argparse.Namespace) -> None:
             raise
         given = " ".join(f"{name}={shorten(repr(value), 60)}" for name, value in options.set)
         raise TableError(f"--set {given}: {error}; give this parameter another value.") from error
-    nb = estimator.estimator_ if options.calibrate else estimator
+    nb = getattr(estimator, "estimator_", getattr(estimator, "reader_", estimator))
     nb.contract_ = table.contract
     estimator.save(options.output)
     rows = {str(label): float(n) for label, n in zip(nb.classes_, nb.class_count_, strict=True)}
@@ -409,7 +426,7 @@ def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: Col
     if level is not None:
         from .inference.intervals import mean_probabilities
 
-        if hasattr(model, "maps_"):  # a calibrated classifier, with the draws of its interval
+        if not hasattr(model, "posterior_") or hasattr(model, "maps_"):  # with the draws of its interval
             means = model.sample_proba(X, seed=0).mean(0)
         else:
             means = mean_probabilities(model.posterior_, model.encode(X))

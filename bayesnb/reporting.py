@@ -126,13 +126,14 @@ def report(
     except ValueError:
         estimator = clone(estimator).fit(X, y)
     m = SimpleNamespace(nb=estimator, X=X, y=y, n=len(y), level=level, seed=seed, classes=estimator.classes_.tolist())
+    m.inside = getattr(estimator, "reader_", estimator)  # the naive Bayes model that reads the rows
     m.loo = estimator.loo(X, y)
     m.count = np.bincount(m.loo.index, minlength=len(m.classes))
     share = m.count[m.count > 0] / m.n
     m.base, m.base_loss = float(share.max()), float(-(share * np.log(share)).sum())  # of the class frequencies alone
     m.importance = importance(estimator, X, y, level=level)
     m.contract = getattr(estimator, "contract_", None) if contract is None else contract
-    m.columns = _column_table(estimator, X) if m.contract is None else m.contract.to_frame()
+    m.columns = _column_table(m.inside, X) if m.contract is None else m.contract.to_frame()
     m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
     index = X.index if isinstance(X, pd.DataFrame) else range(m.n)
     m.row_names = [f"Row {i:,}" if isinstance(i, int) else f"Row {i}" for i in index]
@@ -181,12 +182,14 @@ def candidates(kind: str, n: int, d: int) -> list[Any]:
 
 def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> Comparison | None:
     """The model beside others of the same cells; those that cannot take them or are the same are left out."""
-    chosen = not isinstance(others, str)
+    own_model, chosen = nb, not isinstance(others, str)
+    nb = getattr(nb, "reader_", nb)
     if not chosen:
         kinds = {block.inner.cells_.kind for block in nb.posterior_.blocks.values()}
         others = {str(one): one for one in (candidates(next(iter(kinds)), *X.shape) if len(kinds) == 1 else ())}
         if "parts" in nb.get_params(deep=False):
             others = _other_parts(nb, X.shape[0])
+        others |= {} if nb is own_model else {"naive Bayes": nb}
     models = {}
     for name, one in others.items():
         try:
@@ -200,7 +203,7 @@ def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> C
             models[name] = fitted
     if not models:
         return None
-    return compare({"this model": clone(nb).fit(X, y), **models}, X, y, fitted=True)
+    return compare({"this model": clone(own_model).fit(X, y), **models}, X, y, fitted=True)
 
 
 def _other_parts(nb: Any, n: int) -> dict[str, Any]:
@@ -373,7 +376,7 @@ def _columns(m: Any) -> str:
 
 
 def _classes(m: Any) -> str:
-    law, tail = m.nb.posterior_.classes.marginals().get("pi"), (1 - m.level) / 2
+    law, tail = m.inside.posterior_.classes.marginals().get("pi"), (1 - m.level) / 2
     table = pd.DataFrame({"class": m.classes, "rows": m.count, "share": [percent(one) for one in m.count / m.n]})
     if law is not None:
         ends = zip(law.ppf(tail), law.ppf(1 - tail), strict=True)
@@ -396,8 +399,9 @@ def _accuracy(m: Any) -> str:
         except (AttributeError, ValueError):
             continue
     said = (
-        "<p>Each row was predicted from all other rows. This is exact and needs no second fit. The last column is the "
-        "result of the class frequencies alone.</p>"
+        "<p>Each row was predicted from all other rows. "
+        f"This is {'exact' if getattr(loo, 'exact', True) else 'approximate'} and needs no second fit. "
+        "The last column is the result of the class frequencies alone.</p>"
     )
     return said + _table(table, "Leave-one-out") + (_cards(fit) if fit else "")
 
@@ -456,6 +460,8 @@ def _importance(m: Any) -> str:
 
 
 def _rows(m: Any) -> str:
+    if m.inside is not m.nb:
+        return "<p>This model has no nomograms, priors and posteriors. <code>nb.explain(X)</code> explains rows.</p>"
     p, loo, made = m.loo.proba, m.loo, []
     order = np.argsort(p.max(1), kind="stable").tolist()
     chosen = {order[0]: "The least certain row", order[-1]: "The most certain row"}

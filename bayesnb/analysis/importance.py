@@ -56,7 +56,7 @@ def importance(
     Parameters
     ----------
     estimator : a fitted estimator, or a fitted `CalibratedClassifierLOO`, whose `elpd_gain` is that of the calibrated
-        probabilities, by the map as it is
+        probabilities, by the map as it is. A `DiscriminativeNB` answers by its own method `importance`
     X, y, sample_weight : rows and labels, as in the method `loo`
     groups : (n,) labels of groups of rows that are left out together, such as `inference.loo.copies(X, y)`
     held_out : True if the rows were not fitted. Nothing is then left out
@@ -99,6 +99,10 @@ def importance(
     >>> table.feature.tolist(), bool(table.low[0] > 0.4), bool(table.low[1] < 0)
     ([1, 0], True, True)
     """
+    if hasattr(type(estimator), "importance"):
+        if held_out:
+            raise ValueError("`held_out` is True; DiscriminativeNB leaves its training rows out, so give these")
+        return estimator.importance(X, y, sample_weight, groups=groups, level=level, feature_names=feature_names)
     calibrated = getattr(estimator, "calibrated", None)
     nb = estimator if calibrated is None else estimator.estimator_
     if not isinstance(nb, AbstractNB):
