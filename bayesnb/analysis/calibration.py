@@ -203,14 +203,9 @@ class PosteriorCalibrator(AbstractCalibrated):
         if self.estimator is not None:
             fitted, output = self._predicted(X, y, sample_weight, groups)
         z = log_table_of(output)
-        classes = np.unique(y) if fitted is None else fitted.classes_
-        if (
-            fitted is None
-            and len(classes) < z.shape[1]
-            and y.dtype.kind in "iu"
-            and 0 <= y.min() <= y.max() < z.shape[1]
-        ):
-            classes = np.arange(z.shape[1])
+        is_number = y.dtype.kind in "iu" and 0 <= y.min() <= y.max() < z.shape[1]  # of a column of the table
+        classes = np.arange(z.shape[1], dtype=y.dtype) if is_number else np.unique(y)
+        classes = classes if fitted is None else fitted.classes_
         if z.shape != (len(y), len(classes)) or len(classes) < 2:
             raise ValueError(
                 f"`y` has {len(y)} rows of {len(classes)} class{'es' * (len(classes) != 1)}, but the probabilities "

@@ -36,7 +36,7 @@ from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Scalar, is_sparse
+from ..core.arrays import is_sparse
 from ..core.pytrees import record
 from ..core.random import generator
 from ..core.special import log_normalize
@@ -404,14 +404,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return frame[frame["class_"] != against] if against is not None else frame
 
     def importance(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        level: Scalar = 0.9,
-        feature_names: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **settings: Any
     ) -> pd.DataFrame:
         """How well each column alone predicts the labels, and what this model loses without it, in nats a row.
 
@@ -422,10 +415,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, groups : the training rows, as they were fitted
-        level, feature_names : as in `bayesnb.importance`
+        settings : `level` and `feature_names` of `bayesnb.importance`
         """
-        names = named(self.reader_, feature_names).feature_names()
-        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level, feature_names=names)
+        names = named(self.reader_, settings.get("feature_names")).feature_names()
+        table = importance(self.reader_, X, y, sample_weight, groups=groups, **settings)
         cells, label, weight, groups, _ = self.training(X, y, sample_weight, groups)
         rows = self.left_out(cells, label, weight, groups)
         found, own = self._contributions(rows, cells), rows.label > 0

@@ -61,41 +61,6 @@ def with_values(fit, name, factor, at=...):
     return nb
 
 
-@pytest.mark.parametrize("nb", mostly_slow(ALPHA, these("MultinomialNB()")), ids=repr)
-def test_alpha_is_the_optimum_of_a_fine_grid(nb, table):
-    X, y = table
-    fit = fit_prior(nb, X, y)
-    step = 1e-3
-    grid = np.log(fit.hyperparameters["alpha"]) + np.arange(-15, 16) * step
-    wide = np.log(np.geomspace(1e-4, 1e4, 161))
-    fitted = clone(nb).fit(X, y)
-
-    def evidence(log_alpha):
-        return fitted.set_params(alpha=float(np.exp(log_alpha))).with_statistics(fitted.statistics_).log_evidence_
-
-    assert grid[np.argmax([evidence(z) for z in grid])] == pytest.approx(grid[15], abs=1e-9)
-    assert max(evidence(z) for z in wide) <= fit.log_evidence  # and there is no better one elsewhere
-    assert fit.at_bound["alpha"] == 0
-
-
-@pytest.mark.parametrize(
-    "settings", mostly_slow([{}, {"variance": "pooled"}, {"known_variance": 0.3}], these("{}")), ids=repr
-)
-def test_kappa_is_the_optimum_of_a_fine_grid(settings, table):
-    X, y = table
-    fit = fit_prior(GaussianNB(**settings), X, y, parameters=["kappa"])
-    assert list(fit.hyperparameters) == ["kappa"]
-    own = clone(GaussianNB(**settings)).fit(X, y).prior_.blocks["x"]
-    for field in own.__dataclass_fields__:  # nothing else has moved
-        if field != "kappa":
-            np.testing.assert_array_equal(getattr(fit.estimator.prior, field), getattr(own, field))
-    factors = np.exp(np.arange(-15, 16) * 1e-3)
-    values = [with_values(fit, "kappa", f).fit(X, y).log_evidence_ for f in factors]
-    assert np.argmax(values) == 15
-    wide = [with_values(fit, "kappa", f).fit(X, y).log_evidence_ for f in np.geomspace(1e-4, 1e4, 81)]
-    assert max(wide) <= fit.log_evidence + 1e-9
-
-
 @pytest.mark.parametrize(
     ("nb", "over"),
     mostly_slow(
@@ -224,12 +189,3 @@ def test_an_unfinished_search_warns(table, monkeypatch):
     )
     with pytest.warns(ConvergenceWarning, match="still increasing"):
         fit_prior(GaussianNB(), X, y)
-
-
-def test_a_prior_outside_of_the_bounds_may_have_more_evidence():
-    """Fair coins: the larger α the better, so that 1e6 is better than the upper bound, and the docstring says so."""
-    X, y = np.tile([[0.0, 1.0], [1.0, 0.0]], (10, 1)), np.repeat([0, 1], 10)
-    found = fit_prior(BernoulliNB(alpha=1e6, binarize=None), X, y, bounds=(1e-4, 1e2))
-    assert found.log_evidence < found.log_evidence_before
-    said = " ".join(fit_prior.__doc__.split())
-    assert "never below the evidence of that prior if the prior lies within `bounds`" in said
