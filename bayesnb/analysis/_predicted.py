@@ -62,3 +62,9 @@ class OfLogProba:
         total, aleatoric = entr(p.mean(0)).sum(-1), entr(p).sum(-1).mean(0)
         aleatoric = np.minimum(aleatoric, total)
         return Uncertainty(total, aleatoric, total - aleatoric)
+
+
+class Known:
+    """The posterior of a `LooResult` whose rows are their own table."""
+
+    log_joint = staticmethod(np.asarray)

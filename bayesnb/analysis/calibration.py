@@ -12,7 +12,7 @@ References
 Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-one-out, §2.1, for the table.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -34,7 +34,7 @@ from ..inference.loo import LooResult, copies, group_places, leave_out
 from ..io import Saved, Take, check_loaded, require
 from ..naive_bayes import Rows
 from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
-from ._predicted import OfLogProba
+from ._predicted import Known, OfLogProba
 from ._suited import refuse_points
 from ._wrapper import OfEstimator
 
@@ -392,9 +392,9 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         """
         check_is_fitted(self, "maps_")
         found = self.estimator_.loo(X, y, sample_weight, prior=prior or self.prior, groups=groups)
-        joint = _CalibratedJoint(self, self.estimator_.posterior_)
-        table = joint.of(found.log_joint) - found.log_prior
-        return replace(found, by_block={"x": table}, _posterior=joint)
+        rows = self.estimator_.posterior_.log_joint(self.estimator_.encode(X))
+        left, known = (j - (z := log_normalize(j)) + np.log(self.calibrated(z)) for j in (found.log_joint, rows))
+        return replace(found, by_block={"x": left - found.log_prior}, _posterior=Known, _rows=known)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression of the labels on their leave-one-out table in NumPyro, for the most probable map.
@@ -422,21 +422,6 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         from .posterior_check import check
 
         return check(self, "estimator_", "calibrated", X, y, seed, progress_bar)
-
-
-@dataclass(frozen=True)
-class _CalibratedJoint:
-    """log p(x, y = c) of a model, with its class probabilities calibrated."""
-
-    calibrated: Any
-    posterior: Any
-
-    def of(self, joint: np.ndarray) -> np.ndarray:
-        z = log_normalize(joint)
-        return joint - z + np.log(self.calibrated.calibrated(z))
-
-    def log_joint(self, rows: Any) -> np.ndarray:
-        return self.of(self.posterior.log_joint(rows))
 
 
 # --- tables of log probabilities -------------------------------------------------------------------------------------

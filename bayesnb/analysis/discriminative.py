@@ -46,16 +46,8 @@ from ..inference.explanation import odds_against
 from ..inference.loo import LooResult, copies, group_places
 from ..inference.report import CheckReport
 from ..io import Saved, Take, check_loaded, require
-from ._column_weights import (
-    Regression,
-    WeightsMode,
-    contrasts,
-    draw,
-    find_modes,
-    left_out_log_proba,
-    numpyro_model,
-)
-from ._predicted import OfLogProba
+from ._column_weights import Regression, WeightsMode, contrasts, draw, find_modes, left_out_log_proba, numpyro_model
+from ._predicted import Known, OfLogProba
 from .calibration import has_fractions
 from .importance import importance, named
 
@@ -457,7 +449,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         weight = np.ones(len(index)) if sample_weight is None else np.asarray(sample_weight, float)
         offset = rows.offset[place]
         return ApproximateLoo(
-            self.classes_, index, weight, offset, {"x": found - offset}, _posterior=_Known, _rows=fitted
+            self.classes_, index, weight, offset, {"x": found - offset}, _posterior=Known, _rows=fitted
         )
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
@@ -495,9 +487,3 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         tags.input_tags = get_tags(MixedNB(self.parts)).input_tags
         tags.input_tags.sparse = isinstance(self.parts, str) or tags.input_tags.sparse
         return tags
-
-
-class _Known:
-    """A posterior for which the rows are their table."""
-
-    log_joint = staticmethod(np.asarray)

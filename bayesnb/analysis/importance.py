@@ -100,7 +100,7 @@ def importance(
     nb = estimator if calibrated is None else estimator.estimator_
     if not isinstance(nb, AbstractNB):
         raise TypeError(f"`estimator` is {type(nb).__name__}; give an estimator of bayesnb or CalibratedClassifierLOO")
-    nb = named(nb, feature_names)
+    names, nb = named(nb, feature_names).feature_names(), named(nb, None)
     check_level(level)
     index, rows, columns = nb.class_index(y), nb.encode(X), nb.block_columns()
     n, c = len(index), len(nb.classes_)
@@ -136,9 +136,8 @@ def importance(
     # √(n · variance) of w (t − mean), over Σw
     square = total[2] - 2 * mean * total[1] + mean**2 * (weight**2).sum()
     reach = norm.isf((1 - level) / 2) * np.sqrt(np.maximum(square, 0)) / weight.sum()
-    names = ("information", "low", "high"), ("elpd_gain", "gain_low", "gain_high")
-    table = {"feature": nb.feature_names()}
-    for k, heads in enumerate(names):
+    table = {"feature": names}
+    for k, heads in enumerate((("information", "low", "high"), ("elpd_gain", "gain_low", "gain_high"))):
         table |= dict(zip(heads, (mean[k], mean[k] - reach[k], mean[k] + reach[k]), strict=True))
     return pd.DataFrame(table).iloc[np.argsort(-mean[0], kind="stable")].reset_index(drop=True)
 

@@ -10,14 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayesnb
-from bayesnb import (
-    BernoulliNB,
-    CalibratedClassifierLOO,
-    ComplementNB,
-    GaussianNB,
-    MultinomialNB,
-    PosteriorCalibrator,
-)
+from bayesnb import BernoulliNB, CalibratedClassifierLOO, ComplementNB, GaussianNB, MultinomialNB, PosteriorCalibrator
 from bayesnb.analysis._calibration_map import CalibrationMap
 
 COPIES = "repeats rows: copies of a row are one row for the map; `test_a_weight_is_as_many_rows_of_a_group` has the law"

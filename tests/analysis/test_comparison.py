@@ -8,15 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from bayesnb.analysis import comparison
 from bayesnb.analysis.comparison import compare
-from bayesnb.estimators import (
-    ComplementNB,
-    GaussianDA,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    PoissonNB,
-)
+from bayesnb.estimators import ComplementNB, GaussianDA, GaussianNB, KernelNB, MixedNB, MultinomialNB, PoissonNB
 
 from ..estimators_table import WHOLE
 

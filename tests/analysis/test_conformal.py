@@ -45,7 +45,7 @@ ALL = [
     OneDependenceNB(min_categories=9),
 ]
 BY_REFITS = [  # something in them is fitted to all rows at once
-    CalibratedClassifierLOO(GaussianNB(prior=PRIOR), prior="refit"),
+    CalibratedClassifierLOO(GaussianNB(prior=PRIOR), prior="refit")
 ]
 # by default, where all are refitted
 SOME = ALL[:4]

@@ -5,11 +5,7 @@ import pytest
 import scipy.stats as st
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import (
-    FixedThresholdClassifier,
-    TunedThresholdClassifierCV,
-    train_test_split,
-)
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 

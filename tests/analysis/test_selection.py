@@ -1,4 +1,4 @@
-"""Forward selection against the procedure written as loops, and the promises of the selector."""
+"""Forward selection: its settings, rows and predictors left out, simulated rows. `test_spss` has it as loops."""
 
 import itertools
 import math
@@ -11,29 +11,10 @@ from sklearn.pipeline import make_pipeline
 
 from bayesnb import CategoricalNB
 from bayesnb.analysis.binning import EqualWidthBinner
-from bayesnb.analysis.selection import ForwardSelection
+from bayesnb.analysis.selection import ForwardSelection, SmoothedModel
 from bayesnb.core.special import most_probable
 
 from ..estimators_table import mostly_slow
-
-# --- the slow twin: the formulas of the module, cell by cell, None a missing cell ---
-
-
-def probabilities(X, y, lam, f):
-    """π_k by class, and p_jmk by (j, m, k)."""
-    classes = sorted(set(y))
-    pi = {k: (y.count(k) + lam) / (len(y) + len(classes) * lam) for k in classes}
-    p = {}
-    for j in range(len(X[0])):
-        levels = {row[j] for row in X} - {None}
-        for m, k in itertools.product(levels, classes):
-            in_class = [row[j] for row, label in zip(X, y, strict=True) if label == k and row[j] is not None]
-            p[j, m, k] = (in_class.count(m) + f) / (len(in_class) + len(levels) * f)
-    return pi, p
-
-
-def slow_joint(row, features, pi, p):
-    return {k: pi[k] * math.prod(p.get((j, row[j], k), 1) for j in features) for k in pi}
 
 
 def draw(rng, n=60, d=5, c=3, missing=0.15):
@@ -62,33 +43,22 @@ def test_pseudo_bic_by_hand():
 # --- B(J) from simulated rows ---
 
 
-def test_simulated_rows_have_the_models_normaliser():
-    """E log Σ_k π_k Π_j p over all possible rows, missing cells among them, against the mean over rows drawn."""
-    rng = np.random.default_rng(7)
+def test_simulated_rows_are_drawn_from_the_model(rng):
+    """Frequencies of all possible rows, with cells missing as often as in the rows of the class."""
     X, y = draw(rng, n=40, d=3, c=2, missing=0.3)
-    pi, p = probabilities(X.tolist(), y.tolist(), 1 / 40, 1 / 40)
-    levels = [[*sorted({row[j] for row in X.tolist()} - {None}), None] for j in range(3)]
-    seen = {
-        (j, k): np.mean([row[j] is not None for row, label in zip(X.tolist(), y, strict=True) if label == k])
-        for j in range(3)
-        for k in pi
-    }
-    expected = second = 0.0
-    for row in itertools.product(*levels):
+    sizes = np.array([max(x for x in column if x is not None) + 1 for column in X.T])
+    codes = np.array([[m if x is None else x for x in column] for column, m in zip(X.T, sizes, strict=True)])
+    model = SmoothedModel.of(codes, y, np.ones(40), sizes, 2, None, None)
+    drawn, held = model.simulate(200_000, rng), codes < sizes[:, None]
+    seen = [[held[j, y == k].mean() for j in range(3)] for k in (0, 1)]
+    for row in itertools.product(*(range(m + 1) for m in sizes)):
         mass = sum(
-            pi[k] * math.prod(1 - seen[j, k] if m is None else seen[j, k] * p[j, m, k] for j, m in enumerate(row))
-            for k in pi
+            np.exp(model.log_pi[k])
+            * math.prod(seen[k][j] * model.p[j][k, m] if m < sizes[j] else 1 - seen[k][j] for j, m in enumerate(row))
+            for k in (0, 1)
         )
-        value = math.log(sum(slow_joint(row, range(3), pi, p).values()))
-        expected, second = expected + mass * value, second + mass * value**2
-    exact = ForwardSelection(force=[0, 1], exact_features=1).fit(X, y).report_.steps["log_likelihood"].iloc[-1]
-    b_exact = np.mean([math.log(sum(slow_joint(row, range(3), pi, p).values())) for row in X.tolist()])
-    m = 200_000
-    report = ForwardSelection(force=[0, 1], exact_features=1, normalizer="simulated", n_simulated=m).fit(X, y).report_
-    b_simulated = exact + b_exact - report.steps["log_likelihood"].iloc[-1]  # l̄ = A − B, and A is the same
-    error = math.sqrt((second - expected**2) / m)
-    assert abs(b_simulated - expected) < 4 * error  # 6 in 100,000 seeds are farther off
-    assert abs(b_exact - expected) > 5 * error  # the rows themselves are another sample: the test can tell
+        share = (drawn == np.array(row)[:, None]).all(0).mean()
+        assert abs(share - mass) < 5 * math.sqrt(mass / 200_000) + 1e-5
 
 
 # --- rows and predictors left out ---
