@@ -99,8 +99,7 @@ class ColumnLayout:
         shares = weight @ _one_hot(codes, sizes) / np.maximum(seen, 1e-300)
         found = cls(sizes, used, edges, quarters, centre[used], scale[used], shares, float(np.log(max(n, 2))))
         raw, n_rows, m = found.raw(cells), len(weight), c - 1
-        most = n_rows if n_rows * m <= _MOST_PARAMETERS else min(n_rows, _MOST_PARAMETERS // m)
-        most = min(most, _MOST_AXES) if is_sparse(raw) else most
+        most = min(n_rows, _MOST_PARAMETERS // m, _MOST_AXES if is_sparse(raw) else n_rows)
         if raw.shape[1] <= most:
             return found
         rows = raw * np.sqrt(weight)[:, None]

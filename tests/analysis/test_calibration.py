@@ -13,9 +13,6 @@ import bayesnb
 from bayesnb import BernoulliNB, CalibratedClassifierLOO, ComplementNB, GaussianNB, MultinomialNB, PosteriorCalibrator
 from bayesnb.analysis._calibration_map import CalibrationMap
 
-COPIES = "repeats rows: copies of a row are one row for the map; `test_a_weight_is_as_many_rows_of_a_group` has the law"
-
-
 # --- the classifier ---------------------------------------------------------------------------------------------------
 
 
@@ -87,16 +84,6 @@ def test_groups_leave_together():
         alone.fit(X, label, groups=person[:3])
     with pytest.raises(ValueError, match="`groups` has missing labels"):
         alone.fit(X, label, groups=np.where(person == 1, np.nan, person))
-
-
-def test_a_weight_is_as_many_copies_of_a_row(cancer):
-    X, X_new, y, _ = cancer
-    times = np.random.default_rng(0).integers(0, 4, len(y))
-    weighted = CalibratedClassifierLOO(GaussianNB(), copies="keep").fit(X, y, times)
-    z = np.maximum(weighted.estimator_.loo(X, y, times).log_proba, -690)
-    odds = PosteriorCalibrator().fit(z[:, 1] - z[:, 0], y, times)
-    log_p = np.maximum(weighted.log_table(X_new), -690)
-    np.testing.assert_allclose(weighted.predict_proba(X_new), odds.predict_proba(log_p[:, 1] - log_p[:, 0]), atol=1e-9)
 
 
 def test_intervals_and_uncertainty(cancer):

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.special import expit, softmax
+from scipy.special import entr, expit, softmax
 from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -246,27 +246,38 @@ def test_labels_of_any_kind_and_classes_without_rows():
 
 
 def test_what_is_refused(cancer):
-    X, _, y, _ = cancer
-    p = np.full((4, 2), 0.5)
-    for table, message in ((X, "no table of probabilities"), (-p, "no table"), ([np.nan, 1.0, 1, 1], "no table")):
+    X, p, y = cancer[0], np.full((4, 2), 0.5), [0, 1, 0, 1]
+    for one, given, message in [
+        (PosteriorCalibrator(), (X[:4], y), "no table of probabilities"),
+        (PosteriorCalibrator(), (-p, y), "no table"),
+        (PosteriorCalibrator(), ([np.nan, 1.0, 1, 1], y), "no table"),
+        (PosteriorCalibrator(), (p, ["a"] * 4), "`y` has 4 rows of 1 class, but the probabilities have shape"),
+        (PosteriorCalibrator(), (p, y[:3]), "`y` has 3 rows"),
+        (PosteriorCalibrator(), (p, y, np.zeros(4)), "at least one non-zero"),
+        (PosteriorCalibrator(), (p, y, None, [1, 2]), "`groups` has shape"),
+        (PosteriorCalibrator(n_draws=1), (p, y), "`n_draws` is 1"),
+        (PosteriorCalibrator(GaussianNB()), (X[:5], [0, 1, 1, 1, 1]), r"rarest with 1 row\(s\)"),
+    ]:
         with pytest.raises(ValueError, match=message):
-            PosteriorCalibrator().fit(table, y[: len(table)])
-    with pytest.raises(ValueError, match="`y` has 4 rows of 1 class, but the probabilities have shape"):
-        PosteriorCalibrator().fit(p, ["a"] * 4)
-    with pytest.raises(ValueError, match="`y` has 3 rows"):
-        PosteriorCalibrator().fit(p, [0, 1, 0])
-    with pytest.raises(ValueError, match="at least one non-zero"):
-        PosteriorCalibrator().fit(p, [0, 1, 0, 1], np.zeros(4))
-    with pytest.raises(ValueError, match="`groups` has shape"):
-        PosteriorCalibrator().fit(p, [0, 1, 0, 1], groups=[1, 2])
-    with pytest.raises(ValueError, match="`n_draws` is 1"):
-        PosteriorCalibrator(n_draws=1).fit(p, [0, 1, 0, 1])
-    with pytest.raises(ValueError, match=r"rarest with 1 row\(s\)"):
-        PosteriorCalibrator(GaussianNB()).fit(X[:5], [0, 1, 1, 1, 1])
+            one.fit(*given)
     with pytest.raises(ValueError, match="has 3 columns"):
-        PosteriorCalibrator().fit(p, [0, 1, 0, 1]).predict_proba(np.full((2, 3), 1 / 3))
+        PosteriorCalibrator().fit(p, y).predict_proba(np.full((2, 3), 1 / 3))
     with pytest.raises(ValueError, match="`level` is 2"):
-        PosteriorCalibrator().fit(p, [0, 1, 0, 1]).predict_interval(p, 2)
+        PosteriorCalibrator().fit(p, y).predict_interval(p, 2)
+
+
+def test_draws_of_the_map_and_uncertainty():
+    rng = np.random.default_rng(0)
+    p = np.exp(log_table(rng, 100, 3))
+    calibrator = PosteriorCalibrator().fit(p, labels(rng, softmax(0.3 * np.log(p), axis=1)))
+    draws = calibrator.sample_proba(p, 400, 0)
+    assert draws.mean(0) == pytest.approx(calibrator.predict_proba(p), abs=0.03)
+    every = [one.proba(theta, np.log(p)) for one in calibrator.maps_ for theta in one.draws]
+    assert all(min(abs(draw - one).max() for one in every) < 1e-12 for draw in draws[:3])
+    found = calibrator.uncertainty(p, n_draws=400)
+    np.testing.assert_allclose(found.total, entr(draws.mean(0)).sum(-1))
+    np.testing.assert_allclose(found.aleatoric, entr(draws).sum(-1).mean(0))
+    np.testing.assert_array_equal(calibrator.decision_function(p), calibrator.predict_log_proba(p))
 
 
 def test_a_file_holds_it(tmp_path, cancer):

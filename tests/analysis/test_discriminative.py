@@ -228,11 +228,11 @@ def test_more_columns_than_rows_and_sparse_counts() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 70))
-    X[:, :5] += y[:, None]
+    X[:, :5] += 2 * y[:, None]
     wide = DiscriminativeNB().fit(X[:40], y[:40])
     assert wide.layout_.axes.shape == (70, 40)
     assert wide.score(X[40:], y[40:]) > 0.5
-    words = sparse.csr_array(rng.poisson(0.1 + (rng.random(90) < 0.3) * y[:, None], size=(60, 90)))
+    words = sparse.csr_array(rng.poisson(0.1 + (rng.random(90) < 0.4) * 2 * y[:, None], size=(60, 90)))
     counts = DiscriminativeNB().fit(words[:40], y[:40])
     assert len(counts.modes_[0].w) == 1 and len(counts.models_) == 1
     assert counts.score(words[40:], y[40:]) > 0.7
