@@ -43,7 +43,10 @@ def test_tuned_thresholds_take_the_scorer(halves):
     assert tuned.best_threshold_ < 0.5
     assert scorer(tuned, X_test, y_test) >= scorer(GaussianNB().fit(X, y), X_test, y_test)
     wrong = np.sum(GaussianNB().fit(X, y).predict(X_test) != y_test) / len(y_test)
-    assert cost_scorer(1, 1)(GaussianNB().fit(X, y), X_test, y_test) == pytest.approx(-wrong)
+    nb, w = GaussianNB().fit(X, y), np.arange(len(y)) % 3
+    assert cost_scorer(1, 1)(nb, X_test, y_test) == pytest.approx(-wrong)
+    copies = np.repeat(np.arange(len(y)), w)
+    assert scorer(nb, X, y, sample_weight=w) == pytest.approx(scorer(nb, X[copies], y[copies]), rel=1e-12)
 
 
 # --- any number of classes ------------------------------------------------------------------------------------------
@@ -115,23 +118,6 @@ def test_abstaining_where_the_parameters_leave_it_open(flowers):
     ).tolist() == [-1] * len(X_test)
 
 
-def test_what_cannot_say_how_sure_it_is_is_named(flowers):
-    X, _, y, _ = flowers
-    with pytest.raises(ValueError, match="`estimator` is DummyClassifier, which has no `uncertainty`"):
-        CostClassifier(DummyClassifier(), max_epistemic=0.1).fit(X, y).predict(X)
-    with pytest.raises(ValueError, match=r"`y` has the labels \['rose'\]"):
-        CostClassifier(GaussianNB()).fit(X, y).score(X, np.full(len(y), "rose"))
-
-
-def test_the_scorer_takes_weights(halves):
-    X, _, y, _ = halves
-    nb, w = GaussianNB().fit(X, y), np.arange(len(y)) % 3
-    copies = np.repeat(np.arange(len(y)), w)
-    scorer = cost_scorer(1, 5)
-    assert scorer(nb, X, y, sample_weight=w) == pytest.approx(scorer(nb, X[copies], y[copies]), rel=1e-12)
-    assert scorer(nb, X, y, sample_weight=w) != scorer(nb, X, y)
-
-
 def test_a_class_prior_that_nothing_uses_is_refused():
     X, y = load_iris(return_X_y=True)
     wrapped = CostClassifier(GaussianNB()).fit(X, y)
@@ -164,6 +150,8 @@ def test_novelty_is_the_log_density_of_the_row(estimate, flowers):
 def test_bad_input_is_named(flowers):
     X, _, y, _ = flowers
     for call, message in [
+        (lambda: CostClassifier(DummyClassifier(), max_epistemic=0.1).fit(X, y).predict(X), "DummyClassifier, which"),
+        (lambda: CostClassifier(GaussianNB()).fit(X, y).score(X, ["rose"] * 20), r"`y` has the labels \['rose'\]"),
         (lambda: cost_threshold(0, 1), "`false_positive` is 0"),
         (lambda: cost_scorer(1, np.inf), "`false_negative` is inf"),
         (lambda: moved_prior([0.5, 0.2], 0.5), "`class_prior` is"),
