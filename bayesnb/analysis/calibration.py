@@ -404,8 +404,12 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that the draws of
             `maps_` approximate. Its sites are `u`, `entries` (those of O and b with a prior) and `logit_eps`
         """
+        numpyro_model(heaviest(self.maps_), *self.left_out(X, y, sample_weight, groups))
+
+    def left_out(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> tuple[np.ndarray, ...]:
+        """Log probabilities (n, c) of training rows by all other rows, with their classes and weights. Provisional."""
         (z, *rows, _), _ = left_out_table(self, self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
-        numpyro_model(heaviest(self.maps_), floored(z), *rows)
+        return floored(z), *rows
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
         """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.

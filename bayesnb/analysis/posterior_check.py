@@ -28,7 +28,6 @@ from ..inference.report import CheckReport, CheckRow
 from ..statistics import one_hot
 from . import _column_weights as weights
 from ._calibration_map import Labelled, fit_maps, heaviest, numpyro_model, quantiles
-from .calibration import floored, left_out_table
 
 _ROWS, _LEFT_OUT = 500, 5  # of a map; of weights, rows whose columns are compared
 _COLUMNS, _PROBABILITY = 1e-8, {"Map": 0.02, "Weights": 0.06}
@@ -60,9 +59,9 @@ def check(
 
 def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0, progress_bar: bool = False) -> list[CheckRow]:
     """The comparisons of the most probable map of a `CalibratedClassifierLOO`, fitted to some of its rows."""
-    (*found, _), _ = left_out_table(fitted, fitted.estimator_, X, y)
+    found = fitted.left_out(X, y)
     few = np.sort(generator(seed).permutation(len(found[0]))[:_ROWS])
-    z, index, weight = floored(found[0])[few], found[1][few], found[2][few]
+    z, index, weight = (column[few] for column in found)
     one, rows = heaviest(fit_maps(z, index, weight)), Labelled(z, np.eye(z.shape[1])[index], weight)
     post = one.fitted(rows, *one.mode[[0, -1]])
 
