@@ -80,6 +80,16 @@ def test_groups_leave_together():
         alone.fit(X, label, groups=np.where(person == 1, np.nan, person))
 
 
+def test_a_weight_is_as_many_copies_of_a_row(cancer):
+    X, X_new, y, _ = cancer
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    weighted = CalibratedClassifierLOO(GaussianNB(), copies="keep").fit(X, y, times)
+    nb = GaussianNB().fit(X, y, times)
+    z, log_p = np.maximum(nb.loo(X, y, times).log_proba, -690), np.maximum(nb.predict_log_proba(X_new), -690)
+    odds = PosteriorCalibrator().fit(z[:, 1] - z[:, 0], y, times)
+    np.testing.assert_allclose(weighted.predict_proba(X_new), odds.predict_proba(log_p[:, 1] - log_p[:, 0]), atol=1e-9)
+
+
 def test_intervals_and_uncertainty(cancer):
     X, X_new, y, _ = cancer
     fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
