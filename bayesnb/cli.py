@@ -26,7 +26,7 @@ from .datasets import NAMES, Dataset, LabelledTable, TableError, open_table
 from .describing import describe as describe_columns
 from .estimators._by_name import MIXED, choose_model, contract_of, variants
 
-MODELS = ("auto", *sorted(variants()))
+MODELS, SHARP = ("auto", *sorted(variants())), "discriminative"
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
 
 
@@ -67,8 +67,9 @@ def _check_output(options: argparse.Namespace) -> None:
 
 
 def _models(text: str) -> list[str]:
-    if unknown := sorted({*text.split(",")} - {*MODELS[1:], *MIXED}):
-        raise argparse.ArgumentTypeError(f"{', '.join(map(repr, unknown))} is not one of {', '.join(MODELS[1:])}")
+    if unknown := sorted({*text.split(",")} - {*MODELS[1:], *MIXED, SHARP}):
+        known = ", ".join((*MODELS[1:], SHARP))
+        raise argparse.ArgumentTypeError(f"{', '.join(map(repr, unknown))} is not one of {known}")
     return [*dict.fromkeys(text.split(","))]
 
 
@@ -93,7 +94,7 @@ def _setting(text: str) -> list[tuple[str, Any]]:
 
 _LABELLED, _FLAG = "describe check select compare fit report", {"action": "store_true"}
 _LIST: dict[str, Any] = {"action": "extend", "default": [], "type": lambda text: text.split(",")}
-_WHICH = {"choices": (*MODELS, *MIXED), "default": "auto", "metavar": "VARIANT"}
+_WHICH = {"choices": (*MODELS, *MIXED, SHARP), "default": "auto", "metavar": "VARIANT"}
 _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, settings, help
     ("predict", "fitted", {"metavar": "MODEL"}, "file that `bayesnb fit` or `save` of an estimator wrote"),
     (f"{_LABELLED} predict", "data", {"metavar": "NAME|FILE"}, f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file"),
@@ -105,14 +106,14 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
     ("", "--sep", {"metavar": "CHAR"}, "separator of the cells, such as ; or tab"),
-    ("check fit report", "--model", _WHICH, f"the model: {', '.join((*MODELS, *MIXED))} (default: by the columns)"),
+    ("check fit report", "--model", _WHICH, f"the model: {', '.join(_WHICH['choices'])} (default: by the columns)"),
     ("check fit report", "--calibrate", _FLAG, "calibrate the class probabilities by exact leave-one-out"),
     ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
     ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
     ("select", "--bins", {"type": int, "default": 10}, "number of bins of a numeric column (default 10)"),
     ("select", "--max", {"type": int}, "largest number of added features (default: by the number of features)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
-    ("compare", "--models", {"type": _models}, f"of {', '.join((*MODELS[1:], *MIXED))}, by commas (default: all)"),
+    ("compare", "--models", {"type": _models}, f"of {', '.join(_WHICH['choices'][1:])} (default: all but the last)"),
     ("fit", "--set", {"metavar": "NAME=VALUE", **_LIST, "type": _setting}, "a parameter, such as alpha=0.5"),
     ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
@@ -168,9 +169,19 @@ def _code(estimator: Any) -> str:
     return " ".join(repr(estimator).split())
 
 
+def _model(X: pd.DataFrame, name: str, contract: ColumnContract) -> Any:
+    if name != SHARP:
+        return choose_model(X, name, contract)
+    from .analysis.discriminative import DiscriminativeNB
+
+    return DiscriminativeNB(choose_model(X, "mixed", contract).parts)
+
+
 def _estimator(options: argparse.Namespace, X: pd.DataFrame, contract: ColumnContract) -> Any:
     """The model that is asked for, with its parameters."""
-    nb = choose_model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
+    nb = _model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
+    if options.calibrate and options.model == SHARP:
+        raise ValueError(f"--calibrate is not for --model {SHARP}, fitted to held-out predictions; leave it out")
     if options.calibrate:
         from .analysis.calibration import CalibratedClassifierLOO
 
@@ -228,7 +239,7 @@ def check(options: argparse.Namespace) -> int:
     estimator = _estimator(options, data.X, data.contract)
     report = estimator.check(data.X, data.y, options.seed)
     text, fields = report.explain(options.verbose), report.to_dict() if options.json else {}
-    if not options.calibrate:
+    if not options.calibrate and options.model != SHARP:
         from .reporting import calibration_gain
 
         fields["loo_log_loss"], figures = calibration_gain(estimator, data.X, data.y)
@@ -270,7 +281,7 @@ def compare(options: argparse.Namespace) -> None:
     data, models, reasons = _load(options), dict[str, Any](), dict[str, list[str]]()
     for name in options.models or _models_to_try(data.X):
         try:
-            models[name] = choose_model(data.X, name, data.contract).fit(data.X, data.y)
+            models[name] = _model(data.X, name, data.contract).fit(data.X, data.y)
         except ValueError as error:  # the table is not for this model
             reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
             reasons.setdefault(shorten(reason, 200), []).append(name)
@@ -301,12 +312,12 @@ def fit(options: argparse.Namespace) -> None:
     table = _table(options)
     estimator = _estimator(options, next(iter(table.batches()))[0], table.contract)
     _announce(options, table, table.n_labelled)
-    if options.calibrate:
+    if options.calibrate or options.model == SHARP:
         data = table.load()
         estimator.fit(data.X, data.y)
     else:
         fit_batches(estimator, table.batches, classes=table.labels)
-    nb = estimator.estimator_ if options.calibrate else estimator
+    nb = getattr(estimator, "estimator_", getattr(estimator, "reader_", estimator))
     nb.contract_ = table.contract
     estimator.save(options.output)
     rows = {str(label): float(n) for label, n in zip(nb.classes_, nb.class_count_, strict=True)}
@@ -388,7 +399,7 @@ def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: Col
     if level is not None:
         from .inference.intervals import mean_probabilities
 
-        if hasattr(model, "maps_"):  # a calibrated classifier, with the draws of its interval
+        if not hasattr(model, "posterior_") or hasattr(model, "maps_"):  # with the draws of its interval
             means = model.sample_proba(X, seed=0).mean(0)
         else:
             means = mean_probabilities(model.posterior_, model.encode(X))

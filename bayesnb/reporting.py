@@ -127,27 +127,25 @@ def report(
     except ValueError:
         estimator = clone(estimator).fit(X, y)
     m = SimpleNamespace(nb=estimator, X=X, y=y, n=len(y), level=level, seed=seed, classes=estimator.classes_.tolist())
+    m.inside = getattr(estimator, "reader_", estimator)  # the naive Bayes model that reads the rows
     m.loo = estimator.loo(X, y)
     m.count = np.bincount(m.loo.index, minlength=len(m.classes))
     share = m.count[m.count > 0] / m.n
     m.base, m.base_loss = float(share.max()), float(-(share * np.log(share)).sum())  # of the class frequencies alone
     m.importance = importance(estimator, X, y, level=level)
     m.contract = getattr(estimator, "contract_", None) if contract is None else contract
-    m.columns = _column_table(estimator, X) if m.contract is None else m.contract.to_frame()
+    m.columns = _column_table(m.inside, X) if m.contract is None else m.contract.to_frame()
     m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
-    word, index = (
-        ("Row", X.index if hasattr(X, "columns") else range(m.n))
-        if lines is None
-        else ("Line", np.asarray(lines).tolist())
-    )
+    word, index = "Row", X.index if isinstance(X, pd.DataFrame) else range(m.n)
+    if lines is not None:
+        word, index = "Line", np.asarray(lines).tolist()
     m.row_names = [f"{word} {i:,}" if isinstance(i, int) else f"{word} {i}" for i in index]
-    m.cautions, title = (
-        tuple(_cautions(m)),
-        title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes",
-    )
+    m.cautions = tuple(_cautions(m))
+    title = title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes"
     makers = _careful, _columns, _classes, _accuracy, _calibration, _confusion, _importance, _rows, _priors, _models
     parts = {make.__name__.strip("_"): make(m) for make in makers}
     parts |= {"title": _text(title), "header": _header(title, m), "python": _text(code or python_code(estimator))}
+    parts["exact"] = "exact" if getattr(m.loo, "exact", True) else "approximate"
     template = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8"))
     page = template.substitute(parts, version=__version__, level=f"{level:.0%}")
     page = re.sub(r'<section id="\w+"><h2>[^<]*</h2></section>\n', "", page)  # of sections without a text
@@ -186,12 +184,14 @@ def candidates(kind: str, n: int, d: int) -> list[Any]:
 
 def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> Comparison | None:
     """The model beside others of the same cells; those that cannot take them or are the same are left out."""
-    chosen = not isinstance(others, str)
+    own_model, chosen = nb, not isinstance(others, str)
+    nb = getattr(nb, "reader_", nb)
     if not chosen:
         kinds = {block.inner.cells_.kind for block in nb.posterior_.blocks.values()}
         others = {str(one): one for one in (candidates(next(iter(kinds)), *X.shape) if len(kinds) == 1 else ())}
         if "parts" in nb.get_params(deep=False):
             others = _other_parts(nb, X.shape[0])
+        others |= {} if nb is own_model else {"naive Bayes": nb}
     models = {}
     for name, one in others.items():
         try:
@@ -205,7 +205,7 @@ def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> C
             models[name] = fitted
     if not models:
         return None
-    return compare({"this model": clone(nb).fit(X, y), **models}, X, y, fitted=True)
+    return compare({"this model": clone(own_model).fit(X, y), **models}, X, y, fitted=True)
 
 
 def _other_parts(nb: Any, n: int) -> dict[str, Any]:
@@ -359,7 +359,7 @@ def _columns(m: Any) -> str:
 
 
 def _classes(m: Any) -> str:
-    law, tail = m.nb.posterior_.classes.marginals().get("pi"), (1 - m.level) / 2
+    law, tail = m.inside.posterior_.classes.marginals().get("pi"), (1 - m.level) / 2
     table = pd.DataFrame({"class": m.classes, "rows": m.count, "share": [percent(one) for one in m.count / m.n]})
     if law is not None:
         ends = zip(law.ppf(tail), law.ppf(1 - tail), strict=True)
@@ -418,6 +418,8 @@ def _importance(m: Any) -> str:
 
 
 def _rows(m: Any) -> str:
+    if m.inside is not m.nb:
+        return "<p>This model has no nomograms, priors and posteriors. <code>nb.explain(X)</code> explains rows.</p>"
     p, loo, made = m.loo.proba, m.loo, []
     order = np.argsort(p.max(1), kind="stable").tolist()
     chosen = {order[0]: "The least certain row", order[-1]: "The most certain row"}

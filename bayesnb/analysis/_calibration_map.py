@@ -10,8 +10,10 @@ classes and ε = 0 this is the beta map. With O = 0 it is a power ("temperature"
 probabilities: p' = p (0.4), and 0.2 each for the widths (t_o, t_x, t_b) of `WIDTHS`. Without the first, 50 rows make
 every fifth model worse. Beyond `MOST_CLASSES` classes O is diagonal.
 
-Laplace's approximation (`_laplace`) finds the mode, the evidence and the draws of each. With h = −log p'_y,
-r = (1 − ε) q_y / p'_y, e = onehot(y) − q, λ = logit ε and J = ∂η/∂θ
+Newton's method and Laplace's approximation give the mode, the evidence and the draws of each. With f = −log p(y, θ)
+and its Hessian H at the mode θ̂, log p(y) ≈ −f(θ̂) + ½ p log 2π − ½ log det H, and θ given y ≈ Normal(θ̂, H⁻¹). A mode can
+be flat with a cliff beside it. A draw is therefore moved towards the mode until f has risen by no more than |s|²/2, as
+it does under the Gaussian. With h = −log p'_y, r = (1 − ε) q_y / p'_y, e = onehot(y) − q, λ = logit ε and J = ∂η/∂θ
 
     ∂h/∂θ = −r Jᵀe,    ∂²h/∂θ∂θᵀ = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ − [u] r e·(e^u z)
     ∂h/∂λ = r − 1 + ε,  ∂²h/∂λ² = ε (1 − ε) − r (1 − r),   ∂²h/∂λ∂θ = r (1 − r) Jᵀe
@@ -19,8 +21,11 @@ r = (1 − ε) q_y / p'_y, e = onehot(y) − q, λ = logit ε and J = ∂η/∂�
 References
 ----------
 Kull, Silva Filho & Flach (2017), Beta calibration, AISTATS; Guo et al. (2017), ICML, for the power.
+MacKay (1992), The evidence framework applied to classification networks, Neural Computation 4.
+Morzfeld, Tu, Atkins & Chorin (2012), A random map implementation of implicit filters, J. Comput. Phys. 231.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -30,7 +35,6 @@ from scipy.special import expit, softmax
 
 from ..core.arrays import Float
 from ..core.pytrees import record
-from ._laplace import Laplace
 
 WIDTHS = ((0.0, 0.0, 0.3), (0.3, 0.1, 0.3), (1.0, 0.3, 1.0))  # t_o, t_x, t_b
 MODELS = ("unchanged", "power and shifts", "matrix, narrow prior", "matrix, wide prior")
@@ -38,6 +42,11 @@ UNCHANGED = 0.4  # prior probability that the model is calibrated
 MOST_CLASSES = 12  # with a full matrix O
 LOGIT_EPS = (-4.0, 2.0)  # mean, standard deviation
 _NOTHING = 1e-9  # probability that no prediction goes below
+_STEPS, _LONGEST, _SMALL_GAIN = 100, 2.0, 1e-7  # of Newton's method: steps, longest step, nats of gain
+_LEAST = 0.1  # curvature at the mode: a prior's precision is larger, but the likelihood may take some away
+
+Value = Callable[[np.ndarray], float]
+Derivatives = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]  # value, gradient, Hessian
 
 
 class Labelled(NamedTuple):
@@ -140,10 +149,62 @@ class CalibrationMap:
         gradient = np.append(-wr @ je, weight @ (r - 1 + eps)) + (theta - mean) / width**2
         return self.value(rows, theta), gradient, h + np.diag(width**-2)
 
-    def fitted(self, rows: Labelled, u: float = 0.0, logit: float = LOGIT_EPS[0]) -> Laplace:
+    def fitted(self, rows: Labelled, u: float = 0.0, logit: float = LOGIT_EPS[0]) -> "Laplace":
         """Its posterior, by Newton's method from a start."""
         start = np.concatenate([[u], self.entries[2][1:-1], [logit]])
         return Laplace.fitted(partial(self.value, rows), partial(self.derivatives, rows), start)
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """A posterior about its mode.
+
+    Fields
+    ------
+    value : f
+    mode : (p,) θ̂
+    root : (p, p) symmetric root of H⁻¹
+    height : f(θ̂)
+    log_evidence : −f(θ̂) − ½ log det H: without ½ p log 2π, which the normaliser of a Gaussian prior cancels
+    """
+
+    value: Value
+    mode: Float[np.ndarray, " p"]
+    root: Float[np.ndarray, "p p"]
+    height: float
+    log_evidence: float
+
+    @classmethod
+    def fitted(cls, value: Value, derivatives: Derivatives, start: Float[np.ndarray, " p"]) -> "Laplace":
+        """Newton's method from a start, for f that need not be convex."""
+        theta, damping = start, 0.0
+        height, gradient, hessian = derivatives(theta)
+        for _ in range(_STEPS):
+            values, vectors = np.linalg.eigh(hessian)
+            curve = np.maximum(abs(values), 1e-3) + damping
+            step = -vectors @ ((vectors.T @ gradient) / curve)
+            step *= min(1.0, _LONGEST / abs(step).max(initial=1e-300))
+            if -(gradient @ step) < _SMALL_GAIN:
+                break
+            if value(theta + step) < height:
+                theta, damping = theta + step, damping / 10
+                height, gradient, hessian = derivatives(theta)
+            else:
+                damping = max(10 * damping, 0.1 * curve.max())
+        values, vectors = np.linalg.eigh(hessian)
+        values = np.maximum(values, _LEAST)
+        root = (vectors / np.sqrt(values)) @ vectors.T  # symmetric: a vector's sign would change all draws
+        return cls(value, theta, root, height, float(-height - 0.5 * np.log(values).sum()))
+
+    def draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        """The draw of standard normal numbers s."""
+        step, due = self.root @ s, 0.5 * s @ s
+        for _ in range(8):
+            rise = self.value(self.mode + step) - self.height
+            if rise <= 1.1 * due:
+                break
+            step *= max(np.sqrt(due / rise), 0.3)
+        return self.mode + step
 
 
 def fit_maps(
@@ -185,7 +246,7 @@ def fit_maps(
     made = [replace(same, probability=float(share[0]), draws=np.zeros((sizes[0], 0)))]
     for one, post, p, size in zip((base, *others), found, share[1:], sizes[1:], strict=True):
         half = rng.standard_normal(((size + 1) // 2, len(post.mode)))
-        draws = [post.draw(partial(one.value, rows), s) for s in [*half, *-half][:size]]
+        draws = [post.draw(s) for s in [*half, *-half][:size]]
         shaped = np.reshape(draws, (size, len(post.mode)))
         made.append(replace(one, probability=float(p), mode=post.mode, draws=shaped))
     return tuple(made)

@@ -189,18 +189,15 @@ def find_mode(rows: Regression, mode: WeightsMode, gain: float = _GAIN) -> Weigh
         gradient = np.r_[slope, (rows.z.T @ residual + mode.precision * mode.b).ravel()]
         system = System(rows, mode, p, slope)
         step = system.solve(gradient)
-        if gradient @ step < gain:
+        fall = 1e-4 * (gradient @ step)
+        if fall < 1e-4 * gain:
             break
         a = min(1.0, _LONGEST / abs(step[:j]).max(initial=1e-300))
-        while a > 1e-9:
-            new = mode.moved(-a * step)
-            f_new, p_new = height(rows, new)
-            if f_new <= f - 1e-4 * a * (gradient @ step):
-                break
+        while not (found := height(rows, mode.moved(-a * step)))[0] <= f - a * fall and a > 1e-9:
             a /= 2
-        else:
+        if a <= 1e-9:
             break  # no digits left
-        mode, f, p = new, f_new, p_new
+        mode, (f, p) = mode.moved(-a * step), found
     stirling = gammaln(system.shape) - (system.shape - 0.5) * np.log(system.shape) + system.shape  # with ½ log 2π each
     log_p = -np.square((np.log(mode.scales) - MIDDLE) / SPREAD).sum() / 2
     left_out = (v * rows.label * left_out_log_proba(rows, mode, system)).sum()
@@ -266,3 +263,21 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
                 step = step * max(np.sqrt(due / rise), 0.3)
             found.append(mode.moved(step))
     return np.stack([one.w for one in found]), np.stack([one.b for one in found])
+
+
+def numpyro_model(rows: Regression, scales: Any = None) -> None:
+    """The regression in NumPyro: sites `w`, `B` and `y`, and `log_s` and `log_rho` unless the scales are given."""
+    import jax.numpy as jnp
+    import numpyro
+    from numpyro import distributions as dist
+
+    n, m, j = rows.t.shape
+    if scales is None:
+        names = zip(("log_s", "log_rho"), MIDDLE, SPREAD, strict=True)
+        scales = jnp.exp(jnp.stack([numpyro.sample(name, dist.Normal(mean, sd)) for name, mean, sd in names]))
+    w = numpyro.sample("w", dist.Exponential(1 / scales[0]).expand([j]).to_event(1))
+    sd = jnp.full((rows.z.shape[1], m), scales[1]).at[-1].set(SD_SHIFT)
+    b = numpyro.sample("B", dist.Normal(0.0, sd).to_event(2))
+    eta = rows.offset + (jnp.asarray(rows.t) @ w + jnp.asarray(rows.z) @ b) @ contrasts(m + 1).T
+    with numpyro.plate("row", n), numpyro.handlers.scale(scale=jnp.asarray(rows.weight)):
+        numpyro.sample("y", dist.Categorical(logits=eta), obs=rows.label.argmax(1))

@@ -11,12 +11,21 @@ from ..inference.intervals import Uncertainty
 
 
 class OfLogProba:
-    """Prediction of a classifier that has `predict_log_proba` and `sample_proba`."""
+    """Prediction of a classifier that has `predict_log_proba` and `sample_proba`, and the attributes of a model inside.
+
+    `_inside` names the attribute that holds the model, `_of_inside` what is the model's, and `_lacks` ends the message
+    about all else.
+    """
 
     classes_: np.ndarray
-
     predict_log_proba: Any
     sample_proba: Any
+    _inside = _of_inside = _lacks = ""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._of_inside.split() and self._inside in vars(self):
+            return getattr(vars(self)[self._inside], name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._lacks}")
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y = c | x_i), (n, c)."""
@@ -32,23 +41,30 @@ class OfLogProba:
         log_p = self.predict_log_proba(X)
         return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
 
-    def predict_interval(
-        self, X: Any, level: Scalar = 0.9, n_draws: int = 200, seed: int | np.random.Generator | None = 0
-    ) -> np.ndarray:
+    def predict_interval(self, X: Any, level: Scalar = 0.9, **draws: Any) -> np.ndarray:
         """Equal-tailed credible interval of the class probability, (n, c, 2), over the draws of `sample_proba`.
 
         Parameters
         ----------
         level : posterior mass inside, between 0 and 1
-        n_draws, seed : number and seed of the draws
+        draws : `n_draws` and `seed` (0 by default) of `sample_proba`
         """
         check_level(level)
-        draws = self.sample_proba(X, n_draws, seed)
-        return np.moveaxis(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0), 0, -1)
+        p = self.sample_proba(X, **{"seed": 0} | draws)
+        return np.moveaxis(np.quantile(p, [(1 - level) / 2, (1 + level) / 2], axis=0), 0, -1)
 
-    def uncertainty(self, X: Any, n_draws: int = 200, seed: int | np.random.Generator | None = 0) -> Uncertainty:
-        """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over `sample_proba`."""
-        p = self.sample_proba(X, n_draws, seed)
+    def uncertainty(self, X: Any, **draws: Any) -> Uncertainty:
+        """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over `sample_proba`.
+
+        `draws` are `n_draws` and `seed` (0 by default) of `sample_proba`.
+        """
+        p = self.sample_proba(X, **{"seed": 0} | draws)
         total, aleatoric = entr(p.mean(0)).sum(-1), entr(p).sum(-1).mean(0)
         aleatoric = np.minimum(aleatoric, total)
         return Uncertainty(total, aleatoric, total - aleatoric)
+
+
+class Known:
+    """The posterior of a `LooResult` whose rows are their own table."""
+
+    log_joint = staticmethod(np.asarray)

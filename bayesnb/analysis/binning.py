@@ -269,9 +269,8 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.nd
     price = -np.diff(log_prior)  # of one more bin, falling in I
     single = best = bins[-1][0] + log_prior[0]
     cuts, unsettled = np.empty(0, int), np.arange(1, m + 1)  # numbers of bins that may still be the best
-    first = [-1, 0]  # the largest number, then the smallest: they often give the same bins, and all is done
     while len(unsettled):
-        k = unsettled[first.pop(0) if first else len(unsettled) // 2]
+        k = unsettled[len(unsettled) // 2]
         found, evidence = _priced_partition(bins, price[k - 1])
         j = len(found) + 1
         if evidence + log_prior[j - 1] > best:

@@ -12,12 +12,12 @@ References
 Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-one-out, §2.1, for the table.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy.special import entr, expit
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import Tags, assert_all_finite, gen_batches
@@ -29,12 +29,12 @@ from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least, check_level
 from ..estimators._base import AbstractNB
-from ..inference.held_out import quality, split_halves, take_rows
-from ..inference.intervals import Uncertainty
+from ..inference.held_out import take_rows
 from ..inference.loo import LooResult, copies, group_places, leave_out
 from ..io import Saved, Take, check_loaded, require
 from ..naive_bayes import Rows
 from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
+from ._predicted import Known, OfLogProba
 from ._suited import refuse_points
 from ._wrapper import OfEstimator
 
@@ -43,15 +43,10 @@ if TYPE_CHECKING:
 
 _FLOOR = 1e-9  # of the model's probabilities
 _ROWS = 1 << 15  # whose draws are averaged at a time
-_CHECKED = 500  # rows, at most, whose map is checked
 _SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a second one is a copy
-_OF_THE_MODEL = frozenset(
-    {"explain", "contributions", "tables", "prior_summary", "prior_", "posterior_", "class_count_", "class_log_prior_"}
-    | {"feature_names", "block_columns", "part_blocks", "levels_of", "encode", "class_index", "ignored_by_loo"}
-)
 
 
-class AbstractCalibrated(Saved, OfEstimator, ClassifierMixin, BaseEstimator):
+class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEstimator):
     """Prediction by the posterior of a map; `fit` and the table `log_table` of rows are the subclass's."""
 
     maps_: tuple[CalibrationMap, ...]
@@ -79,10 +74,21 @@ class AbstractCalibrated(Saved, OfEstimator, ClassifierMixin, BaseEstimator):
         """Logarithms of the calibrated class probabilities, (n, c), in nats."""
         return np.log(self.predict_proba(X))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The label with the largest calibrated probability of each row, (n,)."""
-        best = self.predict_proba(X).argmax(1)
-        return self.classes_[best]
+    def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws of log p of rows before calibration, (s, n, c)."""
+        raise NotImplementedError
+
+    def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
+        """Draws of the calibrated probability, (s, n, c), over the map, and with leave-one-out over θ too.
+
+        Each draw is a table of log p(y | x), of θ if it has a posterior, which a map drawn from its posterior
+        calibrates.
+        """
+        check_is_fitted(self, "maps_")
+        rng = generator(seed)
+        tables, maps = self._drawn_tables(X, n_draws, rng), _drawn(self.maps_)
+        chosen = [maps[at] for at in rng.integers(len(maps), size=n_draws)]
+        return np.stack([one.proba(theta, floored(z)) for (one, theta), z in zip(chosen, tables, strict=True)])
 
     def summary(self, level: Scalar = 0.9) -> pd.DataFrame:
         """The parameters of the map, with credible intervals over its posterior and over its four models.
@@ -103,11 +109,10 @@ class AbstractCalibrated(Saved, OfEstimator, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "maps_")
         check_level(level)
         c, parts = len(self.classes_), []
-        for one in self.maps_:
-            for theta in one.draws:
-                v = one.matrix(theta) if one.model else np.zeros((c + 1, c))
-                u, logit = theta[[0, -1]] if one.model else (0.0, -np.inf)
-                parts.append([np.exp(u), *v[-1], expit(logit), *v[:-1].ravel()])
+        for one, theta in _drawn(self.maps_):
+            v = one.matrix(theta) if one.model else np.zeros((c + 1, c))
+            u, logit = theta[[0, -1]] if one.model else (0.0, -np.inf)
+            parts.append([np.exp(u), *v[-1], expit(logit), *v[:-1].ravel()])
         names = ["power", *(f"b[{k}]" for k in self.classes_), "ε"]
         names += [f"O[{d}, {k}]" for d in self.classes_ for k in self.classes_]
         found = quantiles(np.array(parts), [0.5, (1 - level) / 2, (1 + level) / 2])
@@ -198,14 +203,9 @@ class PosteriorCalibrator(AbstractCalibrated):
         if self.estimator is not None:
             fitted, output = self._predicted(X, y, sample_weight, groups)
         z = log_table_of(output)
-        classes = np.unique(y) if fitted is None else fitted.classes_
-        if (
-            fitted is None
-            and len(classes) < z.shape[1]
-            and y.dtype.kind in "iu"
-            and 0 <= y.min() <= y.max() < z.shape[1]
-        ):
-            classes = np.arange(z.shape[1])
+        is_number = y.dtype.kind in "iu" and 0 <= y.min() <= y.max() < z.shape[1]  # of a column of the table
+        classes = np.arange(z.shape[1], dtype=y.dtype) if is_number else np.unique(y)
+        classes = classes if fitted is None else fitted.classes_
         if z.shape != (len(y), len(classes)) or len(classes) < 2:
             raise ValueError(
                 f"`y` has {len(y)} rows of {len(classes)} class{'es' * (len(classes) != 1)}, but the probabilities "
@@ -244,7 +244,7 @@ class PosteriorCalibrator(AbstractCalibrated):
             raise ValueError(f"`X` has {z.shape[1]} columns; give the probabilities of {len(self.classes_)} classes")
         return z
 
-    def predict_interval(self, X: Any, level: Scalar = 0.9) -> np.ndarray:
+    def predict_interval(self, X: Any, level: Scalar = 0.9) -> np.ndarray:  # type: ignore[override]
         """Equal-tailed credible interval of the calibrated probability, (n, c, 2), over the posterior of the map.
 
         The interval says how far the calibration rows leave the share of a label among rows like this one open. It does
@@ -257,8 +257,12 @@ class PosteriorCalibrator(AbstractCalibrated):
         check_is_fitted(self, "maps_")
         check_level(level)
         z = self.log_table(X)
-        draws = np.stack([one.proba(theta, z) for one in self.maps_ for theta in one.draws])
-        return np.moveaxis(quantiles(draws, [(1 - level) / 2, (1 + level) / 2]), 0, -1)
+        p = np.stack([one.proba(theta, z) for one, theta in _drawn(self.maps_)])
+        return np.moveaxis(quantiles(p, [(1 - level) / 2, (1 + level) / 2]), 0, -1)
+
+    def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        z = self.log_table(X)
+        return np.broadcast_to(z, (n_draws, *z.shape))
 
     def __sklearn_tags__(self) -> Tags:
         return BaseEstimator.__sklearn_tags__(self) if self.estimator is None else super().__sklearn_tags__()
@@ -304,6 +308,11 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
     _learnt_names = frozenset(
         {"estimator_", "maps_", "classes_", "n_features_in_", "feature_names_in_", "loo_log_loss_", "n_copies_"}
+    )
+    _inside = "estimator_"
+    _of_inside = (
+        "explain contributions tables prior_summary prior_ posterior_ class_count_ class_log_prior_ feature_names "
+        "block_columns part_blocks levels_of encode class_index ignored_by_loo"
     )
 
     def __init__(self, estimator: Any, *, prior: Any = "kept", copies: Any = "group", max_rows: Any = 2_500) -> None:
@@ -367,54 +376,11 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         """log p of rows before calibration, (n, c), in nats. Provisional."""
         return self.estimator_.predict_log_proba(X)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The calibrated log odds of the second of two classes, (n,), or log p(y = c) with more, (n, c); in nats."""
-        log_p = self.predict_log_proba(X)
-        return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
-
-    def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
-        """Draws of the calibrated probability over the posterior of θ and of the map, (s, n, c).
-
-        Each draw of θ gives a table p(y | x, θ). A map drawn from its posterior then calibrates the table.
-        """
-        check_is_fitted(self, "maps_")
-        rng = generator(seed)
-        p = self.estimator_.sample_proba(X, n_draws, rng)
-        draws = [(one, theta) for one in self.maps_ for theta in one.draws]
-        for s, at in enumerate(rng.integers(len(draws), size=n_draws)):
-            one, theta = draws[at]
-            with np.errstate(divide="ignore"):
-                p[s] = one.proba(theta, floored(np.log(p[s])))
-        return p
-
-    def predict_interval(
-        self, X: Any, level: Scalar = 0.9, n_draws: int = 1000, seed: int | np.random.Generator | None = 0
-    ) -> np.ndarray:
-        """Equal-tailed credible interval of the calibrated probability, (n, c, 2), over θ and the map.
-
-        Parameters
-        ----------
-        level : posterior mass inside, between 0 and 1
-        n_draws, seed : number and seed of the draws of θ and of the map
-        """
-        check_level(level)
-        draws = self.sample_proba(X, n_draws, seed)
-        return np.moveaxis(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0), 0, -1)
-
-    def uncertainty(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = 0) -> Uncertainty:
-        """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over θ and the map."""
-        p = self.sample_proba(X, n_draws, seed)
-        total, aleatoric = entr(p.mean(0)).sum(-1), entr(p).sum(-1).mean(0)
-        aleatoric = np.minimum(aleatoric, total)
-        return Uncertainty(total, aleatoric, total - aleatoric)
+    def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(self.estimator_.sample_proba(X, n_draws, rng))
 
     # --- a model like others ----------------------------------------------------------------------------------------
-
-    def __getattr__(self, name: str) -> Any:
-        """What is the same with and without calibration, of the fitted estimator."""
-        if name in _OF_THE_MODEL and "estimator_" in vars(self):
-            return getattr(self.estimator_, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: Any = None, groups: Any = None) -> LooResult:
         """Exact leave-one-out of the model, calibrated by the map, which all rows took part in. See `LooResult`.
@@ -426,9 +392,9 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         """
         check_is_fitted(self, "maps_")
         found = self.estimator_.loo(X, y, sample_weight, prior=prior or self.prior, groups=groups)
-        joint = _CalibratedJoint(self, self.estimator_.posterior_)
-        table = joint.of(found.log_joint) - found.log_prior
-        return replace(found, by_block={"x": table}, _posterior=joint)
+        rows = self.estimator_.posterior_.log_joint(self.estimator_.encode(X))
+        left, known = (j - (z := log_normalize(j)) + np.log(self.calibrated(z)) for j in (found.log_joint, rows))
+        return replace(found, by_block={"x": left - found.log_prior}, _posterior=Known, _rows=known)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression of the labels on their leave-one-out table in NumPyro, for the most probable map.
@@ -438,8 +404,12 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that the draws of
             `maps_` approximate. Its sites are `u`, `entries` (those of O and b with a prior) and `logit_eps`
         """
+        numpyro_model(heaviest(self.maps_), *self.left_out(X, y, sample_weight, groups))
+
+    def left_out(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> tuple[np.ndarray, ...]:
+        """Log probabilities (n, c) of training rows by all other rows, with their classes and weights. Provisional."""
         (z, *rows, _), _ = left_out_table(self, self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
-        numpyro_model(heaviest(self.maps_), floored(z), *rows)
+        return floored(z), *rows
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
         """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.
@@ -453,35 +423,9 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         seed : seed of the split, of the random parameters and of the chains
         progress_bar : whether NumPyro shows its progress bar
         """
-        from .calibration_check import map_rows
+        from .posterior_check import check
 
-        y = np.asarray(y).ravel()
-        report = clone(self.estimator).check(X, y, seed, progress_bar=progress_bar)
-        train, test = split_halves(y, seed)
-        fitted = clone(self).fit(take_rows(X, train), y[train])
-        (*found, _), _ = left_out_table(fitted, fitted.estimator_, take_rows(X, train), y[train])
-        few = np.sort(generator(seed).permutation(len(found[0]))[:_CHECKED])
-        z, index, weight = (column[few] for column in found)
-        rows = map_rows(floored(z), index, weight, seed, progress_bar)
-        test = test[np.isin(y[test], fitted.classes_)]
-        truth, log_p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_log_proba(take_rows(X, test))
-        quality_ = (*report.quality, quality("calibrated", fitted.n_features_in_, log_p, truth))
-        return replace(report, model=repr(self), rows=(*report.rows, *rows), quality=quality_)
-
-
-@dataclass(frozen=True)
-class _CalibratedJoint:
-    """log p(x, y = c) of a model, with its class probabilities calibrated."""
-
-    calibrated: Any
-    posterior: Any
-
-    def of(self, joint: np.ndarray) -> np.ndarray:
-        z = log_normalize(joint)
-        return joint - z + np.log(self.calibrated.calibrated(z))
-
-    def log_joint(self, rows: Any) -> np.ndarray:
-        return self.of(self.posterior.log_joint(rows))
+        return check(self, "estimator_", "calibrated", X, y, seed, progress_bar)
 
 
 # --- tables of log probabilities -------------------------------------------------------------------------------------
@@ -515,9 +459,14 @@ def log_table_of(output: Any) -> np.ndarray:
 
 def average(maps: tuple[CalibrationMap, ...], z: np.ndarray) -> np.ndarray:
     """Calibrated probabilities (n, c) of rows with log probabilities z: the mean over the draws of all maps."""
-    every = [(one, theta) for one in maps for theta in one.draws]
+    every = _drawn(maps)
     parts = [floored(z[some]) for some in gen_batches(max(len(z), 1), _ROWS)]
     return np.concatenate([sum(one.proba(theta, part) for one, theta in every) / len(every) for part in parts])
+
+
+def _drawn(maps: tuple[CalibrationMap, ...]) -> list[tuple[CalibrationMap, np.ndarray]]:
+    """Each map with each of its draws."""
+    return [(one, theta) for one in maps for theta in one.draws]
 
 
 def floored(z: np.ndarray) -> np.ndarray:
@@ -557,7 +506,7 @@ def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray:
     """Group of each row, 0 … g−1: rows that copy each other share one."""
     owner = copies(rows, y)
     again = np.flatnonzero(np.bincount(owner)[owner] > 1)
-    chance = again[~np.any([_has_fractions(take_rows(x, again)) for x in rows.values()], axis=0)]
+    chance = again[~np.any([has_fractions(take_rows(x, again)) for x in rows.values()], axis=0)]
     if len(chance):
         # of a row of whole numbers: how many such rows the model expects in the class
         some, index = {name: take_rows(x, chance) for name, x in rows.items()}, nb.class_index(y)
@@ -567,7 +516,7 @@ def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray:
     return np.unique(owner, return_inverse=True)[1]
 
 
-def _has_fractions(X: Any) -> np.ndarray:
+def has_fractions(X: Any) -> np.ndarray:
     """Whether a row has a cell that is no whole number."""
     rest = X - X.floor() if is_sparse(X) else X - np.floor(X)
     return np.asarray((rest > 0).sum(1)).ravel() > 0

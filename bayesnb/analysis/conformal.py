@@ -54,7 +54,6 @@ from ..core.supports import check_choice
 from ..estimators._base import AbstractNB
 from ..inference.loo import group_places
 from ..statistics import one_hot
-from ..sums.rows import rows_at
 from ._wrapper import AbstractWrapper
 
 _TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
@@ -219,11 +218,9 @@ class ConformalClassifierLOO(AbstractWrapper):
         Each group of rows is left out in turn, and scored by the model of all others.
         """
         c, every = len(self.classes_), slice(None)
-        without = self._forgetting if isinstance(self.estimator_, AbstractNB) else self._fitting_again
-        left = without(index)
         order = np.argsort(self._groups, kind="stable")
         for out in np.split(order, np.flatnonzero(np.diff(self._groups[order])) + 1):
-            table = left(out)
+            table = self._without(out, index)
             own = _log_odds_against(table(_safe_indexing(self._X, out)))
             yield out, every, every, own[np.arange(len(out)), index[out]], _log_odds_against(table(X)).reshape(-1, c)
 
@@ -238,35 +235,24 @@ class ConformalClassifierLOO(AbstractWrapper):
                 new = _log_odds_against(plus.loo(row, [label]).log_joint)[0, k]
                 yield every, slice(t, t + 1), slice(k, k + 1), own, new
 
-    def _forgetting(self, index: np.ndarray) -> Callable[[np.ndarray], Callable[[Any], np.ndarray]]:
-        """From rows left out to the table log p(y = c | x, D₋ᵢ) as a function of rows; the prior is that of D₋ᵢ."""
-        nb, rows = self.estimator_, self.estimator_.encode(self._X)
-
-        def without(out: np.ndarray) -> Callable[[Any], np.ndarray]:
-            leaving = nb.prior_.suffstats(rows_at(rows, out), one_hot(index[out], len(self.classes_)))
+    def _without(self, out: np.ndarray, index: np.ndarray) -> Callable[[Any], np.ndarray]:
+        """The table log p(y = c | x, D₋ᵢ) as a function of rows: by a statistic that is subtracted, or by a new fit."""
+        nb, c = self.estimator_, len(self.classes_)
+        if isinstance(nb, AbstractNB):  # its prior is that of D₋ᵢ
+            leaving = nb.prior_.suffstats(nb.encode(_safe_indexing(self._X, out)), one_hot(index[out], c))
             return nb.with_statistics(nb.statistics_ - leaving).predict_log_proba
+        rest = np.setdiff1d(np.arange(len(index)), out)
+        known = np.unique(index[rest])
+        if len(known) == 1:  # scikit-learn's classifiers refuse a single class
+            return lambda X: np.tile(np.where(np.arange(c) == known[0], 0.0, -np.inf), (X.shape[0], 1))
+        again = clone(self.estimator).fit(_safe_indexing(self._X, rest), self._y[rest])
 
-        return without
+        def table(X: Any) -> np.ndarray:
+            full = np.full((X.shape[0], c), -np.inf)
+            full[:, known] = again.predict_log_proba(X)
+            return full
 
-    def _fitting_again(self, index: np.ndarray) -> Callable[[np.ndarray], Callable[[Any], np.ndarray]]:
-        """The same of a classifier that cannot forget rows."""
-        c = len(self.classes_)
-
-        def without(out: np.ndarray) -> Callable[[Any], np.ndarray]:
-            rest = np.setdiff1d(np.arange(len(index)), out)
-            known, y = np.unique(index[rest]), self._y[rest]
-            if len(known) == 1:  # scikit-learn's classifiers refuse a single class
-                return lambda X: np.tile(np.where(np.arange(c) == known[0], 0.0, -np.inf), (X.shape[0], 1))
-            again = clone(self.estimator).fit(_safe_indexing(self._X, rest), y)
-
-            def table(X: Any) -> np.ndarray:
-                full = np.full((X.shape[0], c), -np.inf)
-                full[:, known] = again.predict_log_proba(X)
-                return full
-
-            return table
-
-        return without
+        return table
 
 
 def _log_odds_against(table: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:

@@ -46,15 +46,15 @@ from ..inference.explanation import odds_against
 from ..inference.loo import LooResult, copies, group_places
 from ..inference.report import CheckReport
 from ..io import Saved, Take, check_loaded, require
-from ._column_weights import Regression, WeightsMode, contrasts, draw, find_modes, left_out_log_proba
-from ._predicted import OfLogProba
-from .importance import importance
+from ._column_weights import Regression, WeightsMode, contrasts, draw, find_modes, left_out_log_proba, numpyro_model
+from ._predicted import Known, OfLogProba
+from .calibration import has_fractions
+from .importance import importance, named
 
 _MOST_PARAMETERS, _MOST_AXES = 1500, 256  # of the linear term where rows are many; principal axes of counts
 _MOST_LEVELS = 600  # of the columns whose pairs are looked at
 _FAR, _LENGTH = 6.0, 10.0  # standard deviations of a number; length of a row of log counts
-_ROWS, _DRAWS = 1 << 12, 200  # rows to predict at a time; draws of the weights that are kept
-_OF_THE_READER = ("classes_", "n_features_in_", "feature_names_in_", "feature_names", "prior_", "ignored_by_loo")
+_ROWS, _DRAWS, _CHECKED = 1 << 12, 200, 400  # rows predicted at a time; draws that are kept; rows of the check
 _BESIDE = ("(pairs of columns)", "(all counts)", "(class prior)", "(averaging)")  # the columns of an explanation
 
 
@@ -99,8 +99,7 @@ class ColumnLayout:
         shares = weight @ _one_hot(codes, sizes) / np.maximum(seen, 1e-300)
         found = cls(sizes, used, edges, quarters, centre[used], scale[used], shares, float(np.log(max(n, 2))))
         raw, n_rows, m = found.raw(cells), len(weight), c - 1
-        most = n_rows if n_rows * m <= _MOST_PARAMETERS else min(n_rows, _MOST_PARAMETERS // m)
-        most = min(most, _MOST_AXES) if is_sparse(raw) else most
+        most = min(n_rows, _MOST_PARAMETERS // m, _MOST_AXES if is_sparse(raw) else n_rows)
         if raw.shape[1] <= most:
             return found
         rows = raw * np.sqrt(weight)[:, None]
@@ -207,6 +206,11 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     """
 
     _learnt_names = frozenset({"reader_", "models_", "layout_", "modes_", "draws_"})
+    _inside = "reader_"
+    _of_inside = (
+        "classes_ n_features_in_ feature_names_in_ feature_names prior_ class_count_ contract_ levels_of ignored_by_loo"
+    )
+    _lacks = " (it models labels given rows, so it has no evidence and draws no rows)"
     models_: list[Any]
 
     def __init__(self, parts: Any = "auto") -> None:
@@ -239,9 +243,11 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if any(k is not None for *_, k in reader.part_estimators()):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         cells, label, weight, groups, _ = new.training(X, y, sample_weight, groups)
-        own, sizes = new._families()
+        of_column = {j: one for _, one, columns in new.reader_.parts_ for j in columns}
+        numbers = [clone(of_column[j]) for at, size in new._blocks().values() if not size for j in at]
+        sizes = [size for at, size in new._blocks().values() if size for _ in at]
         new.layout_ = layout = ColumnLayout.of(cells, sizes, weight, c)
-        own = own[:1] if is_sparse(cells) else [own[j] for j in layout.used]
+        own = numbers[:1] if is_sparse(cells) else [numbers[j] for j in layout.used]
         both, few = layout.columns(cells)
         bins, quarters = ([len(e) + 1 for e in edges] for edges in (layout.edges, layout.quarters))
         own += [CategoricalNB(min_categories=k) for k in (*sizes, *bins)]
@@ -258,31 +264,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         self.__dict__ |= new.__dict__
         return self
 
-    def _blocks(self) -> list[str]:
-        """The reader's blocks: numbers, then levels; or one of sparse counts."""
-        return sorted(self.reader_.prior_.blocks, key=self._is_level)
-
-    def _is_level(self, name: str) -> bool:
-        return self.reader_.prior_.blocks[name].cells_.kind in ("levels", "yes/no")
-
-    def _families(self) -> tuple[list[Any], list[int]]:
-        """An estimator for each number, or one for sparse counts; and the sizes of the columns of levels."""
-        own = {j: one for _, one, columns in self.reader_.parts_ for j in columns}
-        at, blocks = self.reader_.block_columns(), self.reader_.prior_.blocks
-        sizes = {
-            name: 2 if blocks[name].cells_.kind == "yes/no" else blocks[name].alpha.shape[-1]
-            for name in at
-            if self._is_level(name)
-        }
-        numbers = [clone(own[j]) for name in self._blocks() if name not in sizes for j in at[name]]
-        return numbers, [sizes[name] for name in self._blocks() if name in sizes for _ in at[name]]
+    def _blocks(self) -> dict[str, tuple[np.ndarray, int]]:
+        """Columns and number of levels of each block of the reader, first those of numbers, which have 0 levels."""
+        at, found = self.reader_.block_columns(), {}
+        for name, block in self.reader_.prior_.blocks.items():
+            kind = block.cells_.kind
+            found[name] = at[name], 2 if kind == "yes/no" else block.alpha.shape[-1] if kind == "levels" else 0
+        return dict(sorted(found.items(), key=lambda item: item[1][1] > 0))
 
     def _cells(self, X: Any) -> Any:
-        rows, names = self.reader_.encode(X), self._blocks()
+        rows, names = self.reader_.encode(X), [*self._blocks()]
         block = self.reader_.prior_.blocks[names[0]]
         if len(names) == 1 and block.cells_.kind == "counts" and not block.inner.separable:
             return sparse.csr_array(rows[names[0]])
         return np.hstack([rows[name] for name in names])
+
+    def _views(self, cells: Any) -> list[tuple[Any, Any]]:
+        """Each model of densities with the rows as it takes them; there may be none of pairs."""
+        return [*zip(self.models_, self.layout_.columns(cells), strict=False)]
 
     def training(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> tuple[Any, ...]:
         """Cells, label, weight and group of training rows, copies merged; and where each given row is. Provisional."""
@@ -291,24 +290,22 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
         if groups is not None:
             return cells, label, weight, group_places(groups, n), np.arange(n)
-        place, whole = copies(cells, index), cells.floor() if is_sparse(cells) else np.floor(cells)
-        plain = np.asarray((cells - whole > 0).sum(1)).ravel() == 0  # rows of whole numbers may be equal by chance
+        place, plain = copies(cells, index), ~has_fractions(cells)  # rows of whole numbers may be equal by chance
         place[plain] = n + np.arange(plain.sum())
         _, first, place = np.unique(place, return_index=True, return_inverse=True)
         return cells[first], label[first], np.bincount(place, weight), None, place
 
     def left_out(self, cells: Any, label: np.ndarray, weight: np.ndarray, groups: Any) -> Regression:
         """What the regression reads of training rows, each of them left out of its own columns. Provisional."""
-        rows = zip(self.models_, self.layout_.columns(cells), strict=False)  # no pairs where there is no such model
-        found = [nb.loo(x, label, weight, groups=groups) for nb, x in rows]
+        found = [nb.loo(x, label, weight, groups=groups) for nb, x in self._views(cells)]
         tables = [table for one in found for table in one.by_block.values()]
         own = (label[:, None] == self.classes_).astype(float)
         return self.regression(cells, tables, found[0].log_prior, label=own, weight=weight, groups=groups)
 
     def _new(self, cells: Any) -> Regression:
         """What the regression reads of new rows."""
-        rows = zip(self.models_, self.layout_.columns(cells), strict=False)
-        return self.regression(cells, [t for nb, x in rows for t in nb.predict_part_log_likelihood(x).values()])
+        tables = [t for nb, x in self._views(cells) for t in nb.predict_part_log_likelihood(x).values()]
+        return self.regression(cells, tables)
 
     def regression(self, cells: Any, tables: Any, log_prior: Any = None, **training: Any) -> Regression:
         """The columns of the regression from tables log p(x_ij | y = c) of rows. Provisional."""
@@ -338,8 +335,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         check_least(1, n_draws=n_draws)
         rng, cells, found = generator(seed), self._cells(X), []
-        rows = zip(self.models_, self.layout_.columns(cells), strict=False)
-        models = [(nb.posterior_, [*nb.part_blocks().values()], nb.encode(x)) for nb, x in rows]
+        models = [(nb.posterior_, [*nb.part_blocks().values()], nb.encode(x)) for nb, x in self._views(cells)]
         for at in rng.permutation(np.arange(n_draws) % _DRAWS):
             tables = [t for nb, parts, x in models for t in nb.log_parts(x, parts, nb.sample(rng))]
             found.append(np.exp(self.regression(cells, tables).log_proba(*(one[at] for one in self.draws_))))
@@ -353,7 +349,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         A mode counts by its share times √(1 − Σ_c p_c²), so that one which is sure hardly changes the mean.
         """
         layout, k, d = self.layout_, contrasts(len(self.classes_)), self.n_features_in_
-        at = np.concatenate([self.reader_.block_columns()[name] for name in self._blocks()])
+        at = np.concatenate([columns for columns, _ in self._blocks().values()])
         numbers, levels = at[: len(at) - len(layout.sizes)][layout.used], at[len(at) - len(layout.sizes) :]
         of_t = [d + 1] if is_sparse(cells) else [*numbers, *levels, *numbers, *[d] * (len(self.models_) - 1)]
         of_z = at if is_sparse(cells) else [*numbers, *np.repeat(levels, layout.sizes)]
@@ -398,7 +394,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         frame = pd.Series(odds(found).ravel(), index, name="contribution").reset_index()
         return frame[frame["class_"] != against] if against is not None else frame
 
-    def importance(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> pd.DataFrame:
+    def importance(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **settings: Any
+    ) -> pd.DataFrame:
         """How well each column alone predicts the labels, and what this model loses without it, in nats a row.
 
         `information`, with its interval `low` to `high`, is that of naive Bayes: see `bayesnb.importance`. `elpd_gain`
@@ -408,24 +406,20 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, groups : the training rows, as they were fitted
+        settings : `level` and `feature_names` of `bayesnb.importance`
         """
-        table = importance(self.reader_, X, y, sample_weight, groups=groups).drop(columns=["gain_low", "gain_high"])
+        names = named(self.reader_, settings.get("feature_names")).feature_names()
+        table = importance(self.reader_, X, y, sample_weight, groups=groups, **settings)
         cells, label, weight, groups, _ = self.training(X, y, sample_weight, groups)
         rows = self.left_out(cells, label, weight, groups)
         found, own = self._contributions(rows, cells), rows.label > 0
-        whole, names = found.sum(0), self.feature_names()
+        whole = found.sum(0)
         lost = [log_normalize(whole)[own] - log_normalize(whole - one)[own] for one in found[: len(names)]]
         gain = pd.Series(np.array(lost) @ weight / weight.sum(), names)
+        table = table.drop(columns=["gain_low", "gain_high"])
         return table.assign(elpd_gain=gain.reindex(table["feature"]).to_numpy())
 
     # --- a model like others ----------------------------------------------------------------------------------------
-
-    def __getattr__(self, name: str) -> Any:
-        """What is that of the naive Bayes model which reads the rows."""
-        if name in _OF_THE_READER and "reader_" in vars(self):
-            return getattr(self.reader_, name)
-        why = "it models labels given rows, so it has no evidence and draws no rows"
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} ({why})")
 
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> ApproximateLoo:
         """Approximate leave-one-out of the training rows: log p(y = c | x_i, D₋ᵢ) without a refit.
@@ -454,7 +448,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         weight = np.ones(len(index)) if sample_weight is None else np.asarray(sample_weight, float)
         offset = rows.offset[place]
         return ApproximateLoo(
-            self.classes_, index, weight, offset, {"x": found - offset}, _posterior=_Known, _rows=fitted
+            self.classes_, index, weight, offset, {"x": found - offset}, _posterior=Known, _rows=fitted
         )
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
@@ -463,8 +457,6 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         Its sites are `log_s`, `log_rho`, `w`, `B` and `y`. NUTS on it samples the posterior that `sample_proba` draws
         from by Laplace's approximation.
         """
-        from .discriminative_check import numpyro_model
-
         numpyro_model(self.left_out(*self.training(X, y, sample_weight, groups)[:4]))
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> CheckReport:
@@ -478,9 +470,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         seed : seed of the split, of the random parameters and of the chains
         progress_bar : whether NumPyro shows its progress bar
         """
-        from .discriminative_check import check
+        from .posterior_check import check
 
-        return check(self, X, y, seed, progress_bar=progress_bar)
+        return check(self, "reader_", "discriminative", X, y, seed, progress_bar, most=_CHECKED)
 
     def _check_loaded(self, take: Take) -> None:
         for nb in (self.reader_, *self.models_):
@@ -494,9 +486,3 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         tags.input_tags = get_tags(MixedNB(self.parts)).input_tags
         tags.input_tags.sparse = isinstance(self.parts, str) or tags.input_tags.sparse
         return tags
-
-
-class _Known:
-    """A posterior for which the rows are their table."""
-
-    log_joint = staticmethod(np.asarray)

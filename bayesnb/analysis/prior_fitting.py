@@ -77,19 +77,16 @@ class EvidenceOfPrior:
         free, centre = np.ones(shape[1], bool), np.zeros(shape)
         for key, block in blocks.items():
             held, at = stats[key], columns[key]
-            for name, fields in block.hyperparameters.items():
-                own = getattr(block, fields[0])
-                start[name][:, at] = own[..., 0] if own.ndim == 3 else own
-            amounts = [name for name in block.hyperparameters if declared[name].support is AMOUNT]
             if isinstance(held, Moments):
                 mean, spread = column_scale(held)
                 free[at], centre[:, at] = spread > 0, mean
-                for name in block.hyperparameters:
-                    if is_centre(declared[name]) or name in amounts:
-                        power = 0.5 if is_centre(declared[name]) else 1
-                        unit[name][:, at] = np.where(spread > 0, spread, 1) ** power
-            elif isinstance(held, Totals) and amounts:
+            elif isinstance(held, Totals) and any(declared[name].support is AMOUNT for name in block.hyperparameters):
                 free[at] = held.total.sum(0) > 0
+            for name, fields in block.hyperparameters.items():
+                own, field = getattr(block, fields[0]), declared[name]
+                start[name][:, at] = own[..., 0] if own.ndim == 3 else own
+                if isinstance(held, Moments) and (is_centre(field) or field.support is AMOUNT):
+                    unit[name][:, at] = np.where(spread > 0, spread, 1) ** (0.5 if is_centre(field) else 1)
         if nb.get_params(deep=False).get("beta", 1) is None:
             unit["beta"] = start["beta"] / start["alpha"]
         if not free.any():

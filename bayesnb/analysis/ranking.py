@@ -73,10 +73,8 @@ def rank_features(
             "there are no weights; rank the features by their information: importance(estimator, X, y)"
         ) from None
     weights = _contrasts(estimator, theta or estimator.posterior_.mean())
-    draws = np.empty((n_draws, *weights.shape), np.float32 if weights.size * n_draws > 1 << 24 else float)
     rng = generator(seed)
-    for draw in draws:
-        draw[:] = _contrasts(estimator, estimator.posterior_.sample(rng))
+    draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
     low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)
     if theta is None:
         weights = middle

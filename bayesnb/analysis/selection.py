@@ -408,9 +408,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
         error_on, judged = list(samples.items())[-1]
         tables = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
-        ignored = {"no target": missing, "no predictor": given & ~used, "no weight": ~missing & ~given}
-        if sample_weight is None:
-            del ignored["no weight"]
+        ignored = {"no target": missing, "no predictor": given & ~used}
+        ignored |= {} if sample_weight is None else {"no weight": ~missing & ~given}
         why = ["one observed category" if len(found) else "no observed value" for found in levels]
         why = ["tells training from test rows" if j in marks else reason for j, reason in enumerate(why)]
         self.report_ = SelectionReport(

@@ -6,8 +6,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import gammaln
-from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -23,14 +21,6 @@ def test_widths_are_equal_and_bins_closed_on_the_right():
     binner = EqualWidthBinner(4).fit(column(0, 1, 2, 3, 4))
     np.testing.assert_array_equal(binner.edges_[0], [0, 1, 2, 3, 4])
     np.testing.assert_array_equal(binner.transform(column(0, 1, 1.01, 2, 3, 4))[:, 0], [0, 0, 1, 1, 2, 3])
-
-
-def test_a_gap_is_shared_by_the_bins_beside_it():
-    """(2, 3] … (7, 8] hold nothing: their boundaries 2 … 8 become one at 5."""
-    binner = EqualWidthBinner(10).fit(column(0, 1, 2, 9, 10))
-    np.testing.assert_array_equal(binner.edges_[0], [0, 1, 5, 9, 10])
-    np.testing.assert_array_equal(binner.n_bins_, [4])
-    np.testing.assert_array_equal(binner.transform(column(4.9, 5, 5.1))[:, 0], [1, 1, 2])
 
 
 def slow_edges(values, n_bins):
@@ -115,37 +105,6 @@ def test_no_set_of_cuts_has_a_larger_evidence(alpha, rng):
         np.testing.assert_allclose(binner.gain_[0], best - single, atol=1e-11)
         bins.append(binner.n_bins_[0])
     assert len(set(bins)) >= 3
-
-
-def test_many_bins_against_a_table_of_the_best_with_each_number_of_bins(rng):
-    """The textbook recursion over (end, number of bins), for 60 rows without ties and many more bins than one."""
-    for spread in (1, 2, 6):
-        y = (np.arange(60) // spread + (rng.random(60) < 0.1)) % 3
-        binner = EvidenceBinner().fit(np.arange(60.0)[:, None], y)
-        upto = np.concatenate([np.zeros((1, 3)), np.eye(3)[y].cumsum(0)])
-        inside = upto[None] - upto[:, None]
-        bins = gammaln(3) - gammaln(inside.sum(2).clip(0) + 3) + gammaln(inside.clip(0) + 1).sum(2)
-        bins[np.tril_indices(61)] = -np.inf
-        value, best = np.where(np.arange(61) == 0, 0.0, -np.inf), []
-        for n_bins in range(1, 61):
-            value = (value[:, None] + bins).max(0)
-            best.append(value[-1] - math.log(60) - math.log(math.comb(60 + n_bins - 1, n_bins - 1)))
-        np.testing.assert_allclose(binner.log_evidence_[0], max(best), rtol=1e-11)
-        assert binner.n_bins_[0] == np.argmax(best) + 1
-
-
-def test_the_criterion_is_boulles(rng):
-    """The criterion of Boullé (2006), evaluated with binomials and factorials, is minus the evidence for α = 1."""
-    X, y = load_iris(return_X_y=True)
-    binner = EvidenceBinner().fit(X, y)
-    for j, edges in enumerate(binner.edges_):
-        table = pd.crosstab(np.searchsorted(edges[1:-1], X[:, j]), y).to_numpy()
-        (n_bins, n_classes), n = table.shape, 150
-        criterion = math.log(n) + math.log(math.comb(n + n_bins - 1, n_bins - 1))
-        for row in table.tolist():
-            criterion += math.log(math.comb(sum(row) + n_classes - 1, n_classes - 1))
-            criterion += math.log(math.factorial(sum(row)) / math.prod(math.factorial(one) for one in row))
-        np.testing.assert_allclose(-criterion, binner.log_evidence_[j], rtol=1e-12)
 
 
 def test_evidence_bins_keep_missing_cells_and_need_no_signal(rng):

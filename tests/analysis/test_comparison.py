@@ -8,17 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from bayesnb.analysis import comparison
 from bayesnb.analysis.comparison import compare
-from bayesnb.estimators import (
-    BernoulliNB,
-    CategoricalNB,
-    ComplementNB,
-    GaussianDA,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    PoissonNB,
-)
+from bayesnb.estimators import ComplementNB, GaussianDA, GaussianNB, KernelNB, MixedNB, MultinomialNB, PoissonNB
 
 from ..estimators_table import WHOLE
 
@@ -173,12 +163,3 @@ def test_settings_that_leave_one_out_ignores_are_told(wine):
     assert len(told) == 2
     assert told[0].startswith("norm predicts with norm=True, which leave-one-out ignores")
     assert told[1].startswith("both predicts with estimate='mle' and norm=True, which")
-
-
-def test_two_levels_are_yes_and_no():
-    rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
-    found = compare({"bernoulli": BernoulliNB(), "categorical": CategoricalNB()}, X, y)
-    one, two = found.table["log_evidence"]
-    assert one == pytest.approx(two, rel=1e-12)
-    assert found.table["probability"].to_list() == pytest.approx([0.5, 0.5])

@@ -1,6 +1,8 @@
 """Weighted naive Bayes: its solver against brute force, its columns, its citizenship, and a check that can fail."""
 
 import functools
+import io
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,18 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import integrate, optimize, sparse
+from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import CategoricalNB, DiscriminativeNB, GaussianNB, MultinomialNB
 from bayesnb.analysis import _column_weights as solver
 from bayesnb.analysis._column_weights import Regression, WeightsMode, contrasts, find_mode, find_modes, height
-from bayesnb.analysis.discriminative_check import check_rows
+from bayesnb.analysis.posterior_check import weight_rows
+from bayesnb.cli import main
 
 Rows = tuple[Any, np.ndarray]
 
@@ -117,21 +119,18 @@ def test_draws_have_laplaces_covariance(n: int, r: int) -> None:
 
 def test_evidence_against_quadrature() -> None:
     """One weight and one shift: Laplace's evidence is within .1 nats; of no rows it is exact."""
-    rows = regression(30, 1, 0, 2)
+    rows = regression(12, 1, 0, 2)
     mode = find_mode(rows, start(rows), 1e-12)
     log_p = -(np.log(0.1 / 0.03) ** 2 + np.log(0.3 / 0.2) ** 2 / 4) / 2
-    top = density(rows, 0.1, 0.3, np.log(mode.w), mode.b)
-
-    def integrand(b: float, u: float) -> float:
-        return np.exp(top - density(rows, 0.1, 0.3, np.array([u]), np.array([[b]])))
-
-    exact = np.log(integrate.dblquad(integrand, -12, 3, -4, 4, epsabs=1e-4)[0]) - top
+    grid = itertools.product(np.linspace(-12, 3, 101), np.linspace(-4, 4, 51))
+    terms = [-density(rows, 0.1, 0.3, np.array([u]), np.array([[b]])) for u, b in grid]
+    exact = np.logaddexp.reduce(terms) + np.log(0.15 * 0.16)
     assert mode.log_evidence - log_p == pytest.approx(exact, abs=0.1)
     silent = replace(rows, weight=0 * rows.weight)
     assert find_mode(silent, start(silent), 1e-12).log_evidence - log_p == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize(("n", "r", "c"), [(40, 3, 2), (30, 2, 3), (8, 12, 2)])
+@pytest.mark.parametrize(("n", "r", "c"), [(25, 3, 2), (20, 2, 3), (8, 12, 2)])
 def test_without_a_row_the_mode_moves_as_newtons_step_says(n: int, r: int, c: int) -> None:
     rows = regression(n, 3, r, c)
     mode = find_mode(rows, start(rows), 1e-12)
@@ -178,6 +177,7 @@ def test_a_suppressor_and_an_exclusive_or_are_seen() -> None:
         assert sharp.score(X[200:], label[200:]) > 0.85 > plain.score(X[200:], label[200:]) + 0.1
 
 
+@pytest.mark.slow
 def test_noise_is_noise() -> None:
     """Expected log loss of 12 columns that say nothing is near the entropy."""
     losses = []
@@ -190,6 +190,7 @@ def test_noise_is_noise() -> None:
 
 def test_weights_are_copies_and_groups_leave_together() -> None:
     X, y = wine()
+    X = X[:, :3]
     weight = np.random.default_rng(3).integers(0, 3, len(y))
     by_weight = DiscriminativeNB().fit(X, y, weight).predict_proba(X)
     copied = np.repeat(np.arange(len(y)), weight)
@@ -226,18 +227,18 @@ def test_frames_with_gaps_levels_and_what_training_rows_lack() -> None:
 def test_more_columns_than_rows_and_sparse_counts() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
-    X = rng.normal(size=(60, 150))
-    X[:, :5] += y[:, None]
+    X = rng.normal(size=(60, 70))
+    X[:, :5] += 2 * y[:, None]
     wide = DiscriminativeNB().fit(X[:40], y[:40])
-    assert wide.layout_.axes.shape == (150, 40)
+    assert wide.layout_.axes.shape == (70, 40)
     assert wide.score(X[40:], y[40:]) > 0.5
-    words = sparse.csr_array(rng.poisson(0.1 + (rng.random(400) < 0.1) * y[:, None], size=(60, 400)))
+    words = sparse.csr_array(rng.poisson(0.1 + (rng.random(90) < 0.4) * 2 * y[:, None], size=(60, 90)))
     counts = DiscriminativeNB().fit(words[:40], y[:40])
     assert len(counts.modes_[0].w) == 1 and len(counts.models_) == 1
     assert counts.score(words[40:], y[40:]) > 0.7
     assert counts.predict_proba(words.toarray()) == pytest.approx(counts.predict_proba(words))
     named = counts.explain(words[:2])
-    assert named["feature"].nunique() == 404
+    assert named["feature"].nunique() == 94
     table = DiscriminativeNB([("w", MultinomialNB(), slice(None))]).fit(words[:40].toarray(), y[:40])
     assert table.predict_proba(words) == pytest.approx(counts.predict_proba(words))
 
@@ -268,9 +269,15 @@ def test_explanations_add_up() -> None:
 
 def test_importance_knows_the_columns_that_matter() -> None:
     X, y = mixed(300)
-    table = DiscriminativeNB().fit(X, y).importance(X, y).set_index("feature")
+    nb = DiscriminativeNB().fit(X, y)
+    table = nb.importance(X, y).set_index("feature")
     assert {*table.index[:2]} == {"size", "colour"}
     assert table.loc["size", "elpd_gain"] > 0.01 > abs(table.loc["noise", "elpd_gain"])
+    named = bayesnb.importance(nb, X, y, feature_names=list("abcd"), level=0.5)
+    assert named["elpd_gain"].tolist() == table["elpd_gain"].tolist()
+    assert (named["low"].to_numpy() > table["low"]).all()
+    with pytest.raises(ValueError, match="`held_out` is True"):
+        bayesnb.importance(nb, X, y, held_out=True)
     own = bayesnb.importance(bayesnb.MixedNB().fit(X, y), X, y).set_index("feature")
     assert table["information"].to_dict() == pytest.approx(own["information"].to_dict())
 
@@ -301,6 +308,7 @@ def test_approximate_leave_one_out() -> None:
 
 def test_draws_and_intervals() -> None:
     X, y = wine()
+    X = X[:, :4]
     nb = DiscriminativeNB().fit(X, y)
     draws = nb.sample_proba(X[:20], 60, 0)
     assert draws.shape == (60, 20, 3) and draws.sum(-1) == pytest.approx(1)
@@ -324,19 +332,29 @@ def test_saved_piped_and_in_sets(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no weights"):
         broken.save(tmp_path / "broken")
     X, y = load_iris(return_X_y=True)
-    assert make_pipeline(StandardScaler(), DiscriminativeNB()).fit(X, y).score(X, y) > 0.95
-    some = np.arange(0, 150, 5)
-    sets = bayesnb.ConformalClassifierLOO(DiscriminativeNB()).fit(X[some], y[some], groups=np.arange(30) % 5)
-    assert sets.predict_set(X[some + 1], 0.7)[np.arange(30), y[some]].mean() >= 0.7
+    assert make_pipeline(StandardScaler(), DiscriminativeNB()).fit(X[::2], y[::2]).score(X, y) > 0.95
+    sets = bayesnb.ConformalClassifierLOO(DiscriminativeNB()).fit(X[::5, 2:], y[::5], groups=np.arange(30) % 2)
+    assert sets.predict_set(X[1::5, 2:], 0.6)[np.arange(30), y[1::5]].mean() >= 0.6
     before = again.predict_proba(mixed()[0])
     with pytest.raises(ValueError, match="one class"):
         again.fit(X[:10], y[:10])
     assert np.array_equal(again.predict_proba(mixed()[0]), before)
 
 
-@parametrize_with_checks([DiscriminativeNB()])
-def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
+@pytest.mark.slow
+def test_the_report_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = mixed(60)
+    X.assign(answer=y).to_csv(tmp_path / "rows.csv", index=False)
+    command = [str(tmp_path / "rows.csv"), "--target", "answer", "--model", "discriminative", "-o"]
+    assert main(["fit", *command, str(tmp_path / "model")]) == main(["report", *command, str(tmp_path / "page")]) == 0
+    page = (tmp_path / "page").read_text()
+    assert all(text in page for text in ("This is approximate", "no nomograms", "naive Bayes", "this model"))
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--interval", "0.9"]) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert (found["predicted"] == y).mean() > 0.7 and (found["low"] <= found["high"]).all()
+    assert main(["fit", *command, str(tmp_path / "other"), "--calibrate"]) == 2
+    assert "--calibrate is not for" in capsys.readouterr().err
 
 
 # --- the check ------------------------------------------------------------------------------------------------------
@@ -369,13 +387,13 @@ def wrong_scale(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutation", "failing"),
-    [(None, set()), (free_sign, {"15", "16"}), (resubstitution, {"14"}), (wrong_scale, {"15", "16"})],
+    [(None, set()), (free_sign, {"14", "15"}), (resubstitution, {"17"}), (wrong_scale, {"14", "15"})],
 )
 def test_the_check_can_fail(mutation: Any, failing: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wine()
     if mutation is not None:
         mutation(monkeypatch)
-    rows = check_rows(DiscriminativeNB().fit(X, y), X, y)
+    rows = weight_rows(DiscriminativeNB().fit(X, y), X, y)
     assert failing <= {row.name[:2] for row in rows if not row.passed}
     assert mutation is not None or all(row.passed for row in rows)
 

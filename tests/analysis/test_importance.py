@@ -1,7 +1,6 @@
 """Columns by exact leave-one-out, against refits without each row."""
 
 from functools import partial
-from importlib import import_module as module
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import bayesnb
 from bayesnb.core.special import log_normalize
 
 from ..estimators_table import mostly_slow, these
-from ..inference.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, MODELS, REAL, RNG, SOME
+from ..inference.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, MODELS, REAL
 
 N = len(LABELS)
 
@@ -117,24 +116,6 @@ def check(table: pd.DataFrame, terms: np.ndarray, level: float) -> None:
 UPDATED = [name for name in MODELS if name not in ("kernel", "mixed by class")]
 
 
-@pytest.mark.parametrize("name", mostly_slow(UPDATED, these(*SOME)))
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_row_that_leaves_gives_what_an_update_without_it_gives(
-    name: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """For every variant, with weights: the posterior forgets a row, or is made of all other rows."""
-    make, X = MODELS[name]
-    weights = RNG.choice([0.5, 1.0, 2.0], N) if weighted else None
-    nb = make().fit(X, LABELS, sample_weight=weights)
-    table = by_feature(bayesnb.importance(nb, X, LABELS, weights))
-    monkeypatch.setattr(module("bayesnb.inference.loo"), "_gains_suffice", lambda *_: False)
-    pd.testing.assert_frame_equal(
-        table, by_feature(bayesnb.importance(nb, X, LABELS, weights)), rtol=1e-9, atol=1e-9, check_exact=False
-    )
-    assert table["information"].notna().all()
-    assert table["elpd_gain"].isna().all() == (name == "one dependence")
-
-
 @pytest.mark.parametrize("name", ["gaussian", "poisson, sparse"])
 def test_groups_leave_together(name: str) -> None:
     make, X, tables_of = REFITS[name]
@@ -170,43 +151,6 @@ def test_a_calibrated_model_keeps_its_map() -> None:
     own = np.arange(N), y
     with_all, without = (np.log(nb.calibrated(log_normalize(loo.log_joint - t))[own]) for t in (0, one))
     assert table["elpd_gain"][0] == pytest.approx((with_all - without).mean(), abs=1e-9)
-
-
-def noise_and_true(copied: int, n: int, seed: int) -> pd.DataFrame:
-    """Importance of three true columns, of copies of the first, and of noise: normal, and of 2, 17 and 263 levels."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % 2
-    X = pd.DataFrame(rng.normal(size=(n, 4)) + y[:, None] * [1.2, 0.8, 0.5, 0], columns=["1.2", "0.8", "0.5", "noise"])
-    for k in range(copied):
-        X[f"copy {k}"] = X["1.2"] + 0.1 * rng.normal(size=n)
-    levels = [2, 17, 263]
-    for k in levels:
-        X[f"noise of {k}"] = np.array([f"level {i}" for i in range(k)])[rng.integers(0, k, n)]
-    parts = [("real", bayesnb.GaussianNB(), list(range(4 + copied)))]
-    nb = bayesnb.MixedNB([*parts, ("levels", bayesnb.CategoricalNB(), [f"noise of {k}" for k in levels])])
-    return bayesnb.importance(nb.fit(X, y), X, y)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [200, 800])
-def test_noise_has_no_information_whatever_its_levels(n: int) -> None:
-    tables = [noise_and_true(0, n, seed).set_index("feature") for seed in range(20)]
-    mean = pd.concat(tables).groupby(level=0)["information"].mean()
-    assert mean[mean.index.str.startswith("noise")].max() <= 0.005
-    ordered = [table.loc[["1.2", "0.8", "0.5"], "information"].is_monotonic_decreasing for table in tables]
-    assert n == 200 or all(ordered)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [200, 800])
-def test_noise_ranks_below_twelve_copies_of_a_true_column(n: int) -> None:
-    below = 0
-    for seed in range(20):
-        table = noise_and_true(12, n, seed)
-        noise = table["feature"].str.startswith("noise")
-        copied = table["feature"].str.startswith("copy") | (table["feature"] == "1.2")
-        below += table.index[noise].min() > table.index[copied].max()
-    assert below >= 18
 
 
 def test_what_is_out_of_range_is_named() -> None:
