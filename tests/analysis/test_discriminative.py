@@ -3,6 +3,7 @@
 import functools
 import io
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,24 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 import bayesnb
 from bayesnb import CategoricalNB, DiscriminativeNB, GaussianNB, MultinomialNB
 from bayesnb.analysis import _column_weights as solver
+from bayesnb.analysis import discriminative
 from bayesnb.analysis._column_weights import Regression, WeightsMode, contrasts, find_mode, find_modes, height
 from bayesnb.analysis.posterior_check import weight_rows
 from bayesnb.cli import main
 
 Rows = tuple[Any, np.ndarray]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small matrices: where tests share the cores, threads of BLAS mostly wait for each other."""
+    with threadpool_limits(1):
+        yield
 
 
 def regression(n: int, j: int, r: int, c: int, seed: int = 0) -> Regression:
@@ -197,6 +207,13 @@ def test_weights_are_copies_and_groups_leave_together() -> None:
     assert DiscriminativeNB().fit(X[copied], y[copied]).predict_proba(X) == pytest.approx(by_weight, abs=1e-9)
     grouped = DiscriminativeNB().fit(X[copied], y[copied], groups=copied)
     assert grouped.predict_proba(X) == pytest.approx(by_weight, abs=1e-6)
+
+
+def test_too_many_levels_have_no_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = mixed(60)
+    for most, models in ((13, 2), (12, 1)):  # two numbers in quarters, and 5 levels
+        monkeypatch.setattr(discriminative, "_MOST_LEVELS", most)
+        assert len(DiscriminativeNB().fit(X, y).models_) == models
 
 
 def test_frames_with_gaps_levels_and_what_training_rows_lack() -> None:
