@@ -252,8 +252,8 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     again(nb.set_params(parts=[("all", bayesnb.GaussianNB(), [0, 1, 2, 3])]), tmp_path)
     with pytest.raises(ValueError, match=r"`priors` holds a pandas.* use a NumPy type"):
         bayesnb.GaussianNB(priors=pd.Series([0.2, 0.3, 0.5])).fit(REAL, LABELS).save(path)
-    with pytest.raises(ValueError, match=r"`var_smoothing` is an array of \|?(longdouble|float128)"):
-        bayesnb.GaussianNB(var_smoothing=np.array(1e-9, np.longdouble)).fit(REAL, LABELS).save(path)
+    with pytest.raises(ValueError, match=r"`class_alpha` is an array of \|?(longdouble|float128)"):
+        bayesnb.GaussianNB(class_alpha=np.array([1, 2, 3], np.longdouble)).fit(REAL, LABELS).save(path)
     assert not path.exists()
 
 
