@@ -26,9 +26,9 @@ def main(rows: int, chunk: int) -> None:
         statistics = len(pickle.dumps(nb.estimator_.statistics_))
         sent = X.nbytes / X.numblocks[0]
         print(f"a chunk sends {statistics / 1e3:.1f} kB of statistics in place of {sent / 1e3:,.0f} kB of rows")
-        print(f"accuracy, counted by the workers: {float(nb.score(X, y)):.3f}")
-        loo = nb.loo(X, y)
-        print(f"exact leave-one-out: elpd {float(loo.elpd):,.0f} ± {float(loo.se):,.0f} nats")
+        print(f"accuracy: {nb.score(X, y):.3f}")
+        loo = nb.estimator_.loo(X.blocks[0].compute(), y.blocks[0].compute())
+        print(f"exact leave-one-out of a chunk: elpd {loo.elpd:,.0f} ± {loo.se:,.0f} nats")
 
         probabilities = nb.predict_proba(X)  # lazy: rows of it are computed where they are asked for
         print(f"first row: {np.round(probabilities[:1].compute()[0], 4)}")
