@@ -7,5 +7,5 @@ Names are imported on first use, so importing the package loads neither JAX nor 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _PROVISIONAL = ("FamilyNB",)  # names that may change in a minor version; all others change by deprecation alone
