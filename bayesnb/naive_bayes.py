@@ -159,15 +159,14 @@ class NaiveBayes:
     def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
         """`log_joint`, or `log_scores`, of so few rows that they are worked on at once."""
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
-        total = log_pi
+        total, xp = log_pi, namespace(log_pi, *rows.values())
         with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
             for name, block in self.blocks.items():
                 x = some_cells(rows[name], slice(None), log_pi, block.cells_.kind)
                 given = None if theta is None else theta[name]
                 total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
-                if (xp := namespace(total)) is not np:  # traced cells cannot be refused
+                if xp is not np:  # traced cells cannot be refused
                     total = xp.where(xp.isinf(x).any(-1, keepdims=True), xp.nan, total)
-        xp = namespace(total)
         least = xp.finfo(total.dtype).min
         return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
 

@@ -218,8 +218,10 @@ class AbstractNB(AbstractFitted):
         check_least(1, n_draws=n_draws)
         state = self._fitted()
         rows, seed = self._encoded(state, self._checked(X, state)[0]), fix_seed(seed)
-        parts = log_probability_draws(state.posterior, rows, int(n_draws), seed)
-        return np.concatenate([np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in parts], 1)
+        found = np.empty((int(n_draws), next(iter(rows.values())).shape[0], len(state.classes)))
+        for part, log_p in log_probability_draws(state.posterior, rows, int(n_draws), seed):
+            np.exp(np.moveaxis(log_p, -1, 0), out=found[:, part])
+        return found
 
     def predict_interval(
         self, X: Any, level: Scalar = 0.9, method: str = "auto", n_draws: int | None = None, seed: Seed = 0

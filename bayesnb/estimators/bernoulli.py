@@ -63,8 +63,8 @@ class BernoulliNB(AbstractNB):
     >>> nb.predict_proba([[1, 0]]).round(3)
     array([[0.857, 0.143]])
     >>> nb.predict_interval([[1, 0]], level=0.9).round(2)[0]
-    array([[0.37, 1.  ],
-           [0.  , 0.63]])
+    array([[0.39, 1.  ],
+           [0.  , 0.61]])
     """
 
     alpha: Any = 1.0
