@@ -12,9 +12,11 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy.stats as st
 from scipy.special import logsumexp
 
 from bayesnb.core import special as special
+from bayesnb.core.random import log_gamma
 
 BOTH = [pytest.param(xp, dtype, id=f"{xp.__name__}-{dtype}") for xp in (np, jnp) for dtype in ("float64", "float32")]
 everywhere = pytest.mark.parametrize(("xp", "dtype"), BOTH)
@@ -138,3 +140,10 @@ def test_logarithms_of_probabilities(rng: np.random.Generator) -> None:
     ):
         np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
     assert special.log_normalize(table, table) is table
+
+
+def test_draws_of_small_gammas(rng: np.random.Generator) -> None:
+    """Below 1 a draw is one of a + 1 times a power of a uniform; p above 1e-6 for each of four."""
+    a = np.array([0.05, 0.3, 1.0, 4.0])
+    u = st.gamma.cdf(np.exp(log_gamma(rng, a, (4000,))), a)
+    assert st.kstest(u, "uniform", axis=0).pvalue.min() > 1e-6
