@@ -291,7 +291,10 @@ class _Bomb:
         (to_bytes({}, metadata={"bayesnb": '{"format": 1, "sha256": ""}'}), "do not have the SHA-256"),
         (of_type("F8_E4M3", 8), "a tensor of type F8_E4M3"),
         (of_type("F128", 128), "is damaged, or was not written by `save`"),
-        (to_bytes({}, metadata={"bayesnb": '{"format":1,"x":' + "[" * 990 + "]" * 990 + "}"}), "header is not JSON"),
+        (
+            to_bytes({}, metadata={"bayesnb": '{"format":1,"x":' + "[" * 990 + "]" * 990 + "}"}),
+            "header is not JSON|SHA-256",
+        ),
         (to_bytes({}, metadata={"bayesnb": '{"format": 0}'}), "header is not JSON"),
         (to_bytes({}, metadata={"bayesnb": '{"format": true}'}), "header is not JSON"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 1%s}' % ("0" * 400)}), "has format 1"),

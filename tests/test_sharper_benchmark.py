@@ -18,6 +18,23 @@ def test_every_number_of_the_page_is_in_the_csv() -> None:
     assert f"| {len(difference)} | {trust.signed(difference.mean())} (" in row
 
 
+def test_tables_kept_aside_are_their_raw_results() -> None:
+    records = trust.read_csv(trust.DOCS / "data" / "sharper-kept-aside.csv.gz")
+    assert {*records["table"]} == {*trust.KEPT_ASIDE}
+    page = sharper.PAGE.read_text("utf-8")
+    rivals = {"logistic_cv": "logistic regression", "boosting_cv": "boosting", "loo": "calibrated naive Bayes"}
+    for rival, name in rivals.items():
+        both = records[records["split"] == records["split"].min()] if rival == "boosting_cv" else records
+        cells = trust.excess(both, "discriminative", [rival])
+        worst, count = f"{trust.signed(cells.max())} ({cells.idxmax()[0]}", f"{(cells <= 0).sum()} of {len(cells)}"
+        row = next(
+            line
+            for line in page.splitlines()
+            if line.startswith(f"| {name} | {trust.over_tables(trust.by_table(cells))} |")
+        )
+        assert worst in row and count in row
+
+
 def test_simulated_rows_have_the_probabilities_of_their_labels() -> None:
     """Bayes' theorem in the densities of the naive truth; a forecaster who knows p has no excess."""
     rng = np.random.default_rng(0)
