@@ -151,13 +151,11 @@ class NaiveBayes:
         """
         return by_rows(lambda part: self.log_table(rows_at(rows, part), theta), rows, self.min_chunk_cells // 4)
 
-    def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Tables:
-        """`log_joint` without terms that are equal in all classes of a row: enough for class probabilities."""
-        table = functools.partial(self.log_table, theta=theta, scores=True)
-        return by_rows(lambda part: table(rows_at(rows, part)), rows, self.min_chunk_cells // 4)
-
     def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
-        """`log_joint`, or `log_scores`, of so few rows that they are worked on at once."""
+        """`log_joint` of so few rows that they are worked on at once.
+
+        With `scores` it is without terms that are equal in all classes of a row: enough for class probabilities.
+        """
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
         total, xp = log_pi, namespace(log_pi, *rows.values())
         with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞

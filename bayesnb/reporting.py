@@ -145,7 +145,7 @@ def report(
     makers = _careful, _columns, _classes, _accuracy, _calibration, _confusion, _importance, _rows, _priors, _models
     parts = {make.__name__.strip("_"): make(m) for make in makers}
     parts |= {"title": _text(title), "header": _header(title, m), "python": _text(code or python_code(estimator))}
-    parts["exact"] = "exact" if getattr(m.loo, "exact", True) else "approximate"
+    parts["exact"] = "exact" if m.loo.exact else "approximate"
     template = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8"))
     page = template.substitute(parts, version=__version__, level=f"{level:.0%}")
     page = re.sub(r'<section id="\w+"><h2>[^<]*</h2></section>\n', "", page)  # of sections without a text

@@ -46,7 +46,8 @@ from ..core.special import log_normalize
 
 MIDDLE, SPREAD = np.log([0.03, 0.2]), np.array([1.0, 2.0])  # of log s and log ρ
 SD_SHIFT = 2.0  # of the last row of B
-_STEP, _POWER, _NEGLIGIBLE = np.log(3), 0.25, 1.0  # of the lattice; of the probabilities; nats below the best point
+SHARES_POWER = 0.25  # of evidence and leave-one-out in the share of a point of the lattice
+_STEP, _NEGLIGIBLE = np.log(3), 1.0  # of the lattice; nats below the best point
 _LEAST_SHARE = 1e-3  # of a point that is kept
 _GAIN, _LONGEST = 1e-3, 2.0  # Newton's method ends at steps that gain less, in nats; longest step in log w
 _CELLS = 1 << 22  # of F at a time
@@ -97,7 +98,7 @@ class WeightsMode:
     @property
     def score(self) -> float:
         """Logarithm of the probability of this point, up to a constant."""
-        return _POWER * (self.log_evidence + self.elpd)
+        return SHARES_POWER * (self.log_evidence + self.elpd)
 
     @property
     def precision(self) -> Float[np.ndarray, "r m"]:

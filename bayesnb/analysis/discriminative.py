@@ -46,7 +46,16 @@ from ..inference.explanation import odds_against
 from ..inference.loo import LooResult, copies, group_places
 from ..inference.report import CheckReport
 from ..io import Saved, Take, check_loaded, require
-from ._column_weights import Regression, WeightsMode, contrasts, draw, find_modes, left_out_log_proba, numpyro_model
+from ._column_weights import (
+    SHARES_POWER,
+    Regression,
+    WeightsMode,
+    contrasts,
+    draw,
+    find_modes,
+    left_out_log_proba,
+    numpyro_model,
+)
 from ._predicted import Known, OfLogProba
 from .calibration import has_fractions
 from .importance import importance, named
@@ -150,13 +159,6 @@ def _binned(x: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
 
 def _one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
     return np.repeat(codes, sizes, axis=1) == np.concatenate([np.arange(0), *map(np.arange, sizes)])
-
-
-@dataclass(frozen=True)
-class ApproximateLoo(LooResult):
-    """Leave-one-out that is not exact: see `DiscriminativeNB.loo`. Its `log_joint` is log p(y = c | x_i, D₋ᵢ)."""
-
-    exact: bool = False
 
 
 class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
@@ -421,7 +423,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     # --- a model like others ----------------------------------------------------------------------------------------
 
-    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> ApproximateLoo:
+    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> LooResult:
         """Approximate leave-one-out of the training rows: log p(y = c | x_i, D₋ᵢ) without a refit.
 
         Row i leaves its own columns exactly. It leaves the weights by one step of Newton's method, and the shares of
@@ -434,22 +436,22 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ApproximateLoo
-            like `LooResult`, with `exact=False`. Only the labels are predicted: `elpd_joint` is `elpd`
+        LooResult
+            with `exact=False`. Only the labels are predicted: `log_joint` is log p(y = c | x_i, D₋ᵢ), and `elpd_joint`
+            is `elpd`
         """
         check_is_fitted(self, "modes_")
         cells, label, weight, groups, place = self.training(X, y, sample_weight, groups)
         rows = self.left_out(cells, label, weight, groups)
         tables = np.array([left_out_log_proba(rows, one) for one in self.modes_])
-        lost = rows.weight * (tables * rows.label).sum(2) / 4  # what the evidence loses, to the power of the shares
+        lost = SHARES_POWER * rows.weight * (tables * rows.label).sum(2)  # what the evidence loses
         share = np.log([one.share for one in self.modes_])[:, None] - lost
         found = logsumexp(tables + log_normalize(share.T).T[..., None], axis=0)[place]
         index, fitted = self.reader_.class_index(y), self._mean(self._new(cells))[place]
         weight = np.ones(len(index)) if sample_weight is None else np.asarray(sample_weight, float)
         offset = rows.offset[place]
-        return ApproximateLoo(
-            self.classes_, index, weight, offset, {"x": found - offset}, _posterior=Known, _rows=fitted
-        )
+        known = {"_posterior": Known, "_rows": fitted}
+        return LooResult(self.classes_, index, weight, offset, {"x": found - offset}, exact=False, **known)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression in NumPyro, with the leave-one-out columns of these training rows as data.

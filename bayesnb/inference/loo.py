@@ -46,7 +46,7 @@ _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row, so that
 
 @dataclass(frozen=True)
 class LooResult:
-    """Exact leave-one-out: every row, predicted from all other rows.
+    """Leave-one-out: every row, predicted from all other rows; exact, except for `DiscriminativeNB`.
 
     There are two sums over the rows. `elpd` is that of log p(y_i | x_i, D₋ᵢ), which scores the labels given the rows.
     `elpd_joint` is that of log p(x_i, y_i | D₋ᵢ), which scores the rows too, and is what `arviz.loo` estimates. `print`
@@ -62,6 +62,7 @@ class LooResult:
         `predict_part_log_likelihood`, which returns these tables for new rows: the parts of MixedNB, and "x" for all
         other estimators
     prior : "kept" or "refit": whether row i has a share in the scale of the prior, see the method `loo`
+    exact : whether the result is that of n refits; `DiscriminativeNB` approximates it
     log_joint : (n, c) log p(x_i, y = c | D₋ᵢ), nats: `log_prior` plus the tables of `by_block`
 
     Examples
@@ -80,6 +81,7 @@ class LooResult:
     log_prior: Float[np.ndarray, "n c"]
     by_block: dict[str, np.ndarray]
     prior: str = "kept"
+    exact: bool = True
     _posterior: Any = field(default=None, repr=False, compare=False)
     _rows: Rows = field(default_factory=dict, repr=False, compare=False)
 
@@ -186,8 +188,9 @@ class LooResult:
             ("elpd        log p(y | x)", self.elpd, self.se, self.p_loo),
             ("elpd_joint  log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint),
         ]
+        how = "exact" if self.exact else "approximate"
         lines = [
-            f"exact leave-one-out of {len(self.index)} rows, {len(self.classes)} classes; nats",
+            f"{how} leave-one-out of {len(self.index)} rows, {len(self.classes)} classes; nats",
             f"{'':24}{'sum':>12}{'se':>10}{'p_loo':>10}",
             *(f"{name:24}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows),
             "`elpd` scores the labels given the rows; `elpd_joint` also scores the rows, as `arviz.loo` does",
@@ -281,7 +284,9 @@ def leave_out(
             log_prior[at] = model.classes.log_loo(leaving.toarray())
             tables[:, at] = model.log_loo_parts(own, leaving, names, scores=scores)
     by_block = dict(zip(parts, tables, strict=True))
-    return LooResult(estimator.classes_, index, weights, log_prior, by_block, prior, estimator.posterior_, rows)
+    return LooResult(
+        estimator.classes_, index, weights, log_prior, by_block, prior, _posterior=estimator.posterior_, _rows=rows
+    )
 
 
 def left_out(
