@@ -46,7 +46,7 @@ class AbstractNB(AbstractFitted):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
-        return self._table(self._fitted(), X)
+        return copy.copy(self)._table(X)  # one moment of it, whatever another thread fits or sets meanwhile
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) in nats, (n, c): the normalised joint table.
@@ -55,7 +55,7 @@ class AbstractNB(AbstractFitted):
         joint probability. The posterior mean of the class probabilities is a different number,
         `sample_proba(X).mean(0)`.
         """
-        table = self._table(self._fitted(), X, scores=True)
+        table = copy.copy(self)._table(X, scores=True)
         return log_normalize(table, out=table)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -68,9 +68,8 @@ class AbstractNB(AbstractFitted):
         Probabilities count as equal if their difference may be rounding. With equal class priors a tie goes to the
         first label.
         """
-        state = self._fitted()
-        best = most_probable(self._table(state, X, scores=True), self.tie_prior(state))
-        return state.classes[best]
+        self = copy.copy(self)
+        return self.classes_[most_probable(self._table(X, scores=True), self.tie_prior())]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The decision score in nats: the log odds of the second of two classes, (n,).
@@ -78,7 +77,7 @@ class AbstractNB(AbstractFitted):
         With more than two classes it is log p(y = c | x_i), (n, c), and the largest value wins. Moving the threshold on
         the log odds away from 0 is the same as moving the class prior. It trades precision against recall.
         """
-        table = self._table(self._fitted(), X, scores=True)
+        table = copy.copy(self)._table(X, scores=True)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
 
     def novelty_score(self, X: Any) -> np.ndarray:
@@ -99,7 +98,8 @@ class AbstractNB(AbstractFitted):
         With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood. With its option `norm` the table
         is the linear score without `class_log_prior_`.
         """
-        self, parts = copy.copy(self), self.part_blocks()
+        self = copy.copy(self)
+        parts = self.part_blocks()
         if len(parts) == 1:
             return {name: self.predict_joint_log_proba(X) - self.class_log_prior_ for name in parts}
         names = [*parts.values()]
@@ -107,8 +107,9 @@ class AbstractNB(AbstractFitted):
         tables = self._by_encoded_rows(self._state, X, lambda rows: nb.log_parts(rows, names, theta))
         return dict(zip(parts, tables, strict=True))
 
-    def _table(self, state: State, X: Any, scores: bool = False) -> np.ndarray:
+    def _table(self, X: Any, scores: bool = False) -> np.ndarray:
         """`predict_joint_log_proba`; as scores up to a term of the row that is the same in all classes."""
+        state = self._fitted()
         posterior, theta = state.posterior, self.point_estimate(state)
         X = self._checked(X, state)[0]
         if theta is not None and is_sparse(X):  # whose product reads what a column has in all classes
@@ -148,25 +149,27 @@ class AbstractNB(AbstractFitted):
 
     def _parameter(self, name: str) -> np.ndarray:
         """A parameter of the only block under the current estimate; the posterior mean for "predictive"."""
+        self = copy.copy(self)
         state = self._fitted()
         return (self.point_estimate(state) or state.posterior.mean())[BLOCK][name]
 
-    def tie_prior(self, state: State | None = None) -> np.ndarray:
+    def tie_prior(self) -> np.ndarray:
         """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
-        state = state or self._fitted()
+        state = self._fitted()
         classes = state.posterior.classes
         return classes.mle(state.statistics.n)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
 
     @property
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
+        self = copy.copy(self)
         state = self._fitted()
         theta = self.point_estimate(state)
         return state.posterior.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
 
     # --- the linear discriminant ------------------------------------------------------------------------------------
 
-    def linear_form(self, theta: Parameters | None = None, state: State | None = None) -> tuple[Any, Any]:
+    def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
         """Weights (k, c) and intercepts (c,) of the discriminant, by default under the current estimate. Provisional.
 
         Raises
@@ -174,7 +177,7 @@ class AbstractNB(AbstractFitted):
         AttributeError
             if it is not linear
         """
-        state = state or self._fitted()
+        state = self._fitted()
         theta = theta or self.point_estimate(state) or state.posterior.mean()
         forms = [block.linear_form(theta[name]) for name, block in state.posterior.blocks.items()]
         if None in forms:
@@ -193,16 +196,16 @@ class AbstractNB(AbstractFitted):
         With "predictive" the discriminant is linear only if it equals plugging in the posterior mean. Otherwise these
         are the weights of the posterior mean.
         """
-        state = self._fitted()
-        weights = self.linear_form(state=state)[0].T
-        if weights.shape[1] != state.columns.n:
+        self = copy.copy(self)
+        weights = self.linear_form()[0].T
+        if weights.shape[1] != self.n_features_in_:
             raise AttributeError(f"{type(self).__name__} is linear in levels, not in `X`; use rank_features")
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of the linear discriminant, which includes the log class prior; (c,), or (1,) for two classes."""
-        intercept = self.linear_form()[1]
+        intercept = copy.copy(self).linear_form()[1]
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
     # --- how sure a prediction is -----------------------------------------------------------------------------------

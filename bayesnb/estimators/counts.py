@@ -337,16 +337,16 @@ class ComplementNB(AbstractNB):
     def _widened(self, state: State, classes: np.ndarray) -> State:
         raise ValueError("`classes` is not given, but ComplementNB learns each class from all others; pass all labels")
 
-    def _table(self, state: State, X: Any, scores: bool = False) -> np.ndarray:
+    def _table(self, X: Any, scores: bool = False) -> np.ndarray:
         """With `norm` the linear score."""
         if not self.norm:
-            return super()._table(state, X, scores)
-        weights, intercept = self.linear_form(state=state)
+            return super()._table(X, scores)
+        state, (weights, intercept) = self._fitted(), self.linear_form()
         return self._encoded(state, self._checked(X, state)[0])[BLOCK] @ weights + intercept
 
-    def linear_form(self, theta: Parameters | None = None, state: State | None = None) -> tuple[Any, Any]:
+    def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
         """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""
-        weights, intercept = super().linear_form(theta, state)
+        weights, intercept = super().linear_form(theta)
         if self.norm:
             total = weights.sum(0)
             weights = weights / np.where(total > 0, total, 1)

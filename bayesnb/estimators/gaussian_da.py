@@ -1,5 +1,6 @@
 """Gaussian discriminant analysis for scikit-learn users."""
 
+import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -123,6 +124,7 @@ class GaussianDA(AbstractNB):
         ("class"), as in `LinearDiscriminantAnalysis` and `QuadraticDiscriminantAnalysis`. This is log p(x, y = c | θ)
         without the terms that are equal in all classes. "predictive" gives log p(y = c | x).
         """
+        self = copy.copy(self)
         state = self._fitted()
         theta = self.point_estimate(state)
         if theta is None or len(state.classes) == 2:
@@ -132,7 +134,7 @@ class GaussianDA(AbstractNB):
             a, weights, intercept = state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])
             bend = np.stack([((x @ square) * x).sum(1) for square in a], 1)
             return bend + x @ weights + intercept + theta[CLASS]["log_pi"]
-        weights, intercept = self.linear_form(theta, state)
+        weights, intercept = self.linear_form(theta)
         return x @ weights + intercept
 
     @property
@@ -148,6 +150,7 @@ class GaussianDA(AbstractNB):
     @property
     def quadratic_(self) -> np.ndarray:
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
+        self = copy.copy(self)
         state = self._fitted()
         if self.covariance != "class":
             raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; use coef_")

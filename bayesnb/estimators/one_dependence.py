@@ -181,9 +181,9 @@ class OneDependenceNB(AbstractLevels):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    def tie_prior(self, state: State | None = None) -> np.ndarray:
+    def tie_prior(self) -> np.ndarray:
         """Weight of each class, (c,), with which p(y) rises. Provisional."""
-        return (state or self._fitted()).statistics.n
+        return self._fitted().statistics.n
 
     def _interval_method(self, method: str) -> str:
         check_choice("method", method, ("auto", "draws"))  # no moments of an average of models
@@ -235,7 +235,7 @@ class OneDependenceNB(AbstractLevels):
         """An average of models has no number of parameters; reading it raises an AttributeError."""
         raise AttributeError("OneDependenceNB averages models, so it has no number of parameters")
 
-    def linear_form(self, theta: Any = None, state: State | None = None) -> tuple[Any, Any]:
+    def linear_form(self, theta: Any = None) -> tuple[Any, Any]:
         """There is none: it raises an AttributeError. Provisional."""
         raise AttributeError("OneDependenceNB uses pairs of features, so it has no linear form; use decision_function")
 
