@@ -118,21 +118,6 @@ def test_intervals_of_coupled_classes_are_their_raw_results() -> None:
     assert f"the largest {largest:.3f}. With 1,000 draws they are {draws[0]:.4f} and {draws[1]:.3f}." in page
 
 
-def test_figures_of_the_binner_are_their_raw_results() -> None:
-    said = " ".join((bayesnb.EvidenceBinner.__doc__ or "").split())
-    for line in (DOCS / "data" / "binning.txt").read_text("utf-8").splitlines()[1:]:
-        table, _, _, *losses = line.split()[:6]
-        name = table.replace("_", " ")
-        if name in ("Pima", "penguins", "iris", "default"):
-            assert max(map(float, losses)) - min(map(float, losses)) < 0.04  # as the docstring says
-        else:
-            stated = re.search(rf"{name}(?:, [^()]+)? \(([.\d, ]+)", said)
-            assert stated, name
-            np.testing.assert_allclose(
-                [float(x) for x in stated[1].strip(", ").split(",")], np.array(losses, float), atol=0.006
-            )
-
-
 def test_figures_of_the_check_are_their_raw_results() -> None:
     page, data = " ".join((DOCS / "check.md").read_text("utf-8").split()), DOCS / "data"
     mutations = (data / "mutations.txt").read_text("utf-8").splitlines()
