@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils import Bunch
 
 from .columns import CellError, listed
 from .describing import describe
@@ -71,26 +72,6 @@ class Dataset:
     lines: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
-class Texts:
-    """Word counts of labelled texts.
-
-    Fields
-    ------
-    X : sparse rows (n, d)   how often each word occurs in each text
-    y : (n,)                 the class labels
-    folder : (n,)            the folder of each text in the source
-    vocabulary : (d,)        the words
-    source : the origin of the texts, in one line
-    """
-
-    X: sparse.csr_array
-    y: np.ndarray
-    folder: np.ndarray
-    vocabulary: np.ndarray
-    source: str
-
-
 def load(name: str) -> Dataset:
     """Load the data set with this name.
 
@@ -113,15 +94,25 @@ def load(name: str) -> Dataset:
     return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", source)
 
 
-def load_spam() -> Texts:
-    """Word counts of 6,046 e-mails, "spam" or "ham", in the order of the folders; shuffle them before you split."""
+def load_spam() -> Bunch:
+    """Word counts of 6,046 e-mails, in the order of the folders; shuffle them before you split.
+
+    Fields
+    ------
+    X : sparse rows (6046, 2000)   how often each word occurs in each e-mail
+    y : (6046,)                    "spam" or "ham"
+    folder : (6046,)               the folder of each e-mail in the source
+    vocabulary : (2000,)           the words
+    source : the origin of the texts, in one line
+    """
     path = files("bayesnb").joinpath("data", "spam.npz")
     with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
         parts = found["counts"].astype(np.int32), found["indices"].astype(np.int32), found["indptr"]
         folder, vocabulary = found["folder"], found["vocabulary"]
     X = sparse.csr_array(parts, shape=(len(folder), len(vocabulary)))
     y = np.where(np.char.startswith(folder, "spam"), "spam", "ham")
-    return Texts(X, y, folder, vocabulary, "Apache SpamAssassin public corpus, the 2,000 words found in most mails")
+    source = "Apache SpamAssassin public corpus, the 2,000 words found in most mails"
+    return Bunch(X=X, y=y, folder=folder, vocabulary=vocabulary, source=source)
 
 
 _SCIKIT_LEARN = {

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bayesnb
-
 from .benchmarks import __main__ as command
 from .benchmarks import calibration, calibrators, pages
 
