@@ -22,6 +22,7 @@ PLACES = {
     "bayesnb/cli.py": "/api/command_line.rst",
     "notebooks": "/notebooks.md",
     "bayesnb/families": "/theory/index.md",
+    "docs/theory/lectures": "/theory/index.md",
 }
 GLANCE = {  # what the head of a family's page shows, and the methods one of which has the docstring that says it
     "Update": ("update", "updated", "added"),
