@@ -22,7 +22,7 @@ import pandas as pd
 from . import __version__, io
 from .columns import ROLES, ColumnContract, shorten
 from .core.supports import check_least
-from .datasets import NAMES, Dataset, LabelledTable, TableError, open_table
+from .datasets import NAMES, Dataset, LabelledTable, TableError, naming, open_table
 from .describing import describe as describe_columns
 from .estimators._by_name import MIXED, choose_model, contract_of, variants
 
@@ -214,10 +214,8 @@ def describe(options: argparse.Namespace) -> None:
     a target with many classes, and identifiers and dates, which are left out by default.
     """
     file, name = open_table(options.data, **_writing(options)), Path(options.data).stem
-    try:
+    with naming(file):
         contract = describe_columns(file.first, options.target or file.target, **_wishes(options))
-    except ValueError as error:
-        raise TableError(f"{options.data}: {error}") from error
     if options.json:
         print(json.dumps({"data": name, **asdict(contract)}, indent=2))
         return
@@ -370,10 +368,8 @@ def predict(options: argparse.Namespace) -> None:
     table = pd.concat(file.pieces(contract.plain - {options.id}, names), ignore_index=True)
     if options.id is not None and options.id not in table.columns:
         raise TableError(f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}.")
-    try:
+    with naming(file, ask=False):
         X, notes = contract.apply(table), contract.differences(table)
-    except ValueError as error:
-        raise TableError(f"{options.data}: {str(error).rstrip('.')}.") from error
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", UserWarning)
         columns = _predictions(model, X, options.interval, contract)

@@ -137,7 +137,7 @@ class CellError(ValueError):
 
     def __init__(self, name: str, cells: pd.Series, bad: Any, rest: str) -> None:
         at = int(np.asarray(bad).argmax())
-        self.row = cells.index[at]
+        self.name, self.row = name, cells.index[at]
         super().__init__(f"column {name!r} holds {shorten(str(cells.iloc[at]).strip())!r}{rest}")
 
 
@@ -187,8 +187,7 @@ class Column:
             bad = values.isna() & (words != "") & ~words.isin(self.words) & (self.why != "as asked")
             if bad.any():
                 rest = f", but the other cells numbers such as {self.example}" if self.example else ", not a number"
-                advice = f"write all in one way, or give --columns {self.name}=levels or --drop {self.name}"
-                raise CellError(self.name, cells, np.append(bad, False)[codes], f"{rest}; {advice}")
+                raise CellError(self.name, cells, np.append(bad, False)[codes], f"{rest}; write all cells in one way")
             numbers = pd.Series(np.append(values, np.nan)[codes], cells.index, name=cells.name)
         if (bad := np.isinf(numbers.to_numpy(float, na_value=np.nan))).any():
             rest = ", infinity or too large for a float; leave the cell empty if its value is unknown"
@@ -268,8 +267,8 @@ class ColumnContract:
     @property
     def plain(self) -> set[str]:
         """The names of columns of text that are numbers as any parser reads them."""
-        numbers = (c for c in self.columns if c.written and c.written.is_plain)
-        return {c.name for c in numbers if c.role != "target" and c.why != "as asked" and not c.words}
+        numbers = (c for c in self.columns if c.written and c.written.is_plain and c.role in ROLES)
+        return {c.name for c in numbers if c.why != "as asked" and not c.words}
 
     @property
     def cautions(self) -> list[str]:
@@ -315,8 +314,7 @@ class ColumnContract:
             elif column.role == "yes/no" and pd.api.types.is_numeric_dtype(cells):
                 bad = cells.notna() & ~cells.isin([0, 1])
             if bad.any():
-                ask = f"name its role with --columns {column.name}=ROLE, or leave it out with --drop {column.name}"
-                raise CellError(column.name, cells, bad, f", but the first rows {seen}; {ask}")
+                raise CellError(column.name, cells, bad, f", but the first rows {seen}")
 
     def widened(self, applied: pd.DataFrame) -> "ColumnContract":
         """The contract after further rows, as `apply` gives them: with their ranges and levels."""

@@ -14,6 +14,7 @@ import gzip
 import io
 import lzma
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -174,8 +175,11 @@ class TextFile:
         with self._readable():
             self._piped = None if path.is_file() else path.read_bytes()  # which can be read only once
             with self._bytes() as file:
-                if encoding is None and file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                    self.encoding = "utf-16"
+                start = file.read(2)
+            if start == b"PK":
+                raise TableError(f"{path} is a workbook or an archive; save its sheet as CSV.")
+            if encoding is None and start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                self.encoding = "utf-16"
             with self._bytes() as file:
                 head = codecs.getreader(self.encoding)(file).read(HEAD)
             if not head.strip():
@@ -215,7 +219,7 @@ class TextFile:
         types = dict.fromkeys({*self.names} - (numbers & {*names}), str)
         settings |= {"sep": self._sep, "encoding": self.encoding, "dtype": types, "chunksize": rows or self._rows}
         checked = partial(self._checked, numbers=numbers, names=names)
-        with self._readable(), self._bytes() as file, pd.read_csv(file, **settings) as found:
+        with naming(self, False), self._readable(), self._bytes() as file, pd.read_csv(file, **settings) as found:
             yield from map(checked, found)  # a loop would hold a piece while the next is read
 
     def _checked(self, piece: pd.DataFrame, numbers: set[str], names: list[str]) -> pd.DataFrame:
@@ -228,19 +232,27 @@ class TextFile:
                 read[name] = text.mask(text.isin(_MISSING))
             elif cells.dtype.kind not in "iuf":
                 found = pd.to_numeric(cells.astype(object).map(str, na_action="ignore"), errors="coerce")
-                if (bad := cells.notna() & found.isna()).any():
-                    error = CellError(name, cells, bad, ", where numbers are expected")
-                    advice = f"write all cells in one way, or leave the column out with --drop {name}"
-                    raise TableError(f"{self.path}, line {error.row + 2}: {error}; {advice}.")
+                bad = cells.notna() & found.isna() & (piece[self.target].notna() if self.target in piece else True)
+                if bad.any():
+                    raise CellError(name, cells, bad, ", where numbers are expected; write all cells in one way")
                 read[name] = found.astype(float)
         return piece[names].assign(**read)
+
+    def lines(self, rows: Any) -> np.ndarray:
+        """The line at which each of these rows begins; there may be blank lines, and lines within quotes."""
+        found, begin = [], 1
+        with contextlib.suppress(csv.Error), io.TextIOWrapper(self._bytes(), self.encoding, newline="") as text:
+            for row in (table := csv.reader(text, delimiter=self._sep)):
+                found += [begin] if len(row) > 1 or "".join(row).strip() else []
+                begin = table.line_num + 1
+        return np.array(found)[rows + 1] if len(found) > np.max(rows) + 1 else rows + 2
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
         """Let an error say what is wrong with the file, or with its encoding."""
         try:
             yield
-        except TableError:
+        except (TableError, CellError):
             raise
         except Exception as error:  # of the disk, a damaged archive, an encoding, or a parser
             why, is_parsed = " ".join(str(error).split()), isinstance(error, pd.errors.ParserError)
@@ -252,7 +264,7 @@ class TextFile:
 class ParquetFile:
     """A Parquet file, or a folder of them in the order of their names, with the types that hold all that they hold."""
 
-    is_whole, target = False, None
+    target = None
 
     def __init__(self, path: Path) -> None:
         try:
@@ -271,6 +283,7 @@ class ParquetFile:
             why = str(error).partition("\n")[0]
             raise TableError(f"{path} is not a Parquet file that can be read ({why}); save it again.") from error
         self.names, self.source = [str(name) for name in self._table.schema.names], str(path)
+        self.is_whole = self._table.count_rows() <= ROWS
 
     @property
     def first(self) -> pd.DataFrame:
@@ -288,6 +301,22 @@ class ParquetFile:
                 for batch in group.to_batches(self._table.schema, **options):
                     piece = batch.to_pandas(integer_object_nulls=True)  # integers beside missing cells stay integers
                     yield piece.set_axis([str(name) for name in piece.columns], axis=1)
+
+
+@contextlib.contextmanager
+def naming(file: Any, ask: bool = True) -> Iterator[None]:
+    """Let the errors of a table name its file, and the line of a cell; `ask` for another role of its column."""
+    try:
+        yield
+    except CellError as error:
+        row = f"line {file.lines(np.array([error.row]))[0]}" if isinstance(file, TextFile) else f"row {error.row + 1}"
+        name = shlex.quote(error.name)
+        how = f"; name its role with --columns {name}=ROLE, or leave it out with --drop {name}" * ask
+        raise TableError(f"{file.source}, {row}: {error}{how}.") from error
+    except TableError:
+        raise
+    except ValueError as error:
+        raise TableError(f"{file.source}: {str(error).rstrip('.')}.") from error
 
 
 # --- files with labels ----------------------------------------------------------------------------------------------
@@ -352,7 +381,8 @@ class LabelledTable:
             close = [lower[name] for name in difflib.get_close_matches(target.lower(), lower, 1)]
             hint = f"the closest is {close[0]!r}" if close else f"the columns are {listed(names)}"
             raise TableError(f"{source} has no column {target!r}; {hint}.")
-        with self._named():
+        self._file.target = target
+        with naming(self._file):
             self.contract = describe(first[first[target].notna()], target, **wishes)
         if warning := self.contract[target].warning:
             raise TableError(f"{where} {warning}")
@@ -375,32 +405,22 @@ class LabelledTable:
         """All labels, sorted."""
         return np.unique(_array([*self._labels.values()]))
 
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        """Let the errors of a table name its file, and the line of a cell."""
-        try:
-            yield
-        except CellError as error:
-            raise TableError(f"{self.source}, line {error.row + 2}: {error}.") from error
-        except ValueError as error:
-            raise TableError(f"{self.source}: {str(error).rstrip('.')}.") from error
-
     def batches(self) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
         """Features and labels, so many rows at a time; the contract then knows the ranges and levels of all rows."""
         contract = self.contract
-        for piece in self._file.pieces(contract.plain):
-            labelled = piece[piece[self.target].notna()]
-            with self._named():
+        with naming(self._file):
+            for piece in self._file.pieces(contract.plain):
+                labelled = piece[piece[self.target].notna()]
                 contract.refuse_contradictions(labelled)
                 X = contract.apply(labelled)
-            self.contract = self.contract.widened(X)
-            yield X, _array([self._labels[cell] for cell in labelled[self.target].tolist()])
+                self.contract = self.contract.widened(X)
+                yield X, _array([self._labels[cell] for cell in labelled[self.target].tolist()])
 
     def load(self) -> Dataset:
         """All rows."""
         X, y = zip(*self.batches(), strict=True)
         rows = pd.concat(X)
-        lines = rows.index.to_numpy() + 2 if isinstance(self._file, TextFile) else None
+        lines = self._file.lines(rows.index.to_numpy()) if isinstance(self._file, TextFile) else None
         about = self.name, rows.reset_index(drop=True), np.concatenate(y), self.target, self.source
         return Dataset(*about, self.notes, self.contract, lines)
 

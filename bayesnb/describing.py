@@ -42,6 +42,7 @@ _IDENTIFIER = re.compile(
     r"(^|[\W_])(id|ids|uid|uuid|guid|key|nr|no|num|number|index|idx|row|rownames?|rownum|serial|account|code)($|[\W_])"
     r"|nummer$|[a-z](Id|ID|Nr|No)$"
 )
+_NO_LABEL = re.compile(r"[\W_]*|unknown|missing", re.IGNORECASE)
 _POSTAL = re.compile(r"(^|[\W_])(zip|zipcode|postal|postcode|plz)($|[\W_])", re.IGNORECASE)
 
 
@@ -134,7 +135,8 @@ def _decimal_shown(known: Iterable[pd.Series], words: Iterable[pd.Index]) -> str
     for one in words:
         numbers = one[one.str.fullmatch(NUMBER) & ~one.str.fullmatch(_DATE)]
         for mark in (r"\.", ","):  # no group of thousands begins with 0 or has other than three digits
-            if numbers.str.contains(rf"(?:^|[^0-9])0?{mark}[0-9]|{mark}(?:[0-9]{{1,2}}|[0-9]{{4,}})(?:[^0-9]|$)").any():
+            alone = numbers[numbers.str.count(mark) == 1]  # not the marks of a version or an address
+            if alone.str.contains(rf"(?:^|[^0-9])0?{mark}[0-9]|{mark}(?:[0-9]{{1,2}}|[0-9]{{4,}})(?:[^0-9]|$)").any():
                 shown |= {mark[-1]}
     return shown.pop() if len(shown) == 1 else ""
 
@@ -179,11 +181,14 @@ def _written(base: Column, counts: pd.Series, wish: str | None, writing: Any) ->
     few = share >= 0.8 and len(others) <= 5 and (len(numbers) > 10 or not len(others))
     if wish in ("levels", "drop") or not (len(numbers) and (wish or few)):
         said = f"{share:.0%} of the cells are numbers, others such as {next(iter(others), '')!r} are not"
+        said += f"; {base.name}=numbers counts the others as missing"
         return replace(base, warning=said) if share > 0.5 and len(others) and not wish else base
     if len(codes) and not wish:
         return replace(base, why=f"codes with leading zeros: {codes.iloc[0]}")
     form = number_format(numbers, *writing)
-    if len(others) and form:
+    if form is None:
+        return replace(base, warning=f"numbers in more than one format, such as {listed(numbers.iloc[[0, -1]])}")
+    if len(others):
         said = f"{counts[others].sum()} cells are not numbers ({listed(others)}) and count as missing"
         base = replace(base, warning=f"{said}; {base.name}=levels keeps them", words=tuple(others))
     return replace(base, written=form)
@@ -197,7 +202,7 @@ def _levels(base: Column, known: pd.Series, wish: str | None, why: str, counts: 
     n, k = len(known), len(distinct)
     if counts is not None and n >= FEW_ROWS and k > max(min(n / 2, max(LISTED, n / 10)), FEW_ROWS):
         what = "identifies the row: every value differs" if k == n else f"text of {k} different values in {n} rows"
-        return replace(base, distinct=k, why=what, warning=f"{base.name}=levels uses it")
+        return replace(base, distinct=k, why=what, warning=base.warning or f"{base.name}=levels uses it")
     warning = f"{k} levels, {n / k:.0f} rows each" if k > LISTED else base.warning
     why = "as asked" if wish else why or ("one of two words" if k == 2 else "text")
     levels = tuple(sorted(map(str, distinct))) if k <= LISTED else ()
@@ -286,6 +291,10 @@ def _target(known: pd.Series, column: Column, columns: Iterable[Column]) -> tupl
     if pairs:
         what = "that differ only in how they are written, or in one letter, are classes of their own"
         notes.append(f"labels of {column.name!r} {what}: {', '.join(pairs[:4])}{' …' * (len(pairs) > 4)}")
+    rare = counts[counts <= n / 10].items()
+    if gaps := [f"{label!r} ({m} rows)" for label, m in rare if _NO_LABEL.fullmatch(str(label))]:
+        what = f"labels of {column.name!r} that may stand for a missing one"
+        notes.append(f"{what}: {', '.join(gaps)}; leave these cells empty")
     if k > _MANY_CLASSES and not warning:
         once = int((counts == 1).sum())
         notes.append(f"target {column.name!r} has {k} classes{f', {once} of them in a single row' * (once > 0)}{hint}")

@@ -239,6 +239,11 @@ def _cautions(m: Any) -> Iterator[str]:
         named = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
         more = f" and {len(small) - 6} more" * (len(small) > 6)
         yield f"Few rows in the class{'es' * (len(small) > 1)} {named}{more}: their results are uncertain."
+    kinds = {block.inner.cells_.kind for block in m.inside.posterior_.blocks.values()}
+    copies = int(pd.DataFrame(m.X).duplicated().sum()) if "real" in kinds and not hasattr(m.X, "nnz") else 0
+    if copies > 0.05 * m.n:
+        left = "Leave-one-out leaves them in, so its figures are too good"
+        yield f"{copies} of {m.n} rows are copies of another row. {left}: drop them, or use `loo(groups=…)`."
     if m.n < 100:
         yield f"There are only {m.n} rows. Accuracy and calibration are therefore uncertain."
     if loo.log_loss >= m.base_loss:
@@ -349,8 +354,8 @@ def _careful(m: Any) -> str:
 
 
 def _columns(m: Any) -> str:
-    target = m.columns["role"] == "target"
-    shown = m.columns[target | (np.cumsum(~target) <= 40)].reset_index(names="column")
+    first = (m.columns["role"] == "target") | (m.columns.get("warning", "") != "")
+    shown = m.columns[np.argsort(np.argsort(~first, kind="stable")) < 40].reset_index(names="column")
     shown = shown.rename(columns={"role": "used as", "warning": "to look at"})
     shown["missing"] = [percent(share) if share else "" for share in shown["missing"]]
     shown["example"] = [shorten(value) for value in shown["example"]]
@@ -420,13 +425,18 @@ def _importance(m: Any) -> str:
 def _rows(m: Any) -> str:
     if m.inside is not m.nb:
         return "<p>This model has no nomograms, priors and posteriors. <code>nb.explain(X)</code> explains rows.</p>"
+    intro = (
+        "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
+        "last line is their sum. <code>nb.explain(X)</code> returns these numbers. They are of the model of all rows, "
+        "without calibration. The caption leaves the row out.</p>"
+    )
     p, loo, made = m.loo.proba, m.loo, []
     order = np.argsort(p.max(1), kind="stable").tolist()
     chosen = {order[0]: "The least certain row", order[-1]: "The most certain row"}
     if m.n > 3:
         chosen |= {order[1]: "The second least certain row", order[-2]: "The second most certain row"}
     if len(wrong := np.flatnonzero(loo.log_joint.argmax(1) != loo.index)):
-        chosen.setdefault(int(wrong[np.argmin(loo.pointwise[wrong])]), "The most certain mistake")
+        chosen.setdefault(int(wrong[p[wrong].max(1).argmax()]), "The most certain mistake")
     names = [shorten(name, 18) for name in m.nb.feature_names()]
     for i, said in chosen.items():
         best, other = np.argsort(-p[i], kind="stable")[:2].tolist()
@@ -437,7 +447,7 @@ def _rows(m: Any) -> str:
         truth = "which is right" if loo.index[i] == best else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
         predicts = f"the other rows predict <b>{_text(m.classes[best])}</b> with probability {sure}, {truth}."
         made.append(f"<div><h3>{said}</h3>{_figure(svg, f'{_text(m.row_names[i])}: {predicts}')}</div>")
-    return f'<div class="pair">{"".join(made)}</div>'
+    return f'{intro}<div class="pair">{"".join(made)}</div>'
 
 
 def _priors(m: Any) -> str:

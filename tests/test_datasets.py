@@ -259,6 +259,23 @@ def test_unusable_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         read_table(path, "y")
 
 
+def test_a_row_without_a_label_is_not_judged_and_lines_are_those_of_the_file(tmp_path: Path, capsys: Any) -> None:
+    """A total at the foot, blank lines, breaks within quotes; the advice can be pasted into a shell."""
+    path = tmp_path / "t.csv"
+    rows = "".join(f'"n{i}\n",{i},{i % 7 / 2},{"ab"[i % 2]}\n' + "\n" * (i == 3) for i in range(60))
+    path.write_text(f"note,order id,x,y\n{rows}sum,Total,Sum,\n")
+    data = read_table(path, "y")
+    assert data.X["x"].tolist() == [i % 7 / 2 for i in range(60)] and data.contract["order id"].role == "dropped"
+    assert data.lines is not None and data.lines[:6].tolist() == [2, 4, 6, 8, 11, 13]
+    path.write_text(path.read_text().replace("x,y", "the x,y") + "n,1,inf,b\n")
+    assert cli.main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m")]) == 2
+    assert f"{path}, line 124: column 'the x' holds 'inf'" in (err := capsys.readouterr().err)
+    assert "--columns 'the x'=ROLE, or leave it out with --drop 'the x'." in err
+    path.write_bytes(b"PK\3\4" + bytes(60))
+    with pytest.raises(TableError, match="is a workbook or an archive; save its sheet as CSV"):
+        read_table(path, "y")
+
+
 # --- piece by piece -------------------------------------------------------------------------------------------------
 
 
@@ -305,9 +322,14 @@ def test_pieces_give_the_model_of_all_rows(suffix: str, tmp_path: Path, request:
 @pytest.mark.parametrize(
     ("column", "first", "late", "said"),
     [
-        ("x", "1", "big", "column 'x' holds 'big', where numbers are expected; write all cells in one way, or leave"),
+        ("x", "1", "big", "column 'x' holds 'big', where numbers are expected; write all cells in one way."),
         ("x", "1.5", "inf", "column 'x' holds 'inf', infinity or too large for a float"),
-        ("x", "2,5", "1.5", "column 'x' holds '1.5', but the other cells numbers such as 2,5; write all in one way"),
+        (
+            "x",
+            "2,5",
+            "1.5",
+            "column 'x' holds '1.5', but the other cells numbers such as 2,5; write all cells in one way; name",
+        ),
         ("x", "0", "2", "column 'x' holds '2', but the first rows only 0 and 1; name its role with --columns x=ROLE"),
         ("x", "True", "maybe", "column 'x' holds 'maybe', but the other cells numbers such as True"),
         ("year", "2025", "2026", "column 'year' holds '2026', but the first rows only 2025; name its role with"),

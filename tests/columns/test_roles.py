@@ -176,6 +176,25 @@ def test_words_among_numbers_are_missing_if_they_are_few() -> None:
     assert describe(pd.DataFrame({"c": [*map(str, range(10)), "w"] * 10}))["c"].role == "levels"  # ten numbers are few
 
 
+def test_what_no_format_fits_is_said() -> None:
+    """Signs that differ, negative numbers in brackets; a version has dots, but no decimal point."""
+    mixed = describe(pd.DataFrame({"p": ["3 €", "$ 4"] * 20}))["p"]
+    assert (mixed.role, mixed.warning) == ("levels", "numbers in more than one format, such as '3 €', '$ 4'")
+    cells = [f"{1.37 * i:.2f}" if i % 4 else f"({1.1 * i:.2f})" for i in range(100)]
+    column = describe(pd.DataFrame({"b": cells}))["b"]
+    assert column.role == "dropped" and column.warning.endswith("are not; b=numbers counts the others as missing")
+    table = pd.DataFrame({"price": ["15.018", "7.250"] * 20, "version": ["1.2.3", "1.10.4"] * 20})
+    with pytest.raises(ValueError, match=r"'15\.018' may be 15018 or"):
+        describe(table)
+
+
+def test_labels_that_say_nothing_are_named() -> None:
+    y = ["a", "b"] * 48 + ["?", "?", "-", "unknown"]
+    (note,) = describe(pd.DataFrame({"x": np.arange(100) % 7, "y": y}), "y").notes
+    assert note.endswith("a missing one: '?' (2 rows), '-' (1 rows), 'unknown' (1 rows); leave these cells empty")
+    assert describe(pd.DataFrame({"x": np.arange(100) % 7, "y": ["+", "-"] * 50}), "y").notes == ()
+
+
 def test_copies_of_the_target_and_measurements_are_named() -> None:
     y = np.array(["a", "b", "c"] * 20)
     table = pd.DataFrame({"y": y, "code": np.where(y == "a", 1, np.where(y == "b", 2, 3)), "x": np.arange(60) % 6})
