@@ -8,4 +8,4 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.2.0"
-_PROVISIONAL = ("FamilyNB", "testing")  # names that may change in a minor version; all others change by deprecation alone
+_PROVISIONAL = ("FamilyNB", "testing")  # may change in a minor version; all others by deprecation alone

@@ -1,6 +1,7 @@
 """Where the sources slip: each printed formula beside the corrected one, on data, and what the slip costs.
 
-Run it with `python examples/slips.py`. The page "The sources, and where they slip" of the documentation explains every line.
+Run it with `python examples/slips.py`. The page "The sources, and where they slip" of the documentation explains every
+line.
 """
 
 from collections.abc import Callable
