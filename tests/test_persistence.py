@@ -123,8 +123,8 @@ CASES = {
     "mixed-columns": (
         bayesnb.MixedNB(
             [
-                ("type", bayesnb.GaussianNB(), float),
-                ("dtype", bayesnb.BernoulliNB(binarize=None), np.dtype(bool)),
+                ("type", bayesnb.GaussianNB(), make_column_selector(dtype_include=float)),
+                ("name", bayesnb.BernoulliNB(binarize=None), ["old"]),
                 ("mask", bayesnb.CategoricalNB(), [False, True, False, False]),
                 ("slice", bayesnb.CategoricalNB(), slice(3, None)),
             ]
@@ -289,16 +289,15 @@ class _Bomb:
         (to_bytes({}, metadata={"bayesnb": "[" * 10**5}), "header is not JSON"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 2, "version": "9.1"}'}), "format 2 of bayesnb 9.1, but bayesnb"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 1, "sha256": ""}'}), "do not have the SHA-256"),
-        (of_type("F8_E4M3", 8), "a tensor of type F8_E4M3"),
+        (of_type("F8_E4M3", 8), "is damaged"),
         (of_type("F128", 128), "is damaged, or was not written by `save`"),
         (
             to_bytes({}, metadata={"bayesnb": '{"format":1,"x":' + "[" * 990 + "]" * 990 + "}"}),
             "header is not JSON|SHA-256",
         ),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 0}'}), "header is not JSON"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": true}'}), "header is not JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": "1"}'}), "header is not JSON"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 1%s}' % ("0" * 400)}), "has format 1"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}…"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}, but"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
@@ -331,105 +330,28 @@ def forged(nb: Any, change: Any) -> bytes:
     return to_bytes(tensors, metadata={"bayesnb": json.dumps(header)})
 
 
-def put(name: str, index: Any, value: Any) -> Any:
-    """A change of a tensor."""
-    return lambda header, model, tensors: tensors[name].__setitem__(index, value)
-
-
 def learn(name: str, value: Any) -> Any:
-    """A change of what was learnt, in the state or beside it."""
-
-    def change(header: Any, model: Any, tensors: Any) -> None:
-        state = model["learnt"]["_state"]["State"]
-        columns = state["columns"]["Columns"]
-        inside = {"n_features_in_": (columns, "n"), "feature_names_in_": (columns, "names")}
-        inside |= {"classes_": (state, "classes"), "statistics_": (state, "statistics"), "levels": (state, "encoding")}
-        tree, key = inside.get(name, (model["learnt"], name))
-        tree[key] = value
-
-    return change
+    """A change of what was learnt."""
+    return lambda header, model, tensors: model["learnt"].__setitem__(name, value)
 
 
-def part(**changed: Any) -> Any:
-    """A change of the first part of a MixedNB."""
-    return lambda header, model, tensors: model["learnt"]["_state"]["State"]["encoding"][0]["Part"].update(changed)
-
-
-def give(name: str, value: Any) -> Any:
-    """A change of a hyperparameter."""
-    return lambda header, model, tensors: model["parameters"].__setitem__(name, value)
-
-
-def cut(name: str) -> Any:
-    """A tensor without its last class."""
-
-    def change(header: Any, model: Any, tensors: dict[str, np.ndarray]) -> None:
-        tensors[name] = tensors[name][:-1].copy()
-
-    return change
-
-
-def retype(name: str, kind: Any) -> Any:
-    """A tensor of another type."""
-
-    def change(header: Any, model: Any, tensors: dict[str, np.ndarray]) -> None:
-        tensors[name] = tensors[name].astype(kind)
-
-    return change
-
-
-X_ = "_state.statistics.blocks.x."
 FORGERIES = [
-    ("gaussian", put(X_ + "ss", 0, -1), "negative squares"),
-    ("gaussian", put(X_ + "mean", 0, np.nan), "no numbers"),
-    ("gaussian", put("_state.statistics.n", 0, -1), "negative classes"),
-    ("gaussian", put("priors", 0, 2), "`priors` is"),
-    ("gaussian", cut("_state.statistics.n"), "statistics of shape"),
-    ("gaussian", retype(X_ + "mean", np.float32), "is of float32, not float64"),
-    ("gaussian", learn("classes_", {"strings": ["<U6", [3], ["yes", "no", "yes"]]}), "classes_ are not in order"),
-    ("gaussian", learn("classes_", {"strings": ["<U999999", [3], ["a"] * 10**4]}), "it unfolds to more"),
-    ("gaussian", learn("n_features_in_", 5), "statistics of shape"),
-    ("gaussian", learn("n_features_in_", -1), "n_features_in_ is -1"),
-    ("gaussian", learn("feature_names_in_", {"objects": [[2], ["a", "b"]]}), "feature_names_in_ are not one a feature"),
-    ("gaussian", learn("predict", {"type": "int"}), "'predict' that cannot be learnt"),
-    ("gaussian", learn("__class__", {"type": "int"}), "'__class__' that cannot be learnt"),
-    ("gaussian", learn("classes_", {"array": ["_state.statistics.n", "|O8", "C"]}), r"numbers of type '\|O8'"),
-    ("gaussian", learn("classes_", {"os.system": "true"}), "unknown type 'os.system'"),
-    ("gaussian", learn("statistics_", {"GaussianNB": {"parameters": {}, "learnt": {}}}), "another model"),
-    ("gaussian", give("variance", "pooled"), None),  # the same statistics serve another model: no lie
-    ("gaussian", give("mystery", 1), "mystery"),
-    ("gaussian", lambda header, *_: header.update(model=[1]), "no estimator"),
-    ("gaussian", lambda header, *_: header.update(model={"PoissonNB": header["model"]["GaussianNB"]}), "unexpected"),
-    ("da", put(X_ + "ss", (0, 0, 0), -1), "negative squares"),
-    ("da", put(X_ + "ss", (0, 0, 1), 9e9), "cross products that differ"),
-    ("kernel", put(X_ + "value.0", (0, 0), -np.inf), "cells that are in no order"),
-    ("kernel", put(X_ + "weight.0", (0, 0), -1), "negative counts"),
-    ("kernel", put(X_ + "value.0", (0, 0), np.nan), "cells without weights"),
-    ("categorical", put("_state.encoding.0", 0, 1), "categories_ repeat"),
-    ("categorical", learn("levels", [1]), "categories_ are not one a feature"),
-    ("multinomial", give("alpha", {"float": "inf"}), "`alpha` is inf"),
-    ("mixed-full", put("_state.encoding.0.at", 0, 7), "beyond those of X"),
-    ("mixed-full", put("_state.encoding.0.at", 0, 2), "column twice"),
-    ("mixed-classes", part(k=3), "a part of class 3"),
-    ("mixed-classes", part(k=1), "has other classes"),
-    ("mixed-classes", part(name="rest"), "have one name"),
-    (
-        "mixed-classes",
-        lambda h, model, t: model["learnt"]["_state"]["State"]["encoding"].pop(),
-        "statistics of another model",
-    ),
+    (lambda header, model, tensors: model["parameters"].update(mystery=1), "mystery"),
+    (lambda header, model, tensors: model["parameters"].update(var_smoothing=-1), "var_smoothing"),
+    (lambda header, model, tensors: tensors.update({"_state.statistics.n": np.ones(2)}), "describes no model"),
+    (lambda header, *_: header.update(model={"PoissonNB": header["model"]["GaussianNB"]}), "unexpected"),
+    (learn("predict", {"type": "int"}), "'predict' that cannot be learnt"),
+    (learn("__class__", {"type": "int"}), "'__class__' that cannot be learnt"),
+    (learn("_state", {"os.system": "true"}), "unknown type 'os.system'"),
+    (learn("_state", {"type": "eval"}), "'eval'"),
+    (learn("_state", {"array": ["_state.statistics.n", "|O8", "C"]}), "describes no model"),
 ]
 
 
-@pytest.mark.parametrize("name", dict.fromkeys(name for name, *_ in FORGERIES))
-def test_a_forged_file_is_no_model(name: str, tmp_path: Path) -> None:
-    nb, X = copy.deepcopy(CASES[name])
-    nb.fit(X, LABELS)
-    for change, message in [(change, message) for kind, change, message in FORGERIES if kind == name]:
+def test_a_file_builds_what_is_listed_and_nothing_else(tmp_path: Path) -> None:
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    for change, message in FORGERIES:
         (tmp_path / "m").write_bytes(forged(nb, change))
-        if message is None:
-            assert np.allclose(bayesnb.load(tmp_path / "m").predict_proba(X).sum(1), 1)
-            continue
         with pytest.raises(ValueError, match=message) as error:
             bayesnb.load(tmp_path / "m")
         assert str(error.value).startswith(f"{tmp_path / 'm'} describes no model")
@@ -461,9 +383,6 @@ def test_a_save_that_fails_leaves_the_old_file(failing: str, error: type, tmp_pa
     assert path.read_bytes() == before
 
 
-# A process that stands still in `fsync` until it is killed.
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="pipes")
 def test_what_is_no_file_is_written_to_or_refused_and_stays_what_it_is(tmp_path: Path) -> None:
     nb = bayesnb.GaussianNB().fit(REAL, LABELS)
@@ -486,11 +405,6 @@ def test_what_is_no_file_is_written_to_or_refused_and_stays_what_it_is(tmp_path:
         nb.save(f"/dev/fd/{file.fileno()}")
         file.seek(0)
         assert file.read() == b"before" + whole
-    read, write = os.pipe()
-    os.close(read)
-    with pytest.raises(ValueError, match="was closed before everything was written"):
-        nb.save(f"/dev/fd/{write}")
-    os.close(write)
     names = {"model", "pipe", "folder", "open"}
     assert set(os.listdir(tmp_path)) == names
 
@@ -512,49 +426,3 @@ def test_permissions_are_those_of_any_file(tmp_path: Path) -> None:
     nb.set_params(estimate="mean").save(link)
     assert link.is_symlink()
     assert bayesnb.load(path).estimate == "mean"
-
-
-# --- memory ---------------------------------------------------------------------------------------------------------
-
-WIDE = {"strings": ["<U999999", [100], [""] * 100]}  # 400 MB from 500 characters
-BOMBS = {
-    "strings": give("priors", WIDE),
-    "strings, many times": give("priors", [{"strings": ["<U4000", [100], [""] * 100]} for _ in range(300)]),
-    "scalars": give("priors", [{"scalar": ["<U999999", ""]} for _ in range(200)]),
-    "one tensor, many times": give("priors", [{"array": ["_state.statistics.blocks.x.ss", "<f8", "C"]}] * 10**5),
-    "features": learn("n_features_in_", 3 * 10**8),
-    "a number of 400 digits": learn("n_features_in_", 10**400),
-}
-LOADED = """
-import resource, sys
-import numpy as np
-import bayesnb
-from bayesnb import io
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-for path in sys.argv[1:]:
-    try:
-        bayesnb.load(path)
-    except ValueError as error:
-        assert str(error).startswith(path), error
-    else:
-        raise AssertionError(path)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
-def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
-    """Of every file the most that a process has held since it began to load the first, in MiB."""
-    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
-    paths = []
-    for i, change in enumerate([*BOMBS.values(), learn("n_features_in_", 30_000)]):
-        full = bayesnb.GaussianDA().fit(REAL, LABELS)
-        paths.append(tmp_path / f"bomb{i}")
-        paths[-1].write_bytes(forged(nb if i < len(BOMBS) else full, change))
-    paths.sort(key=lambda path: path.stat().st_size)
-    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", LOADED, *paths], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    for path, taken in zip(paths, map(int, done.stdout.split()), strict=True):
-        assert taken < 100 + 30 * path.stat().st_size / 2**20, path  # what Python makes of the JSON text is larger

@@ -20,11 +20,7 @@ from .gaussian import GaussianNB
 
 def positions(X: Any, columns: Any, name: str) -> np.ndarray:
     """Column positions of a part's `columns`."""
-    if isinstance(columns, type | np.dtype):
-        if not isinstance(X, pd.DataFrame):
-            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; pass `X` as a data frame")
-        columns = X.select_dtypes(columns).columns.tolist()
-    elif callable(columns):
+    if callable(columns):
         columns = columns(X)
     elif isinstance(columns, slice) and columns.start is None and columns.stop is None:
         columns = list(range(X.shape[1]))[columns]

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..base import AbstractConjugate
 from ..class_statistics import with_error
-from ..columns import ColumnContract
-from ..core.pytrees import map_leaves, register_pytrees
+from ..core.pytrees import register_pytrees
 from ..core.supports import (
     COMPOSITE,
     GIVEN_TOTALS,
@@ -25,9 +24,9 @@ from ..core.supports import (
     shortened,
 )
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..io import Saved, Take, check_statistics, require
+from ..io import Saved
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import Sample, one_hot
+from ..statistics import one_hot
 from ..sums.rows import csr_slice
 from ._forgetting import check_digits, without
 from ._input import (
@@ -46,7 +45,7 @@ from ._input import (
     refuse_no_weight,
 )
 from ._priors import leaves_default, with_own_prior
-from ._state import BLOCK, Columns, State, Unavailable
+from ._state import BLOCK, State, Unavailable
 
 _ADVICE = {  # on cells that an estimator does not know, by their kind
     "counts": "it models counts. Bin the column or use GaussianNB.",
@@ -342,26 +341,6 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         self._state = self._learn_encoding(State(classes, columns) if state is None else state, X)
         return self
 
-    def learn_classes(self, classes: np.ndarray) -> Self:
-        """Know more classes, sorted, of which no row was there so far. Provisional."""
-        self._state = self._widened(self._state, classes)
-        return self
-
-    def _widened(self, state: State, classes: np.ndarray) -> State:
-        at = np.searchsorted(classes, state.classes)
-
-        def spread(leaf: np.ndarray) -> np.ndarray:
-            wide = np.zeros((len(classes), *leaf.shape[1:]), leaf.dtype)
-            wide[at] = leaf
-            return wide
-
-        held = state.statistics
-        blocks = {  # cells have a pair of arrays a class, sums an axis of classes
-            name: stats.spread(at, len(classes)) if isinstance(stats, Sample) else map_leaves(spread, stats)
-            for name, stats in held.blocks.items()
-        }
-        return replace(state, classes=classes, statistics=Statistics(spread(held.n), blocks, spread(held.error)))
-
     def with_statistics(self, stats: Statistics) -> Self:
         """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
         other = copy.copy(self)
@@ -403,26 +382,13 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _to_save(self) -> dict[str, Any]:
         return {"_state": replace(self._state, prior=None)} if "_state" in vars(self) else {}  # the prior follows
 
-    def _check_loaded(self, take: Take) -> None:
-        self._check_state(take)
-        state = self._state
-        c, columns = len(state.classes), self.block_columns(state)
-        empty = {name: np.zeros((0, len(at))) for name, at in columns.items()}
-        check_statistics(state.statistics, self._gatherer(state.bare).statistics(empty, one_hot(np.zeros(0, int), c)))
-        self._state = self._conditioned(state, state.statistics)
-        _ = self._state.posterior  # what cannot be updated shows here, and not in the first prediction
-
-    def _check_state(self, take: Take) -> None:
-        """Labels, names and levels that belong together, of no more columns than a file of this length can describe."""
-        state = self._state
-        require(isinstance(state, State) and isinstance(state.columns, Columns), "it holds no state")
-        labels, d, names = state.classes, state.columns.n, state.columns.names
-        require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
-        require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")
-        require(type(d) is int and d > 0, f"n_features_in_ is {d!r}")
-        require(names is None or np.shape(names) == (d,), "feature_names_in_ are not one a feature")
-        require(isinstance(state.columns.contract, ColumnContract | None), "contract_ is no column contract")
-        take(8 * len(labels) * d)
+    @classmethod
+    def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        found = super()._from_file(parameters, learnt)
+        if found.__sklearn_is_fitted__():
+            found._state = found._conditioned(found._state, found._state.statistics)
+            _ = found._state.posterior  # what cannot be updated shows here, and not in the first prediction
+        return found
 
     # --- what was learnt --------------------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from ..io import Take, require
 from ._base import AbstractNB
 from ._state import State
 
@@ -87,12 +86,6 @@ class AbstractLevels(AbstractNB):
             return _code_table(X, np.array([len(levels) for levels in state.encoding]))
         pairs = zip(columns_of(X), state.encoding, strict=True)
         return np.stack([_codes_of(c, levels, state.columns.label(j)) for j, ((c, _), levels) in enumerate(pairs)], 1)
-
-    def _check_state(self, take: Take) -> None:
-        super()._check_state(take)
-        levels = self._state.encoding
-        require(isinstance(levels, list) and len(levels) == self._state.columns.n, "categories_ are not one a feature")
-        require(all(np.ndim(one) == 1 and pd.Index(one).is_unique for one in levels), "categories_ repeat")
 
     def _least(self, d: int) -> list[int]:
         """`min_categories` for each feature."""

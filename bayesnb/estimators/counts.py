@@ -334,9 +334,6 @@ class ComplementNB(AbstractNB):
             return super()._class_prior(state)
         return FixedClasses(np.full(len(state.classes), 1 / len(state.classes)))
 
-    def _widened(self, state: State, classes: np.ndarray) -> State:
-        raise ValueError("`classes` is not given, but ComplementNB learns each class from all others; pass all labels")
-
     def _table(self, X: Any, scores: bool = False) -> np.ndarray:
         """With `norm` the linear score."""
         if not self.norm:

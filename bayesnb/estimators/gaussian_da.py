@@ -10,7 +10,6 @@ from ..core.supports import check_choice
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
-from ..io import Take
 from ..naive_bayes import CLASS, Parameters
 from ._base import AbstractNB
 from ._state import BLOCK, State, Unavailable
@@ -112,10 +111,6 @@ class GaussianDA(AbstractNB):
                 what = f"the covariance{of} is singular under estimate={self.estimate!r}: {why}"
                 raise Unavailable(f"{what}. Use estimate='predictive', or covariance='shared'.")
         return theta
-
-    def _check_state(self, take: Take) -> None:
-        super()._check_state(take)
-        take(8 * len(self._state.classes) * self._state.columns.n**2)  # of the squares
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The discriminant: the log odds of the second of two classes, (n,), or one value for each class, (n, c).

@@ -14,7 +14,6 @@ from sklearn.utils import Tags, _safe_indexing
 
 from ..core.pytrees import record
 from ..families.one_class import OneClass
-from ..io import Take, require
 from ..naive_bayes import CLASS, Parameters, Rows, Statistics
 from ._automatic import as_described, automatic_contract, automatic_parts, positions, warn_of_late_values
 from ._base import AbstractNB
@@ -79,7 +78,7 @@ class MixedNB(AbstractNB):
     parts : "auto" (default), or a list of (name, estimator, columns)
         the estimator is any estimator of bayesnb, with its own prior. A mapping from class label to estimator gives
         each class its own likelihood. "drop" leaves the columns out. Columns are a name, a position, a list of either,
-        a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector` with a type.
+        a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector(dtype_include=float)`.
         Every column is in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones,
         `GaussianNB` for other numbers, also those written as text in a data frame, and `CategoricalNB` for all other
         columns. It leaves out columns of a data frame that identify the row (identifiers, names, dates), that have
@@ -197,12 +196,6 @@ class MixedNB(AbstractNB):
             blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
         mine, theirs = (replace(one.statistics, blocks={}) for one in (state, other))
         return replace(state, encoding=parts, statistics=replace(mine + theirs, blocks=blocks))
-
-    def _widened(self, state: State, classes: np.ndarray) -> State:
-        if any(part.k is not None for part in state.encoding):
-            raise ValueError("`parts` has an estimator for each class; pass all labels as `classes`")
-        parts = [part.holding(replace(part.estimator._state, classes=classes)) for part in state.encoding]
-        return replace(super()._widened(state, classes), encoding=parts)
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
@@ -323,22 +316,6 @@ class MixedNB(AbstractNB):
         part, inner = self._part_of(block)
         names = part.estimator.block_dims(inner, parameter, ndim)
         return [name if name == "class" and part.k is None else f"{part.name}_{name}" for name in names]
-
-    # --- model files, and what scikit-learn asks --------------------------------------------------------------------
-
-    def _check_state(self, take: Take) -> None:
-        super()._check_state(take)
-        state = self._state
-        require(len({part.name for part in state.encoding}) == len(state.encoding), "two parts have one name")
-        for part in state.encoding:
-            nb, at = part.estimator, part.at
-            require(part.k is None or part.k in range(len(state.classes)), f"a part of class {part.k!r}")
-            own = state.classes if part.k is None else state.classes[[part.k]]
-            require(np.array_equal(nb.classes_, own), f"part {part.name!r} has other classes")
-            require(at.dtype.kind == "i" and at.shape == (nb.n_features_in_,), "columns of a part")
-            require(len(set(at.tolist())) == len(at), "a part has a column twice")
-            require(((at >= 0) & (at < state.columns.n)).all(), f"part {part.name!r} has columns beyond those of X")
-            nb._check_state(take)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

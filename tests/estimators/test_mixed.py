@@ -60,7 +60,11 @@ def test_columns_by_name_position_mask_slice_type_and_function(penguins, size):
         "positions": ([1, 2, 3, 4], [0, 5], 6),
         "mask": (np.isin(X.columns, NUMBERS), ~np.isin(X.columns, [*NUMBERS, "year"]), [-1]),
         "slice": (slice("bill_length_mm", "body_mass_g"), [0, 5], slice(6, 7)),
-        "type": (float, make_column_selector(dtype_exclude="number"), int),
+        "type": (
+            make_column_selector(dtype_include=float),
+            make_column_selector(dtype_exclude="number"),
+            make_column_selector(dtype_include=int),
+        ),
     }
     tables = []
     for columns in by.values():
