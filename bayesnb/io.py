@@ -12,7 +12,6 @@ other type is ever built. A class of another module is found after that module h
 
 import contextlib
 import copy
-import datetime
 import functools
 import hashlib
 import itertools
@@ -95,7 +94,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     other = f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote"
     require(text is not None, other)
     try:
-        found, version = json.loads(text), f"bayesnb {bayesnb.__version__}"
+        found, version = json.loads(str(text)), f"bayesnb {bayesnb.__version__}"
         newer = found["format"] > FORMAT
         sound = newer or found["sha256"] == _digest(found, tensors)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -149,8 +148,6 @@ def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]
 
     return {
         "columns": (make_column_selector, lambda s: [*vars(s).items()], lambda *kv: make_column_selector(**dict(kv))),
-        "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
-        "datetime": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
         "float": (float, repr, float),  # those that JSON does not know
         "interval": (pd.Interval, lambda one: [one.left, one.right, one.closed], pd.Interval),
         "slice": (slice, lambda one: [one.start, one.stop, one.step], slice),
@@ -257,12 +254,12 @@ def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
     if tag in _codecs():
         read, plain = _codecs()[tag][2], _read(given, tensors)
         return read(*plain) if isinstance(plain, list) else read(plain)
-    kind = _class_of(tag)
-    require(kind, f"an unknown type {tag!r}; import the module that defines it first")
-    if not issubclass(kind, Saved):
-        return kind(**{name: _read(one, tensors) for name, one in given.items()})
+    cls: Any = _class_of(tag)
+    require(cls, f"an unknown type {tag!r}; import the module that defines it first")
+    if not issubclass(cls, Saved):
+        return cls(**{name: _read(one, tensors) for name, one in given.items()})
     parts = ("parameters", "learnt")
-    return kind._from_file(*({k: _read(v, tensors) for k, v in given[part].items()} for part in parts))
+    return cls._from_file(*({k: _read(v, tensors) for k, v in given[part].items()} for part in parts))
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

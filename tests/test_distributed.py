@@ -171,8 +171,6 @@ def test_partial_fit_and_classes(rows):
     X, y, w = rows
     whole = GaussianNB().fit(X, y, w)
     nb = DistributedNB(GaussianNB())
-    with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
-        nb.partial_fit(spread(X), y)
     assert nb.partial_fit(spread(X[:70]), y[:70], CLASSES[::-1], w[:70]) is nb
     first = nb.estimator_
     held = first.statistics_

@@ -1,7 +1,12 @@
-"""Learning: rows become statistics, and statistics condition the prior that the hyperparameters stand for."""
+"""Learning: rows become statistics, and statistics condition the prior that the hyperparameters stand for.
+
+What was learnt is one frozen object, `State`. A method that learns makes the next state from the one that is there, and
+assigns it once. A method that asks reads it once, at its start. So a method that fails leaves the model as it was, and
+each answer is that of one state, without a lock and without a copy.
+"""
 
 import copy
-import itertools
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -12,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..base import AbstractConjugate
 from ..class_statistics import with_error
-from ..core.pytrees import register_pytrees
+from ..core.pytrees import record, register_pytrees
 from ..core.supports import (
     COMPOSITE,
     GIVEN_TOTALS,
@@ -22,6 +27,7 @@ from ..core.supports import (
     check_choice,
     checked_numbers,
     shortened,
+    undefined,
 )
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..io import Saved
@@ -30,6 +36,9 @@ from ..statistics import one_hot
 from ..sums.rows import csr_slice
 from ._forgetting import check_digits, without
 from ._input import (
+    BLOCK,
+    Columns,
+    Unavailable,
     alike,
     boolean,
     check_cells,
@@ -45,7 +54,6 @@ from ._input import (
     refuse_no_weight,
 )
 from ._priors import leaves_default, with_own_prior
-from ._state import BLOCK, State, Unavailable
 
 _ADVICE = {  # on cells that an estimator does not know, by their kind
     "counts": "it models counts. Bin the column or use GaussianNB.",
@@ -54,6 +62,51 @@ _ADVICE = {  # on cells that an estimator does not know, by their kind
 ESTIMATES = "predictive", "mean", "map", "mle"
 _WHOLE = "it models counts. Use ExponentialNB for amounts, GaussianNB for other numbers, or bin the column."
 _MOST = {"n": 1e100, "total": 1e300, "mean": 1e150, "ss": 1e300}  # of sums, so that their squares are numbers
+
+
+@record
+@dataclass(frozen=True)
+class State:
+    """Labels, columns and their encoding, the sums of all rows, and the prior that belongs to them.
+
+    Fields
+    ------
+    classes : (c,) the labels, sorted
+    columns : of X
+    encoding : what turns cells into rows by block: levels of each column, or parts; None where nothing is needed
+    statistics : of all rows; None where only the encoding is known
+    prior : the model before the rows; None until they are there
+    """
+
+    classes: np.ndarray
+    columns: Columns
+    encoding: Any = None
+    statistics: Any = None
+    prior: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in [*vars(self).items()] if name != "posterior"}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of classes and of columns."""
+        return len(self.classes), self.columns.n
+
+    @property
+    def bare(self) -> Self:
+        """The same without rows."""
+        return replace(self, statistics=None, prior=None)
+
+    @functools.cached_property
+    def posterior(self) -> Any:
+        """The model after the rows; a ValueError where an improper prior and few rows do not make it a density."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            posterior = self.prior.update(self.statistics)
+        for name, block in self.prior.blocks.items():
+            if (why := undefined(posterior.blocks[name])) and block.is_improper:
+                what = f"`prior` is improper, and with the rows so far the posterior is not a density: {why}"
+                raise Unavailable(f"{what}. Give more rows of every class, or a proper prior")
+        return posterior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -137,13 +190,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _blocks(self, state: State) -> dict[str, Any]:
         """Prior blocks; without statistics any that can gather them."""
         blocks = self._default_blocks(state)
-        if self.prior is not None:
-            blocks = with_own_prior(self, state, blocks)
-            self._check_own_prior(state, blocks)
-        return blocks
-
-    def _check_own_prior(self, state: State, blocks: dict[str, Any]) -> None:
-        """Raise a ValueError where a `prior` does not go with other settings or with the rows."""
+        return blocks if self.prior is None else with_own_prior(self, state, blocks)
 
     def _prior(self, state: State) -> Any:
         return NaiveBayes(self._class_prior(state), self._blocks(state))
@@ -159,11 +206,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     @property
     def class_prior_parameter(self) -> str:
         """The parameter that holds fixed class probabilities: of scikit-learn's two names that in use. Provisional."""
-        one, other = self.class_prior, self.priors
-        if one is not None and other is not None and not alike(np.asarray(one), np.asarray(other)):
-            both = f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}"
-            raise Unavailable(f"{both}: they mean the same, and they differ. Leave one of them out")
-        return "class_prior" if one is not None or other is None else "priors"
+        if self.class_prior is not None and self.priors is not None:
+            raise Unavailable("`class_prior` and `priors` mean the same, and both are given. Leave one of them out")
+        return "class_prior" if self.priors is None else "priors"
 
     def _class_prior(self, state: State) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
@@ -329,16 +374,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """The state of the rows of both, in an encoding that knows what either knew."""
         return replace(state, statistics=state.statistics + other.statistics)
 
-    def learn_columns(self, X: Any, classes: Any = None) -> Self:
-        """Learn names, number and levels of the columns, and nothing else. Provisional.
-
-        Parameters
-        ----------
-        classes : all labels, sorted. None widens what an estimator knows of its columns already
-        """
-        state = self._state if classes is None else None
-        X, _, columns = self._checked(X, state)
-        self._state = self._learn_encoding(State(classes, columns) if state is None else state, X)
+    def learn_columns(self, X: Any, classes: Any) -> Self:
+        """Learn names, number and levels of the columns beside all labels, sorted, and nothing else. Provisional."""
+        X, _, columns = self._checked(X, None)
+        self._state = self._learn_encoding(State(classes, columns), X)
         return self
 
     def with_statistics(self, stats: Statistics) -> Self:
@@ -362,13 +401,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
         with np.errstate(over="ignore", invalid="ignore"):
             stats = fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
-        for (name, block), (key, most) in itertools.product(stats.blocks.items(), _MOST.items()):
-            sums = np.asarray(getattr(block, key, 0.0))
-            if not (sound := abs(sums) <= most).all():
-                at = np.argwhere(~sound)[0][1:2]
-                where = f"column {state.columns.label(self.block_columns(state)[name][at[0]])}" if len(at) else "rows"
-                many = f"Values too large to be summed in data passed to {type(self).__name__} (input X): {where}"
-                raise ValueError(f"{many}; rescale the column or the weights, because sums or squares overflow")
+        sums = ((getattr(block, key, 0.0), most) for block in stats.blocks.values() for key, most in _MOST.items())
+        if not all(np.all(abs(values) <= most) for values, most in sums):
+            many = f"Values too large to be summed in data passed to {type(self).__name__} (input X)"
+            raise ValueError(f"{many}; rescale the columns or the weights, because sums or squares overflow")
         return stats
 
     def _conditioned(self, state: State, stats: Statistics) -> State:

@@ -14,8 +14,8 @@ from ..families.multinomial import DirichletMultinomial
 from ..families.poisson import GammaPoisson
 from ..naive_bayes import CLASS, Parameters
 from ._base import AbstractNB
-from ._input import boolean
-from ._state import BLOCK, State
+from ._fitted import State
+from ._input import BLOCK, boolean
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
 _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros

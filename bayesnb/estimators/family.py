@@ -9,7 +9,8 @@ from sklearn.utils import Tags
 from ..base import AbstractConjugate
 from ..core.supports import checked_prior, shortened
 from ._base import AbstractNB
-from ._state import BLOCK, State
+from ._fitted import State
+from ._input import BLOCK
 
 
 @dataclass(eq=False, repr=False)

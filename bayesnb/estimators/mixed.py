@@ -15,10 +15,10 @@ from sklearn.utils import Tags, _safe_indexing
 from ..core.pytrees import record
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, Parameters, Rows, Statistics
-from ._automatic import as_described, automatic_contract, automatic_parts, positions, warn_of_late_values
+from ._automatic import as_described, automatic_contract, automatic_parts, positions
 from ._base import AbstractNB
+from ._fitted import State
 from ._input import checked_rows
-from ._state import State
 from .counts import ComplementNB
 
 
@@ -168,8 +168,6 @@ class MixedNB(AbstractNB):
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         held = state.statistics
-        if state.encoding is not None and self._is_automatic:
-            warn_of_late_values(X, state.columns.contract)
         parts: list[Part] = []
         blocks: dict[str, Any] = {}
         for part in self._resolve(state, X) if state.encoding is None else state.encoding:

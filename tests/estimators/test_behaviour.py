@@ -86,7 +86,7 @@ def test_amounts_whose_sums_overflow_are_refused():
     for nb in OF_A_COUNT:
         for form in (np.array, sparse.csr_array):
             for bad, weights in ((1.01e300, None), (1.7e308, None), (1e290, [1e20, 1])):
-                with pytest.raises(ValueError, match=r"Values too large .* column 1; rescale the column"):
+                with pytest.raises(ValueError, match="Values too large to be summed"):
                     clone(nb).fit(form([[1.0, bad], [2.0, 1.0]]), [0, 1], sample_weight=weights)
 
 

@@ -23,7 +23,6 @@ def test_shared_covariance_is_scikit_learns_lda(wine, classes):
     X, y = (part[wine[1] < classes] for part in wine)
     theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
     ours = GaussianDA(covariance="shared", priors=theirs.priors_, estimate="mle").fit(X, y)
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
@@ -44,7 +43,8 @@ def test_covariance_a_class_is_scikit_learns_qda(wine, classes, how):
         ours = GaussianDA(priors=theirs.priors_, estimate="mle").fit(X, y)
     else:
         ours = GaussianDA(priors=theirs.priors_, prior=prior, estimate="mean").fit(X, y)
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(X), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(-2 * ours.quadratic_ @ ours.covariance_, np.tile(np.eye(d), (classes, 1, 1)), atol=1e-8)
     np.testing.assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-8)
     np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-8)
 
@@ -70,17 +70,12 @@ def test_discriminants_give_the_class_probabilities(wine, nb, estimate):
     X, y = wine
     X = X / X.std(0)
     fitted = clone(nb).set_params(estimate=estimate).fit(X, y)
-    scores = fitted.decision_function(X)
-    np.testing.assert_allclose(
-        scores - scores.max(1, keepdims=True),
-        (p := fitted.predict_joint_log_proba(X)) - p.max(1, keepdims=True),
-        atol=1e-8,
-    )
     if nb.covariance == "class":
         assert fitted.quadratic_.shape == (3, 13, 13)
         assert not hasattr(fitted, "coef_")
     else:
-        assert fitted.coef_.shape == (3, 13)
+        gap = X @ fitted.coef_.T + fitted.intercept_ - fitted.predict_joint_log_proba(X)
+        np.testing.assert_allclose(gap, np.tile(gap[:, :1], 3), atol=1e-8)
         with pytest.raises(AttributeError, match="no quadratic term"):
             _ = fitted.quadratic_
 

@@ -53,10 +53,6 @@ WRONG = [
     ),
     (MixedNB([("g", GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, np.nan, 1.0)), [0, 1])]), r"`prior\.a` has nan"),
     (GaussianDA(prior=fam.NormalInverseWishart(0.0, 1.0, 4.0, np.array([[1.0, 0.9], [0.1, 1.0]]))), "symmetric and"),
-    (
-        GaussianNB(known_variance=4.0, prior=fam.KnownVarianceNormal(0.0, 1.0, 1.0, 0.0)),
-        "`known_variance` has 4 and `prior.variance` 1 .* differ",
-    ),
     (GaussianNB(variance="pooled", known_variance=4.0), "`variance` is 'pooled' and `known_variance` is given"),
     (BernoulliNB(binarize=math.nan), "`binarize` is nan"),
     (BernoulliNB(binarize="a"), "`binarize` is 'a'"),
@@ -186,19 +182,6 @@ def test_numbers_of_draws_and_rows():
     for n in (-1,):
         with pytest.raises(ValueError, match=r"`n_samples` is .* whole number"):
             nb.sample(n)
-
-
-@pytest.mark.parametrize("cell", [{"a": 1}, [1, 2]], ids=["dict", "list"])
-def test_cells_that_are_no_levels(cell):
-    table = np.empty((4, 2), object)
-    table[:, 0] = ["a", "b", "a", "b"]
-    for i in range(4):
-        table[i, 1] = cell
-    with pytest.raises(ValueError, match=r"`X` has cells of type \w+ in column 1, .* Make them strings"):
-        CategoricalNB().fit(table, [0, 1, 0, 1])
-    nb = CategoricalNB().fit([["a", "x"], ["b", "y"]], [0, 1])
-    with pytest.raises(ValueError, match=r"`X` has cells of type \w+ in column 1, .* Make them strings"):
-        nb.predict(table)
 
 
 def test_a_distribution_is_no_hyperparameter():

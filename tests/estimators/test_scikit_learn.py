@@ -105,7 +105,7 @@ def test_every_attribute_is_there_or_raises_an_attribute_error(nb):
 
 
 def test_settings_that_a_model_does_not_have():
-    assert OneDependenceNB().get_params().keys() == {"alpha", "prior", "pair_alpha", "min_categories", "max_bytes"}
+    assert OneDependenceNB().get_params().keys() == {"alpha", "prior", "pair_alpha", "min_categories"}
     for nb, name in ((ComplementNB(), "class_alpha"), (KernelNB(), "prior"), (MixedNB(), "prior")):
         assert name not in nb.get_params() and hasattr(nb, name)
 
