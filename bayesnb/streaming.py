@@ -97,12 +97,7 @@ def fit_batches(
 
 
 def predict_batches(
-    estimator: AbstractNB,
-    source: Any,
-    method: str = "predict_proba",
-    *,
-    batch_size: int = _ROWS,
-    **settings: Any,
+    estimator: AbstractNB, source: Any, method: str = "predict_proba", *, batch_size: int = _ROWS, **settings: Any
 ) -> Iterator[Any]:
     """Call a method of a fitted estimator on rows that are read batch by batch: one array a batch, in order.
 

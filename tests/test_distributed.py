@@ -189,10 +189,7 @@ def test_partial_fit_and_classes(rows):
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (
-            lambda X, y: (CalibratedClassifierLOO(GaussianNB()), spread(X), y),
-            "CalibratedClassifierLOO, which needs",
-        ),
+        (lambda X, y: (CalibratedClassifierLOO(GaussianNB()), spread(X), y), "CalibratedClassifierLOO, which needs"),
         (lambda X, y: (GaussianNB(), X, y), "`X` is a ndarray; give a Dask array or data frame"),
         (lambda X, y: (GaussianNB(), spread(X[:, 0]), y), "`X` has 1 dimensions"),
         (lambda X, y: (GaussianNB(), spread(X), None), "`y` is None"),
@@ -214,16 +211,6 @@ def test_what_is_refused_leaves_no_fit(make, named, rows):
     with pytest.raises(ValueError, match=named):
         model.fit(X, y)
     assert not hasattr(model, "estimator_")
-
-
-def test_what_is_not_fitted(rows):
-    X, y, _ = rows
-    model = DistributedNB(GaussianNB())
-    for method in (model.predict, model.predict_proba):
-        with pytest.raises(ValueError, match="not fitted"):
-            method(spread(X))
-    model.fit(spread(X), y)
-    assert clone(model).get_params()["estimator__variance"] == "class"
 
 
 # --- a cluster of processes -----------------------------------------------------------------------------------------

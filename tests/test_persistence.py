@@ -14,7 +14,6 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 from scipy import sparse
 from sklearn.base import clone
@@ -96,15 +95,11 @@ CASES = {
         bayesnb.FamilyNB(bayesnb.families.DirichletCategorical(np.ones((1, 1, 20))), estimate="mean"),
         COUNTS,
     ),
-    "family-positive": (bayesnb.FamilyNB(bayesnb.families.LogNormal(0.0, 0.5, 1.0, 1.0)), abs(REAL)),
     "gaussian": (bayesnb.GaussianNB(priors=np.array([0.2, 0.3, 0.5])), REAL),
-    "gaussian-known": (bayesnb.GaussianNB(known_variance=np.asfortranarray(1 + COUNTS[:3])), REAL),
     "gaussian-pooled": (bayesnb.GaussianNB(variance="pooled", class_alpha=[1, 2, 3]), REAL),
     "da": (bayesnb.GaussianDA(), REAL),
-    "da-shared": (bayesnb.GaussianDA(covariance="shared", estimate="map"), REAL),
     **{called(nb): (clone(nb).set_params(fit_prior=False), COUNTS) for nb in WHOLE},
     "kernel": (bayesnb.KernelNB(), REAL.round(2)),
-    "kernel-given": (bayesnb.KernelNB(bandwidth=0.5), FRAME[["size"]]),
     "multinomial": (bayesnb.MultinomialNB(alpha=0.1, estimate="mean"), sparse.coo_array(COUNTS)),
     "one-dependence": (bayesnb.OneDependenceNB(min_categories=9, alpha=np.float32(0.3)), COUNTS),
     "poisson": (bayesnb.PoissonNB(), COUNTS),
@@ -129,10 +124,6 @@ CASES = {
             ]
         ),
         FRAME,
-    ),
-    "mixed-full": (
-        bayesnb.MixedNB([("g", bayesnb.GaussianDA(), np.array([0, 2])), ("h", bayesnb.GaussianNB(), slice(1, 4, 2))]),
-        REAL,
     ),
 }
 
@@ -206,20 +197,6 @@ def test_a_class_prior_that_was_moved(tmp_path: Path) -> None:
     again(bayesnb.with_class_prior(nb, [0.2, 0.3, 0.5]), tmp_path)
 
 
-def test_the_header_can_be_read(tmp_path: Path) -> None:
-    bayesnb.CategoricalNB().fit(FRAME[["colour", "old"]], LABELS).save(tmp_path / "m")
-    with safe_open(tmp_path / "m", framework="numpy") as file:
-        header = json.loads(file.metadata()["bayesnb"])
-        assert "_state.statistics.blocks.levels_2.n" in file.keys()
-    assert header["format"] == io.FORMAT
-    assert header["version"] == bayesnb.__version__
-    learnt = header["model"]["CategoricalNB"]["learnt"]
-    state = learnt["_state"]["State"]
-    assert state["columns"]["Columns"]["names"] == {"objects": [[2], ["colour", "old"]]}
-    assert state["classes"]["strings"][2] == sorted(set(LABELS.tolist()))
-    assert header["model"]["CategoricalNB"]["parameters"]["class_prior"] is None
-
-
 def test_every_estimator_can_be_saved() -> None:
     public = {getattr(bayesnb.estimators, name) for name in bayesnb.estimators.__all__}
     # of one of the others; tests/analysis saves them
@@ -264,13 +241,6 @@ def test_hyperparameters_set_after_the_fit_are_refused(tmp_path: Path) -> None:
         nb.set_params(alpha=-1.0).save(tmp_path / "m")
 
 
-def of_type(kind: str, size: int) -> bytes:
-    """A file with one tensor of a type that NumPy may not have."""
-    entry = {"dtype": kind, "shape": [8], "data_offsets": [0, size]}
-    header = json.dumps({"__metadata__": {"bayesnb": '{"format": 1, "sha256": ""}'}, "x": entry}).encode()
-    return len(header).to_bytes(8, "little") + header + bytes(size)
-
-
 class _Bomb:
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (Path("went-off"),)
@@ -287,14 +257,7 @@ class _Bomb:
         (to_bytes({}, metadata={"bayesnb": "[" * 10**5}), "header is not JSON"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 2, "version": "9.1"}'}), "format 2 of bayesnb 9.1, but bayesnb"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 1, "sha256": ""}'}), "do not have the SHA-256"),
-        (of_type("F8_E4M3", 8), "is damaged"),
-        (of_type("F128", 128), "is damaged, or was not written by `save`"),
-        (
-            to_bytes({}, metadata={"bayesnb": '{"format":1,"x":' + "[" * 990 + "]" * 990 + "}"}),
-            "header is not JSON|SHA-256",
-        ),
         (to_bytes({}, metadata={"bayesnb": '{"format": "1"}'}), "header is not JSON"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 1%s}' % ("0" * 400)}), "has format 1"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}, but"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",

@@ -8,16 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from bayesnb import (
-    CategoricalNB,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    datasets,
-    fit_batches,
-    predict_batches,
-)
+from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB, datasets, fit_batches, predict_batches
 
 CLASSES = np.array(["ant", "bee", "cow"])
 

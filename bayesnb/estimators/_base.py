@@ -6,10 +6,9 @@ Each method reads the state once, at its start. Methods that hand the estimator 
 import copy
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import map_leaves
@@ -603,12 +602,6 @@ class AbstractNB(AbstractFitted):
         length : number of events of a row, a number or (n,), if X is None and rows are counts with given totals
             (`MultinomialNB`). The default is the rounded average of the training rows
 
-        Raises
-        ------
-        ValueError
-            if the estimator is not fitted and X or y is missing. With both, the model has the prior that `fit(X, y)`
-            gives it. Without them the classes and the scale of the data are unknown
-
         Examples
         --------
         >>> import jax, numpyro
@@ -618,15 +611,8 @@ class AbstractNB(AbstractFitted):
         >>> simulated["x"].shape, simulated["y"].shape
         ((3, 7, 1), (3, 7))
         """
-        nb: Self = copy.copy(self)
-        if not nb.__sklearn_is_fitted__():
-            if X is None or y is None:
-                raise ValueError(
-                    f"This {type(self).__name__} instance is not fitted yet, so its classes and the scale of its "
-                    "prior are unknown. Call `fit` first, or give both `X` and `y`"
-                )
-            nb = clone(self).fit(X, y)
-        prior = nb._state.prior
+        nb = copy.copy(self)
+        prior = nb._fitted().prior
         prior.refuse_improper("draws from its generative model")
         index = None if y is None else nb.class_index(y)
         totals = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]

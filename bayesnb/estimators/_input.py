@@ -185,14 +185,10 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
     if (wrong := cells.wrong(values, levels)).any():
         wrong = below if (below := wrong & (values < 0)).any() else wrong
         j = (X.indices[wrong] if is_sparse(X) else np.nonzero(wrong)[1])[0]
-        value, name = values[wrong][0], type(estimator).__name__
-        what = "that are not whole numbers" if cells.whole else "that the family does not know"
-        what = (
-            "Negative values" if value < 0 else "Values " + ("other than 0 and 1" if cells.kind == "yes/no" else what)
-        )
-        raise ValueError(
-            f"{what} in data passed to {name} (input X): `X` has {value:g} in column {columns.label(j)}; {advice}"
-        )
+        value, what = values[wrong][0], "that are not whole numbers" if cells.whole else "that the family does not know"
+        what = "other than 0 and 1" if cells.kind == "yes/no" else what
+        what = f"{'Negative values' if value < 0 else f'Values {what}'} in data passed to {type(estimator).__name__}"
+        raise ValueError(f"{what} (input X): `X` has {value:g} in column {columns.label(j)}; {advice}")
 
 
 def cut_rows(X: Any, part: slice) -> Any:
@@ -299,12 +295,8 @@ def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.nd
 
     With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
     """
-    given = as_numbers("alpha", alpha, f"numbers ({COUNT.describe()}) that broadcast to {shape}")
     if not boolean("force_alpha", force_alpha):
-        return checked_numbers("alpha", np.maximum(given, 1e-10), shape)
-    if np.any(given == 0):
-        hint = "estimate='mle' is the estimate without smoothing"
-        raise ValueError(f"`alpha` is {alpha!r}; alpha must be > 0, {COUNT.describe()}. {hint}")
+        alpha = np.maximum(as_numbers("alpha", alpha, COUNT.describe()), 1e-10)
     return checked_numbers("alpha", alpha, shape)
 
 

@@ -10,21 +10,11 @@ from sklearn.datasets import load_iris
 import bayesnb
 from bayesnb import families
 from bayesnb.core.special import most_probable
-from bayesnb.estimators import (
-    BernoulliNB,
-    CategoricalNB,
-    ComplementNB,
-    FamilyNB,
-    GaussianNB,
-    MixedNB,
-)
+from bayesnb.estimators import BernoulliNB, CategoricalNB, ComplementNB, FamilyNB, MixedNB
 
 from ..estimators_table import DEFAULTS
 
-ALL = [
-    *map(type, DEFAULTS),
-    *(MixedNB, functools.partial(FamilyNB, families.GammaPoisson(1.0, 1.0))),
-]
+ALL = [*map(type, DEFAULTS), *(MixedNB, functools.partial(FamilyNB, families.GammaPoisson(1.0, 1.0)))]
 PI = [0.2, 0.3, 0.5]
 
 
@@ -61,12 +51,6 @@ def test_only_one_of_the_two_names_is_taken(iris):
             kind(class_prior=PI, priors=PI).fit(*iris)
         with pytest.raises(ValueError, match=r"`priors` is .*; it needs 3 probabilities"):
             kind(priors=[0.5, 0.5, 0.5]).fit(*iris)
-
-
-@pytest.mark.parametrize("value", ["no", 0.5, [True]])
-def test_fit_prior_is_a_switch(value, iris):
-    with pytest.raises(ValueError, match=r"`fit_prior` is .*True or False"):
-        GaussianNB(fit_prior=value).fit(*iris)
 
 
 # --- ties ---

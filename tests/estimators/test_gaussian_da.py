@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 from bayesnb import GaussianDA
-from bayesnb.families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
+from bayesnb.families import NormalInverseWishart
 
 CASES = [GaussianDA(covariance=covariance) for covariance in ("class", "shared", "identity")]
 each = pytest.mark.parametrize("nb", CASES, ids=lambda nb: nb.covariance)
@@ -78,27 +78,6 @@ def test_discriminants_give_the_class_probabilities(wine, nb, estimate):
         np.testing.assert_allclose(gap, np.tile(gap[:, :1], 3), atol=1e-8)
         with pytest.raises(AttributeError, match="no quadratic term"):
             _ = fitted.quadratic_
-
-
-PRIOR = NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 3.0), np.tile(np.eye(2), (2, 1, 1)))
-
-
-def test_bad_settings_are_named(rng):
-    flat = TiedNormalInverseWishart(PRIOR.m, 0 * PRIOR.kappa, np.full(1, 3.0), np.eye(2))
-    cases = [
-        ({"covariance": "full"}, "`covariance` is 'full'"),
-        ({"prior": "flat"}, "`prior` is 'flat'"),
-        ({"prior": PRIOR, "covariance": "shared"}, "needs a TiedNormalInverseWishart"),
-        ({"prior": KnownVarianceNormal(*(np.ones((3, 2)),) * 4), "covariance": "identity"}, r"`prior.m` has shape"),
-        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, np.ones(2), PRIOR.S)}, r"`prior.nu` has 1 .* above 1,"),
-        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, PRIOR.nu, 0 * PRIOR.S)}, "symmetric and positive"),
-        ({"prior": flat, "covariance": "shared"}, r"`prior.kappa` has 0 .* positive"),
-    ]
-    for settings, message in cases:
-        nb = GaussianDA(**settings)
-        with pytest.raises(ValueError, match=message):
-            nb.fit(rng.normal(size=(10, 2)), np.arange(10) % 2)
-        assert not hasattr(nb, "classes_")
 
 
 def test_a_singular_covariance_is_told(rng):

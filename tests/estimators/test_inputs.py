@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import DataConversionWarning
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, OneDependenceNB
 
@@ -136,9 +135,6 @@ def compare(nb: Any, forms: dict[str, Callable[..., Any]], X: np.ndarray, table:
         np.testing.assert_allclose(got, expected, rtol=0, atol=atol, err_msg=name)
         if before is not None:  # what is dense is handed over read-only in another test
             assert wrapped.nnz == before.nnz and abs(wrapped - before).sum() == 0, name
-
-
-every = pytest.mark.parametrize("nb", EVERY, ids=repr)
 
 
 # one that reads numbers and one that reads levels
@@ -281,13 +277,6 @@ def test_labels_in_any_form(nb, table):
         again.forget(X[30:], y[30:])
 
 
-def test_a_column_of_labels_is_taken_with_a_warning(table):
-    for nb in EVERY:
-        with pytest.warns(DataConversionWarning, match="column-vector y"):
-            fitted = clone(nb).fit(table.X, table.y[:, None])
-        np.testing.assert_array_equal(fitted.predict(table.X), clone(nb).fit(table.X, table.y).predict(table.X))
-
-
 def test_labels_that_are_none():
     X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 0.0]])
     gone = [np.array([0.0, np.nan, 1.0]), np.array(["a", None, "b"], object), pd.Series(["a", None, "b"])]
@@ -308,17 +297,11 @@ def test_labels_that_are_none():
 TIMES = pd.Series(pd.to_timedelta([1, 2, None, 30, 40, 50], unit="h"))
 DATES = pd.Timestamp("2020-01-01") + TIMES
 NO_NUMBERS: dict[str, tuple[Any, str]] = {
-    "timedelta64 frame": (
-        pd.DataFrame({"n": range(6), "waited": TIMES}),
-        "times or durations in column 'waited'",
-    ),
+    "timedelta64 frame": (pd.DataFrame({"n": range(6), "waited": TIMES}), "times or durations in column 'waited'"),
     "datetime64 frame": (pd.DataFrame({"n": range(6), "day": DATES}), "times or durations in column 'day'"),
     "time zone": (pd.DataFrame({"day": DATES.dt.tz_localize("UTC")}), "times or durations in column 'day'"),
     "category": (pd.DataFrame({"day": DATES.astype("category")}), "times or durations in column 'day'"),
-    "Arrow type": (
-        pd.DataFrame({"w": TIMES.astype("duration[ns][pyarrow]")}),
-        "times or durations in column 'w'",
-    ),
+    "Arrow type": (pd.DataFrame({"w": TIMES.astype("duration[ns][pyarrow]")}), "times or durations in column 'w'"),
     "timedelta64 array": (TIMES.to_numpy()[:, None], "times or durations in column 0"),
     "objects": (np.array([[1, day] for day in DATES], object), "times or durations in column 1"),
     "polars": (pl.DataFrame({"waited": pl.from_pandas(TIMES)}), "times or durations in column 'waited'"),

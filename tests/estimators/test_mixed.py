@@ -8,18 +8,8 @@ from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.model_selection import GridSearchCV
 
-from bayesnb import (
-    BernoulliNB,
-    CategoricalNB,
-    GaussianDA,
-    GaussianNB,
-    MixedNB,
-    MultinomialNB,
-    PoissonNB,
-    datasets,
-)
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, PoissonNB, datasets
 from bayesnb.estimators import ComplementNB
-from bayesnb.estimators._automatic import parts_of_roles
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 PARTS = [
@@ -90,18 +80,6 @@ def test_auto_reads_the_types(penguins):
     assert [list(columns) for _, _, columns in same.parts_] == [[7, 8], [1, 2, 3, 4, 6], [0, 5]]
 
 
-def test_auto_takes_the_estimator_whose_cells_have_the_role():
-    parts = parts_of_roles(["levels", "numbers", "yes/no", "dropped", "counts", "numbers"])
-    assert [(name, at) for name, _, at in parts] == [
-        ("yes_no", [2]),
-        ("numbers", [1, 5]),
-        ("counts", [4]),
-        ("levels", [0]),
-        ("dropped", [3]),
-    ]
-    assert [nb.cells.role for _, nb, _ in parts[:-1]] == ["yes/no", "numbers", "counts", "levels"]
-
-
 def test_auto_leaves_out_what_its_contract_leaves_out(penguins):
     """A column that varies only among the held-out rows is no reason to refuse these."""
     X, y = penguins
@@ -113,31 +91,6 @@ def test_auto_leaves_out_what_its_contract_leaves_out(penguins):
     np.testing.assert_array_equal(nb.predict_proba(X.assign(empty=3.0)), plain.predict_proba(penguins[0]))
     with pytest.raises(ValueError, match=r"no column to learn from with parts='auto' .claims: the same value in every"):
         MixedNB().fit(X.loc[early, ["claims", "empty"]], y[early])
-
-
-def test_batches_forgetting_and_new_levels(penguins):
-    X, y = penguins
-    order = np.argsort(X["island"], kind="stable").to_numpy()  # islands come one after the other
-    X, y = X.iloc[order], y[order]
-    parts = [
-        ("size", GaussianNB(), NUMBERS),
-        ("where", CategoricalNB(), ["island", "sex"]),
-        ("year", PoissonNB(), ["year"]),
-    ]
-    whole, batches = MixedNB(parts).fit(X, y), MixedNB(parts)
-    for at in (slice(0, 100), slice(100, 250), slice(250, None)):
-        batches.partial_fit(X[at], y[at], classes=np.unique(y))
-    np.testing.assert_allclose(batches.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-9)
-    assert batches.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-12)
-    before = vars(batches).copy()
-    with pytest.raises(ValueError, match="`X` has text in column"):
-        batches.forget(X.assign(year="text"), y)
-    assert all(vars(batches)[key] is value for key, value in before.items())
-    batches.forget(X[250:], y[250:])
-    half = MixedNB(parts).fit(X[:250], y[:250])
-    kept = [n for n in half.posterior_.blocks if n in batches.posterior_.blocks]
-    np.testing.assert_allclose(batches.posterior_.blocks["size"].m, half.posterior_.blocks["size"].m, rtol=1e-9)
-    assert "size" in kept
 
 
 def test_a_likelihood_for_every_class():

@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
-from bayesnb import (
-    BernoulliNB,
-    CategoricalNB,
-    GaussianDA,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-)
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, KernelNB, MixedNB
 
 from ..estimators_table import DEFAULTS, mostly_slow, these
 

@@ -148,15 +148,3 @@ def test_mle_is_scikit_learns_gaussian(digits):
     ours = GaussianNB(estimate="mle").fit(X, y)
     theirs = peers.GaussianNB().fit(X, y)
     np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(X), atol=1e-9)
-
-
-def test_parameters_mean_what_they_mean_there():
-    X, y = load_iris(return_X_y=True)
-    assert np.allclose(
-        np.exp(GaussianNB(priors=[0.2, 0.3, 0.5]).fit(X, y).posterior_.classes.log_predictive()), [0.2, 0.3, 0.5]
-    )
-    uniform = BernoulliNB(fit_prior=False).fit(X, y)
-    assert np.allclose(np.exp(uniform.posterior_.classes.log_predictive()), 1 / 3)
-    per_feature = MultinomialNB(alpha=[1, 2, 3, 4]).fit(X, y)
-    np.testing.assert_array_equal(per_feature.prior_.blocks["x"].alpha[0], [1, 2, 3, 4])
-    assert MultinomialNB(alpha=0, force_alpha=False).fit(X, y).prior_.blocks["x"].alpha.max() == 1e-10

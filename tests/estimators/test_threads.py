@@ -221,13 +221,3 @@ def test_what_was_learnt_and_the_estimate_are_read_at_one_moment(ask, table, mon
     met = asked(nb)
     assert not lessons_left
     assert is_one_of(met, [before, asked(nb)])
-
-
-def test_a_copy_keeps_the_state(table):
-    """For several calls that belong together; and it is the object itself that `fit` returns."""
-    X, y = table
-    nb = GaussianNB().fit(X, y)
-    kept, expected = copy(nb), nb.predict_log_proba(X)
-    assert nb.partial_fit(X[:9] + 1, y[:9]) is nb
-    assert not np.array_equal(nb.predict_log_proba(X), expected)
-    np.testing.assert_array_equal(kept.predict_log_proba(X), expected)
