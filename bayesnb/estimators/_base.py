@@ -387,21 +387,15 @@ class AbstractNB(AbstractFitted):
             b = int(places[0])
         check_level(settings.get("level", 0.9))
         check_least(1, **{name: settings[name] for name in ("n", "n_draws") if settings.get(name) is not None})
-        refine, theta = self._refine(state), self.point_estimate(state)
         return contributions(
             state.posterior,
             self._encoded(state, self._checked(X, state)[0]),
             self.block_columns(state),
-            theta if refine is None else refine(theta),
+            self.point_estimate(state),
             state.columns.n,
             odds_against(len(labels), b),
-            refined=refine,
             **settings,
         ), b
-
-    def _refine(self, state: State) -> Any:
-        """A function from parameters, or None, to those that the table of scores is made of: see ComplementNB."""
-        return None
 
     def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
         import pandas as pd

@@ -363,8 +363,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         for what, (there, here) in pairs.items():
             if not np.array_equal(there, here):
                 raise ValueError(
-                    f"`other` has the {what} {there}, but this estimator has {here}; fit both to the same columns, and "
-                    "with all labels, as in `partial_fit(X, y, classes=…)`"
+                    f"`other` has the {what} {there}, but this estimator has {here}; fit both with the same"
                 )
         state = self._united(state, theirs)
         self._state = self._conditioned(state, state.statistics)
@@ -401,10 +400,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
         with np.errstate(over="ignore", invalid="ignore"):
             stats = fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
-        sums = ((getattr(block, key, 0.0), most) for block in stats.blocks.values() for key, most in _MOST.items())
-        if not all(np.all(abs(values) <= most) for values, most in sums):
-            many = f"Values too large to be summed in data passed to {type(self).__name__} (input X)"
-            raise ValueError(f"{many}; rescale the columns or the weights, because sums or squares overflow")
+        for block in stats.blocks.values():
+            for key, most in _MOST.items():
+                if not np.all(abs(getattr(block, key, 0.0)) <= most):
+                    many = f"Values too large to be summed in data passed to {type(self).__name__} (input X)"
+                    raise ValueError(f"{many}; rescale the columns or the weights, because sums or squares overflow")
         return stats
 
     def _conditioned(self, state: State, stats: Statistics) -> State:

@@ -8,7 +8,7 @@ import numpy as np
 from ..base import to_sites
 from ..core.wishart import InverseWishartMarginal
 from ..families.classes import DirichletClasses
-from ..naive_bayes import CLASS, NaiveBayes
+from ..naive_bayes import CLASS
 
 _TINY = 1e-300
 _LISTED = 8  # columns with one prior, and numbers of a field
@@ -25,10 +25,6 @@ class PriorSummary(str):
 def prior_summary(nb: Any) -> PriorSummary:
     """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`."""
     prior, stats = nb.prior_, nb.statistics_
-    if not isinstance(prior, NaiveBayes):
-        raise ValueError(
-            f"`prior_` of {type(nb).__name__} is not a class prior times blocks of columns, so it has no summary"
-        )
     rows = prior.mle(stats)
     lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes"]
     if isinstance(prior.classes, DirichletClasses):

@@ -39,9 +39,6 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
     if not (by_column and _some_are_left(given, state)):
         _refuse_unused(nb)
     if not by_column:
-        if isinstance(given, AbstractConjugate) and len(default) > 1:
-            why = f"`prior` is a {type(given).__name__}, but the columns have different numbers of levels"
-            raise ValueError(f"{why}; give a mapping from column to prior")
         return {name: _one(nb, "prior", given, block) for name, block in default.items()}
     columns = nb.block_columns(state)
     found = {

@@ -12,7 +12,7 @@ from ..families.exponential import GammaExponential
 from ..families.geometric import BetaGeometric
 from ..families.multinomial import DirichletMultinomial
 from ..families.poisson import GammaPoisson
-from ..naive_bayes import CLASS, Parameters
+from ..naive_bayes import Parameters
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK, boolean
@@ -355,18 +355,11 @@ class ComplementNB(AbstractNB):
         settings = [super().ignored_by_loo, "norm=True" if self.norm else ""]
         return " and ".join(filter(None, settings))
 
-    def _refine(self, state: State) -> Any:
-        if not self.norm:
-            return None
-
-        def normed(theta: Parameters | None) -> Parameters:
-            """Parameters whose weights −log θ are divided by their sum."""
-            theta = theta or state.posterior.mean()
-            weights = theta[BLOCK]["log_theta"]
-            total = -weights.sum(-1, keepdims=True)
-            return {CLASS: theta[CLASS], BLOCK: {"log_theta": weights / np.where(total > 0, total, 1)}}
-
-        return normed
+    def contributions(self, X: Any, **settings: Any) -> Any:
+        """As in `AbstractNB`, without `norm`, whose weights come from no likelihood. Provisional."""
+        if self.norm:
+            raise ValueError("`norm` is True, and such weights have no likelihood to explain; set it to False")
+        return super().contributions(X, **settings)
 
     @property
     def feature_log_prob_(self) -> np.ndarray:

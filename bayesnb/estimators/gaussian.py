@@ -96,7 +96,7 @@ class GaussianNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("variance", self.variance, ("class", "pooled"))
-        if not isinstance(self.var_smoothing, Real) or not 0 <= float(self.var_smoothing) <= _MOST_SMOOTHING:
+        if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MOST_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
         pooled, known = self.variance == "pooled", self.known_variance
         if pooled and known is not None:

@@ -107,9 +107,8 @@ class GaussianDA(AbstractNB):
             rank = np.linalg.matrix_rank(covariance / unit[:, :, None] / unit[:, None, :], hermitian=True)
             if (rank < d).any():
                 k = int(np.argmin(rank))
-                of = f" of class {state.classes[k]}" if len(covariance) > 1 else ""
-                why = f"rank {rank[k]} for {d} features, {state.statistics.n[k]:g} rows"
-                what = f"the covariance{of} is singular under estimate={self.estimate!r}: {why}"
+                of = f" of class {state.classes[k]} ({state.statistics.n[k]:g} rows)" if len(covariance) > 1 else ""
+                what = f"the covariance{of} is singular under estimate={self.estimate!r}: rank {rank[k]} of {d}"
                 raise Unavailable(f"{what}. Use estimate='predictive', or covariance='shared'.")
         return theta
 

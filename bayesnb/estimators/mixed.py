@@ -337,22 +337,20 @@ def _fresh(name: str, estimator: Any) -> AbstractNB:
 
 def _without_unseen(state: State, X: Any) -> Any:
     """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these."""
-    unseen: dict[int, np.ndarray] = {}
+    frame, counted = None, []
     for part in state.encoding:
         if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
-            cells = pd.DataFrame(part.table(X)).apply(pd.to_numeric, errors="coerce").to_numpy(float, na_value=np.nan)
-            wrong = np.isfinite(cells) & (cells != 0) & (cells != 1)
-            unseen |= {int(part.at[i]): wrong[:, i] for i in np.flatnonzero(wrong.any(0))}
-    if not unseen:
+            frame = pd.DataFrame(X).copy(deep=False) if frame is None else frame
+            for j in part.at.tolist():
+                cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
+                if (wrong := np.isfinite(cells) & (cells != 0) & (cells != 1)).any():
+                    counted.append(f"column {state.columns.label(j)}: {int(wrong.sum())} cells")
+                    frame.isetitem(j, frame.iloc[:, j].mask(wrong))
+    if frame is None or not counted:
         return X
-    counted = ", ".join(f"column {state.columns.label(j)}: {int(found.sum())} cells" for j, found in unseen.items())
     warnings.warn(
-        f"`X` has numbers other than 0 and 1 where the training rows had only these ({counted}); they count as "
-        "missing. To use such numbers, fit the model to rows that have them",
-        UserWarning,
+        f"`X` has numbers other than 0 and 1 where the training rows had only these ({', '.join(counted)}); they count "
+        "as missing. To use such numbers, fit the model to rows that have them",
         stacklevel=1,  # one place, whatever predicts: Python shows it once
     )
-    frame = pd.DataFrame(X).copy(deep=False)
-    for j, found in unseen.items():
-        frame.isetitem(j, frame.iloc[:, j].mask(found))
     return frame if isinstance(X, pd.DataFrame) else frame.to_numpy()

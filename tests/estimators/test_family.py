@@ -85,8 +85,8 @@ def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp
 @pytest.mark.parametrize(
     ("family", "X", "message"),
     [
-        ("poisson", [[1.0]], "`family` is 'poisson'; it needs an instance"),
-        (families.DirichletComplement(1.0), [[1.0]], "DirichletComplement, which has a composite likelihood"),
+        ("poisson", [[1.0]], "`family` is 'poisson'; it needs a conjugate family"),
+        (families.DirichletComplement(1.0), [[1.0]], "`family` is DirichletComplement"),
         (Outside(-1.0, 1.0), [[1.0]], r"`family\.a` has -1"),
         (Outside(1.0, 1.0), [[-1.0]], "Negative values in data passed to FamilyNB.* a cell of Outside is a count"),
         *(

@@ -83,14 +83,14 @@ def test_discriminants_give_the_class_probabilities(wine, nb, estimate):
 def test_a_singular_covariance_is_told(rng):
     X, y = rng.normal(size=(12, 3)), np.arange(12) % 2
     flat = X * [1, 0, 1]
-    with pytest.raises(ValueError, match="covariance of class 0 is singular under estimate='mle': rank 2 for 3"):
+    with pytest.raises(ValueError, match=r"covariance of class 0 .* is singular under estimate='mle': rank 2 of 3"):
         GaussianDA(estimate="mle").fit(flat, y).predict(flat)
     assert np.isfinite(GaussianDA().fit(flat, y).predict_log_proba(flat)).all()
     few = GaussianDA(estimate="mle").fit(X[:5], y[:5])
-    with pytest.raises(ValueError, match=r"rank 1 for 3 features, 2 rows\. Use estimate='predictive'"):
+    with pytest.raises(ValueError, match=r"\(2 rows\) .* rank 1 of 3\. Use estimate='predictive'"):
         few.predict(X)
     few.set_params(estimate="predictive").predict(X)
     twins = np.column_stack([X, X[:, 0]])
-    with pytest.raises(ValueError, match="rank 3 for 4 features"):
+    with pytest.raises(ValueError, match="rank 3 of 4"):
         GaussianDA(covariance="shared", estimate="mle").fit(twins, y).predict(twins)
     assert np.isfinite(GaussianDA().fit(twins, y).predict_log_proba(twins)).all()

@@ -36,7 +36,6 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "multinomial": (bayesnb.MultinomialNB, COUNTS),
     "multinomial, sparse": (bayesnb.MultinomialNB, sparse.csr_array(COUNTS)),
     "complement": (bayesnb.ComplementNB, COUNTS),
-    "complement, norm": (lambda: bayesnb.ComplementNB(norm=True), COUNTS),
     "poisson, sparse": (bayesnb.PoissonNB, sparse.csr_array(COUNTS)),
     **{called(nb): (type(nb), COUNTS) for nb in WHOLE},
     "exponential": (bayesnb.ExponentialNB, abs(REAL)),
