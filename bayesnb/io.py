@@ -137,7 +137,7 @@ def _digest(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
 # --- values as JSON and tensors, and back ---------------------------------------------------------------------------
 
 
-_TYPES: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes, object)}
+_TYPES: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str, object)}
 _TYPES |= {f"numpy.{name}": kind for name, kind in vars(np).items() if isinstance(kind, type(np.generic))}
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.arrays import Float
-from ..core.supports import LENGTH, checked_numbers
+from ..core.supports import LENGTH, check_choice, checked_numbers
 from ..families.kernel_density import KernelDensity
 from ..statistics import Sample
 from ._base import AbstractNB
@@ -117,8 +117,7 @@ class KernelNB(AbstractNB):
     def _given(self, shape: tuple[int, int]) -> np.ndarray | None:
         """Bandwidths that are given, (c, d); None where they come from the data."""
         if isinstance(self.bandwidth, str):
-            if self.bandwidth not in ("posterior", "nrd0"):
-                raise ValueError(f"`bandwidth` is {self.bandwidth!r}; choose 'posterior', 'nrd0' or positive numbers")
+            check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
             return None
         return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
 

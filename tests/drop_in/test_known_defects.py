@@ -61,17 +61,6 @@ def test_small_weights_are_weights(nb, scale):
     np.testing.assert_allclose(nb.fit(X, y, w * scale).predict_log_proba(X), wanted, rtol=1e-9, atol=1e-9)
 
 
-@each(LIKELIEST, bayesnb.GaussianNB())
-def test_columns_that_never_vary(nb):
-    """scikit-learn 1.9.1: 0/0, NaN throughout; here the columns say nothing, and the frequencies are left."""
-    X, y = np.ones((6, 3)), [0, 0, 0, 0, 1, 1]
-    p = nb.fit(X, y).predict_proba([[1, 1, 1], [5, 1, -4]])
-    assert_probabilities(p)
-    share = 5 / 8 if nb.estimate == "predictive" else 2 / 3  # Dirichlet(1)
-    known = 1 if nb.estimate == "mle" else 2  # at two spreads of nothing from either mean the mle has a tie
-    np.testing.assert_allclose(p[:known], [[share, 1 - share]] * known, rtol=1e-4)  # a firm prior in the predictive
-
-
 # --- discrete features ----------------------------------------------------------------------------------------------
 
 

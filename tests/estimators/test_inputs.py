@@ -187,14 +187,12 @@ def declared(X: np.ndarray) -> pd.DataFrame:
 
 WORDS: dict[str, Callable[[np.ndarray], Any]] = {
     "numpy str": words,
-    "numpy object": lambda X: words(X).astype(object),
     "pandas ArrowDtype": lambda X: pd.DataFrame(words(X), columns=NAMES).astype(pd.ArrowDtype(pa.string())),
     "pandas category of what is seen": lambda X: pd.DataFrame(words(X), columns=NAMES).astype("category"),
     "pandas category, declared": declared,
     "pandas dictionary[pyarrow]": lambda X: pd.DataFrame(words(X), columns=NAMES).astype(
         pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
     ),
-    "pandas int codes": lambda X: pd.DataFrame(X, columns=NAMES).astype(int),
     "pandas bytes": lambda X: pd.DataFrame(words(X).astype(bytes).astype(object), columns=NAMES),
     "polars String": lambda X: pl.DataFrame(words(X), schema=NAMES),
     "polars Categorical": lambda X: pl.DataFrame(words(X), schema=NAMES).with_columns(pl.all().cast(pl.Categorical)),
@@ -216,25 +214,6 @@ def test_levels_in_any_form(table):
             np.testing.assert_allclose(log_proba(nb, WORDS[form](X), full), expected, rtol=0, atol=1e-12)
         pairs = [log_proba(OneDependenceNB(), rows, full) for rows in (WORDS[form](X), X)]
         np.testing.assert_allclose(*pairs, rtol=0, atol=1e-12)
-
-
-def test_levels_with_holes(table):
-    X = np.vstack([table.X, np.repeat(np.arange(5.0), 4).reshape(5, 4)])
-    gone = np.random.default_rng(1).random(X.shape) < 0.2
-    gone[-5:] = False
-    full = Table(X, np.append(table.y, table.y[:5]), np.append(table.w, table.w[:5]))
-    expected, text = log_proba(CategoricalNB(), np.where(gone, np.nan, X), full), words(X)
-    for form in (
-        np.where(gone, None, text.astype(object)),
-        np.ma.MaskedArray(text, mask=gone),
-        declared(X).mask(gone),
-        pd.DataFrame(text, columns=NAMES).astype("string").mask(gone),
-        pl.DataFrame(np.where(gone, None, text.astype(object)), schema=NAMES),
-        pa.table(
-            [pa.array(np.where(g, None, x.astype(object))) for g, x in zip(gone.T, text.T, strict=True)], names=NAMES
-        ),
-    ):
-        np.testing.assert_allclose(log_proba(CategoricalNB(), form, full), expected, rtol=0, atol=1e-12)
 
 
 def test_an_empty_cell_is_level_zero_and_nan_is_missing():

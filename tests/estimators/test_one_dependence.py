@@ -98,16 +98,6 @@ def test_each_model_is_naive_bayes_of_pairs(j):
     jax.tree.map(np.testing.assert_allclose, prior.parent(j).update(own), model)
     assert prior.log_marginal(stats)[j] == pytest.approx(prior.parent(j).log_marginal(own), rel=1e-12)
 
-    columns = np.arange(C) * SIZES[j] + x[there, j, None].astype(int)
-    tables = {"log_parents": posterior.log_parents({BLOCK: x})}
-    tables["log_loo_parents"] = posterior.log_loo_parents({BLOCK: x}, one_hot(y, C, w))
-    wants = {"log_parents": model.log_joint(rows), "log_loo_parents": model.log_loo(rows, r)}
-    for name, parts in tables.items():
-        found = np.concatenate([part for _, part in parts])[:, j]
-        assert (found[~there] == -np.inf).all()
-        want = np.take_along_axis(wants[name], columns, 1)
-        np.testing.assert_allclose(found[there], want, rtol=0, atol=1e-10, err_msg=name)
-
 
 # --- the estimator ------------------------------------------------------------------------------------------------
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, KernelNB, MixedNB
+from bayesnb import BernoulliNB, GaussianDA, GaussianNB, KernelNB, MixedNB
 
-from ..estimators_table import DEFAULTS, mostly_slow, these
+from ..estimators_table import DEFAULTS
 
 COUNTS = [
     BernoulliNB(binarize=1),
@@ -32,9 +32,6 @@ REALS = [
     KernelNB(bandwidth=0.5),
 ]
 EVERY = [*COUNTS, *REALS]
-# levels, totals, variances, matrices, kernels
-FEW = these("CategoricalNB()", "MultinomialNB()", "GaussianNB()", "GaussianDA()", "KernelNB(bandwidth=0.5)")
-few = pytest.mark.parametrize("nb", mostly_slow(EVERY, FEW), ids=repr)
 
 
 def law(examples: int) -> Any:
@@ -48,42 +45,6 @@ def law(examples: int) -> Any:
         phases=(Phase.explicit, Phase.generate),  # what fails is small as it is
     )
 
-
-# --- any number at all ----------------------------------------------------------------------------------------------
-
-EDGES = [0.0, 1e-8, 1e-3, 0.1, 1.0, 7.0, 1e3, 1e6]
-HAS_NO_MLE = "is singular under estimate='mle'"
-
-
-@few
-@law(12)
-@given(data=st.data())
-def test_any_finite_input_has_finite_probabilities(nb, data):
-    """Cells up to 1e6, in training and in prediction."""
-    n, d = data.draw(st.sampled_from([(2, 1), (3, 2), (8, 2)]))
-    sign = 1 if any(nb is one for one in COUNTS) else data.draw(st.sampled_from([1, -1]))
-    numbers = st.sampled_from(EDGES) | st.floats(0, 1e6)
-    if nb.cells.whole:
-        numbers = numbers.map(np.ceil)
-    if isinstance(nb, CategoricalNB):
-        numbers = st.integers(0, 30).map(float)
-    X = sign * data.draw(hnp.arrays(float, (n, d), elements=numbers))
-    fresh = data.draw(hnp.arrays(float, (4, d), elements=numbers))
-    y = data.draw(hnp.arrays(int, n, elements=st.integers(0, 2)))
-    for estimate in ("predictive", "mean", "map", "mle"):
-        model = clone(nb).set_params(estimate=estimate)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "the posterior mode (has parameters on the boundary|is not unique)")
-            try:
-                p = model.fit(X, y).predict_proba(np.vstack([X, fresh]))
-            except ValueError as error:
-                assert HAS_NO_MLE in str(error) and estimate == "mle" and isinstance(nb, GaussianDA)
-                continue
-        assert np.isfinite(p).all() and (p >= 0).all()
-        np.testing.assert_allclose(p.sum(1), 1, rtol=1e-9)
-
-
-# --- anything at all ------------------------------------------------------------------------------------------------
 
 SCALARS = st.one_of(
     st.integers(-3, 6),

@@ -194,14 +194,6 @@ def test_a_model_learns_while_eight_threads_ask_it(nb, table):
     assert teach_while_others_ask(nb, lessons(nb, X), asked, 100) > 1
 
 
-@pytest.mark.slow
-def test_ten_thousand_answers_belong_to_a_state(table):
-    X, nb = table[0][::5], GaussianNB()
-    asked = questions(nb.fit(X, np.resize(["ant", "bee"], len(X))), X)
-    few = {name: asked[name] for name in ("probabilities", "labels", "evidence", "pickle", "means")}
-    assert teach_while_others_ask(nb, lessons(nb, X), few, 10_000) > 3
-
-
 @pytest.mark.parametrize("ask", ["probabilities", "novelty", "means"])
 def test_what_was_learnt_and_the_estimate_are_read_at_one_moment(ask, table, monkeypatch):
     """A writer who learns and then sets `estimate`, while a reader has read what was learnt before."""
