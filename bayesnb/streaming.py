@@ -62,8 +62,8 @@ def fit_batches(
     Raises
     ------
     ValueError
-        if the source has no rows or no labels, if an iterator comes without `classes`, or if `fit` refuses a batch. Also
-        if a column of numbers in a CSV file has text further down; the message names line and column
+        if the source has no rows or no labels, if an iterator comes without `classes`, or if `fit` refuses a batch;
+        also if a column of numbers in a CSV file has text further down. The message names line and column
 
     Notes
     -----
