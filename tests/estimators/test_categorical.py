@@ -45,23 +45,19 @@ def test_unknown_and_missing_levels_are_left_out(unknown):
     np.testing.assert_allclose(number.predict_proba([[7.0], [0.5], [-1.0], [np.nan]]), 0.5)
 
 
-@pytest.mark.parametrize(
-    ("fitted", "asked", "said"),
-    [
+def test_levels_of_another_type_are_warned_of():
+    for fitted, asked, said in (
         (["10", "20", "30"], [10.0, np.nan, 30], "no known level in column 'zip', .* has 10.0, .* like '10'"),
         ([0, 1, 2], ["1", None, "2"], "no known level in column 'zip', .* has '1', .* like 0"),
         (pd.Categorical([10, 20, 10]), ["10", "20", "10"], "has '10', .* like 10"),
-    ],
-    ids=["floats for text", "text for codes", "text for declared numbers"],
-)
-def test_levels_of_another_type_are_warned_of(fitted, asked, said):
-    nb = CategoricalNB().fit(pd.DataFrame({"zip": fitted}), [0, 1, 1])
-    with pytest.warns(UserWarning, match=said):
-        p = nb.predict_proba(pd.DataFrame({"zip": asked}))
-    np.testing.assert_allclose(p, np.tile([0.4, 0.6], (3, 1)))
-    nb.predict(pd.DataFrame({"zip": pd.Series([None, None], dtype=object)}))  # nothing to warn of
-    if isinstance(fitted[0], str):
-        nb.predict(pd.DataFrame({"zip": ["40", "50"]}))
+    ):
+        nb = CategoricalNB().fit(pd.DataFrame({"zip": fitted}), [0, 1, 1])
+        with pytest.warns(UserWarning, match=said):
+            p = nb.predict_proba(pd.DataFrame({"zip": asked}))
+        np.testing.assert_allclose(p, np.tile([0.4, 0.6], (3, 1)))
+        nb.predict(pd.DataFrame({"zip": pd.Series([None, None], dtype=object)}))  # nothing to warn of
+        if isinstance(fitted[0], str):
+            nb.predict(pd.DataFrame({"zip": ["40", "50"]}))
 
 
 def test_declared_levels_count_before_they_are_seen():

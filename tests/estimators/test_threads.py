@@ -104,8 +104,6 @@ def questions(nb, X):
         asked["weights"] = lambda one: np.append((held := copy(one)).coef_.ravel(), held.intercept_)
     if hasattr(nb, "means_"):
         asked["means"] = lambda one: one.means_
-    if hasattr(nb, "covariance_"):
-        asked["covariance"] = lambda one: one.covariance_
     if not isinstance(nb, ComplementNB):
         asked["rows"] = lambda one: one.sample(4, seed=4)[0].astype(float)
     return asked
