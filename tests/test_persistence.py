@@ -91,10 +91,6 @@ CASES = {
         bayesnb.FamilyNB(NormalInverseWishart(0.0, 1.0, np.full(3, 6.0), np.eye(4)), class_prior=[0.2, 0.3, 0.5]),
         REAL,
     ),
-    "family-levels": (
-        bayesnb.FamilyNB(bayesnb.families.DirichletCategorical(np.ones((1, 1, 20))), estimate="mean"),
-        COUNTS,
-    ),
     "gaussian": (bayesnb.GaussianNB(priors=np.array([0.2, 0.3, 0.5])), REAL),
     "gaussian-pooled": (bayesnb.GaussianNB(variance="pooled", class_alpha=[1, 2, 3]), REAL),
     "da": (bayesnb.GaussianDA(), REAL),

@@ -47,13 +47,13 @@ def prior_summary(nb: Any) -> PriorSummary:
 
 def _groups(block: Any) -> list[np.ndarray]:
     """Positions of columns that have one prior; all columns where they share one."""
-    axes = {key: one.axes for key, one in block.fields_.items() if isinstance(getattr(block, key), np.ndarray)}
-    d = block.shape[1]
-    if any(names.count("feature") != 1 for names in axes.values()):
-        return [np.arange(d)]
-    fields = [np.moveaxis(getattr(block, key), names.index("feature"), 0) for key, names in axes.items()]
-    same = np.unique(np.concatenate([x.reshape(d, -1) for x in fields], 1), axis=0, return_inverse=True)[1].ravel()
-    return [np.flatnonzero(same == k) for k in dict.fromkeys(same.tolist())]
+    arrays = [one.axes for key, one in block.fields_.items() if isinstance(getattr(block, key), np.ndarray)]
+    if any(names.count("feature") != 1 for names in arrays):
+        return [np.arange(block.shape[1])]
+    found: dict[str, list[int]] = {}
+    for j in range(block.shape[1]):
+        found.setdefault(_density(block, np.array([j])), []).append(j)
+    return [np.array(at) for at in found.values()]
 
 
 def _density(block: Any, at: np.ndarray) -> str:

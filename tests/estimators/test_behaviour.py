@@ -108,12 +108,6 @@ def test_linear_form_gives_the_log_odds(classes, table):
         np.testing.assert_allclose(scores, expected, atol=1e-6)  # var_smoothing is in both; sums of 4 terms of size 100
 
 
-def test_no_linear_form_where_there_is_none(table):
-    X, y, _ = table
-    assert not hasattr(GaussianNB().fit(X, y), "coef_")
-    assert not hasattr(CategoricalNB().fit(X, y), "coef_")
-
-
 @pytest.mark.parametrize("nb", WHOLE, ids=repr)
 def test_whole_numbers_where_the_family_has_no_others(nb):
     X = pd.DataFrame({"trials": [1, 2], "hours": [3, 0.5]})

@@ -1,7 +1,7 @@
 """Every kind of input that users have: each gives what the same numbers give as a plain NumPy array of float64."""
 
+from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,13 +25,7 @@ SPARSE = [nb for nb in EVERY if nb.__sklearn_tags__().input_tags.sparse]
 NAMES = ["id", "age", "word", "x 4"]
 
 
-@dataclass(frozen=True)
-class Table:
-    """Whole numbers 0 … 4, exact in every type, with labels and weights; the first rows hold every class."""
-
-    X: np.ndarray
-    y: np.ndarray
-    w: np.ndarray
+Table = namedtuple("Table", "X y w")  # whole numbers 0 … 4, exact in every type; the first rows hold every class
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +37,6 @@ def table() -> Table:
 
 
 # --- the forms: how the numbers are wrapped, and the numbers themselves where the form cannot hold all of them ------
-
-
-def strided(X: np.ndarray) -> np.ndarray:
-    wide = np.full((2 * len(X), 3 * X.shape[1]), -7.0)
-    wide[::2, ::3] = X
-    return wide[::2, ::3]
 
 
 def read_only(X: np.ndarray) -> np.ndarray:
@@ -69,7 +57,7 @@ DENSE: dict[str, Callable[[np.ndarray], Any]] = {
     "list of lists": lambda X: X.tolist(),
     "list of arrays": list,
     "Fortran order": np.asfortranarray,
-    "strided view": strided,
+    "strided view": lambda X: X.repeat(2, 0).repeat(3, 1)[::2, ::3],
     "masked array, nothing masked": np.ma.MaskedArray,
     "jax float32": lambda X: jnp.asarray(X, jnp.float32),
     **{f"pandas {dtype}": partial(frame, dtype) for dtype in FRAMES},
@@ -95,12 +83,9 @@ HOLES: dict[str, Callable[[np.ndarray], Any]] = {
 
 def duplicated(X: np.ndarray) -> Any:
     """Every cell in two parts, 1.5 more and 1.5 less: some parts are negative, and a cell that is 1.5 is 0 no more."""
-    thin = sparse.coo_array(X)
-    data = np.concatenate([thin.data + 1.5, np.full(thin.nnz, -1.5)])
-    rows, columns = (np.concatenate([axis, axis]) for axis in thin.coords)
-    order = np.argsort(rows, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
-    return sparse.csr_array((data[order], columns[order], ends), shape=X.shape)
+    thin = sparse.csr_array(X)
+    data = np.stack([thin.data + 1.5, np.full(thin.nnz, -1.5)], 1).ravel()
+    return sparse.csr_array((data, np.repeat(thin.indices, 2), 2 * thin.indptr), shape=X.shape)
 
 
 THIN: dict[str, Callable[[np.ndarray], Any]] = {

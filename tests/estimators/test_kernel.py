@@ -76,15 +76,6 @@ def test_joint_table_is_scipys_at_the_same_bandwidth(bandwidth, iris):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
 
 
-def test_bandwidths_a_feature_and_a_class(iris):
-    X, y = iris
-    per_cell = np.arange(1, 13).reshape(3, 4) / 10
-    got = KernelNB(bandwidth=per_cell).fit(X, y).posterior_.blocks["x"]
-    np.testing.assert_allclose(np.exp(got.log_h), per_cell)
-    per_feature = KernelNB(bandwidth=per_cell[0]).fit(X, y).posterior_.blocks["x"]
-    np.testing.assert_allclose(np.exp(per_feature.log_h), np.tile(per_cell[0], (3, 1)))
-
-
 def test_default_prior(iris):
     """Centre nrd0, a factor e⁴ either way, and no less than half the smallest gap: 0.05 in data rounded to 0.1."""
     X, y = iris

@@ -24,10 +24,6 @@ MIXED = MixedNB(
 EVERY = [*ONE_OF_EACH, MIXED]
 
 
-def name_of(nb: Any) -> str:
-    return "MixedNB" if isinstance(nb, MixedNB) else repr(nb)
-
-
 METHODS = ["fit", "partial_fit", "forget"]
 method = pytest.mark.parametrize("method", METHODS)
 

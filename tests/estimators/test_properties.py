@@ -53,7 +53,7 @@ SCALARS = st.one_of(
 )
 DTYPES = ["int8", "uint64", "float16", "float32", "float64", ">f8", "bool", "complex64", "datetime64[s]", "U3", "S2"]
 NAMES_THE_ARGUMENT = re.compile(
-    r"\b(X|y|sample_weight|classes|estimate)\b|\bdata\b|[Ss]ample weights|labels?\b|feature names|covariance .*singular"
+    r"\b(X|y|sample_weight|classes|estimate|column)\b|\bdata\b|[Ss]ample weights|labels?\b|feature names|covariance .*singular"
 )
 
 
@@ -62,7 +62,7 @@ def anything(draw: Any, rows: int) -> Any:
     """Something that might be handed over as X."""
     n = draw(st.sampled_from([rows, rows, rows, 0, rows + 1]))
     d = draw(st.sampled_from([2, 2, 2, 1, 0, 3]))
-    kind = draw(st.sampled_from(["typed", "objects", "frame", "sparse", "lists", "shape", "odd", "typed", "same"]))
+    kind = draw(st.sampled_from(["typed", "objects", "frame", "sparse", "lists", "odd", "typed", "same"]))
     if kind == "typed":
         dtype = np.dtype(draw(st.sampled_from(DTYPES)))
         return draw(hnp.arrays(dtype, (n, d), elements=hnp.from_dtype(dtype)))
@@ -79,8 +79,6 @@ def anything(draw: Any, rows: int) -> Any:
         return draw(st.sampled_from([sparse.csr_array, sparse.csc_matrix, sparse.coo_array]))(dense)
     if kind == "lists":
         return cells
-    if kind == "shape":
-        return np.zeros(draw(st.sampled_from([(), (rows,), (rows, 2, 2), (0,), (rows, 1)])))
     return draw(st.sampled_from([None, 3, "table", {"a": [1, 2]}, object(), np.array(None), pd.Series([1.0, 2.0])]))
 
 

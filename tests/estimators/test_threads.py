@@ -21,7 +21,6 @@ from bayesnb import (
     KernelNB,
     MixedNB,
     MultinomialNB,
-    PoissonNB,
     fit_batches,
     load,
 )
@@ -69,9 +68,6 @@ LEARNERS = [
     *(nb for nb in DEFAULTS if type(nb) not in map(type, EVERY)),
     GaussianNB(known_variance=0.5),
     GaussianDA(covariance="shared"),
-    MixedNB(
-        [("levels", CategoricalNB(), [0, 2]), ("reals", GaussianNB(variance="pooled"), [1]), ("n", PoissonNB(), [3])]
-    ),
 ]
 
 
