@@ -45,9 +45,8 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
             made[whole].set_params(parts=parts)
     elif not made[whole].__sklearn_tags__().input_tags.string:
         for name in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
-            what = "levels" if isinstance(X[name].dtype, pd.CategoricalDtype) else "text"
             value = X[name].dropna().tolist()[0]
-            raise ValueError(f"column {name!r} holds {what} such as {value!r}; --model {model} needs numbers.")
+            raise ValueError(f"column {name!r} holds text such as {value!r}; --model {model} needs numbers.")
     return made[whole]
 
 

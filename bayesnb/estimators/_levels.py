@@ -162,7 +162,7 @@ def _codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     if len(code) and code.max() < 0:
         asked, known = values[~pd.isna(values)].tolist(), levels.tolist()
         kinds = [{isinstance(value, str) for value in some} for some in (asked, known)]
-        if all(len(kind) == 1 for kind in kinds) and kinds[0] != kinds[1]:
+        if sorted(map(sorted, kinds)) == [[False], [True]]:
             warnings.warn(
                 f"`X` has no known level in column {label}, because text is not a number: it has {asked[0]!r}, and the "
                 f"levels are like {known[0]!r}. The column is left out; convert it to the type that was fitted",

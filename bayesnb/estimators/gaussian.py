@@ -101,7 +101,7 @@ class GaussianNB(AbstractNB):
         pooled, known = self.variance == "pooled", self.known_variance
         if pooled and known is not None:
             raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
-        c, d = state.shape
+        c, d = len(state.classes), state.columns.n
         nothing, centre, spread, rows = np.zeros((c, d)), np.zeros(d), np.ones(d), _FIRM
         if state.statistics is not None:
             centre, spread = column_scale(state.statistics.blocks[BLOCK])

@@ -60,12 +60,6 @@ def test_levels_of_another_type_are_warned_of():
             nb.predict(pd.DataFrame({"zip": ["40", "50"]}))
 
 
-def test_declared_levels_count_before_they_are_seen():
-    colour = pd.Categorical(COLOURS, categories=["red", "green", "blue", "black"])
-    nb = CategoricalNB().fit(pd.DataFrame({"colour": colour}), Y)
-    assert nb.categories_[0].tolist() == ["red", "green", "blue", "black"]
-
-
 def test_house_votes_equal_r():
     """R's e1071::naiveBayes on the same table: missing cells left out, class prior not smoothed, laplace = 3 and 0."""
     votes = datasets.load("votes")

@@ -132,9 +132,3 @@ def test_there_is_no_evidence_and_the_error_says_why(iris):
     assert not hasattr(nb, "log_evidence_")
     with pytest.raises(AttributeError, match=r"KernelNB has no log_evidence_: .*not a normalised density"):
         _ = nb.log_evidence_
-
-
-def test_a_model_without_data_draws_no_rows(iris):
-    nb = KernelNB().fit(*iris)
-    with pytest.raises(ValueError, match="without data cannot draw rows"):
-        nb.sample(3, source="prior")
