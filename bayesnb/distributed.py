@@ -15,7 +15,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .core.arrays import Scalar
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, refuse_no_weight
 from .inference.intervals import fix_seed
@@ -92,16 +91,12 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
-        """Add rows; the first call needs `classes`, all labels that will ever occur.
+        """Add rows; `classes` of the first call are all labels that will ever occur, by default those of its rows.
 
         `decay` first multiplies the weight of all earlier rows, as in `GaussianNB.partial_fit`.
         """
         check_decay(decay)
         if not hasattr(self, "estimator_"):
-            if classes is None:
-                raise ValueError(
-                    "classes must be passed on the first call to partial_fit: give all labels that will occur"
-                )
             self.estimator_ = self._learnt(X, y, sample_weight, classes)
             return self
         if classes is not None and not np.array_equal(labels := united_labels([classes]), self.classes_):
@@ -148,16 +143,14 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """p(y = c | x_i), a Dask array (n, c)."""
         return self._table("predict_proba", X, self.classes_.shape)
 
-    def predict_interval(
-        self,
-        X: Any,
-        level: Scalar = 0.9,
-        method: str = "auto",
-        n_draws: int | None = None,
-        seed: int | np.random.Generator | None = 0,
-    ) -> Any:
-        """Credible interval of the class probability, a Dask array (n, c, 2); all chunks use the same draws."""
-        settings = {"level": level, "method": method, "n_draws": n_draws, "seed": fix_seed(seed)}
+    def predict_interval(self, X: Any, *, seed: int | np.random.Generator | None = 0, **settings: Any) -> Any:
+        """Credible interval of the class probability, a Dask array (n, c, 2); all chunks use the same draws.
+
+        Parameters
+        ----------
+        settings : as in `GaussianNB.predict_interval`, such as `level=0.5`
+        """
+        settings["seed"] = fix_seed(seed)
         return self._table("predict_interval", X, (*self.classes_.shape, 2), float, settings)
 
     def _table(self, method: str, X: Any, shape: tuple[int, ...], dtype: Any = float, settings: Any = None) -> Any:

@@ -35,7 +35,6 @@ def fit_batches(
     classes: Any = None,
     batch_size: int = _ROWS,
     decay: Any = 1.0,
-    progress_bar: bool = False,
 ) -> Any:
     """Fit an estimator to rows that are read batch by batch; it gives the result of `fit` in the memory of one batch.
 
@@ -50,12 +49,11 @@ def fit_batches(
     y : (n,) labels of an array, or the name of the label column in a file or data frame. It is None if the batches have
         labels
     sample_weight : (n,) weights, or the name of their column
-    classes : all labels that will occur. With None they are read from y first. Batches that can be read only once are
-        not read twice; a new label is then added when it occurs
+    classes : all labels that will occur. With None they are read from y first. An iterator, such as a generator, can be
+        read only once and needs them
     batch_size : number of rows in a batch of a file or array
     decay : above 0 and at most 1. Each batch after the first multiplies the weight of all earlier rows by it, as in
         `partial_fit`. The rows of the last batch have their full weight
-    progress_bar : whether tqdm shows the number of rows read
 
     Returns
     -------
@@ -64,8 +62,8 @@ def fit_batches(
     Raises
     ------
     ValueError
-        if the source has no rows or no labels, if `fit` refuses a batch, or if a column of numbers in a CSV file has
-        text further down; the message names line and column
+        if the source has no rows or no labels, if an iterator comes without `classes`, or if `fit` refuses a batch;
+        also if a column of numbers in a CSV file has text further down. The message names line and column
 
     Notes
     -----
@@ -83,16 +81,12 @@ def fit_batches(
     check_least(1, batch_size=batch_size)
     check_decay(decay)
     fresh = clone(estimator)
-    grows = classes is None and isinstance(source, Iterator)
-    if not grows:
+    if classes is None:
+        if isinstance(source, Iterator):
+            raise ValueError("`source` can be read only once; give all labels as `classes`, or a function as `source`")
         columns = y if isinstance(source, str | os.PathLike) else None  # of a file the labels alone
-        found = _batches(source, y, None, batch_size, columns) if classes is None else [(None, classes, None)]
-        classes = united_labels(_needed(labels) for _, labels, _ in found)
-    for X, labels, weights in _counted(_batches(source, y, sample_weight, batch_size), progress_bar):
-        if grows:
-            classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
-        if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
-            fresh.learn_classes(classes)
+        classes = united_labels(_needed(labels) for _, labels, _ in _batches(source, y, None, batch_size, columns))
+    for X, labels, weights in _batches(source, y, sample_weight, batch_size):
         fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, decay=decay)
         del X  # before the next batch is read
     if not hasattr(fresh, "classes_"):
@@ -103,13 +97,7 @@ def fit_batches(
 
 
 def predict_batches(
-    estimator: AbstractNB,
-    source: Any,
-    method: str = "predict_proba",
-    *,
-    batch_size: int = _ROWS,
-    progress_bar: bool = False,
-    **settings: Any,
+    estimator: AbstractNB, source: Any, method: str = "predict_proba", *, batch_size: int = _ROWS, **settings: Any
 ) -> Iterator[Any]:
     """Call a method of a fitted estimator on rows that are read batch by batch: one array a batch, in order.
 
@@ -140,7 +128,7 @@ def predict_batches(
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
     columns = getattr(estimator, "feature_names_in_", None)
     names = None if columns is None else columns.tolist()
-    return (of_rows(X, **settings) for X, *_ in _counted(_batches(source, None, None, batch_size, names), progress_bar))
+    return (of_rows(X, **settings) for X, *_ in _batches(source, None, None, batch_size, names))
 
 
 def united_labels(parts: Iterable[Any]) -> np.ndarray:
@@ -177,7 +165,7 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
     else:
         found = source() if callable(source) else source
         batches = map(lambda one: (*(one if isinstance(one, tuple) else (one,)), None, None)[:3], found)
-    return filter(lambda batch: _length(batch[0]), batches)
+    return filter(lambda batch: batch[0].shape[0] if hasattr(batch[0], "shape") else len(batch[0]), batches)
 
 
 def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
@@ -202,17 +190,3 @@ def _split(table: Any, y: Any, weights: Any) -> Batch:
         raise ValueError(f"`source` has no column {wrong[0]!r}; its columns are {known}")
     labels, w = (None if name is None else table[name].to_numpy() for name in (y, weights))
     return table.drop(columns=names), labels, w
-
-
-def _length(X: Any) -> int:
-    return X.shape[0] if hasattr(X, "shape") else len(X)
-
-
-def _counted(batches: Iterator[Batch], shown: bool) -> Iterator[Batch]:
-    """The batches; tqdm shows how many rows have been read."""
-    from tqdm import tqdm
-
-    with tqdm(unit=" rows", unit_scale=True, disable=not shown) as bar:
-        for batch in batches:
-            yield batch
-            bar.update(_length(batch[0]))

@@ -31,7 +31,6 @@ ALL = [
     KernelNB(bandwidth=0.5),
 ]
 TAKES_MISSING = [nb for nb in ALL if not isinstance(nb, MultinomialNB | ComplementNB | GaussianDA)]
-GENERATES = [nb for nb in ALL if not isinstance(nb, ComplementNB)]  # a composite likelihood draws no rows
 FORETELLS = [nb for nb in ALL if not isinstance(nb, KernelNB)]  # a leave-one-out product is no density of the data
 OF_A_COUNT = [nb for nb in ALL if nb.cells.kind == "counts"]
 # a cell is a whole number; each has a beta prior of one cell, with the settings alpha and beta

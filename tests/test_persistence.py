@@ -1,7 +1,6 @@
 """A file gives back what was saved, bit for bit, or one clear sentence; and it never runs code."""
 
 import copy
-import datetime
 import json
 import os
 import pickle
@@ -15,7 +14,6 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 from scipy import sparse
 from sklearn.base import clone
@@ -93,19 +91,11 @@ CASES = {
         bayesnb.FamilyNB(NormalInverseWishart(0.0, 1.0, np.full(3, 6.0), np.eye(4)), class_prior=[0.2, 0.3, 0.5]),
         REAL,
     ),
-    "family-levels": (
-        bayesnb.FamilyNB(bayesnb.families.DirichletCategorical(np.ones((1, 1, 20))), estimate="mean"),
-        COUNTS,
-    ),
-    "family-positive": (bayesnb.FamilyNB(bayesnb.families.LogNormal(0.0, 0.5, 1.0, 1.0)), abs(REAL)),
     "gaussian": (bayesnb.GaussianNB(priors=np.array([0.2, 0.3, 0.5])), REAL),
-    "gaussian-known": (bayesnb.GaussianNB(known_variance=np.asfortranarray(1 + COUNTS[:3])), REAL),
     "gaussian-pooled": (bayesnb.GaussianNB(variance="pooled", class_alpha=[1, 2, 3]), REAL),
     "da": (bayesnb.GaussianDA(), REAL),
-    "da-shared": (bayesnb.GaussianDA(covariance="shared", estimate="map"), REAL),
     **{called(nb): (clone(nb).set_params(fit_prior=False), COUNTS) for nb in WHOLE},
     "kernel": (bayesnb.KernelNB(), REAL.round(2)),
-    "kernel-given": (bayesnb.KernelNB(bandwidth=0.5), FRAME[["size"]]),
     "multinomial": (bayesnb.MultinomialNB(alpha=0.1, estimate="mean"), sparse.coo_array(COUNTS)),
     "one-dependence": (bayesnb.OneDependenceNB(min_categories=9, alpha=np.float32(0.3)), COUNTS),
     "poisson": (bayesnb.PoissonNB(), COUNTS),
@@ -123,17 +113,13 @@ CASES = {
     "mixed-columns": (
         bayesnb.MixedNB(
             [
-                ("type", bayesnb.GaussianNB(), float),
-                ("dtype", bayesnb.BernoulliNB(binarize=None), np.dtype(bool)),
+                ("type", bayesnb.GaussianNB(), make_column_selector(dtype_include=float)),
+                ("name", bayesnb.BernoulliNB(binarize=None), ["old"]),
                 ("mask", bayesnb.CategoricalNB(), [False, True, False, False]),
                 ("slice", bayesnb.CategoricalNB(), slice(3, None)),
             ]
         ),
         FRAME,
-    ),
-    "mixed-full": (
-        bayesnb.MixedNB([("g", bayesnb.GaussianDA(), np.array([0, 2])), ("h", bayesnb.GaussianNB(), slice(1, 4, 2))]),
-        REAL,
     ),
 }
 
@@ -166,60 +152,32 @@ def test_learning_goes_on_where_it_was_saved(name: str, tmp_path: Path) -> None:
     again(nb, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [3.5e9, -1.0, 2.0],
-        ["b", "ä\N{SNOWMAN}", 'a"\\\n'],
-        np.array(["b", "a", "c"], object),
-        np.array([1, 2, 3], "m8[25s]"),
-        np.array([1, 2, 3], ">i4"),
-        pd.Series(["u", "v", "w"], dtype="category"),
-    ],
-    ids=lambda labels: str(getattr(labels, "dtype", type(labels[0]).__name__)),
-)
-def test_labels_of_any_kind(labels: Any, tmp_path: Path) -> None:
-    y = labels.repeat(20) if hasattr(labels, "repeat") else [label for label in labels for _ in range(20)]
-    nb = bayesnb.GaussianNB().fit(REAL, y)
-    assert identical(again(nb, tmp_path).predict(REAL), nb.predict(REAL))
+def test_labels_of_any_kind(tmp_path: Path) -> None:
+    lists: list[Any] = [[3.5e9, -1.0, 2.0], ["b", "ä\N{SNOWMAN}", 'a"\\\n']]
+    lists += [np.array(["b", "a", "c"], object), np.array([1, 2, 3], "m8[25s]"), np.array([1, 2, 3], ">i4")]
+    for labels in [*lists, pd.Series(["u", "v", "w"], dtype="category")]:
+        y = labels.repeat(20) if hasattr(labels, "repeat") else [label for label in labels for _ in range(20)]
+        nb = bayesnb.GaussianNB().fit(REAL, y)
+        assert identical(again(nb, tmp_path).predict(REAL), nb.predict(REAL))
 
 
-@pytest.mark.parametrize(
-    "cells",
-    [
+def test_levels_of_any_kind(tmp_path: Path) -> None:
+    for cells in (
         ["b", None, "a"],
         [np.float64(1.5), "a", 10**30],
-        [datetime.date(2020, 1, 1), datetime.datetime(2021, 1, 1), None],
         pd.cut([1.0, 2, 3], [0, 1, 2, 9]),
         pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01", None]).tz_localize("Europe/Berlin")),
         pd.Categorical(pd.to_timedelta(["1s", "2ns", None])),
         np.array([1.0, np.nan, 0.0]),
-    ],
-    ids=lambda cells: f"{type(cells).__name__} of {type(cells[0]).__name__} {cells[0]!s:.9}",
-)
-def test_levels_of_any_kind(cells: Any, tmp_path: Path) -> None:
-    X = pd.DataFrame({"x": pd.Series(cells).repeat(20).reset_index(drop=True)})
-    nb = bayesnb.CategoricalNB().fit(X, LABELS)
-    assert identical(again(nb, tmp_path).predict_proba(X), nb.predict_proba(X))
+    ):
+        X = pd.DataFrame({"x": pd.Series(cells).repeat(20).reset_index(drop=True)})
+        nb = bayesnb.CategoricalNB().fit(X, LABELS)
+        assert identical(again(nb, tmp_path).predict_proba(X), nb.predict_proba(X))
 
 
 def test_a_class_prior_that_was_moved(tmp_path: Path) -> None:
     nb = bayesnb.GaussianNB().fit(REAL, LABELS)
     again(bayesnb.with_class_prior(nb, [0.2, 0.3, 0.5]), tmp_path)
-
-
-def test_the_header_can_be_read(tmp_path: Path) -> None:
-    bayesnb.CategoricalNB().fit(FRAME[["colour", "old"]], LABELS).save(tmp_path / "m")
-    with safe_open(tmp_path / "m", framework="numpy") as file:
-        header = json.loads(file.metadata()["bayesnb"])
-        assert "_state.statistics.blocks.levels_2.n" in file.keys()
-    assert header["format"] == io.FORMAT
-    assert header["version"] == bayesnb.__version__
-    learnt = header["model"]["CategoricalNB"]["learnt"]
-    state = learnt["_state"]["State"]
-    assert state["columns"]["Columns"]["names"] == {"objects": [[2], ["colour", "old"]]}
-    assert state["classes"]["strings"][2] == sorted(set(LABELS.tolist()))
-    assert header["model"]["CategoricalNB"]["parameters"]["class_prior"] is None
 
 
 def test_every_estimator_can_be_saved() -> None:
@@ -266,13 +224,6 @@ def test_hyperparameters_set_after_the_fit_are_refused(tmp_path: Path) -> None:
         nb.set_params(alpha=-1.0).save(tmp_path / "m")
 
 
-def of_type(kind: str, size: int) -> bytes:
-    """A file with one tensor of a type that NumPy may not have."""
-    entry = {"dtype": kind, "shape": [8], "data_offsets": [0, size]}
-    header = json.dumps({"__metadata__": {"bayesnb": '{"format": 1, "sha256": ""}'}, "x": entry}).encode()
-    return len(header).to_bytes(8, "little") + header + bytes(size)
-
-
 class _Bomb:
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (Path("went-off"),)
@@ -289,16 +240,8 @@ class _Bomb:
         (to_bytes({}, metadata={"bayesnb": "[" * 10**5}), "header is not JSON"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 2, "version": "9.1"}'}), "format 2 of bayesnb 9.1, but bayesnb"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 1, "sha256": ""}'}), "do not have the SHA-256"),
-        (of_type("F8_E4M3", 8), "a tensor of type F8_E4M3"),
-        (of_type("F128", 128), "is damaged, or was not written by `save`"),
-        (
-            to_bytes({}, metadata={"bayesnb": '{"format":1,"x":' + "[" * 990 + "]" * 990 + "}"}),
-            "header is not JSON|SHA-256",
-        ),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 0}'}), "header is not JSON"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": true}'}), "header is not JSON"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 1%s}' % ("0" * 400)}), "has format 1"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}…"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": "1"}'}), "header is not JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}, but"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
@@ -331,105 +274,28 @@ def forged(nb: Any, change: Any) -> bytes:
     return to_bytes(tensors, metadata={"bayesnb": json.dumps(header)})
 
 
-def put(name: str, index: Any, value: Any) -> Any:
-    """A change of a tensor."""
-    return lambda header, model, tensors: tensors[name].__setitem__(index, value)
-
-
 def learn(name: str, value: Any) -> Any:
-    """A change of what was learnt, in the state or beside it."""
-
-    def change(header: Any, model: Any, tensors: Any) -> None:
-        state = model["learnt"]["_state"]["State"]
-        columns = state["columns"]["Columns"]
-        inside = {"n_features_in_": (columns, "n"), "feature_names_in_": (columns, "names")}
-        inside |= {"classes_": (state, "classes"), "statistics_": (state, "statistics"), "levels": (state, "encoding")}
-        tree, key = inside.get(name, (model["learnt"], name))
-        tree[key] = value
-
-    return change
+    """A change of what was learnt."""
+    return lambda header, model, tensors: model["learnt"].__setitem__(name, value)
 
 
-def part(**changed: Any) -> Any:
-    """A change of the first part of a MixedNB."""
-    return lambda header, model, tensors: model["learnt"]["_state"]["State"]["encoding"][0]["Part"].update(changed)
-
-
-def give(name: str, value: Any) -> Any:
-    """A change of a hyperparameter."""
-    return lambda header, model, tensors: model["parameters"].__setitem__(name, value)
-
-
-def cut(name: str) -> Any:
-    """A tensor without its last class."""
-
-    def change(header: Any, model: Any, tensors: dict[str, np.ndarray]) -> None:
-        tensors[name] = tensors[name][:-1].copy()
-
-    return change
-
-
-def retype(name: str, kind: Any) -> Any:
-    """A tensor of another type."""
-
-    def change(header: Any, model: Any, tensors: dict[str, np.ndarray]) -> None:
-        tensors[name] = tensors[name].astype(kind)
-
-    return change
-
-
-X_ = "_state.statistics.blocks.x."
 FORGERIES = [
-    ("gaussian", put(X_ + "ss", 0, -1), "negative squares"),
-    ("gaussian", put(X_ + "mean", 0, np.nan), "no numbers"),
-    ("gaussian", put("_state.statistics.n", 0, -1), "negative classes"),
-    ("gaussian", put("priors", 0, 2), "`priors` is"),
-    ("gaussian", cut("_state.statistics.n"), "statistics of shape"),
-    ("gaussian", retype(X_ + "mean", np.float32), "is of float32, not float64"),
-    ("gaussian", learn("classes_", {"strings": ["<U6", [3], ["yes", "no", "yes"]]}), "classes_ are not in order"),
-    ("gaussian", learn("classes_", {"strings": ["<U999999", [3], ["a"] * 10**4]}), "it unfolds to more"),
-    ("gaussian", learn("n_features_in_", 5), "statistics of shape"),
-    ("gaussian", learn("n_features_in_", -1), "n_features_in_ is -1"),
-    ("gaussian", learn("feature_names_in_", {"objects": [[2], ["a", "b"]]}), "feature_names_in_ are not one a feature"),
-    ("gaussian", learn("predict", {"type": "int"}), "'predict' that cannot be learnt"),
-    ("gaussian", learn("__class__", {"type": "int"}), "'__class__' that cannot be learnt"),
-    ("gaussian", learn("classes_", {"array": ["_state.statistics.n", "|O8", "C"]}), r"numbers of type '\|O8'"),
-    ("gaussian", learn("classes_", {"os.system": "true"}), "unknown type 'os.system'"),
-    ("gaussian", learn("statistics_", {"GaussianNB": {"parameters": {}, "learnt": {}}}), "another model"),
-    ("gaussian", give("variance", "pooled"), None),  # the same statistics serve another model: no lie
-    ("gaussian", give("mystery", 1), "mystery"),
-    ("gaussian", lambda header, *_: header.update(model=[1]), "no estimator"),
-    ("gaussian", lambda header, *_: header.update(model={"PoissonNB": header["model"]["GaussianNB"]}), "unexpected"),
-    ("da", put(X_ + "ss", (0, 0, 0), -1), "negative squares"),
-    ("da", put(X_ + "ss", (0, 0, 1), 9e9), "cross products that differ"),
-    ("kernel", put(X_ + "value.0", (0, 0), -np.inf), "cells that are in no order"),
-    ("kernel", put(X_ + "weight.0", (0, 0), -1), "negative counts"),
-    ("kernel", put(X_ + "value.0", (0, 0), np.nan), "cells without weights"),
-    ("categorical", put("_state.encoding.0", 0, 1), "categories_ repeat"),
-    ("categorical", learn("levels", [1]), "categories_ are not one a feature"),
-    ("multinomial", give("alpha", {"float": "inf"}), "`alpha` is inf"),
-    ("mixed-full", put("_state.encoding.0.at", 0, 7), "beyond those of X"),
-    ("mixed-full", put("_state.encoding.0.at", 0, 2), "column twice"),
-    ("mixed-classes", part(k=3), "a part of class 3"),
-    ("mixed-classes", part(k=1), "has other classes"),
-    ("mixed-classes", part(name="rest"), "have one name"),
-    (
-        "mixed-classes",
-        lambda h, model, t: model["learnt"]["_state"]["State"]["encoding"].pop(),
-        "statistics of another model",
-    ),
+    (lambda header, model, tensors: model["parameters"].update(mystery=1), "mystery"),
+    (lambda header, model, tensors: model["parameters"].update(var_smoothing=-1), "var_smoothing"),
+    (lambda header, model, tensors: tensors.update({"_state.statistics.n": np.ones(2)}), "describes no model"),
+    (lambda header, *_: header.update(model={"PoissonNB": header["model"]["GaussianNB"]}), "unexpected"),
+    (learn("predict", {"type": "int"}), "'predict' that cannot be learnt"),
+    (learn("__class__", {"type": "int"}), "'__class__' that cannot be learnt"),
+    (learn("_state", {"os.system": "true"}), "unknown type 'os.system'"),
+    (learn("_state", {"type": "eval"}), "'eval'"),
+    (learn("_state", {"array": ["_state.statistics.n", "|O8", "C"]}), "describes no model"),
 ]
 
 
-@pytest.mark.parametrize("name", dict.fromkeys(name for name, *_ in FORGERIES))
-def test_a_forged_file_is_no_model(name: str, tmp_path: Path) -> None:
-    nb, X = copy.deepcopy(CASES[name])
-    nb.fit(X, LABELS)
-    for change, message in [(change, message) for kind, change, message in FORGERIES if kind == name]:
+def test_a_file_builds_what_is_listed_and_nothing_else(tmp_path: Path) -> None:
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    for change, message in FORGERIES:
         (tmp_path / "m").write_bytes(forged(nb, change))
-        if message is None:
-            assert np.allclose(bayesnb.load(tmp_path / "m").predict_proba(X).sum(1), 1)
-            continue
         with pytest.raises(ValueError, match=message) as error:
             bayesnb.load(tmp_path / "m")
         assert str(error.value).startswith(f"{tmp_path / 'm'} describes no model")
@@ -461,9 +327,6 @@ def test_a_save_that_fails_leaves_the_old_file(failing: str, error: type, tmp_pa
     assert path.read_bytes() == before
 
 
-# A process that stands still in `fsync` until it is killed.
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="pipes")
 def test_what_is_no_file_is_written_to_or_refused_and_stays_what_it_is(tmp_path: Path) -> None:
     nb = bayesnb.GaussianNB().fit(REAL, LABELS)
@@ -480,18 +343,7 @@ def test_what_is_no_file_is_written_to_or_refused_and_stays_what_it_is(tmp_path:
     with pytest.raises(IsADirectoryError, match=r"folder is a directory; name a file in it"):
         nb.save(tmp_path / "folder")
 
-    with (tmp_path / "open").open("w+b") as file:  # what the process has open is not replaced behind its back
-        file.write(b"before")
-        file.flush()
-        nb.save(f"/dev/fd/{file.fileno()}")
-        file.seek(0)
-        assert file.read() == b"before" + whole
-    read, write = os.pipe()
-    os.close(read)
-    with pytest.raises(ValueError, match="was closed before everything was written"):
-        nb.save(f"/dev/fd/{write}")
-    os.close(write)
-    names = {"model", "pipe", "folder", "open"}
+    names = {"model", "pipe", "folder"}
     assert set(os.listdir(tmp_path)) == names
 
 
@@ -512,49 +364,3 @@ def test_permissions_are_those_of_any_file(tmp_path: Path) -> None:
     nb.set_params(estimate="mean").save(link)
     assert link.is_symlink()
     assert bayesnb.load(path).estimate == "mean"
-
-
-# --- memory ---------------------------------------------------------------------------------------------------------
-
-WIDE = {"strings": ["<U999999", [100], [""] * 100]}  # 400 MB from 500 characters
-BOMBS = {
-    "strings": give("priors", WIDE),
-    "strings, many times": give("priors", [{"strings": ["<U4000", [100], [""] * 100]} for _ in range(300)]),
-    "scalars": give("priors", [{"scalar": ["<U999999", ""]} for _ in range(200)]),
-    "one tensor, many times": give("priors", [{"array": ["_state.statistics.blocks.x.ss", "<f8", "C"]}] * 10**5),
-    "features": learn("n_features_in_", 3 * 10**8),
-    "a number of 400 digits": learn("n_features_in_", 10**400),
-}
-LOADED = """
-import resource, sys
-import numpy as np
-import bayesnb
-from bayesnb import io
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-for path in sys.argv[1:]:
-    try:
-        bayesnb.load(path)
-    except ValueError as error:
-        assert str(error).startswith(path), error
-    else:
-        raise AssertionError(path)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
-def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
-    """Of every file the most that a process has held since it began to load the first, in MiB."""
-    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
-    paths = []
-    for i, change in enumerate([*BOMBS.values(), learn("n_features_in_", 30_000)]):
-        full = bayesnb.GaussianDA().fit(REAL, LABELS)
-        paths.append(tmp_path / f"bomb{i}")
-        paths[-1].write_bytes(forged(nb if i < len(BOMBS) else full, change))
-    paths.sort(key=lambda path: path.stat().st_size)
-    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", LOADED, *paths], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    for path, taken in zip(paths, map(int, done.stdout.split()), strict=True):
-        assert taken < 100 + 30 * path.stat().st_size / 2**20, path  # what Python makes of the JSON text is larger

@@ -31,7 +31,7 @@ from ..core.supports import check_choice, check_least, check_level
 from ..estimators._base import AbstractNB
 from ..inference.held_out import take_rows
 from ..inference.loo import LooResult, copies, group_places, leave_out
-from ..io import Saved, Take, check_loaded, require
+from ..io import Saved
 from ..naive_bayes import Rows
 from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
 from ._predicted import Known, OfLogProba
@@ -118,16 +118,6 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
         found = quantiles(np.array(parts), [0.5, (1 - level) / 2, (1 + level) / 2])
         table = pd.DataFrame(found.T, index=pd.Index(names, name="parameter"), columns=["median", "low", "high"])
         return table[(table != 0).any(axis=1)]
-
-    def _check_loaded(self, take: Take) -> None:
-        labels = self.classes_
-        require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 1, "classes_ are no labels")
-        require([type(one) for one in self.maps_] == [CalibrationMap] * len(MODELS), "it has other maps")
-        found = average(self.maps_, np.zeros((1, len(labels))))
-        require(found.shape == (1, len(labels)) and np.isfinite(found).all(), "parameters of another map")
-        if inner := vars(self).get("estimator_"):
-            require(np.array_equal(inner.classes_, labels), "it calibrates a model of other classes")
-            check_loaded(inner, take)
 
 
 class PosteriorCalibrator(AbstractCalibrated):

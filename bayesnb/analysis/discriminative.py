@@ -45,11 +45,10 @@ from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
 from ..inference.explanation import odds_against
 from ..inference.loo import LooResult, copies, group_places
 from ..inference.report import CheckReport
-from ..io import Saved, Take, check_loaded, require
+from ..io import Saved
 from ._column_weights import (
     SHARES_POWER,
     Regression,
-    WeightsMode,
     contrasts,
     draw,
     find_modes,
@@ -475,13 +474,6 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         from .posterior_check import check
 
         return check(self, "reader_", "discriminative", X, y, seed, progress_bar, most=_CHECKED)
-
-    def _check_loaded(self, take: Take) -> None:
-        for nb in (self.reader_, *self.models_):
-            check_loaded(nb, take)
-        good = all(isinstance(one, WeightsMode) and np.isfinite([*one.w, *one.b.flat]).all() for one in self.modes_)
-        good &= all(np.isfinite(one).all() and len(one) == _DRAWS for one in self.draws_)
-        require(isinstance(self.layout_, ColumnLayout) and self.modes_ and good, "it has no weights")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -34,7 +34,7 @@ from ..core.arrays import Scalar
 from ..core.special import namespace
 from ..core.supports import AMOUNT, Field, check_choice
 from ..estimators._base import AbstractNB
-from ..estimators._state import BLOCK
+from ..estimators._input import BLOCK
 from ..estimators.gaussian import column_scale
 from ..statistics import Moments, Totals
 from ._suited import check_independent

@@ -1,6 +1,5 @@
 """The parts of a table where nobody lists them: a family for each kind of column."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,11 +19,7 @@ from .gaussian import GaussianNB
 
 def positions(X: Any, columns: Any, name: str) -> np.ndarray:
     """Column positions of a part's `columns`."""
-    if isinstance(columns, type | np.dtype):
-        if not isinstance(X, pd.DataFrame):
-            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; pass `X` as a data frame")
-        columns = X.select_dtypes(columns).columns.tolist()
-    elif callable(columns):
+    if callable(columns):
         columns = columns(X)
     elif isinstance(columns, slice) and columns.start is None and columns.stop is None:
         columns = list(range(X.shape[1]))[columns]
@@ -67,20 +62,6 @@ def automatic_parts(X: Any, contract: ColumnContract | None) -> list[tuple[str, 
         why = "; ".join(f"{column.name}: {column.why}" for column in contract.columns[:4])
         raise ValueError(f"`X` has no column to learn from with parts='auto' ({why}); list the parts")
     return parts_of_roles(roles)
-
-
-def warn_of_late_values(X: Any, contract: ColumnContract | None) -> None:
-    """Warn if a column that was left out for having a single value, or none, has more in a later batch."""
-    places = {str(name): j for j, name in enumerate(getattr(X, "columns", ()))}
-    for column in () if contract is None else contract.dropped:
-        j = places.get(column.name)
-        if j is not None and column.distinct <= 1 and X.iloc[:, j].nunique() > column.distinct:
-            warnings.warn(
-                f"`X` has new values in column {column.name!r}, which parts='auto' leaves out because of the first "
-                f"batch ({column.why}). To use it, list the parts, or begin with a batch in which it varies",
-                UserWarning,
-                stacklevel=2,
-            )
 
 
 def role_of_type(X: Any, j: int) -> str:

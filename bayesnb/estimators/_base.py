@@ -6,10 +6,9 @@ Each method reads the state once, at its start. Methods that hand the estimator 
 import copy
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import map_leaves
@@ -17,9 +16,8 @@ from ..core.random import categorical, generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level
 from ..naive_bayes import CLASS, Parameters, Rows, by_rows
-from ._fitted import ESTIMATES, AbstractFitted
-from ._input import as_table, cut_rows
-from ._state import BLOCK, State
+from ._fitted import ESTIMATES, AbstractFitted, State
+from ._input import BLOCK, as_table, cut_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,13 +93,10 @@ class AbstractNB(AbstractFitted):
         of its `parts`, under the name of the part. All other estimators have one table, named "x". The leave-one-out
         tables of the training rows are `loo(X, y).by_block`.
 
-        With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood. With its option `norm` the table
-        is the linear score without `class_log_prior_`.
+        With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood, without its option `norm`.
         """
         self = copy.copy(self)
         parts = self.part_blocks()
-        if len(parts) == 1:
-            return {name: self.predict_joint_log_proba(X) - self.class_log_prior_ for name in parts}
         names = [*parts.values()]
         theta, nb = self.point_estimate(self._state), self._state.posterior
         tables = self._by_encoded_rows(self._state, X, lambda rows: nb.log_parts(rows, names, theta))
@@ -310,8 +305,7 @@ class AbstractNB(AbstractFitted):
         level: Scalar = 0.9,
         n_draws: int = 1000,
         seed: Seed = 0,
-        output: str = "frame",
-    ) -> Any:
+    ) -> "pd.DataFrame":
         """What each feature of each row adds to the log odds of each class, in nats, with its credible interval.
 
             log p(c | x)/p(b | x) = log p(c)/p(b) + Σ_j contribution of feature j
@@ -327,7 +321,6 @@ class AbstractNB(AbstractFitted):
             None lists all features
         level : posterior mass inside the intervals, between 0 and 1
         n_draws, seed : number and seed of the draws of the parameters, which give the intervals
-        output : "frame" or "xarray"
 
         Returns
         -------
@@ -335,9 +328,6 @@ class AbstractNB(AbstractFitted):
             columns row (0 … n−1), class_, feature, value, contribution, low and high. The first entry of each row is
             "(class prior)". "(other features)" is the sum of all features that are not listed, if there are any.
             Features are sorted by the size of their contribution to the class
-        xarray.Dataset
-            with output="xarray": contribution, low and high with the dimensions row, class_ and feature. A feature that
-            is not listed is NaN
 
         Raises
         ------
@@ -377,13 +367,9 @@ class AbstractNB(AbstractFitted):
         >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
-        check_choice("output", output, ("frame", "xarray"))
         self = copy.copy(self)
         found, b = self.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
-        frame = self._frame(found, X, b)
-        if output == "frame":
-            return frame
-        return frame.drop(columns="value").set_index(["row", "class_", "feature"]).to_xarray()
+        return self._frame(found, X, b)
 
     def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
         """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
@@ -401,21 +387,15 @@ class AbstractNB(AbstractFitted):
             b = int(places[0])
         check_level(settings.get("level", 0.9))
         check_least(1, **{name: settings[name] for name in ("n", "n_draws") if settings.get(name) is not None})
-        refine, theta = self._refine(state), self.point_estimate(state)
         return contributions(
             state.posterior,
             self._encoded(state, self._checked(X, state)[0]),
             self.block_columns(state),
-            theta if refine is None else refine(theta),
+            self.point_estimate(state),
             state.columns.n,
             odds_against(len(labels), b),
-            refined=refine,
             **settings,
         ), b
-
-    def _refine(self, state: State) -> Any:
-        """A function from parameters, or None, to those that the table of scores is made of: see ComplementNB."""
-        return None
 
     def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
         import pandas as pd
@@ -480,12 +460,11 @@ class AbstractNB(AbstractFitted):
         check_level(level)
         known = columns.labels.tolist()
         names = known if features is None else [features] if isinstance(features, str) else list(features)
-        places = [columns.place(name) for name in names]
-        found = [place for place in places if place is not None]
-        if len(found) < len(places):
+        places: list[Any] = [columns.place(name) for name in names]
+        if None in places:
             name = names[places.index(None)]
             raise ValueError(f"`features` has {name!r}; the features are {known[:8]}{' …' if known[8:] else ''}")
-        return dict(zip(names, tables(copy.copy(self), found, level), strict=True))
+        return dict(zip(names, tables(copy.copy(self), places, level), strict=True))
 
     def summary(self, level: Scalar = 0.9) -> "Summary":
         """The fitted model in a few lines: rows, features, evidence, likelihood, AIC, BIC and the class probabilities.
@@ -502,17 +481,14 @@ class AbstractNB(AbstractFitted):
         check_level(level)
         return summarise(copy.copy(self), level)
 
-    def prior_summary(self, columns: int = 20) -> "PriorSummary":
+    def prior_summary(self) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
-
-        Parameters
-        ----------
-        columns : number of priors to list; columns with the same prior share one entry
 
         Returns
         -------
-        a text. For each parameter it gives the prior median, the range of 90 % of the prior over all classes, and the
-        range of the maximum likelihood estimates of the classes, in the unit of the column
+        a text of at most 20 priors; columns with the same prior share one entry. For each parameter it gives the prior
+        median, the range of 90 % of the prior over all classes, and the range of the maximum likelihood estimates of
+        the classes, in the unit of the column
 
         Examples
         --------
@@ -526,7 +502,7 @@ class AbstractNB(AbstractFitted):
         """
         from ._prior_summary import prior_summary
 
-        return prior_summary(copy.copy(self), columns)
+        return prior_summary(copy.copy(self))
 
     @property
     def log_evidence_(self) -> float:
@@ -620,12 +596,6 @@ class AbstractNB(AbstractFitted):
         length : number of events of a row, a number or (n,), if X is None and rows are counts with given totals
             (`MultinomialNB`). The default is the rounded average of the training rows
 
-        Raises
-        ------
-        ValueError
-            if the estimator is not fitted and X or y is missing. With both, the model has the prior that `fit(X, y)`
-            gives it. Without them the classes and the scale of the data are unknown
-
         Examples
         --------
         >>> import jax, numpyro
@@ -635,15 +605,8 @@ class AbstractNB(AbstractFitted):
         >>> simulated["x"].shape, simulated["y"].shape
         ((3, 7, 1), (3, 7))
         """
-        nb: Self = copy.copy(self)
-        if not nb.__sklearn_is_fitted__():
-            if X is None or y is None:
-                raise ValueError(
-                    f"This {type(self).__name__} instance is not fitted yet, so its classes and the scale of its "
-                    "prior are unknown. Call `fit` first, or give both `X` and `y`"
-                )
-            nb = clone(self).fit(X, y)
-        prior = nb._state.prior
+        nb = copy.copy(self)
+        prior = nb._fitted().prior
         prior.refuse_improper("draws from its generative model")
         index = None if y is None else nb.class_index(y)
         totals = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]

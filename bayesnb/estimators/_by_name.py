@@ -45,9 +45,8 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
             made[whole].set_params(parts=parts)
     elif not made[whole].__sklearn_tags__().input_tags.string:
         for name in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
-            what = "levels" if isinstance(X[name].dtype, pd.CategoricalDtype) else "text"
             value = X[name].dropna().tolist()[0]
-            raise ValueError(f"column {name!r} holds {what} such as {value!r}; --model {model} needs numbers.")
+            raise ValueError(f"column {name!r} holds text such as {value!r}; --model {model} needs numbers.")
     return made[whole]
 
 
@@ -63,14 +62,14 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
         roles = ["levels" if any(isinstance(one, str) for one in known) else "numbers" for known in levels]
         made = (Column(name, role, "", 0, 1, "") for name, role in zip(names, roles, strict=True))
         contract = ColumnContract(tuple(made), 0)
-    listed = [c.role != "dropped" or c.name not in names for c in contract.columns]
-    known = zip(contract.columns, listed, strict=True)
-    columns = [c if used else replace(c, role="levels", missing=1.0) for c, used in known]  # the model leaves it out
+    known = [c.role != "dropped" or c.name not in names for c in contract.columns]
+    columns = [  # the model leaves out what was dropped
+        c if used else replace(c, role="levels", missing=1.0) for c, used in zip(contract.columns, known, strict=True)
+    ]
     if decimal or thousands:
         decimal = decimal or ("," if thousands == "." else ".")
         thousands = thousands or ("." if decimal == "," else ",")
-        signs = [(c.written or NumberFormat()).sign for c in columns]
-        forms = [NumberFormat(decimal, thousands, sign) for sign in signs]
-        written = zip(columns, forms, strict=True)
-        columns = [c if c.role == "levels" else replace(c, written=form) for c, form in written]
+        for i, c in enumerate(columns):
+            if c.role != "levels":
+                columns[i] = replace(c, written=NumberFormat(decimal, thousands, c.written.sign if c.written else ""))
     return replace(contract, columns=tuple(columns))

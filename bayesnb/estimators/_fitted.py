@@ -1,7 +1,12 @@
-"""Learning: rows become statistics, and statistics condition the prior that the hyperparameters stand for."""
+"""Learning: rows become statistics, and statistics condition the prior that the hyperparameters stand for.
+
+What was learnt is one frozen object, `State`. A method that learns makes the next state from the one that is there, and
+assigns it once. A method that asks reads it once, at its start. So a method that fails leaves the model as it was, and
+each answer is that of one state, without a lock and without a copy.
+"""
 
 import copy
-import itertools
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -12,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..base import AbstractConjugate
 from ..class_statistics import with_error
-from ..columns import ColumnContract
-from ..core.pytrees import map_leaves, register_pytrees
+from ..core.pytrees import record, register_pytrees
 from ..core.supports import (
     COMPOSITE,
     GIVEN_TOTALS,
@@ -23,14 +27,18 @@ from ..core.supports import (
     check_choice,
     checked_numbers,
     shortened,
+    undefined,
 )
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..io import Saved, Take, check_statistics, require
+from ..io import Saved
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import Sample, one_hot
+from ..statistics import one_hot
 from ..sums.rows import csr_slice
 from ._forgetting import check_digits, without
 from ._input import (
+    BLOCK,
+    Columns,
+    Unavailable,
     alike,
     boolean,
     check_cells,
@@ -46,7 +54,6 @@ from ._input import (
     refuse_no_weight,
 )
 from ._priors import leaves_default, with_own_prior
-from ._state import BLOCK, Columns, State, Unavailable
 
 _ADVICE = {  # on cells that an estimator does not know, by their kind
     "counts": "it models counts. Bin the column or use GaussianNB.",
@@ -55,6 +62,51 @@ _ADVICE = {  # on cells that an estimator does not know, by their kind
 ESTIMATES = "predictive", "mean", "map", "mle"
 _WHOLE = "it models counts. Use ExponentialNB for amounts, GaussianNB for other numbers, or bin the column."
 _MOST = {"n": 1e100, "total": 1e300, "mean": 1e150, "ss": 1e300}  # of sums, so that their squares are numbers
+
+
+@record
+@dataclass(frozen=True)
+class State:
+    """Labels, columns and their encoding, the sums of all rows, and the prior that belongs to them.
+
+    Fields
+    ------
+    classes : (c,) the labels, sorted
+    columns : of X
+    encoding : what turns cells into rows by block: levels of each column, or parts; None where nothing is needed
+    statistics : of all rows; None where only the encoding is known
+    prior : the model before the rows; None until they are there
+    """
+
+    classes: np.ndarray
+    columns: Columns
+    encoding: Any = None
+    statistics: Any = None
+    prior: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in [*vars(self).items()] if name != "posterior"}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of classes and of columns."""
+        return len(self.classes), self.columns.n
+
+    @property
+    def bare(self) -> Self:
+        """The same without rows."""
+        return replace(self, statistics=None, prior=None)
+
+    @functools.cached_property
+    def posterior(self) -> Any:
+        """The model after the rows; a ValueError where an improper prior and few rows do not make it a density."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            posterior = self.prior.update(self.statistics)
+        for name, block in self.prior.blocks.items():
+            if (why := undefined(posterior.blocks[name])) and block.is_improper:
+                what = f"`prior` is improper, and with the rows so far the posterior is not a density: {why}"
+                raise Unavailable(f"{what}. Give more rows of every class, or a proper prior")
+        return posterior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -138,13 +190,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _blocks(self, state: State) -> dict[str, Any]:
         """Prior blocks; without statistics any that can gather them."""
         blocks = self._default_blocks(state)
-        if self.prior is not None:
-            blocks = with_own_prior(self, state, blocks)
-            self._check_own_prior(state, blocks)
-        return blocks
-
-    def _check_own_prior(self, state: State, blocks: dict[str, Any]) -> None:
-        """Raise a ValueError where a `prior` does not go with other settings or with the rows."""
+        return blocks if self.prior is None else with_own_prior(self, state, blocks)
 
     def _prior(self, state: State) -> Any:
         return NaiveBayes(self._class_prior(state), self._blocks(state))
@@ -160,11 +206,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     @property
     def class_prior_parameter(self) -> str:
         """The parameter that holds fixed class probabilities: of scikit-learn's two names that in use. Provisional."""
-        one, other = self.class_prior, self.priors
-        if one is not None and other is not None and not alike(np.asarray(one), np.asarray(other)):
-            both = f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}"
-            raise Unavailable(f"{both}: they mean the same, and they differ. Leave one of them out")
-        return "class_prior" if one is not None or other is None else "priors"
+        if self.class_prior is not None and self.priors is not None:
+            raise Unavailable("`class_prior` and `priors` mean the same, and both are given. Leave one of them out")
+        return "class_prior" if self.priors is None else "priors"
 
     def _class_prior(self, state: State) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
@@ -319,8 +363,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         for what, (there, here) in pairs.items():
             if not np.array_equal(there, here):
                 raise ValueError(
-                    f"`other` has the {what} {there}, but this estimator has {here}; fit both to the same columns, and "
-                    "with all labels, as in `partial_fit(X, y, classes=…)`"
+                    f"`other` has the {what} {there}, but this estimator has {here}; fit both with the same"
                 )
         state = self._united(state, theirs)
         self._state = self._conditioned(state, state.statistics)
@@ -330,37 +373,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """The state of the rows of both, in an encoding that knows what either knew."""
         return replace(state, statistics=state.statistics + other.statistics)
 
-    def learn_columns(self, X: Any, classes: Any = None) -> Self:
-        """Learn names, number and levels of the columns, and nothing else. Provisional.
-
-        Parameters
-        ----------
-        classes : all labels, sorted. None widens what an estimator knows of its columns already
-        """
-        state = self._state if classes is None else None
-        X, _, columns = self._checked(X, state)
-        self._state = self._learn_encoding(State(classes, columns) if state is None else state, X)
+    def learn_columns(self, X: Any, classes: Any) -> Self:
+        """Learn names, number and levels of the columns beside all labels, sorted, and nothing else. Provisional."""
+        X, _, columns = self._checked(X, None)
+        self._state = self._learn_encoding(State(classes, columns), X)
         return self
-
-    def learn_classes(self, classes: np.ndarray) -> Self:
-        """Know more classes, sorted, of which no row was there so far. Provisional."""
-        self._state = self._widened(self._state, classes)
-        return self
-
-    def _widened(self, state: State, classes: np.ndarray) -> State:
-        at = np.searchsorted(classes, state.classes)
-
-        def spread(leaf: np.ndarray) -> np.ndarray:
-            wide = np.zeros((len(classes), *leaf.shape[1:]), leaf.dtype)
-            wide[at] = leaf
-            return wide
-
-        held = state.statistics
-        blocks = {  # cells have a pair of arrays a class, sums an axis of classes
-            name: stats.spread(at, len(classes)) if isinstance(stats, Sample) else map_leaves(spread, stats)
-            for name, stats in held.blocks.items()
-        }
-        return replace(state, classes=classes, statistics=Statistics(spread(held.n), blocks, spread(held.error)))
 
     def with_statistics(self, stats: Statistics) -> Self:
         """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
@@ -383,13 +400,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
         with np.errstate(over="ignore", invalid="ignore"):
             stats = fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
-        for (name, block), (key, most) in itertools.product(stats.blocks.items(), _MOST.items()):
-            sums = np.asarray(getattr(block, key, 0.0))
-            if not (sound := abs(sums) <= most).all():
-                at = np.argwhere(~sound)[0][1:2]
-                where = f"column {state.columns.label(self.block_columns(state)[name][at[0]])}" if len(at) else "rows"
-                many = f"Values too large to be summed in data passed to {type(self).__name__} (input X): {where}"
-                raise ValueError(f"{many}; rescale the column or the weights, because sums or squares overflow")
+        for block in stats.blocks.values():
+            for key, most in _MOST.items():
+                if not np.all(abs(getattr(block, key, 0.0)) <= most):
+                    many = f"Values too large to be summed in data passed to {type(self).__name__} (input X)"
+                    raise ValueError(f"{many}; rescale the columns or the weights, because sums or squares overflow")
         return stats
 
     def _conditioned(self, state: State, stats: Statistics) -> State:
@@ -403,26 +418,13 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _to_save(self) -> dict[str, Any]:
         return {"_state": replace(self._state, prior=None)} if "_state" in vars(self) else {}  # the prior follows
 
-    def _check_loaded(self, take: Take) -> None:
-        self._check_state(take)
-        state = self._state
-        c, columns = len(state.classes), self.block_columns(state)
-        empty = {name: np.zeros((0, len(at))) for name, at in columns.items()}
-        check_statistics(state.statistics, self._gatherer(state.bare).statistics(empty, one_hot(np.zeros(0, int), c)))
-        self._state = self._conditioned(state, state.statistics)
-        _ = self._state.posterior  # what cannot be updated shows here, and not in the first prediction
-
-    def _check_state(self, take: Take) -> None:
-        """Labels, names and levels that belong together, of no more columns than a file of this length can describe."""
-        state = self._state
-        require(isinstance(state, State) and isinstance(state.columns, Columns), "it holds no state")
-        labels, d, names = state.classes, state.columns.n, state.columns.names
-        require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
-        require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")
-        require(type(d) is int and d > 0, f"n_features_in_ is {d!r}")
-        require(names is None or np.shape(names) == (d,), "feature_names_in_ are not one a feature")
-        require(isinstance(state.columns.contract, ColumnContract | None), "contract_ is no column contract")
-        take(8 * len(labels) * d)
+    @classmethod
+    def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        found = super()._from_file(parameters, learnt)
+        if found.__sklearn_is_fitted__():
+            found._state = found._conditioned(found._state, found._state.statistics)
+            _ = found._state.posterior  # what cannot be updated shows here, and not in the first prediction
+        return found
 
     # --- what was learnt --------------------------------------------------------------------------------------------
 

@@ -1,14 +1,17 @@
 """Forgetting rows: what is left of the statistics, to nine digits, or a refusal."""
 
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..class_statistics import NEVER_FITTED, with_error
 from ..naive_bayes import Statistics
 from ..statistics import Moments, Scatter, Summed
-from ._state import BLOCK, State
+from ._input import BLOCK
+
+if TYPE_CHECKING:
+    from ._fitted import State
 
 _BOUND = 4.0  # standard deviations of the rounding that count as its bound
 _SURE = 1e-9  # relative bound on the rounding of a field of the posterior
@@ -31,7 +34,7 @@ def without(held: Statistics, gone: Statistics) -> tuple[Statistics, Statistics]
     return found, Statistics(n + more, {name: moved for name, (_, moved) in pairs.items()})
 
 
-def check_digits(after: State, moved: State) -> None:
+def check_digits(after: "State", moved: "State") -> None:
     """Raise a ValueError if rounding may move a field of the posterior by more than 1e-9 of it: to that of `moved`."""
     with np.errstate(all="ignore"):  # an improper prior without rows: `posterior_` refuses it
         known, other = (state.prior.update(state.statistics) for state in (after, moved))

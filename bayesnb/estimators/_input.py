@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,14 +22,59 @@ from sklearn.utils.validation import (
 
 from ..core import distributions
 from ..core.arrays import is_sparse
+from ..core.pytrees import record
 from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
 from ..sums.rows import csr_slice
-from ._state import Columns
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 _TIMES = re.compile("date|time|period|duration", re.IGNORECASE)  # types of NumPy, pandas, polars and Arrow
 
-# --- rows -----------------------------------------------------------------------------------------------------------
+BLOCK = "x"  # the block of an estimator that has only one
+
+
+class Unavailable(AttributeError, ValueError):
+    """What an estimator does not have with these settings and rows; the message gives the reason."""
+
+
+# --- rows and columns -----------------------------------------------------------------------------------------------
+
+
+@record
+@dataclass(frozen=True)
+class Columns:
+    """The columns of X.
+
+    Fields
+    ------
+    n : how many there are
+    names : (n,) their names, None where they have none
+    contract : what `describe` found in the columns of a data frame, if somebody asked
+    """
+
+    n: int
+    names: np.ndarray | None = None
+    contract: Any = None
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Names of the columns, or their numbers."""
+        return np.arange(self.n) if self.names is None else self.names
+
+    def label(self, j: Any) -> str:
+        """A column as messages call it: its name in quotes, else its number."""
+        return str(j) if self.names is None else repr(str(self.names[j]))
+
+    def place(self, column: Any) -> int | None:
+        """The place of a column given by its name or its number; None where there is no such column."""
+        names = [] if self.names is None else self.names.tolist()
+        if column in names:
+            return names.index(column)
+        numbered = isinstance(column, int | np.integer) and 0 <= column < self.n
+        return int(column) if numbered else None
+
+    def take(self, at: np.ndarray) -> "Columns":
+        """Some of the columns."""
+        return Columns(len(at), None if self.names is None else self.names[at])
 
 
 def checked_rows(
@@ -83,8 +128,6 @@ def checked_rows(
 
 def as_table(X: Any) -> Any:
     """Data frames as those of pandas; masked cells, None and pandas.NA among objects as NaN."""
-    if type(X).__name__ == "LazyFrame":
-        raise ValueError("`X` is a LazyFrame, a query without rows; pass X.collect()")
     if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow
         return X.to_pandas()
     if hasattr(X, "columns") and hasattr(X, "get_column"):  # polars
@@ -112,12 +155,9 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
         if kind == "object":  # a first cell tells: no float is made of a date among numbers
             kind = pd.api.types.infer_dtype(X.iloc[:, j].dropna()[:1])
         if _TIMES.match(kind):
-            what, advice = "dates or times", 'days with `(column - pd.Timestamp("2020-01-01")).dt.days`'
-            if re.match("timedelta|duration", kind, re.IGNORECASE):
-                what, advice = "durations", "seconds with `.dt.total_seconds()`"
             raise ValueError(
-                f"`X` has {what} in column {Columns(0, names).label(j)} ({kind}); leave the column out, or make "
-                f"numbers of it in a unit of your choice, such as {advice}"
+                f"`X` has dates, times or durations in column {Columns(0, names).label(j)} ({kind}); leave the column "
+                "out, or make numbers of it in a unit of your choice, such as days with `.dt.days` of a difference"
             )
 
 
@@ -128,7 +168,7 @@ def _refuse_text(X: Any, names: np.ndarray | None, error: ValueError) -> None:
     table = pd.DataFrame(X if hasattr(X, "shape") else np.asarray(X, dtype=object))
     for j in range(table.shape[1]):
         cells = table.iloc[:, j]
-        text = cells.map(lambda cell: isinstance(cell, str | bytes)) & pd.to_numeric(cells, errors="coerce").isna()
+        text = cells.notna() & pd.to_numeric(cells, errors="coerce").isna()
         if text.any():
             raise ValueError(
                 f"`X` has text in column {Columns(0, names).label(j)}, such as {cells[text].iloc[0]!r}. Leave the "
@@ -145,14 +185,10 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
     if (wrong := cells.wrong(values, levels)).any():
         wrong = below if (below := wrong & (values < 0)).any() else wrong
         j = (X.indices[wrong] if is_sparse(X) else np.nonzero(wrong)[1])[0]
-        value, name = values[wrong][0], type(estimator).__name__
-        what = "that are not whole numbers" if cells.whole else "that the family does not know"
-        what = (
-            "Negative values" if value < 0 else "Values " + ("other than 0 and 1" if cells.kind == "yes/no" else what)
-        )
-        raise ValueError(
-            f"{what} in data passed to {name} (input X): `X` has {value:g} in column {columns.label(j)}; {advice}"
-        )
+        value, what = values[wrong][0], "that are not whole numbers" if cells.whole else "that the family does not know"
+        what = "other than 0 and 1" if cells.kind == "yes/no" else what
+        what = f"{'Negative values' if value < 0 else f'Values {what}'} in data passed to {type(estimator).__name__}"
+        raise ValueError(f"{what} (input X): `X` has {value:g} in column {columns.label(j)}; {advice}")
 
 
 def cut_rows(X: Any, part: slice) -> Any:
@@ -259,12 +295,8 @@ def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.nd
 
     With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
     """
-    given = as_numbers("alpha", alpha, f"numbers ({COUNT.describe()}) that broadcast to {shape}")
     if not boolean("force_alpha", force_alpha):
-        return checked_numbers("alpha", np.maximum(given, 1e-10), shape)
-    if np.any(given == 0):
-        hint = "estimate='mle' is the estimate without smoothing"
-        raise ValueError(f"`alpha` is {alpha!r}; alpha must be > 0, {COUNT.describe()}. {hint}")
+        alpha = np.maximum(as_numbers("alpha", alpha, COUNT.describe()), 1e-10)
     return checked_numbers("alpha", alpha, shape)
 
 
@@ -272,12 +304,17 @@ def alike(a: Any, b: Any) -> bool:
     """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
     if distributions.is_distribution(a) and distributions.is_distribution(b):
         return distributions.alike(a, b)
-    if isinstance(a, BaseEstimator):
-        return type(a) is type(b) and alike(a.get_params(deep=False), b.get_params(deep=False))
-    if is_dataclass(a):
-        return type(a) is type(b) and alike(vars(a), vars(b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(alike(value, b[key]) for key, value in a.items())
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(alike, a, b))
-    return a is b or bool(np.array_equal(a, b))
+    one, other = _inside(a), _inside(b)
+    if one is None or other is None:
+        return a is b or bool(np.array_equal(a, b))
+    return one.keys() == other.keys() and all(alike(value, other[key]) for key, value in one.items())
+
+
+def _inside(value: Any) -> dict[Any, Any] | None:
+    """What a hyperparameter is made of; None of a number or an array."""
+    if isinstance(value, list | tuple):
+        return dict(enumerate(value))
+    if isinstance(value, BaseEstimator) or is_dataclass(value):
+        own = value.get_params(deep=False) if isinstance(value, BaseEstimator) else vars(value)
+        return {"": type(value), **own}
+    return value if isinstance(value, dict) else None

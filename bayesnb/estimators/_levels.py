@@ -3,8 +3,6 @@
 import itertools
 import numbers
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from ..io import Take, require
 from ._base import AbstractNB
-from ._state import State
+from ._fitted import State
 
 _MOST = 1 << 20  # levels of a feature of whole numbers
 
@@ -57,24 +54,22 @@ class AbstractLevels(AbstractNB):
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         """Declared levels, else 0 … max of whole numbers, else the values seen, sorted; or none."""
-        columns, least, name = columns_of(_ends(X)), self._least(state.columns.n), type(self).__name__
-        codes = [_as_numbers(cells[~pd.isna(cells)]) if declared is None else None for cells, declared in columns]
-        for j, found in enumerate(codes):
-            if found is not None and found.min(initial=0) < 0:
-                what = f"`X` has {found.min():g} in column {state.columns.label(j)}"
-                needs = f"whole numbers must be codes 0 … K−1. {self._advice}"
-                raise ValueError(f"Negative values in data passed to {name}: {what}; {needs}")
-        levels = []
-        for j, (found, (cells, declared)) in enumerate(zip(codes, columns, strict=True)):
+        least, levels, bad = self._least(state.columns.n), [], []
+        for j, (cells, declared) in enumerate(columns_of(_ends(X))):
+            found = _as_numbers(cells[~pd.isna(cells)]) if declared is None else None
             if declared is not None:
                 levels.append(declared)  # declared numbers are names; only codes 0 … K−1 are an array of integers
             elif found is None:
-                levels.append(_distinct(cells, state.columns.label(j)))
-            elif (odd := (found != np.floor(found)) | (found >= _MOST)).any():
-                needs = f"{name} takes whole numbers as codes 0 … K−1. {self._advice}"
-                raise ValueError(f"`X` has {found[odd][0]:g} in column {state.columns.label(j)}; {needs}")
+                levels.append(_distinct(cells))
+            elif (odd := (found < 0) | (found != np.floor(found)) | (found >= _MOST)).any():
+                bad.append((found[odd].min(), j))
             else:
                 levels.append(np.arange(max(int(found.max()) + 1, least[j]) if len(found) else 0))
+        if bad:
+            (value, j), name = min(bad), type(self).__name__
+            what = f"Negative values in data passed to {name}: " if value < 0 else ""
+            codes = f"{name} takes whole numbers as codes 0 … K−1. {self._advice}"
+            raise ValueError(f"{what}`X` has {value:g} in column {state.columns.label(j)}; {codes}")
         return self._recode(state, levels if state.encoding is None else [*map(_union, state.encoding, levels)])
 
     def _united(self, state: State, other: State) -> State:
@@ -88,19 +83,13 @@ class AbstractLevels(AbstractNB):
         pairs = zip(columns_of(X), state.encoding, strict=True)
         return np.stack([_codes_of(c, levels, state.columns.label(j)) for j, ((c, _), levels) in enumerate(pairs)], 1)
 
-    def _check_state(self, take: Take) -> None:
-        super()._check_state(take)
-        levels = self._state.encoding
-        require(isinstance(levels, list) and len(levels) == self._state.columns.n, "categories_ are not one a feature")
-        require(all(np.ndim(one) == 1 and pd.Index(one).is_unique for one in levels), "categories_ repeat")
-
     def _least(self, d: int) -> list[int]:
         """`min_categories` for each feature."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
-        if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
-            raise ValueError(f"`min_categories` is {self.min_categories!r}; it should have shape ({d},) and be whole")
-        if value.min(initial=0) < 0 or value.max(initial=0) > _MOST:
-            raise ValueError(f"`min_categories` is {self.min_categories!r}; it needs to be from 0 to {_MOST}")
+        whole = value.dtype.kind in "iu" and value.shape in ((), (d,))
+        if not whole or value.min(initial=0) < 0 or value.max(initial=0) > _MOST:
+            needs = f"whole numbers from 0 to {_MOST}, of shape () or ({d},)"
+            raise ValueError(f"`min_categories` is {self.min_categories!r}; it needs {needs}")
         return np.broadcast_to(value, d).tolist()
 
 
@@ -156,22 +145,10 @@ def _as_numbers(values: np.ndarray) -> np.ndarray | None:
         return None
 
 
-@contextmanager
-def _hashable(values: np.ndarray, label: str) -> Iterator[None]:
-    """Errors about cells that cannot be levels, such as lists and mappings, name the column."""
-    try:
-        yield
-    except TypeError:
-        kinds = sorted({type(value).__name__ for value in values.tolist()})
-        what = f"`X` has cells of type {', '.join(kinds)} in column {label}, which are no levels"
-        raise ValueError(f"{what}. Make them strings, or split them into several columns") from None
-
-
-def _distinct(cells: np.ndarray, label: str) -> np.ndarray:
+def _distinct(cells: np.ndarray) -> np.ndarray:
     """The values of a column, sorted."""
     seen = cells[~pd.isna(cells)]
-    with _hashable(seen, label):
-        return np.array(sorted(set(seen.tolist()), key=lambda one: (type(one).__name__, one)), dtype=object)
+    return np.array(sorted(set(seen.tolist()), key=lambda one: (type(one).__name__, one)), dtype=object)
 
 
 def _codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
@@ -181,25 +158,17 @@ def _codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     """
     if levels.dtype.kind == "i" and (codes := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
         return np.where((codes >= 0) & (codes < len(levels)) & (codes == np.floor(codes)), codes, np.nan)
-    with _hashable(values, label):
-        code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
+    code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
     if len(code) and code.max() < 0:
         asked, known = values[~pd.isna(values)].tolist(), levels.tolist()
-        kinds = [_text_or_numbers(some) for some in (asked, known)]
-        if {*kinds} == {"text", "numbers"}:
+        kinds = [{isinstance(value, str) for value in some} for some in (asked, known)]
+        if sorted(map(sorted, kinds)) == [[False], [True]]:
             warnings.warn(
-                f"`X` has {kinds[0]} in column {label}, such as {asked[0]!r}, but its levels are {kinds[1]}, such as "
-                f"{known[0]!r}. No cell is a known level, so the whole column is left out; convert it to the type "
-                "that was fitted",
+                f"`X` has no known level in column {label}, because text is not a number: it has {asked[0]!r}, and the "
+                f"levels are like {known[0]!r}. The column is left out; convert it to the type that was fitted",
                 stacklevel=2,
             )
     return np.where(code < 0, np.nan, code)
-
-
-def _text_or_numbers(values: list[Any]) -> str | None:
-    """What all values are; None if they are neither, or both, or there are none."""
-    kinds = {"text" if isinstance(v, str) else "numbers" if isinstance(v, numbers.Number) else "" for v in values}
-    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """A prior of the user's own, in any of its forms, as the blocks of an estimator.
 
-`prior` is a family, a distribution of NumPyro, a mapping of the family's fields, or a mapping from column (or column
-and level) to any of these. The estimator's own default supplies the family, the shapes and all columns not named.
+`prior` is a family, a distribution of NumPyro, a mapping of the family's fields, or a mapping from column to any of
+these. The estimator's own default supplies the family, the shapes and all columns not named.
 
 Which distribution is a prior of which family is said on the family's page: `AbstractConjugate.distribution_`. Axes
 come in the order that the family declares: an array of one axis holds one number a feature, as in NumPy's
@@ -11,36 +11,34 @@ broadcasting, and one number a class in the entry of a single column.
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import AbstractConjugate
 from ..core.distributions import is_distribution
 from ..core.supports import checked_prior, shortened
-from ._input import alike
-from ._state import State
+
+if TYPE_CHECKING:
+    from ._fitted import State
 
 _HELP = "a family, a NumPyro distribution, a mapping of fields, or a mapping from columns to these"
 
 
-def with_own_prior(nb: Any, state: State, default: dict[str, Any]) -> dict[str, Any]:
+def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str, Any]:
     """The default blocks of an estimator with its `prior` in their place, or in the place of some of their columns.
 
     Raises
     ------
     ValueError
         if the prior is of another family, is not conjugate, has a wrong or an ambiguous shape or a value outside its
-        range, or names a column or level that is not there; the message names the entry
+        range, or names a column that is not there; the message names the entry
     """
     given = nb.prior
     by_column = _is_by_column(state, given, default)
     if not (by_column and _some_are_left(given, state)):
         _refuse_unused(nb)
     if not by_column:
-        if isinstance(given, AbstractConjugate) and len(default) > 1:
-            why = f"`prior` is a {type(given).__name__}, but the columns have different numbers of levels"
-            raise ValueError(f"{why}; give a mapping from column to prior")
         return {name: _one(nb, "prior", given, block) for name, block in default.items()}
     columns = nb.block_columns(state)
     found = {
@@ -48,8 +46,7 @@ def with_own_prior(nb: Any, state: State, default: dict[str, Any]) -> dict[str, 
         for name, block in default.items()
     }
     for key, value in given.items():
-        column, level = _parsed(key)
-        j, label = _position(state, column), f"prior[{key!r}]"
+        j, label = _position(state, key), f"prior[{key!r}]"
         name = next(name for name, own in columns.items() if j in own)
         block, at = found[name], np.flatnonzero(columns[name] == j)
         if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
@@ -58,10 +55,7 @@ def with_own_prior(nb: Any, state: State, default: dict[str, Any]) -> dict[str, 
                 f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
             )
         single = AbstractConjugate.select(block, at)  # the fields of the column, also where features are coupled
-        if level is None:
-            own = _one(nb, label, value, single, of_column=True)
-        else:
-            own = _level(nb, state, label, value, single, j, level)
+        own = _one(nb, label, value, single, of_column=True)
         for field, declared in block.fields_.items():
             getattr(block, field)[(*(slice(None),) * declared.axes.index("feature"), at)] = getattr(own, field)
     return found
@@ -77,18 +71,12 @@ def leaves_default(nb: Any) -> bool:
 # --- columns --------------------------------------------------------------------------------------------------------
 
 
-def _parsed(key: Any) -> tuple[Any, Any]:
-    """Column and level of a key; None where it names no level."""
-    return key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+def _some_are_left(given: Mapping[Any, Any], state: "State") -> bool:
+    """Whether a mapping from columns leaves some column to the default."""
+    return 0 < len({state.columns.place(key) for key in given} - {None}) < state.columns.n
 
 
-def _some_are_left(given: Mapping[Any, Any], state: State) -> bool:
-    """Whether a mapping from columns leaves some column or level to the default."""
-    columns = {state.columns.place(_parsed(key)[0]) for key in given} - {None}
-    return bool(columns) and (len(columns) < state.columns.n or any(isinstance(key, tuple) for key in given))
-
-
-def _is_by_column(state: State, given: Any, default: Mapping[str, Any]) -> bool:
+def _is_by_column(state: "State", given: Any, default: Mapping[str, Any]) -> bool:
     """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well."""
     if not isinstance(given, Mapping):
         return False
@@ -103,11 +91,10 @@ def _is_by_column(state: State, given: Any, default: Mapping[str, Any]) -> bool:
     return not as_fields
 
 
-def _position(state: State, key: Any) -> int:
+def _position(state: "State", key: Any) -> int:
     """Position of a column given by name or position."""
-    d, names = state.columns.n, state.columns.names
-    place = state.columns.place(key + d if isinstance(key, int) and -d <= key < 0 else key)
-    if place is None or isinstance(key, bool):
+    place, d, names = state.columns.place(key), state.columns.n, state.columns.names
+    if place is None:
         what = "no names" if names is None else f"names, such as {str(names[0])!r}"
         columns = f"the columns have {what} and the positions 0 to {d - 1}"
         raise ValueError(f"`prior` has the key {key!r}, which is neither a column nor a field; {columns}")
@@ -117,7 +104,7 @@ def _position(state: State, key: Any) -> int:
 def _refuse_unused(nb: Any) -> None:
     """Raise a ValueError on hyperparameters of the default prior beside a `prior` that takes its place everywhere."""
     for name, parameter in inspect.signature(type(nb).__init__).parameters.items():
-        if name in ("alpha", "beta") and not alike(value := getattr(nb, name), parameter.default):
+        if name in ("alpha", "beta") and not np.array_equal(value := getattr(nb, name), parameter.default):
             why = f"`{name}` is {shortened(value)}, but `prior` is given for all columns"
             raise ValueError(f"{why}, so it has no effect. Leave out one of the two")
 
@@ -132,8 +119,6 @@ def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -
         if type(given) is not type(block):
             found, needed = type(given).__name__, type(block).__name__
             raise ValueError(f"`{label}` is a {found}; {type(nb).__name__} with these settings needs a {needed}")
-        if any(getattr(given, key) != getattr(block, key) for key in block.constants_):
-            raise ValueError(f"`{label}` has other constants ({', '.join(block.constants_)}) than the `family`")
         fields = {key: getattr(given, key) for key in given.fields_ if getattr(given, key) is not None}
     elif is_distribution(given):
         first = next(iter(block.fields_))
@@ -171,22 +156,6 @@ def _placed(block: Any, key: str, value: Any) -> Any:
     axes, array = block.fields_[key].axes, np.asarray(value)
     after = len(axes) - axes.index("feature") if "feature" in axes else 0
     return np.expand_dims(array, -after) if after and array.ndim >= after - 1 else array
-
-
-def _level(nb: Any, state: State, label: str, value: Any, single: Any, j: int, level: Any) -> Any:
-    """The block of one column with another pseudo-count of one level."""
-    if state.encoding is None or any(declared.axes[-1] != "level" for declared in single.fields_.values()):
-        raise ValueError(
-            f"`{label}` names a level, but the columns of {type(nb).__name__} have no levels; name the column"
-        )
-    levels = state.encoding[j].tolist()
-    if level not in levels:
-        raise ValueError(f"`{label}` names a level that is not in the column; choose one of {shortened(levels)}")
-    alpha, number = np.array(single.alpha), np.asarray(value)
-    if number.dtype.kind not in "biuf" or number.shape not in ((), (len(alpha),)):
-        raise ValueError(f"`{label}` is {shortened(value)}; it needs a pseudo-count, or one for each class")
-    alpha[:, 0, levels.index(level)] = number
-    return checked_prior(label, single, _sizes(single), {"alpha": alpha})
 
 
 def _refuse_ambiguous(label: str, key: str, shape: tuple[int, ...], axes: tuple[str, ...], c: int, d: int) -> None:

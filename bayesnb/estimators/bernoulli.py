@@ -12,7 +12,8 @@ from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
 from ..naive_bayes import Rows
 from ._base import AbstractNB
-from ._state import BLOCK, State
+from ._fitted import State
+from ._input import BLOCK
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -102,13 +103,6 @@ class BernoulliNB(AbstractNB):
                 raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
             m = np.broadcast_to(_shares(state), state.shape)
             return {BLOCK: BetaBernoulli(m, 1 - m)}
-        if isinstance(self.alpha, tuple) and len(self.alpha) == 2 and state.columns.n <= 2:
-            a, b = self.alpha
-            raise ValueError(
-                f"`alpha` is {self.alpha!r}, which may mean Beta({a!r}, {b!r}) or one value a feature. For the first "
-                f'give prior={{"a": {a!r}, "b": {b!r}}} or dist.Beta({a!r}, {b!r}); for the second give an array '
-                f"of shape {(1, state.columns.n)}"
-            )
         alpha = self._concentration(state.shape)
         return {BLOCK: BetaBernoulli(alpha, alpha)}
 

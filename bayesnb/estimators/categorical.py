@@ -9,8 +9,8 @@ from scipy import sparse
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import Rows
 from ..statistics import Counts
+from ._fitted import State
 from ._levels import AbstractLevels, places_among, sizes_of
-from ._state import State
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -26,8 +26,8 @@ class CategoricalNB(AbstractLevels):
     prior : optional
         your own prior. It may be a NumPyro distribution such as `dist.Dirichlet([5, 1, 1])`, with one pseudo-count a
         level, a mapping of fields such as `{"alpha": [5, 1, 1]}`, or a family. A mapping from column (name or
-        position), or from (column, level), to one of these sets the prior of single columns. The other columns keep the
-        default. See the guide "Which prior?"
+        position) to one of these sets the prior of single columns. The other columns keep the default. See the guide
+        "Which prior?"
     fit_prior : bool, default True
         whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional

@@ -12,10 +12,10 @@ from ..families.exponential import GammaExponential
 from ..families.geometric import BetaGeometric
 from ..families.multinomial import DirichletMultinomial
 from ..families.poisson import GammaPoisson
-from ..naive_bayes import CLASS, Parameters
+from ..naive_bayes import Parameters
 from ._base import AbstractNB
-from ._input import boolean
-from ._state import BLOCK, State
+from ._fitted import State
+from ._input import BLOCK, boolean
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
 _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
@@ -334,9 +334,6 @@ class ComplementNB(AbstractNB):
             return super()._class_prior(state)
         return FixedClasses(np.full(len(state.classes), 1 / len(state.classes)))
 
-    def _widened(self, state: State, classes: np.ndarray) -> State:
-        raise ValueError("`classes` is not given, but ComplementNB learns each class from all others; pass all labels")
-
     def _table(self, X: Any, scores: bool = False) -> np.ndarray:
         """With `norm` the linear score."""
         if not self.norm:
@@ -358,18 +355,11 @@ class ComplementNB(AbstractNB):
         settings = [super().ignored_by_loo, "norm=True" if self.norm else ""]
         return " and ".join(filter(None, settings))
 
-    def _refine(self, state: State) -> Any:
-        if not self.norm:
-            return None
-
-        def normed(theta: Parameters | None) -> Parameters:
-            """Parameters whose weights −log θ are divided by their sum."""
-            theta = theta or state.posterior.mean()
-            weights = theta[BLOCK]["log_theta"]
-            total = -weights.sum(-1, keepdims=True)
-            return {CLASS: theta[CLASS], BLOCK: {"log_theta": weights / np.where(total > 0, total, 1)}}
-
-        return normed
+    def contributions(self, X: Any, **settings: Any) -> Any:
+        """As in `AbstractNB`, without `norm`, whose weights come from no likelihood. Provisional."""
+        if self.norm:
+            raise ValueError("`norm` is True, and such weights have no likelihood to explain; set it to False")
+        return super().contributions(X, **settings)
 
     @property
     def feature_log_prob_(self) -> np.ndarray:

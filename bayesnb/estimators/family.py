@@ -9,7 +9,8 @@ from sklearn.utils import Tags
 from ..base import AbstractConjugate
 from ..core.supports import checked_prior, shortened
 from ._base import AbstractNB
-from ._state import BLOCK, State
+from ._fitted import State
+from ._input import BLOCK
 
 
 @dataclass(eq=False, repr=False)
@@ -66,12 +67,9 @@ class FamilyNB(AbstractNB):
         return self.family if isinstance(self.family, AbstractConjugate) else AbstractConjugate
 
     def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
-        if self._family is not self.family:
-            needs = "an instance of a conjugate family, such as families.GammaPoisson(1.0, 1.0)"
+        if self._family is not self.family or self.family.is_composite or not self.family.fields_:
+            needs = "a conjugate family with declared fields that is a density of rows, as families.GammaPoisson(1, 1)"
             raise ValueError(f"`family` is {shortened(self.family)}; it needs {needs}")
-        if self.family.is_composite or not self.family.fields_:
-            what = f"{type(self.family).__name__}, which has a composite likelihood or declares no `fields_`"
-            raise ValueError(f"`family` is a {what}; FamilyNB needs a density of rows, and declared fields")
         return super()._checked(X, state, *y)
 
     def _cell_advice(self) -> str:

@@ -13,7 +13,8 @@ from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._state import BLOCK, State
+from ._fitted import State
+from ._input import BLOCK
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -43,12 +44,12 @@ class GaussianNB(AbstractNB):
         known variances, which are then not learnt, in the unit of the feature squared
     prior : optional
         your own prior. It may be a mapping of the fields of the normal–inverse-gamma density, such as `{"m": 0,
-        "kappa": 1, "a": 2, "b": 2}`, or a family that fits `variance` and `known_variance`. With `known_variance` it
-        may also be `dist.Normal(m, s)` of NumPyro. A mapping from column (name or position) to one of these sets the
-        prior of single columns. The other columns keep the default. Fields are broadcast to (c, d). See the guide
-        "Which prior?". Useful improper limits are allowed: κ = 0, b = 0 and −½ ≤ a ≤ 0 (−½ for each class if the
-        variance is pooled). Then there is no `log_evidence_`, and the posterior must be proper given the rows. The
-        default prior is scaled by the data, see the Notes
+        "kappa": 1, "a": 2, "b": 2}`, or a family that fits `variance`; a family brings known variances of its own. With
+        `known_variance` it may also be `dist.Normal(m, s)` of NumPyro. A mapping from column (name or position) to one
+        of these sets the prior of single columns. The other columns keep the default. Fields are broadcast to (c, d).
+        See the guide "Which prior?". Useful improper limits are allowed: κ = 0, b = 0 and −½ ≤ a ≤ 0 (−½ for each class
+        if the variance is pooled). Then there is no `log_evidence_`, and the posterior must be proper given the rows.
+        The default prior is scaled by the data, see the Notes
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -95,16 +96,19 @@ class GaussianNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("variance", self.variance, ("class", "pooled"))
-        if not isinstance(self.var_smoothing, Real) or not 0 <= float(self.var_smoothing) <= _MOST_SMOOTHING:
+        if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MOST_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
         pooled, known = self.variance == "pooled", self.known_variance
         if pooled and known is not None:
             raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
-        (centre, spread), nothing = _scale(state), np.zeros(state.shape)
-        rows = _FIRM * (1 + (0.0 if state.statistics is None else state.statistics.n.sum()))
+        c, d = len(state.classes), state.columns.n
+        nothing, centre, spread, rows = np.zeros((c, d)), np.zeros(d), np.ones(d), _FIRM
+        if state.statistics is not None:
+            centre, spread = column_scale(state.statistics.blocks[BLOCK])
+            rows *= 1 + state.statistics.n.sum()
         m, kappa, a = nothing + centre, nothing + np.where(spread > 0, _KAPPA, rows), np.where(spread > 0, _SHAPE, rows)
         if known is not None:
-            variance = checked_numbers("known_variance", known, state.shape, AMOUNT)
+            variance = checked_numbers("known_variance", known, (c, d), AMOUNT)
             return {BLOCK: KnownVarianceNormal(m, kappa, variance, nothing)}
         square = np.where(centre * centre > _LEAST, centre * centre, 1)
         b = np.where(spread > 0, _SHAPE * spread, rows * square)
@@ -112,19 +116,13 @@ class GaussianNB(AbstractNB):
             return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
         return {BLOCK: NormalInverseGamma(m, kappa, nothing + a, nothing + b)}
 
-    def _check_own_prior(self, state: State, blocks: dict[str, Any]) -> None:
-        if self.known_variance is not None:
-            own = blocks[BLOCK].variance
-            known = np.broadcast_to(self.known_variance, own.shape)
-            if (wrong := own != known).any():
-                at = tuple(np.argwhere(wrong)[0])
-                both = f"`known_variance` has {known[at]:g} and `prior.variance` {own[at]:g}"
-                raise ValueError(f"{both} (class {at[0]}, feature {at[1]}), which differ. Give both the same value")
-
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "variance" in theta[BLOCK]:
-            variance = theta[BLOCK]["variance"] + self.var_smoothing * _scale(state)[1].max()
-            theta = {**theta, BLOCK: {**theta[BLOCK], "variance": variance}}
+            spread = column_scale(state.statistics.blocks[BLOCK])[1]
+            theta = {
+                **theta,
+                BLOCK: {**theta[BLOCK], "variance": theta[BLOCK]["variance"] + self.var_smoothing * spread.max()},
+            }
         return theta
 
     @property
@@ -138,13 +136,6 @@ class GaussianNB(AbstractNB):
         if self.known_variance is not None:
             return self._fitted().posterior.blocks[BLOCK].variance
         return self._parameter("variance")
-
-
-def _scale(state: State) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""
-    if state.statistics is None:
-        return np.zeros(state.columns.n), np.ones(state.columns.n)
-    return column_scale(state.statistics.blocks[BLOCK])
 
 
 def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:

@@ -10,10 +10,10 @@ from ..core.supports import check_choice
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
-from ..io import Take
-from ..naive_bayes import CLASS, Parameters
+from ..naive_bayes import Parameters
 from ._base import AbstractNB
-from ._state import BLOCK, State, Unavailable
+from ._fitted import State
+from ._input import BLOCK, Unavailable
 from .gaussian import column_scale
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
@@ -107,35 +107,10 @@ class GaussianDA(AbstractNB):
             rank = np.linalg.matrix_rank(covariance / unit[:, :, None] / unit[:, None, :], hermitian=True)
             if (rank < d).any():
                 k = int(np.argmin(rank))
-                of = f" of class {state.classes[k]}" if len(covariance) > 1 else ""
-                why = f"rank {rank[k]} for {d} features, {state.statistics.n[k]:g} rows"
-                what = f"the covariance{of} is singular under estimate={self.estimate!r}: {why}"
+                of = f" of class {state.classes[k]} ({state.statistics.n[k]:g} rows)" if len(covariance) > 1 else ""
+                what = f"the covariance{of} is singular under estimate={self.estimate!r}: rank {rank[k]} of {d}"
                 raise Unavailable(f"{what}. Use estimate='predictive', or covariance='shared'.")
         return theta
-
-    def _check_state(self, take: Take) -> None:
-        super()._check_state(take)
-        take(8 * len(self._state.classes) * self._state.columns.n**2)  # of the squares
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The discriminant: the log odds of the second of two classes, (n,), or one value for each class, (n, c).
-
-        A plug-in estimate gives the linear form w·x + b ("shared", "identity") or the quadratic form xᵀAx + w·x + b
-        ("class"), as in `LinearDiscriminantAnalysis` and `QuadraticDiscriminantAnalysis`. This is log p(x, y = c | θ)
-        without the terms that are equal in all classes. "predictive" gives log p(y = c | x).
-        """
-        self = copy.copy(self)
-        state = self._fitted()
-        theta = self.point_estimate(state)
-        if theta is None or len(state.classes) == 2:
-            return super().decision_function(X)
-        x = self._encoded(state, self._checked(X, state)[0])[BLOCK]
-        if self.covariance == "class":
-            a, weights, intercept = state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])
-            bend = np.stack([((x @ square) * x).sum(1) for square in a], 1)
-            return bend + x @ weights + intercept + theta[CLASS]["log_pi"]
-        weights, intercept = self.linear_form(theta)
-        return x @ weights + intercept
 
     @property
     def means_(self) -> np.ndarray:

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.arrays import Float
-from ..core.supports import LENGTH, checked_numbers
+from ..core.supports import LENGTH, check_choice, checked_numbers
 from ..families.kernel_density import KernelDensity
 from ..statistics import Sample
 from ._base import AbstractNB
-from ._state import BLOCK, State
+from ._fitted import State
+from ._input import BLOCK
 
 # Limits of the bandwidth: see the Notes of KernelNB.
 _REACH = 4.0  # natural logarithm of how far from its centre: a factor of 55
@@ -116,8 +117,7 @@ class KernelNB(AbstractNB):
     def _given(self, shape: tuple[int, int]) -> np.ndarray | None:
         """Bandwidths that are given, (c, d); None where they come from the data."""
         if isinstance(self.bandwidth, str):
-            if self.bandwidth not in ("posterior", "nrd0"):
-                raise ValueError(f"`bandwidth` is {self.bandwidth!r}; choose 'posterior', 'nrd0' or positive numbers")
+            check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
             return None
         return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
 
@@ -174,20 +174,13 @@ def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> flo
     return float(0.9 * width * max(n, 1) ** -0.2)
 
 
-def _quartiles(value: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """First and third quartile of repeated values: R's type 7, linear between order statistics."""
     ends = np.cumsum(weight)
     n = ends[-1]
-
-    def order_statistic(i: float) -> float:
-        """The value at place i = 0, 1, … of the repetitions; what rounding left of a weight does not count."""
-        return float(value[min(np.searchsorted(ends, i + 1e-9 * n, side="right"), len(value) - 1)])
-
-    found = []
-    for p in (0.25, 0.75):
-        place = max(n - 1, 0) * p
-        below = float(np.floor(place + 1e-9))
-        share = max(place - below, 0.0)
-        left = order_statistic(below)
-        found.append(left + share * (order_statistic(below + 1) - left) if share else left)
-    return found[0], found[1]
+    place = max(n - 1, 0) * np.array([0.25, 0.75])
+    below = np.floor(place + 1e-9)
+    # the values at the places i = 0, 1, … of the repetitions; what rounding left of a weight does not count
+    at = np.searchsorted(ends, below + [[0], [1]] + 1e-9 * n, side="right")
+    left, right = value[np.minimum(at, len(value) - 1)]
+    return left + np.maximum(place - below, 0) * (right - left)

@@ -14,12 +14,11 @@ from sklearn.utils import Tags, _safe_indexing
 
 from ..core.pytrees import record
 from ..families.one_class import OneClass
-from ..io import Take, require
 from ..naive_bayes import CLASS, Parameters, Rows, Statistics
-from ._automatic import as_described, automatic_contract, automatic_parts, positions, warn_of_late_values
+from ._automatic import as_described, automatic_contract, automatic_parts, positions
 from ._base import AbstractNB
+from ._fitted import State
 from ._input import checked_rows
-from ._state import State
 from .counts import ComplementNB
 
 
@@ -79,7 +78,7 @@ class MixedNB(AbstractNB):
     parts : "auto" (default), or a list of (name, estimator, columns)
         the estimator is any estimator of bayesnb, with its own prior. A mapping from class label to estimator gives
         each class its own likelihood. "drop" leaves the columns out. Columns are a name, a position, a list of either,
-        a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector` with a type.
+        a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector(dtype_include=float)`.
         Every column is in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones,
         `GaussianNB` for other numbers, also those written as text in a data frame, and `CategoricalNB` for all other
         columns. It leaves out columns of a data frame that identify the row (identifiers, names, dates), that have
@@ -169,8 +168,6 @@ class MixedNB(AbstractNB):
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         held = state.statistics
-        if state.encoding is not None and self._is_automatic:
-            warn_of_late_values(X, state.columns.contract)
         parts: list[Part] = []
         blocks: dict[str, Any] = {}
         for part in self._resolve(state, X) if state.encoding is None else state.encoding:
@@ -197,12 +194,6 @@ class MixedNB(AbstractNB):
             blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
         mine, theirs = (replace(one.statistics, blocks={}) for one in (state, other))
         return replace(state, encoding=parts, statistics=replace(mine + theirs, blocks=blocks))
-
-    def _widened(self, state: State, classes: np.ndarray) -> State:
-        if any(part.k is not None for part in state.encoding):
-            raise ValueError("`parts` has an estimator for each class; pass all labels as `classes`")
-        parts = [part.holding(replace(part.estimator._state, classes=classes)) for part in state.encoding]
-        return replace(super()._widened(state, classes), encoding=parts)
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
@@ -324,22 +315,6 @@ class MixedNB(AbstractNB):
         names = part.estimator.block_dims(inner, parameter, ndim)
         return [name if name == "class" and part.k is None else f"{part.name}_{name}" for name in names]
 
-    # --- model files, and what scikit-learn asks --------------------------------------------------------------------
-
-    def _check_state(self, take: Take) -> None:
-        super()._check_state(take)
-        state = self._state
-        require(len({part.name for part in state.encoding}) == len(state.encoding), "two parts have one name")
-        for part in state.encoding:
-            nb, at = part.estimator, part.at
-            require(part.k is None or part.k in range(len(state.classes)), f"a part of class {part.k!r}")
-            own = state.classes if part.k is None else state.classes[[part.k]]
-            require(np.array_equal(nb.classes_, own), f"part {part.name!r} has other classes")
-            require(at.dtype.kind == "i" and at.shape == (nb.n_features_in_,), "columns of a part")
-            require(len(set(at.tolist())) == len(at), "a part has a column twice")
-            require(((at >= 0) & (at < state.columns.n)).all(), f"part {part.name!r} has columns beyond those of X")
-            nb._check_state(take)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         each = [nb for _, given, _ in self._listed() for nb in (given.values() if isinstance(given, dict) else [given])]
@@ -362,22 +337,20 @@ def _fresh(name: str, estimator: Any) -> AbstractNB:
 
 def _without_unseen(state: State, X: Any) -> Any:
     """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these."""
-    unseen: dict[int, np.ndarray] = {}
+    frame, counted = None, []
     for part in state.encoding:
         if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
-            cells = pd.DataFrame(part.table(X)).apply(pd.to_numeric, errors="coerce").to_numpy(float, na_value=np.nan)
-            wrong = np.isfinite(cells) & (cells != 0) & (cells != 1)
-            unseen |= {int(part.at[i]): wrong[:, i] for i in np.flatnonzero(wrong.any(0))}
-    if not unseen:
+            frame = pd.DataFrame(X).copy(deep=False) if frame is None else frame
+            for j in part.at.tolist():
+                cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
+                if (wrong := np.isfinite(cells) & (cells != 0) & (cells != 1)).any():
+                    counted.append(f"column {state.columns.label(j)}: {int(wrong.sum())} cells")
+                    frame.isetitem(j, frame.iloc[:, j].mask(wrong))
+    if frame is None or not counted:
         return X
-    counted = ", ".join(f"column {state.columns.label(j)}: {int(found.sum())} cells" for j, found in unseen.items())
     warnings.warn(
-        f"`X` has numbers other than 0 and 1 where the training rows had only these ({counted}); they count as "
-        "missing. To use such numbers, fit the model to rows that have them",
-        UserWarning,
+        f"`X` has numbers other than 0 and 1 where the training rows had only these ({', '.join(counted)}); they count "
+        "as missing. To use such numbers, fit the model to rows that have them",
         stacklevel=1,  # one place, whatever predicts: Python shows it once
     )
-    frame = pd.DataFrame(X).copy(deep=False)
-    for j, found in unseen.items():
-        frame.isetitem(j, frame.iloc[:, j].mask(found))
     return frame if isinstance(X, pd.DataFrame) else frame.to_numpy()

@@ -14,19 +14,15 @@ from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts
 from ..sums.pairs import diagonal
-from ._input import as_table
+from ._fitted import State
+from ._input import Unavailable, as_table
 from ._levels import AbstractLevels, places_among, sizes_of
-from ._state import State, Unavailable
 from .categorical import CategoricalNB
 
 if TYPE_CHECKING:
     from ..inference.report import CheckReport
 
-MAX_BYTES = 1 << 30
-"""Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
-
-Fitting holds three of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
-"""
+_MOST = 1 << 30  # bytes of the table of counts: batches hold nearly four of that size, prediction up to five more
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -44,14 +40,11 @@ class OneDependenceNB(AbstractLevels):
     prior : optional
         a prior of your own for the levels of a feature, given a class and a level of the parent. It is NumPyro's
         `dist.Dirichlet([5, 1, 1])`, or one pseudo-count for each level. As in `CategoricalNB`, it may be a mapping from
-        column, or (column, level), to one of these. Columns that are not named keep `alpha`
+        column to one of these. Columns that are not named keep `alpha`
     pair_alpha : float, default 1
         number of pseudo-rows of the table p(y, x_j) of each parent, split equally over its c·k_j pairs, positive
     min_categories : int, (d,) or None, default None
         smallest number of levels of a feature of whole numbers; its levels are 0 … max
-    max_bytes : int, default 2³⁰
-        largest size of the table of counts, which has 8 c (Σ_j k_j)² bytes. A larger table is refused. Fitting holds
-        two tables of that size, and prediction up to five more
 
     Attributes
     ----------
@@ -105,7 +98,6 @@ class OneDependenceNB(AbstractLevels):
     alpha: Any = 1.0
     pair_alpha: float = 1.0
     min_categories: Any = None
-    max_bytes: int = MAX_BYTES
     fit_prior: bool = field(default=True, init=False)  # each class is learnt together with a parent
     class_prior: Any = field(default=None, init=False)
     priors: Any = field(default=None, init=False)
@@ -123,13 +115,11 @@ class OneDependenceNB(AbstractLevels):
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
         sizes, c = sizes_of(replace(state, encoding=levels)), len(state.classes)
-        if (needed := 8 * c * int(sizes.sum()) ** 2) > self.max_bytes:
+        if (needed := 8 * c * int(sizes.sum()) ** 2) > _MOST:
             most = int(sizes.argmax())
             raise ValueError(
-                f"`X` has {sizes.sum()} levels in {len(levels)} columns, most of them in column "
-                f"{state.columns.label(most)} ({sizes[most]}); with {c} classes the table of their pairs needs "
-                f"{needed / 2**20:,.1f} MiB, but `max_bytes` allows {self.max_bytes / 2**20:,.1f} MiB. Leave out "
-                "columns that identify rows, merge rare levels, use fewer bins, or raise `max_bytes`"
+                f"`X` has {sizes.sum()} levels, {sizes[most]} of them in column {state.columns.label(most)}; the table "
+                f"of their pairs would need {needed >> 20:,} MiB. Leave out columns that identify rows, or merge levels"
             )
         return super()._recode(state, levels)
 
@@ -181,10 +171,6 @@ class OneDependenceNB(AbstractLevels):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    def tie_prior(self) -> np.ndarray:
-        """Weight of each class, (c,), with which p(y) rises. Provisional."""
-        return self._fitted().statistics.n
-
     def _interval_method(self, method: str) -> str:
         check_choice("method", method, ("auto", "draws"))  # no moments of an average of models
         return "draws"
@@ -225,24 +211,6 @@ class OneDependenceNB(AbstractLevels):
         nb._state = replace(state, statistics=stats, prior=prior)
         return nb.tables(features, level=level)
 
-    @property
-    def log_likelihood_(self) -> float:
-        """An average of models has no maximum likelihood; reading it raises an AttributeError."""
-        raise AttributeError("OneDependenceNB averages models, so it has no likelihood to maximise")
-
-    @property
-    def n_parameters_(self) -> int:
-        """An average of models has no number of parameters; reading it raises an AttributeError."""
-        raise AttributeError("OneDependenceNB averages models, so it has no number of parameters")
-
-    def linear_form(self, theta: Any = None) -> tuple[Any, Any]:
-        """There is none: it raises an AttributeError. Provisional."""
-        raise AttributeError("OneDependenceNB uses pairs of features, so it has no linear form; use decision_function")
-
-    def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
-        """There are none: it raises an AttributeError. Provisional."""
-        return self.linear_form()[0]
-
     # --- the model of one parent ------------------------------------------------------------------------------------
 
     def _of_parent(self, parent: Any, X: Any = None, y: Any = None) -> tuple[CategoricalNB, Any, Any]:
@@ -261,10 +229,8 @@ class OneDependenceNB(AbstractLevels):
         nb = CategoricalNB(class_alpha=self.pair_alpha / (c * k), prior=prior)
         nb._state = State(np.arange(c * k), state.columns.take(others), [state.encoding[i] for i in others])
         nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
-        if X is None and y is None:
+        if X is None:
             return nb, None, None
-        if X is None or y is None:
-            raise ValueError("only one of `X` and `y` is given; give both, or none")
         X, u = as_table(X), self.encode(X)[BLOCK][:, j]
         there = np.flatnonzero(~np.isnan(u))
         rows = _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), others, axis=1)

@@ -73,7 +73,6 @@ def contributions(
     level: Scalar = 0.9,
     n_draws: int = 1000,
     seed: int | np.random.Generator | None = 0,
-    refined: Callable[[Parameters], Parameters] | None = None,
 ) -> Contributions:
     """Contributions of the features of rows to log odds.
 
@@ -85,7 +84,6 @@ def contributions(
     odds : from `odds_against`
     n : features listed of each row, those of the largest contribution to any class; None lists all
     focus : class whose contributions say which are largest; None takes any
-    refined : what is done to draws of the parameters before they are used, if anything
     """
     seed = fix_seed(seed)
     n_rows, c = next(iter(rows.values())).shape[0], len(posterior.classes.log_predictive())
@@ -127,7 +125,7 @@ def contributions(
             return np.concatenate([first[..., None, :], chosen, others[..., None, :], total[..., None, :]], -2)
 
         small, cells = posterior, rows
-        if isinstance(posterior, NaiveBayes) and refined is None and posterior.blocks.keys() == {"x"}:
+        if isinstance(posterior, NaiveBayes) and posterior.blocks.keys() == {"x"}:
             block = posterior.blocks["x"].merged(own["x"])
             if block is not None:  # one column more, for all events that these rows do not have
                 x, stack = rows["x"][:, own["x"]], sparse.hstack if is_sparse(rows["x"]) else np.hstack
@@ -135,7 +133,7 @@ def contributions(
                 cells = {"x": stack([x, np.zeros((m, 1))])}
                 cells["x"] = cells["x"].tocsr() if is_sparse(cells["x"]) else cells["x"]
         drawn = sample_some(small, n_draws, seed, m * (len(features) + 3) * c)
-        parts = [entries(*pieces(small, cells, own, refined(one) if refined else one)) for one in drawn]
+        parts = [entries(*pieces(small, cells, own, one)) for one in drawn]
         tails = (1 - level) / 2, (1 + level) / 2
         low, high = np.quantile(np.concatenate(parts), tails, axis=0, overwrite_input=True)
         points = entries(prior, table, total)

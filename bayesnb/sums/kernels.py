@@ -64,7 +64,7 @@ def _density(u: Array, value: Array, weight: Array, t: Array, w: Array) -> Float
     xp = namespace(u, value, weight, t, w)
     left = weight - w[:, None] * (value == u[:, None])
     left = xp.where(left > rounding(left) * weight, left, 0)
-    squared = (u[:, None] - xp.where(weight != 0, value, 0)) ** 2
+    squared = xp.minimum((u[:, None] - xp.where(weight != 0, value, 0)) ** 2, xp.finfo(u.dtype).max)
     some, rate = (left > 0).any(-1), xp.exp(-2 * t)[:, None]
     near = xp.where(some, xp.where(left > 0, squared, xp.inf).min(-1, initial=xp.inf), 0)
     kernels = left * xp.exp(-0.5 * rate[..., None] * xp.maximum(squared - near[:, None], 0))

@@ -86,12 +86,6 @@ class Sample:
         """The cells of some of the features."""
         return type(self)(tuple(v[columns] for v in self.value), tuple(w[columns] for w in self.weight))
 
-    def spread(self, at: Int[np.ndarray, " c"], classes: int) -> Self:
-        """The same cells where there are more classes, of which these stand at the places `at`."""
-        place = dict(zip(at.tolist(), zip(self.value, self.weight, strict=True), strict=True))
-        empty = self.value[0][:, :0], self.weight[0][:, :0]
-        return type(self)(*zip(*(place.get(k, empty) for k in range(classes)), strict=True))
-
     def of_piece(self, k: int, j: Any) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
         """Values and weights of one class and feature; on the host without those behind the last."""
         value, weight = self.value[k][j], self.weight[k][j]

@@ -1,7 +1,5 @@
 """What all estimators promise beyond scikit-learn: batches, forgetting, evidence, draws, and that nothing is lost."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,21 +7,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB
 from bayesnb.estimators import ExponentialNB
 
-from ..estimators_table import (
-    ALL,
-    GENERATES,
-    OF_A_COUNT,
-    ONE_OF_EACH,
-    TAKES_MISSING,
-    WHOLE,
-    mostly_slow,
-    these,
-)
+from ..estimators_table import ALL, OF_A_COUNT, ONE_OF_EACH, TAKES_MISSING, WHOLE
 
-every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*map(repr, ONE_OF_EACH))), ids=repr)
 # of levels, totals, events, variances, matrices; the laws of prediction, evidence and draws run for all families
 
 
@@ -50,22 +38,6 @@ def test_batches_in_any_order_reach_the_posterior_of_fit(table):
         assert evidence(parts) == pytest.approx(evidence(whole), rel=1e-11)
 
 
-def test_new_rows_look_like_the_old_ones(table):
-    for nb in GENERATES:
-        X, y, _ = table
-        fitted = clone(nb).fit(X, y)
-        new_X, new_y = fitted.sample(4000, seed=0)
-        assert new_X.shape == (4000, X.shape[1])
-        share = np.array([(new_y == label).mean() for label in fitted.classes_])
-        p = np.exp(fitted.posterior_.classes.log_predictive())
-        assert (abs(share - p) < 5 * np.sqrt(p * (1 - p) / 4000)).all()  # once in 600,000 runs by chance
-        if isinstance(nb, BernoulliNB):
-            new_X = 10 * new_X  # zeros and ones, on either side of the threshold
-        # what was learnt from the new rows predicts the old ones about as well
-        again = clone(nb).fit(new_X[:1000], new_y[:1000])
-        assert again.score(X, y) > fitted.score(X, y) - 0.05
-
-
 def test_a_missing_cell_is_a_column_left_out(table):
     for nb in TAKES_MISSING:
         X, y, _ = table
@@ -86,7 +58,7 @@ def test_amounts_whose_sums_overflow_are_refused():
     for nb in OF_A_COUNT:
         for form in (np.array, sparse.csr_array):
             for bad, weights in ((1.01e300, None), (1.7e308, None), (1e290, [1e20, 1])):
-                with pytest.raises(ValueError, match=r"Values too large .* column 1; rescale the column"):
+                with pytest.raises(ValueError, match="Values too large to be summed"):
                     clone(nb).fit(form([[1.0, bad], [2.0, 1.0]]), [0, 1], sample_weight=weights)
 
 
@@ -136,22 +108,6 @@ def test_linear_form_gives_the_log_odds(classes, table):
         np.testing.assert_allclose(scores, expected, atol=1e-6)  # var_smoothing is in both; sums of 4 terms of size 100
 
 
-def test_no_linear_form_where_there_is_none(table):
-    X, y, _ = table
-    assert not hasattr(GaussianNB().fit(X, y), "coef_")
-    assert not hasattr(CategoricalNB().fit(X, y), "coef_")
-
-
-NOT_NEGATIVE = [nb for nb in ALL if nb.cells.kind in ("counts", "amounts", "levels")]
-
-
-def test_negative_counts_name_the_column():
-    X = pd.DataFrame({"age": [1, 2], "income": [3, -4]})
-    for nb in NOT_NEGATIVE:
-        with pytest.raises(ValueError, match=r"Negative values.*-4 in column 'income'"):
-            clone(nb).fit(X, [0, 1])
-
-
 @pytest.mark.parametrize("nb", WHOLE, ids=repr)
 def test_whole_numbers_where_the_family_has_no_others(nb):
     X = pd.DataFrame({"trials": [1, 2], "hours": [3, 0.5]})
@@ -195,14 +151,3 @@ def test_classes_are_the_distinct_labels_in_order():
         want, index = np.unique(y, return_inverse=True)
         assert nb.classes_.dtype == want.dtype and (nb.classes_ == want).all()
         np.testing.assert_array_equal(nb.class_count_, np.bincount(index))
-
-
-def test_so_many_classes_are_doubted_and_fractions_refused():
-    X, y = np.ones((30, 2)), np.arange(30)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        MultinomialNB().partial_fit(X, y, classes=np.arange(100))  # the classes are given
-    with pytest.warns(UserWarning, match="regression"):
-        MultinomialNB().fit(X, y)
-    with pytest.raises(ValueError, match="continuous"):
-        MultinomialNB().partial_fit(X, y + 0.5, classes=np.arange(100))

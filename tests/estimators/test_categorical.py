@@ -45,34 +45,19 @@ def test_unknown_and_missing_levels_are_left_out(unknown):
     np.testing.assert_allclose(number.predict_proba([[7.0], [0.5], [-1.0], [np.nan]]), 0.5)
 
 
-@pytest.mark.parametrize(
-    ("fitted", "asked", "said"),
-    [
-        (
-            ["10", "20", "30"],
-            [10, 20, 30],
-            "numbers in column 'zip', such as 10, but its levels are text, such as '10'",
-        ),
-        (["10", "20", "30"], [10.0, np.nan, 30], "numbers in column 'zip', such as 10.0, but its levels are text"),
-        ([0, 1, 2], ["1", None, "2"], "text in column 'zip', such as '1', but its levels are numbers, such as"),
-        (pd.Categorical([10, 20, 10]), ["10", "20", "10"], "text in column 'zip', such as '10', but its levels"),
-    ],
-    ids=["ints for text", "floats for text", "text for codes", "text for declared numbers"],
-)
-def test_levels_of_another_type_are_warned_of(fitted, asked, said):
-    nb = CategoricalNB().fit(pd.DataFrame({"zip": fitted}), [0, 1, 1])
-    with pytest.warns(UserWarning, match=said):
-        p = nb.predict_proba(pd.DataFrame({"zip": asked}))
-    np.testing.assert_allclose(p, np.tile([0.4, 0.6], (3, 1)))
-    nb.predict(pd.DataFrame({"zip": pd.Series([None, None], dtype=object)}))  # nothing to warn of
-    if "text" in said.split("but")[1]:
-        nb.predict(pd.DataFrame({"zip": ["40", "50"]}))
-
-
-def test_declared_levels_count_before_they_are_seen():
-    colour = pd.Categorical(COLOURS, categories=["red", "green", "blue", "black"])
-    nb = CategoricalNB().fit(pd.DataFrame({"colour": colour}), Y)
-    assert nb.categories_[0].tolist() == ["red", "green", "blue", "black"]
+def test_levels_of_another_type_are_warned_of():
+    for fitted, asked, said in (
+        (["10", "20", "30"], [10.0, np.nan, 30], "no known level in column 'zip', .* has 10.0, .* like '10'"),
+        ([0, 1, 2], ["1", None, "2"], "no known level in column 'zip', .* has '1', .* like 0"),
+        (pd.Categorical([10, 20, 10]), ["10", "20", "10"], "has '10', .* like 10"),
+    ):
+        nb = CategoricalNB().fit(pd.DataFrame({"zip": fitted}), [0, 1, 1])
+        with pytest.warns(UserWarning, match=said):
+            p = nb.predict_proba(pd.DataFrame({"zip": asked}))
+        np.testing.assert_allclose(p, np.tile([0.4, 0.6], (3, 1)))
+        nb.predict(pd.DataFrame({"zip": pd.Series([None, None], dtype=object)}))  # nothing to warn of
+        if isinstance(fitted[0], str):
+            nb.predict(pd.DataFrame({"zip": ["40", "50"]}))
 
 
 def test_house_votes_equal_r():

@@ -23,12 +23,7 @@ from ..estimators_table import ALL, mostly_slow
 
 DECAY, BATCHES, SIZE = 0.9, 5, 12
 MIXED = MixedNB([("one", GaussianNB(), [0, 1]), ("other", {0: GaussianNB(), 1: KernelNB()}, [2])])
-EVERY = [
-    *ALL,
-    MIXED,
-    OneDependenceNB(),
-    FamilyNB(families.GammaExponential(1.0, 1.0)),
-]
+EVERY = [*ALL, MIXED, OneDependenceNB(), FamilyNB(families.GammaExponential(1.0, 1.0))]
 QUICK = [repr(nb) for nb in (GaussianNB(), GaussianDA(), MultinomialNB(), MIXED, OneDependenceNB())]
 WEIGHTS = DECAY ** np.repeat(np.arange(BATCHES)[::-1], SIZE)  # of the rows, by how many calls ago they came
 

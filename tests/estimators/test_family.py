@@ -82,23 +82,19 @@ def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp
     assert "test_family.Outside'; import the module that defines it first" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("family", "X", "message"),
-    [
-        ("poisson", [[1.0]], "`family` is 'poisson'; it needs an instance"),
-        (families.DirichletComplement(1.0), [[1.0]], "DirichletComplement, which has a composite likelihood"),
-        (Outside(-1.0, 1.0), [[1.0]], r"`family\.a` has -1"),
-        (Outside(1.0, 1.0), [[-1.0]], "Negative values in data passed to FamilyNB.* a cell of Outside is a count"),
-        *(
-            (kind(1.0, 1.0), [[0.5]], f"not whole numbers.*a cell of {kind.__name__} is a whole count")
-            for kind in OF_WHOLE_CELLS
-        ),
-        (families.BetaBernoulli(1.0, 1.0), [[2.0]], "has 2 in column 0; a cell of BetaBernoulli is 0 or 1"),
-        (families.DirichletCategorical(np.ones((1, 1, 2))), [[2.0]], "is the number of a level"),
-        (families.LogNormal(0.0, 1.0, 1.0, 1.0), [[0.0]], "a cell of LogNormal is a number above 0"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_what_is_wrong_is_named(family, X, message):
-    with pytest.raises(ValueError, match=message):
-        FamilyNB(family).fit(X * 2, [0, 1])
+WRONG = [
+    ("poisson", [[1.0]], "`family` is 'poisson'; it needs a conjugate family"),
+    (families.DirichletComplement(1.0), [[1.0]], "`family` is DirichletComplement"),
+    (Outside(-1.0, 1.0), [[1.0]], r"`family\.a` has -1"),
+    (Outside(1.0, 1.0), [[-1.0]], "Negative values in data passed to FamilyNB.* a cell of Outside is a count"),
+    *((kind(1.0, 1.0), [[0.5]], f"not whole.*cell of {kind.__name__} is a whole count") for kind in OF_WHOLE_CELLS),
+    (families.BetaBernoulli(1.0, 1.0), [[2.0]], "has 2 in column 0; a cell of BetaBernoulli is 0 or 1"),
+    (families.DirichletCategorical(np.ones((1, 1, 2))), [[2.0]], "is the number of a level"),
+    (families.LogNormal(0.0, 1.0, 1.0, 1.0), [[0.0]], "a cell of LogNormal is a number above 0"),
+]
+
+
+def test_what_is_wrong_is_named():
+    for family, X, message in WRONG:
+        with pytest.raises(ValueError, match=message):
+            FamilyNB(family).fit(X * 2, [0, 1])

@@ -140,13 +140,21 @@ def test_forgetting_is_refitting_or_refused(nb, kind):
     assert check_windows(nb, kind, 12, seed=0) <= most
 
 
-def test_an_outlier_of_a_million_spreads_that_comes_often_is_refused():
-    rng = np.random.default_rng(0)
-    nb = GaussianNB().fit(rng.normal(size=(100, 2)), np.arange(100) % 2)
+def test_what_is_small_beside_what_was_there_is_refused():
+    """A weight or an amount within the rounding of another; an outlier of a million spreads that came often."""
+    X, y = np.array([[0.1, 0.8], [0.1, 1e9 / 3], [4.0, 0.8]]), np.array([1, 1, 0])
+    thin = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 2
+    far = GaussianNB().fit(*thin)
     for _ in range(200):
-        nb.partial_fit([[1e6, -1e6]], [0])
-    with pytest.raises(ValueError, match=REFUSED):
-        nb.forget(np.tile([[1e6, -1e6]], (200, 1)), np.zeros(200, int))
+        far.partial_fit([[1e6, -1e6]], [0])
+    w = np.array([1e-8, 1e8 / 3, 1.0])
+    for nb, *gone in (
+        (BernoulliNB(binarize=2).fit(X, y, w), X[1:2], y[1:2], w[1:2]),
+        (MultinomialNB(alpha=1e-8).fit(X, y), X[1:2], y[1:2]),
+        (far, np.tile([[1e6, -1e6]], (200, 1)), np.zeros(200, int)),
+    ):
+        with pytest.raises(ValueError, match=REFUSED):
+            nb.forget(*gone)
 
 
 def test_a_constant_column_in_one_class_is_forgotten():
@@ -168,18 +176,6 @@ def test_a_weight_written_in_two_ways_is_forgotten():
     nb = GaussianNB().fit([[1.0], [2.0], [5.0]], [0, 1, 0], sample_weight=[0.1, 1.0, 0.2])
     nb.partial_fit([[1.0]], [0], sample_weight=[0.2]).forget([[1.0], [5.0]], [0, 0], sample_weight=[0.3, 0.2])
     assert nb.class_count_[0] == 0 and (nb.statistics_.blocks["x"].ss[0] == 0).all()
-
-
-def test_a_weight_within_the_rounding_of_another_is_refused():
-    X, y, w = [[1.0], [2.0], [3.0]], [0, 0, 1], np.array([1e8 / 3, 1e-8, 1.0])
-    with pytest.raises(ValueError, match=REFUSED):
-        BernoulliNB(binarize=2).fit(X, y, w).forget(X[:1], y[:1], w[:1])
-
-
-def test_a_small_amount_beside_a_large_one_is_refused():
-    X, y = np.array([[0.1, 0.8], [0.1, 1e9 / 3], [4.0, 0.8]]), np.array([1, 1, 0])
-    with pytest.raises(ValueError, match=REFUSED):
-        MultinomialNB(alpha=1e-8).fit(X, y).forget(X[1:2], y[1:2])
 
 
 def test_a_file_keeps_the_rounding(tmp_path):

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 from bayesnb import GaussianDA
-from bayesnb.families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
+from bayesnb.families import NormalInverseWishart
 
 CASES = [GaussianDA(covariance=covariance) for covariance in ("class", "shared", "identity")]
 each = pytest.mark.parametrize("nb", CASES, ids=lambda nb: nb.covariance)
@@ -23,7 +23,6 @@ def test_shared_covariance_is_scikit_learns_lda(wine, classes):
     X, y = (part[wine[1] < classes] for part in wine)
     theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
     ours = GaussianDA(covariance="shared", priors=theirs.priors_, estimate="mle").fit(X, y)
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
@@ -44,7 +43,8 @@ def test_covariance_a_class_is_scikit_learns_qda(wine, classes, how):
         ours = GaussianDA(priors=theirs.priors_, estimate="mle").fit(X, y)
     else:
         ours = GaussianDA(priors=theirs.priors_, prior=prior, estimate="mean").fit(X, y)
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(X), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(-2 * ours.quadratic_ @ ours.covariance_, np.tile(np.eye(d), (classes, 1, 1)), atol=1e-8)
     np.testing.assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-8)
     np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-8)
 
@@ -70,53 +70,27 @@ def test_discriminants_give_the_class_probabilities(wine, nb, estimate):
     X, y = wine
     X = X / X.std(0)
     fitted = clone(nb).set_params(estimate=estimate).fit(X, y)
-    scores = fitted.decision_function(X)
-    np.testing.assert_allclose(
-        scores - scores.max(1, keepdims=True),
-        (p := fitted.predict_joint_log_proba(X)) - p.max(1, keepdims=True),
-        atol=1e-8,
-    )
     if nb.covariance == "class":
         assert fitted.quadratic_.shape == (3, 13, 13)
         assert not hasattr(fitted, "coef_")
     else:
-        assert fitted.coef_.shape == (3, 13)
+        gap = X @ fitted.coef_.T + fitted.intercept_ - fitted.predict_joint_log_proba(X)
+        np.testing.assert_allclose(gap, np.tile(gap[:, :1], 3), atol=1e-8)
         with pytest.raises(AttributeError, match="no quadratic term"):
             _ = fitted.quadratic_
-
-
-PRIOR = NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 3.0), np.tile(np.eye(2), (2, 1, 1)))
-
-
-def test_bad_settings_are_named(rng):
-    flat = TiedNormalInverseWishart(PRIOR.m, 0 * PRIOR.kappa, np.full(1, 3.0), np.eye(2))
-    cases = [
-        ({"covariance": "full"}, "`covariance` is 'full'"),
-        ({"prior": "flat"}, "`prior` is 'flat'"),
-        ({"prior": PRIOR, "covariance": "shared"}, "needs a TiedNormalInverseWishart"),
-        ({"prior": KnownVarianceNormal(*(np.ones((3, 2)),) * 4), "covariance": "identity"}, r"`prior.m` has shape"),
-        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, np.ones(2), PRIOR.S)}, r"`prior.nu` has 1 .* above 1,"),
-        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, PRIOR.nu, 0 * PRIOR.S)}, "symmetric and positive"),
-        ({"prior": flat, "covariance": "shared"}, r"`prior.kappa` has 0 .* positive"),
-    ]
-    for settings, message in cases:
-        nb = GaussianDA(**settings)
-        with pytest.raises(ValueError, match=message):
-            nb.fit(rng.normal(size=(10, 2)), np.arange(10) % 2)
-        assert not hasattr(nb, "classes_")
 
 
 def test_a_singular_covariance_is_told(rng):
     X, y = rng.normal(size=(12, 3)), np.arange(12) % 2
     flat = X * [1, 0, 1]
-    with pytest.raises(ValueError, match="covariance of class 0 is singular under estimate='mle': rank 2 for 3"):
+    with pytest.raises(ValueError, match=r"covariance of class 0 .* is singular under estimate='mle': rank 2 of 3"):
         GaussianDA(estimate="mle").fit(flat, y).predict(flat)
     assert np.isfinite(GaussianDA().fit(flat, y).predict_log_proba(flat)).all()
     few = GaussianDA(estimate="mle").fit(X[:5], y[:5])
-    with pytest.raises(ValueError, match=r"rank 1 for 3 features, 2 rows\. Use estimate='predictive'"):
+    with pytest.raises(ValueError, match=r"\(2 rows\) .* rank 1 of 3\. Use estimate='predictive'"):
         few.predict(X)
     few.set_params(estimate="predictive").predict(X)
     twins = np.column_stack([X, X[:, 0]])
-    with pytest.raises(ValueError, match="rank 3 for 4 features"):
+    with pytest.raises(ValueError, match="rank 3 of 4"):
         GaussianDA(covariance="shared", estimate="mle").fit(twins, y).predict(twins)
     assert np.isfinite(GaussianDA().fit(twins, y).predict_log_proba(twins)).all()

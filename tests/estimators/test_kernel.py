@@ -76,15 +76,6 @@ def test_joint_table_is_scipys_at_the_same_bandwidth(bandwidth, iris):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
 
 
-def test_bandwidths_a_feature_and_a_class(iris):
-    X, y = iris
-    per_cell = np.arange(1, 13).reshape(3, 4) / 10
-    got = KernelNB(bandwidth=per_cell).fit(X, y).posterior_.blocks["x"]
-    np.testing.assert_allclose(np.exp(got.log_h), per_cell)
-    per_feature = KernelNB(bandwidth=per_cell[0]).fit(X, y).posterior_.blocks["x"]
-    np.testing.assert_allclose(np.exp(per_feature.log_h), np.tile(per_cell[0], (3, 1)))
-
-
 def test_default_prior(iris):
     """Centre nrd0, a factor e⁴ either way, and no less than half the smallest gap: 0.05 in data rounded to 0.1."""
     X, y = iris
@@ -141,9 +132,3 @@ def test_there_is_no_evidence_and_the_error_says_why(iris):
     assert not hasattr(nb, "log_evidence_")
     with pytest.raises(AttributeError, match=r"KernelNB has no log_evidence_: .*not a normalised density"):
         _ = nb.log_evidence_
-
-
-def test_a_model_without_data_draws_no_rows(iris):
-    nb = KernelNB().fit(*iris)
-    with pytest.raises(ValueError, match="without data cannot draw rows"):
-        nb.sample(3, source="prior")

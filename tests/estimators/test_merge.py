@@ -18,13 +18,8 @@ BY_CLASS = [("each", {k: GaussianNB() for k in "abc"}, [0, 1]), ("rest", Categor
 EVERY = [*GIVEN_BANDWIDTH, MixedNB(PARTS), MixedNB(BY_CLASS)]
 IDS = [f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)]
 # one of each kind of statistics, and parts; the law that statistics merge in any order runs for all families
-few = pytest.mark.parametrize(
-    "nb",
-    mostly_slow(
-        EVERY, these("CategoricalNB()", "GaussianNB()", "GaussianDA()", "ComplementNB()", repr(MixedNB(PARTS)))
-    ),
-    ids=IDS,
-)
+QUICK = these("CategoricalNB()", "GaussianNB()", "GaussianDA()", "ComplementNB()", repr(MixedNB(PARTS)))
+few = pytest.mark.parametrize("nb", mostly_slow(EVERY, QUICK), ids=IDS)
 CLASSES = np.array(list("abc"))
 
 

@@ -24,10 +24,6 @@ MIXED = MixedNB(
 EVERY = [*ONE_OF_EACH, MIXED]
 
 
-def name_of(nb: Any) -> str:
-    return "MixedNB" if isinstance(nb, MixedNB) else repr(nb)
-
-
 METHODS = ["fit", "partial_fit", "forget"]
 method = pytest.mark.parametrize("method", METHODS)
 
@@ -127,11 +123,7 @@ def test_more_events_than_were_counted(nb):
             fitted.forget(sparse.csr_array(np.full((2, 4), 3.0)), ["ant", "ant"])
 
 
-@pytest.mark.parametrize(
-    "nb",
-    [nb for nb in EVERY if "Gaussian" in repr(nb)],
-    ids=name_of,
-)
+@pytest.mark.parametrize("nb", [nb for nb in EVERY if "Gaussian" in repr(nb)], ids=lambda nb: type(nb).__name__)
 def test_squares_that_would_turn_negative(nb):
     """Rows further out than all the squares of their class: no row of that class can have been there."""
     X, y = table()

@@ -71,7 +71,7 @@ def test_a_distribution_and_its_fields_are_one_prior() -> None:
 
 def test_a_column_of_its_own() -> None:
     frame = pd.DataFrame(YES, columns=["a1", "b1", "c1"])
-    by_name = block(BernoulliNB(prior={"b1": dist.Beta(2, 8), -1: {"a": [3, 4], "b": 1}}), frame)
+    by_name = block(BernoulliNB(prior={"b1": dist.Beta(2, 8), 2: {"a": [3, 4], "b": 1}}), frame)
     assert by_name.a.tolist() == [[1, 2, 3], [1, 2, 4]] and by_name.b.tolist() == [[1, 8, 1], [1, 8, 1]]
     by_class = block(BernoulliNB(prior={1: dist.Beta(np.array([2.0, 5.0]), 8)}), YES)
     assert by_class.a[:, 1].tolist() == [2, 5]
@@ -84,11 +84,11 @@ def test_a_column_of_its_own() -> None:
     assert named.fit(frame, LABELS).prior_.blocks["x"].a.tolist() == [[2], [2]]
 
 
-def test_levels_have_pseudo_counts_of_their_own() -> None:
+def test_levels_have_pseudo_counts() -> None:
     frame = pd.DataFrame({"sky": list("abcabc"), "wind": list("xyxyxy")})
     labels = [0, 1, 0, 1, 1, 0]
-    prior = {"sky": dist.Dirichlet(np.array([5.0, 1.0, 1.0])), ("wind", "y"): 7, ("sky", "c"): [2, 3]}
-    found = CategoricalNB(alpha=0.5, prior=prior).fit(frame, labels).prior_.blocks
+    prior = {"sky": np.array([[5.0, 1.0, 2.0], [5.0, 1.0, 3.0]]), "wind": [0.5, 7]}
+    found = CategoricalNB(prior=prior).fit(frame, labels).prior_.blocks
     assert found["levels_3"].alpha[:, 0].tolist() == [[5, 1, 2], [5, 1, 3]]
     assert found["levels_2"].alpha[:, 0].tolist() == [[0.5, 7], [0.5, 7]]
     same = CategoricalNB(prior=dist.Dirichlet(np.array([5.0, 1.0, 1.0]))).fit(frame[["sky"]], labels)
@@ -96,8 +96,6 @@ def test_levels_have_pseudo_counts_of_their_own() -> None:
 
 
 REFUSED = [
-    (BernoulliNB(alpha=(1, 2)), YES[:, :2], "Beta"),
-    (BernoulliNB(alpha=(1, 9)), YES[:, :1], "Beta"),
     (BernoulliNB(prior=dist.Beta(np.ones(2), np.ones(2))), YES[:, :2], "ambiguous"),
     (BernoulliNB(prior={"a": [1, 2], "b": 1}), YES[:, :2], "ambiguous"),
     (BernoulliNB(prior=dist.Beta(np.ones(5), 1)), YES, r"\(2, 3\)"),
@@ -108,7 +106,7 @@ REFUSED = [
     (BernoulliNB(prior={"a": 1, "bb": 2}), YES, "'bb'"),
     (BernoulliNB(prior={"a": 1}), YES, "lacks b"),
     (BernoulliNB(prior={7: dist.Beta(1, 2)}), YES, "positions 0 to 2"),
-    (BernoulliNB(prior={(0, "x"): 1}), YES, "level"),
+    (CategoricalNB(prior={(0, "x"): 1}), YES, "neither a column"),
     (BernoulliNB(prior={}), YES, "empty"),
     (BernoulliNB(prior="beta"), YES, "'beta'"),
     (BernoulliNB(prior={0: {"a": -1, "b": 2}}), YES, "prior.0..a"),
@@ -186,10 +184,11 @@ def test_a_summary_says_the_prior_in_words() -> None:
     )
     levels = pd.DataFrame({"sky": list("abcabc") * 4, "x": REALS[:, 0]})
     mixed = MixedNB().fit(levels, LABELS).prior_summary()
-    assert "probability of c: 0.2929" in mixed and "x ~ NormalInverseGamma(m=" in mixed
+    assert "sky ~ Dirichlet(1)\n    probability: 0.2929" in mixed and "x ~ NormalInverseGamma(m=" in mixed
     improper = GaussianNB(prior={"m": 0, "kappa": 0, "a": -0.5, "b": 0}).fit(REALS, LABELS).prior_summary()
     assert "improper" in improper
-    assert "… and 2 more" in GaussianNB().fit(REALS, LABELS).prior_summary(columns=1)
+    many = GaussianNB().fit(RNG.normal(size=(24, 22)), LABELS).prior_summary()
+    assert many.endswith("… and 2 more")
 
 
 def test_every_estimator_has_a_summary() -> None:

@@ -21,7 +21,6 @@ from bayesnb import (
     KernelNB,
     MixedNB,
     MultinomialNB,
-    PoissonNB,
     fit_batches,
     load,
 )
@@ -69,9 +68,6 @@ LEARNERS = [
     *(nb for nb in DEFAULTS if type(nb) not in map(type, EVERY)),
     GaussianNB(known_variance=0.5),
     GaussianDA(covariance="shared"),
-    MixedNB(
-        [("levels", CategoricalNB(), [0, 2]), ("reals", GaussianNB(variance="pooled"), [1]), ("n", PoissonNB(), [3])]
-    ),
 ]
 
 
@@ -104,8 +100,6 @@ def questions(nb, X):
         asked["weights"] = lambda one: np.append((held := copy(one)).coef_.ravel(), held.intercept_)
     if hasattr(nb, "means_"):
         asked["means"] = lambda one: one.means_
-    if hasattr(nb, "covariance_"):
-        asked["covariance"] = lambda one: one.covariance_
     if not isinstance(nb, ComplementNB):
         asked["rows"] = lambda one: one.sample(4, seed=4)[0].astype(float)
     return asked
@@ -194,14 +188,6 @@ def test_a_model_learns_while_eight_threads_ask_it(nb, table):
     assert teach_while_others_ask(nb, lessons(nb, X), asked, 100) > 1
 
 
-@pytest.mark.slow
-def test_ten_thousand_answers_belong_to_a_state(table):
-    X, nb = table[0][::5], GaussianNB()
-    asked = questions(nb.fit(X, np.resize(["ant", "bee"], len(X))), X)
-    few = {name: asked[name] for name in ("probabilities", "labels", "evidence", "pickle", "means")}
-    assert teach_while_others_ask(nb, lessons(nb, X), few, 10_000) > 3
-
-
 @pytest.mark.parametrize("ask", ["probabilities", "novelty", "means"])
 def test_what_was_learnt_and_the_estimate_are_read_at_one_moment(ask, table, monkeypatch):
     """A writer who learns and then sets `estimate`, while a reader has read what was learnt before."""
@@ -221,13 +207,3 @@ def test_what_was_learnt_and_the_estimate_are_read_at_one_moment(ask, table, mon
     met = asked(nb)
     assert not lessons_left
     assert is_one_of(met, [before, asked(nb)])
-
-
-def test_a_copy_keeps_the_state(table):
-    """For several calls that belong together; and it is the object itself that `fit` returns."""
-    X, y = table
-    nb = GaussianNB().fit(X, y)
-    kept, expected = copy(nb), nb.predict_log_proba(X)
-    assert nb.partial_fit(X[:9] + 1, y[:9]) is nb
-    assert not np.array_equal(nb.predict_log_proba(X), expected)
-    np.testing.assert_array_equal(kept.predict_log_proba(X), expected)

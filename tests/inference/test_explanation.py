@@ -36,7 +36,6 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "multinomial": (bayesnb.MultinomialNB, COUNTS),
     "multinomial, sparse": (bayesnb.MultinomialNB, sparse.csr_array(COUNTS)),
     "complement": (bayesnb.ComplementNB, COUNTS),
-    "complement, norm": (lambda: bayesnb.ComplementNB(norm=True), COUNTS),
     "poisson, sparse": (bayesnb.PoissonNB, sparse.csr_array(COUNTS)),
     **{called(nb): (type(nb), COUNTS) for nb in WHOLE},
     "exponential": (bayesnb.ExponentialNB, abs(REAL)),
@@ -94,15 +93,13 @@ def test_of_sparse_rows_only_the_words_that_are_there_are_listed() -> None:
     np.testing.assert_array_equal(there.value.astype(float), COUNTS[there.row, there.feature.astype(int)])
 
 
-def test_two_classes_have_log_odds_of_opposite_sign_and_xarray_the_same_numbers() -> None:
+def test_two_classes_have_log_odds_of_opposite_sign() -> None:
     y = LABELS == "a"
     nb = bayesnb.MixedNB().fit(TABLE, y)
     frame = nb.explain(TABLE[:2], n_draws=50)
     wide = frame.pivot(index=["row", "feature"], columns="class_", values="contribution")
     np.testing.assert_allclose(wide[True], -wide[False], rtol=1e-12)
     assert frame.value[frame.feature == "kind"].tolist() == TABLE.kind[:2].repeat(2).tolist()
-    found = nb.explain(TABLE[:2], n_draws=50, output="xarray")
-    assert float(found.contribution.sel(row=1, class_=True, feature="size")) == wide[True][1, "size"]
 
 
 def brute_force(value: Callable[[tuple[int, ...]], Any], d: int) -> np.ndarray:
@@ -195,7 +192,6 @@ def test_settings_out_of_range_are_named() -> None:
         ({"level": 1.0}, "`level` is 1.0"),
         ({"n": 0}, "`n` is 0"),
         ({"n_draws": 0}, "`n_draws` is 0"),
-        ({"output": "table"}, "`output` is 'table'"),
     ]:
         with pytest.raises(ValueError, match=said):
             nb.explain(REAL[:1], **settings)

@@ -9,11 +9,9 @@ from numpyro import handlers
 from numpyro.infer import MCMC, NUTS, SVI, Predictive
 from numpyro.infer.autoguide import AutoDelta, AutoNormal
 from scipy.special import logsumexp
-from sklearn.base import clone
 
 from bayesnb import (
     FamilyNB,
-    GaussianDA,
     GaussianNB,
     KernelNB,
     MixedNB,
@@ -175,22 +173,6 @@ def test_estimators_simulate_rows(mixed: Any) -> None:
         handlers.seed(CASES["multinomial"].prior.model, 0)(None, n=7)
     with pytest.raises(ValueError, match="cannot draw rows"):
         handlers.seed(KernelNB().fit([[1.0], [2.0]], [0, 1]).numpyro_model, 0)(n=7)
-
-
-@pytest.mark.parametrize("nb", [GaussianNB(), pytest.param(GaussianDA(), marks=pytest.mark.slow), MixedNB()], ids=repr)
-@pytest.mark.usefixtures("x64")
-def test_before_fit_the_prior_is_that_of_a_fit(nb: Any, rng: np.random.Generator) -> None:
-    from numpyro.infer.util import log_density
-
-    X, y = rng.normal(size=(10, 2)), np.array(["a", "b"] * 5)
-    fitted = clone(nb).fit(X, y)
-    theta = fitted.posterior_.sample(rng)
-    joint, _ = log_density(nb.numpyro_model, (X, y), {}, fitted.prior_.to_sites(theta))
-    assert float(joint) - fitted.posterior_.log_prob(theta) == pytest.approx(fitted.log_evidence_, rel=1e-9)
-    assert not hasattr(nb, "classes_")
-    for given in ((X,), (None, y), ()):
-        with pytest.raises(ValueError, match=r"is not fitted yet.*give both `X` and `y`"):
-            nb.numpyro_model(*given)
 
 
 def test_labels_of_a_kernel_density_are_not_summed_out() -> None:
