@@ -16,14 +16,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from .base import AbstractConjugate, Block, as_jax, from_sites, to_sites
-from .class_statistics import Statistics as Statistics
 from .core.arrays import Array, Float, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
-from .core.scope import block_scope
+from .core.sites import block_scope
 from .core.special import namespace
 from .core.supports import GIVEN_TOTALS, improper
 from .families.classes import AbstractClasses
+from .statistics import Statistics as Statistics
 from .statistics import class_totals, one_hot
 from .sums.rows import Rows as Rows
 from .sums.rows import by_rows as by_rows

@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 
 from .base import AbstractConjugate, Block
-from .class_statistics import in_floats
 from .core.arrays import Scalar, Sparse
 from .core.pytrees import CLASSES
 from .core.supports import Field
@@ -27,7 +26,7 @@ from .inference.chains import jitted as jitted
 from .inference.laws import LAWS, Problem, cases, limit_of
 from .inference.report import CheckRow
 from .naive_bayes import NaiveBayes, Statistics
-from .statistics import one_hot
+from .statistics import in_floats, one_hot
 
 __all__ = ["BrokenLaw", "check_family", "simulation_based_calibration"]
 

@@ -14,10 +14,10 @@ from sklearn.datasets import load_iris
 
 from bayesnb import GaussianNB
 from bayesnb.core.pytrees import leaves, map_leaves
-from bayesnb.core.threads import in_order
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot
+from bayesnb.sums.rows import in_order
 
 from .laws import FAMILIES, QUICKLY, C, Case, Family, assert_same, case, jitted, log_joint
 

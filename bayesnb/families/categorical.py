@@ -14,8 +14,8 @@ import numpy as np
 
 from ..core.arrays import Array, Data, Float, Tables, Theta, Weights, is_sparse
 from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
-from ..sums.levels import look_up
 from ..sums.rows import indicators, matmul
+from ..sums.tables import look_up
 from ._page import COUNT, Cells, Conjugate, Counts, Field, Sums, declare, log_rising, namespace, pytree
 
 

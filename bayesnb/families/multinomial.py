@@ -20,8 +20,8 @@ from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, 
 from ..core.special import polygamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..sums.by_class import by_class
-from ..sums.counts import log_coefficient, log_polya
 from ..sums.rows import map_cells, matmul, row_totals
+from ..sums.tables import log_coefficient, log_polya
 from ._page import Conjugate, Counts, Sums, as_jax, log_dirichlet, log_rising, n_rows, pytree
 
 

@@ -1,12 +1,23 @@
-"""Rows, dense or sparse: how they are cut into slices, and the sums over their cells that the pages need.
+"""Rows, dense or sparse: how they are cut into slices that all cores work on, and sums over their cells.
 
-Rows are cut here, and nowhere else: statistics of slices are added, tables are put side by side.
+Rows are cut here, and nowhere else: statistics of slices are added, tables are put side by side. NumPy, SciPy and the
+compiled loops let go of Python's lock while they compute, so threads are enough: nothing is copied or pickled. What is
+computed does not depend on the number of threads.
+
+Each loop of `_compiled` stands for a formula of this package, which is its slow twin in the tests: the function that a
+page calls decides between the two by the work at hand. `_compiled` imports numba, and is imported where it is used.
 """
 
+import contextvars
 import copy
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,15 +25,17 @@ from scipy import sparse
 
 from ..core.arrays import Array, Data, Float, Int, Real, Scalar, Sparse, Table, Tables, Value, is_sparse
 from ..core.special import is_whole, namespace
-from ..core.threads import in_order, n_sibling_tasks
-from .loops import contiguous, worth
 
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
 _FEW = 1 << 15  # cells that stay in a core's cache
 
+WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
+
 Rows: TypeAlias = Mapping[str, Any]
 Sum = TypeVar("Sum")
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 
 # --- sums over cells --------------------------------------------------------------------------------------------------
@@ -195,7 +208,7 @@ def indicators(x: Data, k: int) -> Array | Sparse:
     return found if coo is None else found - sparse.csr_array((np.ones(len(row)), (row, column * k)), shape=(n, d * k))
 
 
-# --- leaving a row out ----------------------------------------------------------------------------------------------
+# --- leaving a row out ------------------------------------------------------------------------------------------------
 
 
 def downdate(whole: Value, part: Value | Scalar) -> Array:
@@ -296,3 +309,117 @@ def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
         return [slice(0, n)]
     pieces = -(-n * width // max(_CELLS, least, size))
     return batches(n, -(-n // (pieces + pieces % 2)))
+
+
+# --- threads and compiled loops ---------------------------------------------------------------------------------------
+
+_pieces = contextvars.ContextVar("how many pieces the work at hand is one of; their own are done one by one", default=0)
+
+
+def n_threads() -> int:
+    """Threads to use: OMP_NUM_THREADS where it is set, as joblib sets it in its workers, else the cores at hand."""
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    if limit.isdigit() and int(limit) > 0:
+        return int(limit)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
+    """f of each piece, several at a time; an error in one is raised in its turn, and no further piece is begun."""
+    if _pieces.get() or len(pieces) == 1:
+        yield from map(f, pieces)
+        return
+
+    def begin(piece: Piece) -> Callable[[], Result]:
+        context = contextvars.copy_context()
+        context.run(_pieces.set, len(pieces))
+        return functools.partial(context.run, f, piece)
+
+    threads = min(n_threads(), len(pieces))
+    if threads < 2:
+        yield from (begin(piece)() for piece in pieces)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with _single_threaded_products(), ThreadPoolExecutor(threads) as pool:
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(begin(piece)))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def n_sibling_tasks() -> int:
+    """How many pieces the work at hand is one of: what is worth compiling. It does not depend on the threads."""
+    return _pieces.get() or 1
+
+
+@contextmanager
+def one_of(pieces: int) -> Iterator[None]:
+    """Work that is done here in so many pieces, one after the other."""
+    token = _pieces.set(pieces * n_sibling_tasks())
+    try:
+        yield
+    finally:
+        _pieces.reset(token)
+
+
+_lock = threading.Lock()
+_users = 0
+_limits: Any = None
+
+
+@contextmanager
+def _single_threaded_products() -> Iterator[None]:
+    """One thread a matrix product while the pieces share the cores; the first user sets it, the last undoes it."""
+    global _users, _limits
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _limits = _blas().limit(limits=1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if not _users:
+                _limits.restore_original_limits()
+
+
+@functools.cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@functools.cache
+def available() -> bool:
+    """Whether numba is there and may compile; all formulas work without it."""
+    try:
+        from numba import config
+    except Exception:  # no wheel for this Python, or a system that forbids to make code at run time
+        return False
+    return not getattr(config, "DISABLE_JIT", 0)
+
+
+def worth(work: int) -> bool:
+    """Whether compiled loops should do some work, in cells times classes, of which this is one of several pieces."""
+    return n_sibling_tasks() * work >= WORTH and available()
+
+
+def contiguous(x: np.ndarray) -> np.ndarray:
+    """Cells row by row in a type that loops are compiled for."""
+    return np.ascontiguousarray(x, np.uint8 if x.dtype == np.uint8 else np.float64)
+
+
+def stored(x: Array | Sparse) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Ends of the rows, columns and cells, as CSR has them; dense rows have all columns, which are not written out."""
+    if is_sparse(x):
+        x = x.tocsr()
+        return x.indptr, x.indices, contiguous(x.data)
+    return np.arange(len(x) + 1) * x.shape[1], None, contiguous(x).ravel()

@@ -13,7 +13,7 @@ from scipy import sparse
 from bayesnb.base import to_sites
 from bayesnb.families import DirichletMultinomial
 from bayesnb.statistics import Counts, one_hot
-from bayesnb.sums.counts import log_polya
+from bayesnb.sums.tables import log_polya
 
 from ..laws import FAMILIES, case
 from .test_pages import ATOL, EXTREMES, log_beta

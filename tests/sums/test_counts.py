@@ -8,11 +8,10 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from bayesnb.statistics import one_hot
-from bayesnb.sums import loops
+from bayesnb.sums import rows as loops
 from bayesnb.sums.by_class import by_class, levels_by_class
-from bayesnb.sums.counts import log_coefficient, log_factorial, log_polya
-from bayesnb.sums.levels import look_up, n_levels
 from bayesnb.sums.rows import contract, distinct, indicators, map_cells, matmul, sum_over_cells_of
+from bayesnb.sums.tables import log_coefficient, log_factorial, log_polya, look_up, n_levels
 
 SHAPES = [(1, 1, 1), (300, 7, 5), (3, 2000, 2), (20, 3, 1000)]  # rows, columns, classes
 

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB
 from bayesnb.statistics import one_hot
-from bayesnb.sums import loops
+from bayesnb.sums import rows as loops
 
 N, D = 300, 40
 

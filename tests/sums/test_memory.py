@@ -17,7 +17,7 @@ def status(name):
 CODE = """
 from scipy import sparse
 import bayesnb
-from bayesnb.sums import loops
+from bayesnb.sums import rows as loops
 
 def table(n):
     rng = np.random.default_rng(0)
