@@ -66,10 +66,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     """Whether features are independent given the class, each with parameters and an evidence of its own."""
 
     couples_classes: ClassVar[bool] = False
-    """Whether log p(x | θ_c) of two classes depend on each other through a shared parameter: see `log_covariance`."""
-
-    several_modes: ClassVar[bool] = False
-    """Whether the density may have several peaks; `mode` is the highest, an optimiser may end on another."""
+    """Whether log p(x | θ_c) of two classes depend on each other through a shared parameter."""
 
     names_: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"theta": "probability", "mu": "mean", "covariance": "variance"}
@@ -138,7 +135,11 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def no_evidence(self) -> str | None:
         """The reason why `log_marginal` is not an evidence, such as an improper prior; None if it is one."""
-        return improper(self)
+        why = improper(self)
+        return why and (
+            f"its prior is improper ({why}) and has no normaliser, so an evidence would have an arbitrary factor; give "
+            "a proper prior"
+        )
 
     @property
     def is_improper(self) -> bool:
@@ -215,10 +216,6 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """
         return self.log_predictive(x) if theta is None else self.log_likelihood(theta, x)
 
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"] | None:
-        """The terms of `log_predictive` of one row, (c, d), 0 in a missing cell; None if they have no closed form."""
-        return None
-
     def log_moments(self, x: Data) -> tuple[Table, Table]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
         if (mean := self._cumulant(1, x)) is not None:
@@ -226,24 +223,13 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)
         return table.mean(0), table.var(0)
 
-    def log_third_cumulant(self, x: Data) -> Table | None:
-        """Third cumulant over θ of log p(x_i | θ_c), in nats³; None if it is unknown, so that draws are used."""
-        return self._cumulant(3, x)
-
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order, 1, 2 or 3, over θ of log p(x_i | θ_c), if a family writes it; otherwise None."""
         return None
 
-    def log_cumulants(self, x: Data) -> tuple[Table, ...]:
-        """Mean, variance and third cumulant of log p(x_i | θ_c), up to terms that all classes of a row share."""
-        mean, variance = self.log_moments(x)
-        third = self.log_third_cumulant(x)
-        return mean, variance, 0 * mean if third is None else third
-
-    def log_covariance(self, x: Data) -> Float[Array, "n c c"]:
-        """Covariance over θ of log p(x_i | θ_c) between classes; diagonal unless classes share a parameter."""
-        variance = self.log_moments(x)[1]
-        return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
+    def log_cumulants(self, x: Data) -> tuple[Table, Table, Table | None]:
+        """Mean, variance and third cumulant over θ of log p(x_i | θ_c); the third is None if draws have to be used."""
+        return *self.log_moments(x), self._cumulant(3, x)
 
     def shared_quadratic(self, x: Data) -> "SharedQuadratic | None":
         """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""

@@ -276,13 +276,6 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """Dense rows with NaN in every missing cell."""
         return x
 
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"] | None:
-        """The predictive of each cell of one row, 0 if it is missing: the terms of `log_predictive`."""
-        xp = namespace(x, *self._arrays())
-        x = self.cells(x)
-        seen = ~xp.isnan(x)
-        return xp.where(seen, self.predictive(xp.where(seen, x, 1), 1.0, *self._arrays()), 0)
-
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def rows(self, f: Callable[..., Any], x: Any, w: Any = 1.0) -> Any:

@@ -107,7 +107,6 @@ class OneDependence:
         """The table of all features, which is one part."""
         return {BLOCK: self}
 
-    @property
     def min_chunk_cells(self) -> int:
         """Cells of rows that are worth a pass over the table."""
         return 2 * int(np.prod(self.alpha.shape))

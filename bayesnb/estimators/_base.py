@@ -118,7 +118,7 @@ class AbstractNB(AbstractFitted):
         def table(part: slice) -> np.ndarray:
             return posterior.log_table(self._rows(state, cut_rows(X, part)), theta, scores=scores)
 
-        return by_rows(table, {BLOCK: X}, posterior.min_chunk_cells // 4)  # as in `log_joint`
+        return by_rows(table, {BLOCK: X}, lambda: posterior.min_chunk_cells() // 4)  # as in `log_joint`
 
     def _by_encoded_rows(self, state: State, X: Any, table: Callable[[Rows], np.ndarray]) -> np.ndarray:
         """A table (…, n, c) of encoded rows, made a slice of rows at a time: memory does not grow with the rows."""

@@ -87,8 +87,6 @@ class KernelDensity(AbstractBandwidth):
         "evidence to compare with that of other models; compare log probabilities of held-out rows instead"
     )
 
-    several_modes = True  # of the leave-one-out product
-
     def suffstats(self, x: Real[Array, "n d"], r: Weights) -> Sample:
         """The distinct observed cells and their weights."""
         return Sample.of(x, r)

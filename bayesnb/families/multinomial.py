@@ -57,9 +57,6 @@ class AbstractEvents(Conjugate[Counts]):
         """log B(α + n) / B(α) = Σ_j log α_j^(n_j) − log A^(L)."""
         return log_rising(alpha, s.total).sum(-1) - log_rising(alpha.sum(-1), s.n)
 
-    def log_cells(self, x: Float[Array, " d"]) -> None:
-        """None: kinds depend on each other through the length of the row."""
-
     def _coefficient(self, x: Array | Sparse) -> Float[Array, "n 1"]:
         """log L!/Πx!, equal in all classes."""
         return log_coefficient(x)[:, None]

@@ -169,7 +169,7 @@ def _moments_suffice(block: Block) -> bool:
     if block.shared_quadratic(no_rows) is not None:
         return True
     alone = inner.is_composite or not inner.couples_classes  # classes are independent, up to what they share
-    return alone and inner.log_third_cumulant(no_rows) is not None
+    return alone and inner.log_cumulants(no_rows)[2] is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -254,9 +254,12 @@ class LogJointMoments:
                 quadratics.append(quadratic)
                 continue
             mean_of, variance_of, third_of = block.log_cumulants(rows[name])
-            if block.couples_classes:  # without what all classes share
-                variance_of = np.diagonal(block.log_covariance(rows[name]), axis1=1, axis2=2)
-            mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
+            if (
+                block.is_composite
+            ):  # a sum over the others; without what all classes share it is that of the class itself
+                variance_of = variance_of.sum(1, keepdims=True) / max(variance_of.shape[1] - 1, 1) - variance_of
+            mean, variance = mean + mean_of, variance + variance_of
+            third = third if third_of is None else third + third_of
         mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
         return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))
 

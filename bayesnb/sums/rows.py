@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Data, Float, Int, Real, Scalar, Sparse, Table, Tables, Value, is_sparse
-from ..core.special import is_whole, namespace
+from ..core.special import namespace
 
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
@@ -49,19 +49,15 @@ def is_missing_free(x: Array | Sparse) -> bool:
 def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
     if not is_sparse(x):
-        right = weights.swapaxes(-1, -2)
-        if x.dtype != np.uint8:
-            return x @ right
-        parts = slices(len(x), x.shape[1], _FEW)  # a core's cache holds what is converted
-        return np.concatenate([x[part].astype(weights.dtype) @ right for part in parts], -2)
+        return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
     if x.format == "csr" and worth(x.nnz * len(flat)):
         from ._compiled import stored_product
 
         table = np.zeros((x.shape[0], len(flat)))
         stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)
-    else:  # SciPy's product with two or three columns takes as long as with eight
-        table = x @ flat.T if len(flat) > 3 else np.stack([x @ w for w in flat], -1)
+    else:
+        table = x @ flat.T
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
@@ -135,10 +131,9 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
     """Σ_j f(x_ij, w_ic, *fields_cj) of CSR rows: that of an empty row, and what the stored cells change.
 
     Time and memory follow the stored cells; no column is made dense. An empty cell in a column whose centre is 10⁶
-    spreads from 0 has a term of about 10⁶ nats for 10⁵ rows. It cancels to the ninth digit after the point. If all
-    cells are whole numbers of one weight, the formula is computed once for each pair of a column and a cell.
+    spreads from 0 has a term of about 10⁶ nats for 10⁵ rows. It cancels to the ninth digit after the point.
     """
-    n, c, empty = x.shape[0], len(fields[0]), None
+    c, empty = len(fields[0]), None
     if np.ndim(w) == 0:
         with np.errstate(all="ignore"):
             empty = np.stack([f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)])
@@ -157,16 +152,7 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
             table[part] = add @ (terms if empty is None else terms - empty.take(piece.indices, 1)).T
         return table
 
-    if empty is None:
-        return changes(x)
-    whole = x.data.min(initial=0) >= 0 and is_whole(x.data[:_FEW]) and is_whole(x.data)
-    levels = 1 + int(x.data.max(initial=0)) if whole else 0
-    if not 0 < levels * x.shape[1] <= 16 * x.nnz:
-        return empty.sum(1) + changes(x)
-    pairs, place = distinct(x.indices.astype(np.intp) * levels + x.data.astype(np.intp), levels * x.shape[1])
-    column, cell = np.divmod(pairs, levels)
-    of_pairs = changes(sparse.csr_array((cell * 1.0, column, np.arange(len(pairs) + 1)), (len(pairs), x.shape[1])))
-    return empty.sum(1) + sparse.csr_array((np.ones(x.nnz), place, x.indptr), (n, len(pairs))) @ of_pairs
+    return changes(x) if empty is None else empty.sum(1) + changes(x)
 
 
 def row_totals(x: Array | Sparse) -> Array:
@@ -181,14 +167,6 @@ def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
     found = copy.copy(x)  # the places of the cells are shared, and need no second check
     found.data = f(x.data)
     return found
-
-
-def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct keys below `size`, in order, and the place of each key among them."""
-    if 16 * key.size < size:  # sorting them takes less than a pass over all that there could be
-        return np.unique(key, return_inverse=True)
-    here = np.bincount(key, minlength=size) > 0
-    return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
 
 
 def indicators(x: Data, k: int) -> Array | Sparse:
@@ -245,9 +223,9 @@ def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
     return gather(parts[0]) if len(parts) == 1 else functools.reduce(operator.add, in_order(gather, parts))
 
 
-def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Tables:
+def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int] = int) -> Tables:
     """A table (…, n, c) made of the tables of slices of the rows."""
-    parts = row_slices(rows, least, size)
+    parts = row_slices(rows, least)
     if len(parts) == 1:
         return table(parts[0])
     found: Any = None
@@ -294,8 +272,8 @@ def some_cells(x: Any, part: slice, like: Array | Sparse, kind: str = "") -> Any
     return piece.astype(np.result_type(piece.dtype, like.dtype))
 
 
-def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
-    """Slices of rows that keep every block's part within about a million cells, or `least` or `size`, if that is more.
+def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
+    """Slices of rows that keep every block's part within about a million cells, or `least()`, if that is more.
 
     There are two as soon as half of the rows is work enough for a core, and their number is even. JAX arrays stay
     whole, and rows that are a slice already are not cut again.
@@ -305,9 +283,9 @@ def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
     n, width = next(iter(rows.values())).shape[0], 0
     for x in rows.values():
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
-    if n * width < 2 * max(_HALF, least) or (n * width < 2 * _CELLS and n_sibling_tasks() > 1):
+    if n * width < 2 * _HALF or n * width < 2 * least() or (n * width < 2 * _CELLS and n_sibling_tasks() > 1):
         return [slice(0, n)]
-    pieces = -(-n * width // max(_CELLS, least, size))
+    pieces = -(-n * width // max(_CELLS, least()))
     return batches(n, -(-n // (pieces + pieces % 2)))
 
 

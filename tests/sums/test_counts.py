@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from bayesnb.statistics import one_hot
 from bayesnb.sums import rows as loops
 from bayesnb.sums.by_class import by_class, levels_by_class
-from bayesnb.sums.rows import contract, distinct, indicators, map_cells, matmul, sum_over_cells_of
+from bayesnb.sums.rows import contract, indicators, map_cells, matmul, sum_over_cells_of
 from bayesnb.sums.tables import log_coefficient, log_factorial, log_polya, look_up, n_levels
 
 SHAPES = [(1, 1, 1), (300, 7, 5), (3, 2000, 2), (20, 3, 1000)]  # rows, columns, classes
@@ -122,11 +122,10 @@ def test_coefficients_and_factorials(rng):
         np.testing.assert_allclose(log_coefficient(rows), want, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["whole", "few levels", "fractions", "weights"])
+@pytest.mark.parametrize("kind", ["one weight", "weights"])
 def test_any_formula_of_sparse_rows(kind, rng):
-    """What empty cells add and stored cells change, cell by cell or once for each pair of a column and a cell."""
-    x = rng.poisson(0.3, (300, 8)) * (40 if kind == "whole" else 1.0)
-    x = x / 3 if kind == "fractions" else x
+    """What empty cells add and stored cells change."""
+    x = rng.poisson(0.3, (300, 8)) / 3
     fields, w = (rng.normal(size=(3, 8)), rng.gamma(2.0, size=(3, 8))), 1.0
     w = rng.random((300, 3)) if kind == "weights" else w
 
@@ -137,14 +136,6 @@ def test_any_formula_of_sparse_rows(kind, rng):
     here = w[7, 2] if kind == "weights" else w
     np.testing.assert_allclose(want[7, 2], f(x[7], here, fields[0][2], fields[1][2]).sum())
     np.testing.assert_allclose(sum_over_cells_of(f, sparse.csr_array(x), w, fields), want, rtol=1e-12)
-
-
-@pytest.mark.parametrize("size", [40, 1 << 20])  # some of what there could be, and so few that they are sorted
-def test_keys_are_found_in_order_however_many_there_could_be(size, rng):
-    key = rng.integers(min(size, 1000), size=40)
-    here, place = distinct(key, size)
-    assert here.tolist() == sorted(set(key.tolist()))
-    np.testing.assert_array_equal(here[place], key)
 
 
 def test_memory_of_stored_cells_follows_the_rows_and_not_the_columns(rng):
