@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias
+from typing import Any, ClassVar, Generic, Self, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from .core.random import Key
 from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 from .statistics import Stats
-
-if TYPE_CHECKING:
-    from .core.quadratics import SharedQuadratic
 
 __all__ = "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
 
@@ -86,12 +83,9 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """
         kind, names = type(self).__name__, ", ".join(self.fields_)
         if self.distribution_ is None:
-            *others, last = (name.removeprefix("log_").removeprefix("logit_") for name in self.parameters)
-            joint = f"{', '.join(others)} and {last} together" if others else last
             raise ValueError(
-                f"is {describe(prior)}; {kind} is a joint density of {joint}, and NumPyro has no such distribution. "
-                "Independent ones, such as a Normal and an InverseGamma, are not conjugate; give a mapping of the "
-                f"fields {{{names}}}"
+                f"is {describe(prior)}; {kind} is a joint density, and NumPyro has no such distribution. Independent "
+                f"ones are not conjugate; give a mapping of the fields {{{names}}}"
             )
         name, arguments = self.distribution_
         if not is_a(prior, name):
@@ -230,10 +224,6 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     def log_cumulants(self, x: Data) -> tuple[Table, Table, Table | None]:
         """Mean, variance and third cumulant over θ of log p(x_i | θ_c); the third is None if draws have to be used."""
         return *self.log_moments(x), self._cumulant(3, x)
-
-    def shared_quadratic(self, x: Data) -> "SharedQuadratic | None":
-        """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""
-        return None
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
         """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.

@@ -33,8 +33,17 @@ from .core.random import Key, split
 from .core.special import Jet, namespace
 from .core.supports import Field
 from .statistics import Moments, Stats, Totals
-from .sums.by_class import by_class, class_totals
-from .sums.rows import contract, is_missing_free, map_cells, one_of, row_totals, sum_over_cells_of, sum_over_own
+from .sums.rows import (
+    by_class,
+    class_totals,
+    contract,
+    is_missing_free,
+    map_cells,
+    one_of,
+    row_totals,
+    sum_over_cells_of,
+    sum_over_own,
+)
 from .sums.tables import look_up, n_levels
 
 _FACTORS = {1: 1.0, 2: 2.0, 3: 6.0}  # of a Taylor coefficient, to make it a cumulant

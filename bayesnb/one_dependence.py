@@ -35,7 +35,7 @@ from scipy import sparse
 from .core.arrays import Array, Bool, Float, Int, Real, Sparse, Theta
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
-from .core.random import categorical, log_dirichlet, log_gamma
+from .core.random import log_dirichlet, log_gamma
 from .core.special import log_floor, log_rising, logsumexp
 from .core.supports import Cells, Field
 from .families.categorical import DirichletCategorical
@@ -362,14 +362,11 @@ class OneDependence:
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""
         x, y = np.empty((n, len(self.sizes))), np.empty(n, int)
-        with np.errstate(divide="ignore"):
-            parents = categorical(rng, np.broadcast_to(np.log(self.weights), (n, len(self.sizes))))
+        parents = rng.choice(len(self.weights), n, p=self.weights / self.weights.sum())
         for j in np.unique(parents):
             some, model = parents == j, self.parent(int(j))
-            log_pi = np.broadcast_to(
-                model.classes.log_predictive(), (int(some.sum()), len(model.classes.log_predictive()))
-            )
-            pair = categorical(rng, log_pi)
+            p = np.exp(model.classes.log_predictive())
+            pair = rng.choice(len(p), some.sum(), p=p / p.sum())
             y[some], x[some, j] = np.divmod(pair, self.sizes[j])
             for name, group in self.groups(int(j)).items():
                 x[np.ix_(some, group)] = model.blocks[name].sample_predictive(rng, pair)

@@ -18,9 +18,9 @@ import numpy as np
 from .core.arrays import Array, Data, Float, Scalar, Weights
 from .core.pytrees import map_leaves, pytree
 from .core.special import EPS, LOG_2PI, is_whole, namespace
-from .sums.by_class import class_totals as class_totals
-from .sums.by_class import moments_by_class, rounding, scatter_by_class
-from .sums.by_class import one_hot as one_hot
+from .sums.rows import class_totals as class_totals
+from .sums.rows import moments_by_class, rounding, scatter_by_class
+from .sums.rows import one_hot as one_hot
 from .sums.sample import Sample as Sample
 
 NEVER_FITTED = (

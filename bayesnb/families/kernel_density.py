@@ -42,9 +42,8 @@ from ..core.pytrees import map_leaves, pytree
 from ..core.special import is_traced, logsumexp, namespace
 from ..core.supports import CELLS, REAL, Field, declare
 from ..statistics import Sample, one_hot
-from ..sums.by_class import rounding
 from ..sums.kernels import by_piece, log_density
-from ..sums.rows import batches
+from ..sums.rows import batches, rounding
 from ._page import Array, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 
 _CELLS = 1 << 18  # numbers of a table of values and bandwidths: 2 MiB

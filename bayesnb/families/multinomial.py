@@ -19,8 +19,7 @@ import numpy as np
 from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 from ..core.special import polygamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
-from ..sums.by_class import by_class
-from ..sums.rows import map_cells, matmul, row_totals
+from ..sums.rows import by_class, map_cells, matmul, row_totals
 from ..sums.tables import log_coefficient, log_polya
 from ._page import Conjugate, Counts, Sums, as_jax, log_dirichlet, log_rising, n_rows, pytree
 

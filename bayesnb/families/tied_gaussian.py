@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.arrays import Array, Data, Float, Real, Table, Theta, Weights
-from ..core.quadratics import TiedQuadratic
+from ..core.arrays import Array, Float, Real, Table, Theta, Weights
 from ..core.wishart import whitened
 from ..normals import AbstractNormalRows, by_slices, kept
 from ..sums.rows import shared_weight
@@ -90,7 +89,3 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         mu = theta["mu"]
         weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)
         return weights, -0.5 * (mu * weights.T).sum(-1)
-
-    def shared_quadratic(self, x: Data) -> TiedQuadratic:
-        """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
-        return TiedQuadratic.of(x, self.m, self.kappa, float(self.nu[0]), self.S)

@@ -1,4 +1,4 @@
-"""Rows, dense or sparse: how they are cut into slices that all cores work on, and sums over their cells.
+"""Rows, dense or sparse: sums over their cells and by class, and how they are cut into slices for all cores.
 
 Rows are cut here, and nowhere else: statistics of slices are added, tables are put side by side. NumPy, SciPy and the
 compiled loops let go of Python's lock while they compute, so threads are enough: nothing is copied or pickled. What is
@@ -18,12 +18,26 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Data, Float, Int, Real, Scalar, Sparse, Table, Tables, Value, is_sparse
+from ..core.arrays import (
+    Array,
+    Data,
+    Float,
+    Int,
+    Real,
+    Scalar,
+    Shaped,
+    Sparse,
+    Table,
+    Tables,
+    Value,
+    Weights,
+    is_sparse,
+)
 from ..core.special import namespace
 
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
@@ -31,6 +45,9 @@ _HALF = 1 << 18  # cells that are worth a second core
 _FEW = 1 << 15  # cells that stay in a core's cache
 
 WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
+
+_FAR = 16.0  # squares of the correction over what it leaves, from where on it would cost digits
+Triple: TypeAlias = tuple[Array, Array, Array]
 
 Rows: TypeAlias = Mapping[str, Any]
 Sum = TypeVar("Sum")
@@ -169,21 +186,173 @@ def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
     return found
 
 
-def indicators(x: Data, k: int) -> Array | Sparse:
-    """[x_ij = level] as rows of length d·k, sparse on the host; a missing cell has no entry.
+# --- by class ---------------------------------------------------------------------------------------------------------
 
-    Of sparse rows, whose empty cells have level 0, what the stored cells change: 1 at their level and −1 at level 0.
+
+def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
+    """Weights r (n, c) of labels 0 … c−1, as a sparse matrix with one entry a row.
+
+    r_ic = w_i [y_i = c]; w_i = 1 unless given.
     """
-    n, d = x.shape
-    if namespace(x) is not np:
-        return (x[..., None] == np.arange(k)).astype(float).reshape(n, d * k)
-    coo = x.tocoo() if is_sparse(x) else None
-    row, column = np.indices((n, d)).reshape(2, -1) if coo is None else (coo.row, coo.col.astype(np.intp))
-    cells = x.ravel() if coo is None else coo.data
-    known = (cells >= 0) & (cells < k)  # False for NaN
-    at = row[known], column[known] * k + cells[known].astype(np.intp)
-    found = sparse.csr_array((np.ones(len(at[0])), at), shape=(n, d * k))
-    return found if coo is None else found - sparse.csr_array((np.ones(len(row)), (row, column * k)), shape=(n, d * k))
+    n = len(y)
+    index: Any = np.int32 if n < 1 << 31 else np.int64
+    r = sparse.csr_array((n, n_classes))  # what is known to be in order need not be looked through
+    r.data = np.ones(n) if weights is None else np.asarray(weights, float)
+    r.indices, r.indptr = y.astype(index), np.arange(n + 1, dtype=index)
+    return r
+
+
+def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
+    """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
+    size = table.nnz if is_sparse(table) else table.size
+    if namespace(r, table) is not np or table.ndim != 2 or not worth(8 * size) or not is_one_hot(r):
+        total = r.T @ table
+        total = total.toarray() if is_sparse(total) else total
+        # row by row, as files hold it: the last bits of a sum depend on the layout
+        return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
+    from . import _compiled
+
+    total = np.zeros((r.shape[1], table.shape[1]))
+    _compiled.by_class(*stored(table), r.indices, r.data, total)
+    return total
+
+
+def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[Array, "c d k"]:
+    """Σ_i r_ic [x_ij = k]; other codes are missing, and an empty cell of sparse rows has level 0."""
+    shape = r.shape[1], x.shape[1], levels
+    if namespace(r, x) is not np:
+        return by_class(r, (x[..., None] == np.arange(levels)).astype(r.dtype).reshape(len(x), -1)).reshape(shape)
+    x, y, w = _with_one_class(x, r)
+    if not is_sparse(x) and worth(8 * x.size):
+        from . import _compiled
+
+        total: np.ndarray = np.zeros(shape)
+        _compiled.levels_by_class(contiguous(x), y, w, total)
+        return total
+    row, column = np.indices(x.shape).reshape(2, -1) if not is_sparse(x) else x.tocoo().coords
+    cells, place, w = x.data if is_sparse(x) else x.ravel(), y[row].astype(np.intp) * shape[1] + column, w[row]
+    known = (cells >= 0) & (cells < levels)  # False for NaN
+    at = place * levels + np.where(known, cells, 0).astype(np.intp)
+    total = np.bincount(at, w * known, np.prod(shape)).astype(r.dtype).reshape(shape)
+    if is_sparse(x):
+        stored = np.bincount(place, w, shape[0] * shape[1]).reshape(shape[:2])
+        total[..., 0] += subtract_weight(class_totals(r)[:, None], stored)
+    return total
+
+
+def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows on the host, the class of each and its weight: a row that has weight in several comes once for each."""
+    if not is_one_hot(r):
+        r = sparse.csr_array(r)
+        x = x[np.repeat(np.arange(x.shape[0]), np.diff(r.indptr))]
+    return sparse.csr_array(x) if is_sparse(x) else x, r.indices, r.data
+
+
+def is_one_hot(r: Array | Sparse) -> TypeGuard[Sparse]:
+    """Whether each row has one class, in weights as `one_hot` makes them."""
+    return is_sparse(r) and r.format == "csr" and bool((r.indptr[1:] - r.indptr[:-1] == 1).all())
+
+
+def class_totals(r: Array | Sparse) -> Array:
+    """N_c = Σ_i r_ic: the weight of each class."""
+    if not is_sparse(r):
+        return r.sum(axis=0)
+    r = r.tocsr()
+    return np.bincount(r.indices, r.data, r.shape[1]).astype(r.dtype)  # whole numbers where there are no rows
+
+
+def subtract_weight(total: Value, part: Array) -> Array:
+    """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
+    left = total - part
+    return namespace(left).where(left > rounding(left) * total, left, 0)
+
+
+def rounding(n: Array) -> float:
+    """The share of a weight that is taken for rounding, in the precision at hand."""
+    return 1e-12 if n.dtype == np.float64 else 1e-5
+
+
+def moments_by_class(x: Data, r: Weights) -> Triple:
+    """Weight, mean and centred squares, (c, d) each, of rows x (NaN = missing) under weights r; see `Moments.of`."""
+    xp = namespace(x, r)
+    if xp is not np:
+        w = r.T[..., None]
+        return _moments(x, lambda table: (w * table).sum(1), lambda mean: mean[:, None])
+    dtype = np.result_type(x.dtype, r.dtype)
+    x, y, w = _with_one_class(x, r)
+    if is_sparse(x):
+        return _stored_moments(x, y, w, class_totals(r))
+    if worth(8 * x.size):
+        return _looped(contiguous(x), y, w, r.shape[1])
+    columns = sparse.csr_array((w, y, np.arange(len(y) + 1)), (len(y), r.shape[1])).T
+    return _moments(x.astype(dtype, copy=False), columns.__matmul__, lambda mean: mean[y])
+
+
+def _moments(x: Real[Array, "n d"], total: Callable[[Array], Array], of_rows: Callable[[Array], Array]) -> Triple:
+    """In two passes and one correction of each; `total` sums by class, `of_rows` gives each row what its class has."""
+    xp = namespace(x)
+    seen = ~xp.isnan(x)
+    n = total(seen.astype(x.dtype))
+    safe = xp.where(n > 0, n, 1)
+    mean = total(xp.where(seen, x, 0)) / safe
+    rest = xp.where(seen, x - of_rows(mean), 0)
+    shift = total(rest) / safe
+    return n, mean + shift, xp.maximum(total(rest * rest) - n * shift * shift, 0)
+
+
+def _stored_moments(x: Sparse, y: np.ndarray, w: np.ndarray, n: Float[np.ndarray, " c"]) -> Triple:
+    """The same of sparse rows, whose empty cells are 0; only the stored ones are read."""
+    shape, stored = (len(n), x.shape[1]), np.diff(x.indptr)
+    place = np.repeat(y.astype(np.intp) * shape[1], stored) + x.indices
+    weight, n = np.repeat(w, stored), np.tile(n[:, None], shape[1])
+
+    def total(cells: np.ndarray) -> np.ndarray:
+        return np.bincount(place, weight * cells, n.size).reshape(shape)
+
+    safe, empty = np.where(n > 0, n, 1), subtract_weight(n, total(np.ones(1)))
+    mean = total(x.data) / safe
+    rest = x.data - mean.ravel()[place]
+    shift = (total(rest) - empty * mean) / safe
+    return n, mean + shift, np.maximum(total(rest * rest) + empty * mean * mean - n * shift * shift, 0)
+
+
+def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> Triple:
+    """The same of many dense rows; not finite where a cell is infinite.
+
+    Sums are taken about the last row of each class, so that equal cells have no rounding. Where it lies so far from the
+    mean found that squares about it would lose digits, they are taken once more about that mean.
+    """
+    from . import _compiled
+
+    last = np.zeros(c, int)
+    last[y] = np.arange(len(y))
+    shift = np.where(np.isnan(x[last]), 0, x[last].astype(float))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for _ in range(2):
+            n, s, q = np.zeros((3, *shift.shape))
+            _compiled.moments(x, y, w, shift, n, s, q)
+            drift = s / np.where(n > 0, n, 1)
+            ss = q - s * drift
+            if not (s * drift > _FAR * ss).any():
+                break
+            shift = shift + drift
+    return n, np.where(n > 0, shift + drift, 0), np.maximum(ss, 0)
+
+
+def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
+    """Weight (c,), mean (c, d) and centred cross products (c, d, d) of complete rows; see `Scatter.of`."""
+    _, mean, _ = moments_by_class(x, r)
+    xp, squares = namespace(x, r), []
+    columns = sparse.csc_array(r) if xp is np else None
+    for k, centre in enumerate(mean):
+        if columns is None:
+            z, w = x - centre, r[:, k]
+        else:
+            own = slice(*columns.indptr[k : k + 2])
+            z, w = x[columns.indices[own]] - centre, columns.data[own]
+        squares.append(z.T @ (w[:, None] * z))
+    total = xp.stack(squares)
+    return class_totals(r), mean, (total + total.swapaxes(1, 2)) / 2
 
 
 # --- leaving a row out ------------------------------------------------------------------------------------------------

@@ -6,21 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.special import expit, ndtri, polygamma
-from scipy.stats import qmc
+from scipy.special import expit, ndtri
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import train_test_split
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, PoissonNB
-from bayesnb.core.quadratics import quadratic_points, quadratic_table
 from bayesnb.estimators import ComplementNB, KernelNB
 from bayesnb.families import FixedClasses
 from bayesnb.inference import intervals as page
 from bayesnb.inference.intervals import LogJointMoments, log_probability_draws, pearson_iii
 from bayesnb.naive_bayes import NaiveBayes
 
-from ..benchmarks.coupled import errors
 from ..estimators_table import mostly_slow, these
 
 DRAWS = 8000
@@ -85,7 +82,7 @@ def test_what_the_settings_do(table: Any) -> None:
         np.testing.assert_array_equal(*same)
         assert (fitted.predict_interval(X, 0.9, method, 16, np.random.default_rng(4)) != same[0]).any()
     kernels = MixedNB([("all", dict.fromkeys(np.unique(y), GaussianNB()) | {"setosa": KernelNB()}, slice(None))])
-    for nb, method in ((KernelNB(), "draws"), (kernels, "draws"), (GaussianNB(), "analytic"), (ALL[9], "analytic")):
+    for nb, method in ((KernelNB(), "draws"), (kernels, "draws"), (GaussianNB(), "analytic"), (ALL[9], "draws")):
         assert page.resolve_method(clone(nb).fit(X, y).posterior_, "auto", None)[0] == method
 
     X, y = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), [0, 0, 1, 1]
@@ -159,7 +156,7 @@ def test_classes_without_a_chance_are_left_out_and_change_nothing(monkeypatch: A
 @every
 def test_a_row_alone_is_the_row_among_others(nb: Any, table: Any, monkeypatch: Any) -> None:
     X, y = table
-    for keep, method in itertools.product((y != "setosa", y != ""), ("analytic", "draws")):
+    for keep, method in itertools.product((y != "setosa", y != ""), ("auto", "draws")):
         fitted = clone(nb).fit(X[keep], y[keep])
         settings = {"method": method, "n_draws": 32, "seed": 5}
         whole = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
@@ -286,60 +283,10 @@ def test_bad_settings_are_named(settings: dict[str, Any], message: str, table: A
             fitted.uncertainty(X, **settings)
 
 
-# --- classes that share a variance -----------------------------------------------------------------------------------
-
-
-def covariance_of(block: Any, x: np.ndarray) -> np.ndarray:
-    """¼ Cov(log |Λ| − δ_cᵀΛδ_c, log |Λ| − δ_kᵀΛδ_k) between classes, which are independent given Λ."""
-    delta = np.nan_to_num(x[:, None] - block.m)
-    if block.missing_value is None:  # Λ ~ W(ν, S⁻¹)
-        tau = delta @ np.linalg.inv(block.S) @ delta.swapaxes(1, 2)
-        psi, own = polygamma(1, (block.nu - np.arange(x.shape[1])) / 2).sum(), np.diagonal(tau, axis1=1, axis2=2)
-        found = psi / 4 - 0.5 * (own[:, :, None] + own[:, None] - block.nu * tau**2)
-    else:  # Λ_j ~ Gamma(a, b)
-        u, psi = delta**2 / block.b, (polygamma(1, block.a) * ~np.isnan(x)).sum(1)[:, None, None]
-        own = u.sum(-1)
-        found = (psi - own[:, :, None] - own[:, None] + (block.a * u) @ u.swapaxes(1, 2)) / 4
-    return np.where(np.eye(found.shape[1], dtype=bool), block.log_moments(x)[1][:, :, None], found)
-
-
-@pytest.mark.parametrize("d", [2, 5])
-@pytest.mark.parametrize("kind", ["pooled", "pooled with gaps", "tied"])
-def test_quadratic_forms_have_the_moments_of_the_closed_form(kind: str, d: int) -> None:
-    """c = 3 classes, more and fewer than features: mean and covariance of ℓ_c − ℓ_0 over 2^14 points."""
-    rng = np.random.default_rng(d)
-    X, y = rng.normal(size=(40, d)) * 2, np.arange(40) % 3
-    new = rng.normal(size=(2, d))
-    if kind == "pooled with gaps":
-        X[rng.random(X.shape) < 0.2], new[0, 0] = np.nan, np.nan
-    nb = (GaussianDA(covariance="shared") if kind == "tied" else GaussianNB(variance="pooled")).fit(X, y)
-    block = nb.posterior_.blocks["x"]
-    one = block.shared_quadratic(new)
-    u = qmc.Sobol(one.dimensions + 6, seed=0).random_base2(14).clip(1e-9, 1 - 1e-9).T
-    table = quadratic_table(one, quadratic_points(one, u, 3), slice(0, 2))
-    got, mean, full = table[:, 1:] - table[:, :1], block.log_moments(new)[0], covariance_of(block, new)
-    contrast = np.array([[-1.0, 1, 0], [-1, 0, 1]])
-    want = contrast @ full @ contrast.T
-    scale = np.sqrt(np.diagonal(want, axis1=1, axis2=2))
-    np.testing.assert_allclose(got.mean(-1), mean[:, 1:] - mean[:, :1], atol=0.02 * scale.max())
-    centred_points = got - got.mean(-1, keepdims=True)
-    covariance = np.einsum("ncs,nks->nck", centred_points, centred_points) / table.shape[-1]
-    np.testing.assert_allclose(covariance, want, atol=0.04 * want.max())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "n", "c"),
-    mostly_slow(
-        [
-            ("pooled variance", 12, 4),
-            ("shared covariance", 12, 4),
-            ("pooled variance", 30, 6),
-            ("shared covariance", 60, 6),
-        ],
-        lambda case: case[:2] == ("shared covariance", 12),
-    ),
-)
-def test_intervals_of_coupled_classes_are_those_of_many_draws(model: str, n: int, c: int) -> None:
-    mean, most = errors(model, n, c, 40_000)["analytic"]
-    assert mean <= 0.006 and most <= 0.12
+def test_classes_that_share_a_parameter_have_draws(table: Any) -> None:
+    X, y = table
+    for nb in (GaussianNB(variance="pooled"), GaussianDA(covariance="shared")):
+        fitted = nb.fit(X, y)
+        np.testing.assert_array_equal(fitted.predict_interval(X[:5]), fitted.predict_interval(X[:5], method="draws"))
+        with pytest.raises(ValueError, match="classes share a parameter"):
+            fitted.predict_interval(X, method="analytic")

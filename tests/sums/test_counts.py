@@ -9,8 +9,7 @@ from scipy.special import gammaln
 
 from bayesnb.statistics import one_hot
 from bayesnb.sums import rows as loops
-from bayesnb.sums.by_class import by_class, levels_by_class
-from bayesnb.sums.rows import contract, indicators, map_cells, matmul, sum_over_cells_of
+from bayesnb.sums.rows import by_class, contract, levels_by_class, map_cells, matmul, sum_over_cells_of
 from bayesnb.sums.tables import log_coefficient, log_factorial, log_polya, look_up, n_levels
 
 SHAPES = [(1, 1, 1), (300, 7, 5), (3, 2000, 2), (20, 3, 1000)]  # rows, columns, classes
@@ -43,23 +42,18 @@ def test_levels(n, d, c, form, rng):
     here = x[..., None] == np.arange(k)
     y, tables = rng.integers(c, size=n), rng.normal(size=(c, d, k))
     r = one_hot(y, c, rng.random(n))
-    count = np.stack([(r.toarray()[:, [0]].T @ here[..., level]) for level in range(k)], -1)[0]
-    table = levels_by_class(r, x, k)
-    assert (table is None) == (form == "formula")
-    if table is not None:
-        np.testing.assert_allclose(table[0], count, rtol=1e-13)
-    np.testing.assert_allclose(by_class(r, indicators(x, k)).reshape(c, d, k)[0], count, rtol=1e-13)
-    want = np.einsum("ndk,cdk->nc", here, tables)
-    np.testing.assert_allclose(look_up(x, tables), want, rtol=1e-12, atol=1e-12)
     thin = sparse.csr_array(np.where(x > 0, x, 0))
     dense = thin.toarray()
+    for weights in (r, r.toarray(), rng.random((n, c)) if c < 9 else r):
+        full = weights.toarray() if sparse.issparse(weights) else weights
+        np.testing.assert_allclose(levels_by_class(weights, x, k), np.einsum("nc,ndk->cdk", full, here), rtol=1e-12)
+        count = np.einsum("nc,ndk->cdk", full, dense[..., None] == np.arange(k))
+        np.testing.assert_allclose(levels_by_class(weights, thin, k), count, rtol=1e-12, atol=1e-12)
+    want = np.einsum("ndk,cdk->nc", here, tables)
+    np.testing.assert_allclose(look_up(x, tables), want, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(look_up(thin, tables), look_up(dense, tables), rtol=1e-12, atol=1e-12)
     lacking = np.where(np.arange(k) == k - 1, -np.inf, tables)  # of a level that these rows do not have
     assert np.isfinite(look_up(np.minimum(dense, k - 2), lacking)).all()
-    seen = indicators(thin, k)
-    np.testing.assert_allclose(
-        np.tile(np.eye(k)[0], (n, d)) + seen.toarray(), (dense[..., None] == np.arange(k)).reshape(n, d * k), atol=1e-13
-    )
 
 
 def test_how_many_levels_are_tabulated():
