@@ -148,53 +148,40 @@ class KernelDensity(AbstractConjugate[Sample]):
         return found
 
     def _averaged(self, x: Array, r: Array | Sparse | None) -> Table:
-        return self._table(x, *self._nodes, lambda table, log_w: logsumexp(table + log_w[:, None], 0)[None], r)[0]
+        return self._table(x, *self._nodes, r)[0]
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
         """Σ_j log f_cj(x_j; h_cj)."""
         t = theta["log_bandwidth"] if theta else self.log_h
-        flat = t.reshape(-1, *self.log_h.shape)
-        table = self._table(x, flat, flat, lambda table, _: table)
+        table = self._table(x, t.reshape(-1, *self.log_h.shape))
         return table.reshape(*t.shape[:-2], *table.shape[1:])
 
-    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Table, Table]:
-        """Mean and variance of log f_cj(x_j; h) over the grid, summed over j."""
-
-        def moments(table: Array, log_w: Array) -> Array:
-            xp = namespace(table, log_w)
-            w = xp.exp(log_w)[:, None]
-            mean = (w * table).sum(0)
-            return xp.stack([mean, (w * (table - mean) ** 2).sum(0)])
-
-        mean, variance = self._table(x, *self._nodes, moments)
-        return mean, variance
-
-    def _table(
-        self, x: Array, t: Array, log_w: Array, reduce: Callable[[Array, Array], Array], r: Array | Sparse | None = None
-    ) -> Array:
-        """Σ_j over the observed cells of reduce(log f_cj(x_ij; eᵗ), log_w), (rows of reduce, n, c).
+    def _table(self, x: Array, t: Array, log_w: Array | None = None, r: Array | Sparse | None = None) -> Array:
+        """Σ_j over the observed cells of log f_cj(x_ij; eᵗ), (g, n, c), or of its average with weights, (1, n, c).
 
         Parameters
         ----------
-        t, log_w : (g, c, d) logarithms of bandwidths, and weights that go with them
-        reduce : (g, q) and (g,) → (rows, q)
+        t, log_w : (g, c, d) logarithms of bandwidths, and of weights that go with them
         r : (n, c) weights with which the rows leave the cells; None: they stay
         """
         (c, d), n, xp, cells = self.shape, x.shape[0], namespace(x, t, self.log_h, *self.cells.value, r), self.cells
         w = xp.zeros((n, 1)) if r is None else r.toarray() if is_sparse(r) else r
         if xp is not np:
-            x, t, log_w, w, cells = map_leaves(xp.asarray, (x, t, log_w, w, cells))
+            x, t, w, cells = map_leaves(xp.asarray, (x, t, w, cells))
         leaving, everyone = w.sum(1).astype(x.dtype), cache(cells.pooled)
         if xp is not np:
             everyone()  # not in the trace of a piece
 
+        def average(table: Array, k: int, j: Any) -> Array:
+            return table if log_w is None else logsumexp(table + xp.asarray(log_w)[:, k, j, None], 0)[None]
+
         def densities(u: Array, w: Array, own: tuple[Array, Array], k: int, j: Any) -> Array:
             """Of cells u, of which weights w leave; on the host once for all that are equal."""
             if xp is not np:
-                return reduce(log_density(u, *own, t[:, k, j], w), log_w[:, k, j])
+                return average(log_density(u, *own, t[:, k, j], w), k, j)
             _, rows, back = np.unique(u + 1j * w if w.any() else u, return_index=True, return_inverse=True)
             parts = [rows[some] for some in batches(len(rows), max(1, _CELLS // len(t)))] or [rows]
-            found = [reduce(log_density(u[at], *own, t[:, k, j], w[at]), log_w[:, k, j]) for at in parts]
+            found = [average(log_density(u[at], *own, t[:, k, j], w[at]), k, j) for at in parts]
             return np.concatenate(found, -1)[:, back]
 
         def of_piece(k: int, j: Any) -> Array:
