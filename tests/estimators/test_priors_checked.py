@@ -82,7 +82,7 @@ WRONG = [
     (ExponentialNB(beta=0), "`beta` is 0"),
     (GeometricNB(alpha=-1), "`alpha` is -1"),
     (ComplementNB(class_prior=[0.5, 0.6]), "`class_prior` is"),
-    *((KernelNB(bandwidth=h), "`bandwidth` is") for h in (0, -1, 1e-141, math.nan, None, "x", [1, 2, 3], {})),
+    *((KernelNB(bandwidth=h), "`bandwidth` (is|has)") for h in (0, -1, 1e-141, math.nan, None, "x", [1, 2, 3], {})),
 ]
 
 
