@@ -235,7 +235,7 @@ def checked_numbers(
     try:
         full = np.broadcast_to(numbers, shape)
     except ValueError:
-        raise ValueError(f"`{name}` has shape {numbers.shape}; it needs {needed}") from None
+        raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {needed}") from None
     if not np.all(support.holds(numbers if numbers.size == 1 < full.size and d == 1 else full, d)):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe(d)}")
     return full

@@ -150,10 +150,10 @@ def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
 def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
-    suffice = all(map(_moments_suffice, nb.blocks.values()))
-    if method == "analytic" and not suffice:
-        raise ValueError("`method` is 'analytic', but moments do not tell enough here; choose 'auto' or 'draws'")
-    if method == "auto":
+    if method != "draws":
+        suffice = all(map(_moments_suffice, nb.blocks.values()))
+        if method == "analytic" and not suffice:
+            raise ValueError("`method` is 'analytic', but moments do not tell enough here; choose 'auto' or 'draws'")
         method = "analytic" if suffice else "draws"
     if n_draws is not None:
         check_least(2, n_draws=n_draws)
@@ -167,7 +167,7 @@ def _moments_suffice(block: Block) -> bool:
     """
     inner = block.inner
     alone = inner.is_composite or not inner.couples_classes
-    return alone and inner.log_cumulants(np.zeros((0, inner.shape[1])))[2] is not None
+    return alone and inner._cumulant(3, np.zeros((0, inner.shape[1]))) is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:

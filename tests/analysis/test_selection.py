@@ -230,7 +230,7 @@ def test_what_is_out_of_range_is_named():
         ({"normalizer": "simulated", "n_simulated": 0}, "`n_simulated` is 0"),
         ({"denominator": "M"}, "`denominator` is 'M'; choose 'N' or"),
         ({"alpha": 0}, "`alpha` is 0; it needs to be positive"),
-        ({"class_alpha": [1, 2, 3, 4]}, "`class_alpha` has shape"),
+        ({"class_alpha": [1, 2, 3, 4]}, "`class_alpha` is shape"),
         ({"force": ["z"]}, "`force` has 'z', which is not a column of `X`; the columns are 'a', 'b'"),
         ({"force": [7]}, "`force` has 7"),
         ({"partition": np.ones(60)}, "`partition` holds out none of 60"),
