@@ -167,7 +167,7 @@ def _moments_suffice(block: Block) -> bool:
     """
     inner = block.inner
     alone = inner.is_composite or not inner.couples_classes
-    return alone and inner._cumulant(3, np.zeros((0, inner.shape[1]))) is not None
+    return alone and inner.log_cumulants(np.zeros((0, inner.shape[1]))) is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -244,7 +244,9 @@ class LogJointMoments:
         """Sums over the class prior and the blocks."""
         mean, variance, third = nb.classes.log_cumulants()
         for name, block in nb.blocks.items():
-            mean_of, variance_of, third_of = block.log_cumulants(rows[name])
+            cumulants = block.log_cumulants(rows[name])
+            assert cumulants is not None, "see `resolve_method`"
+            mean_of, variance_of, third_of = cumulants
             if (
                 block.is_composite
             ):  # a sum over the others; without what all classes share it is that of the class itself
