@@ -54,17 +54,6 @@ def test_multinomial_china() -> None:
     printed(np.exp(nb.log_joint({"x": D5}, theta)) / orders, 0.0003, 0.0001, digits=4)
 
 
-def test_bernoulli_china() -> None:
-    """Manning et al. (2008), §13.3, Example 13.2."""
-    nb = NaiveBayes(DirichletClasses(np.ones(2)), {"x": BetaBernoulli(np.ones((2, 6)), np.ones((2, 6)))})
-    stats = nb.suffstats({"x": (COUNTS > 0).astype(float)}, one_hot(CHINA, 2))
-    theta = nb.update(stats).mean() | {CLASS: nb.mle(stats)[CLASS]}
-    # Beijing, Chinese, Japan, Macao, Shanghai, Tokyo
-    in_china, elsewhere = [2 / 5, 4 / 5, 1 / 5, 2 / 5, 2 / 5, 1 / 5], [1 / 3, 2 / 3, 2 / 3, 1 / 3, 1 / 3, 2 / 3]
-    np.testing.assert_allclose(nb.to_sites(theta)["theta"], [in_china, elsewhere])
-    printed(np.exp(nb.log_joint({"x": (D5 > 0).astype(float)}, theta)), 0.005, 0.022, digits=3)
-
-
 def test_beta_placenta_previa() -> None:
     """Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.4, pp. 37–38: 437 girls among 980 births."""
     posterior = beta(1, 1, ones=437, zeros=980 - 437)
@@ -116,17 +105,3 @@ def test_beta_bent_coin() -> None:
         assert to_sites(posterior.mode())["theta"].item() == pytest.approx(mode, abs=1e-300)
         assert to_sites(posterior.mean())["theta"].item() == pytest.approx(mean)
         assert np.exp(posterior.log_predictive(np.ones((1, 1)))).item() == pytest.approx(mean)
-
-
-@pytest.mark.parametrize(
-    ("ones", "zeros", "ratio", "digits"),
-    [(5, 1, 222.2, 1), (3, 3, 2.67, 2), (2, 4, 0.71, 2), (0, 6, 0.427, 3), (10, 10, 96.5, 1), (3, 17, 0.2, 1),
-     (0, 20, 1.83, 2)],
-)  # fmt: skip
-def test_beta_evidence_of_a_bent_coin(ones: int, zeros: int, ratio: float, digits: int) -> None:
-    """MacKay (2003), §3.3, Table 3.5, p. 54: evidence of an unknown p_a over that of p₀ = 1/6."""
-    prior = BetaBernoulli(cell(1.0), cell(1.0))
-    x = np.repeat([1.0, 0.0], [ones, zeros])[:, None]
-    evidence = prior.log_marginal(prior.suffstats(x, np.ones((len(x), 1))))
-    fixed = prior.log_likelihood({"logit_theta": cell(np.log(1 / 5))}, x).sum()
-    printed(np.exp(evidence - fixed), ratio, digits=digits)

@@ -16,7 +16,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..base import AbstractConjugate
-from ..class_statistics import with_error
 from ..core.pytrees import record, register_pytrees
 from ..core.supports import (
     COMPOSITE,
@@ -26,13 +25,13 @@ from ..core.supports import (
     as_numbers,
     check_choice,
     checked_numbers,
+    improper,
     shortened,
-    undefined,
 )
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..io import Saved
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import one_hot
+from ..statistics import one_hot, with_error
 from ..sums.rows import csr_slice
 from ._forgetting import check_digits, without
 from ._input import (
@@ -103,7 +102,7 @@ class State:
         with np.errstate(divide="ignore", invalid="ignore"):
             posterior = self.prior.update(self.statistics)
         for name, block in self.prior.blocks.items():
-            if (why := undefined(posterior.blocks[name])) and block.is_improper:
+            if (why := improper(posterior.blocks[name])) and block.is_improper:
                 what = f"`prior` is improper, and with the rows so far the posterior is not a density: {why}"
                 raise Unavailable(f"{what}. Give more rows of every class, or a proper prior")
         return posterior

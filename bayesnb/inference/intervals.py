@@ -13,8 +13,7 @@ T is a standardised Pearson III variable (a shifted gamma), in the normal's term
 The log of a small count's probability is far from normal, but close to that; `bayesnb.families` says where the moments
 come from. For two classes only ℓ_1 − ℓ_0 matters: one dimension, and quantiles in closed form.
 
-Where classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it the classes
-are independent, and ℓ_c is a quadratic form whose distribution is exact: `core.quadratics`.
+Where classes share a variance or a covariance, the ℓ_c depend on each other, and all parameters are drawn.
 
 References
 ----------
@@ -23,18 +22,16 @@ transformation that preserves the first three moments, Water Resources Research 
 """
 
 import functools
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from ..base import Block
 from ..core.arrays import Bool, Float, Int, Scalar
 from ..core.pytrees import leaves
-from ..core.quadratics import SharedQuadratic, quadratic_points, quadratic_table
 from ..core.random import generator
 from ..core.special import log_floor, log_normalize
 from ..core.supports import check_choice, check_least, check_level
@@ -94,8 +91,8 @@ def intervals(
     Parameters
     ----------
     level : posterior mass inside, between 0 and 1
-    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, and for rows
-        whose log joint is too skewed for a Pearson III variable, else analytic
+    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, where
+        classes share a parameter, and for rows whose log joint is too skewed for a Pearson III variable, else analytic
     n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
     seed : of either; all rows share one set of points
 
@@ -153,23 +150,24 @@ def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
 def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
-    if method == "auto":
-        method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
+    if method != "draws":
+        suffice = all(map(_moments_suffice, nb.blocks.values()))
+        if method == "analytic" and not suffice:
+            raise ValueError("`method` is 'analytic', but moments do not tell enough here; choose 'auto' or 'draws'")
+        method = "analytic" if suffice else "draws"
     if n_draws is not None:
         check_least(2, n_draws=n_draws)
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
 
 
 def _moments_suffice(block: Block) -> bool:
-    """Whether closed forms say how log p(x | θ) is distributed: three moments, or quadratic forms given what is shared.
+    """Whether three moments say how log p(x | θ) is distributed, independently in each class up to what all share.
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
-    inner, no_rows = block.inner, np.zeros((0, block.inner.shape[1]))
-    if block.shared_quadratic(no_rows) is not None:
-        return True
-    alone = inner.is_composite or not inner.couples_classes  # classes are independent, up to what they share
-    return alone and inner.log_third_cumulant(no_rows) is not None
+    inner = block.inner
+    alone = inner.is_composite or not inner.couples_classes
+    return alone and inner.log_cumulants(np.zeros((0, inner.shape[1]))) is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -203,8 +201,7 @@ def _log_probabilities(
             log_odds = shapes.two_class_log_odds(z)
             yield at, classes, -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed
             continue
-        more = 4 if tails is not None and shapes.quadratics else 1
-        for part, table in _log_joint_points(shapes, more * n_draws, seed):
+        for part, table in _log_joint_points(shapes, n_draws, seed):
             table -= table.max(1, keepdims=True)
             table -= np.log(np.exp(table).sum(1, keepdims=True))
             yield at[part], classes[part], table, skewed[part]
@@ -236,35 +233,32 @@ class LogJointMoments:
     ------
     mean : (n, c)
     variance, third : (n, c)   independent from class to class
-    quadratics                 of Gaussian classes with a parameter in common: independent given it, and not in `mean`
     """
 
     mean: Float[np.ndarray, "n c"]
     variance: Float[np.ndarray, "n c"]
     third: Float[np.ndarray, "n c"]
-    quadratics: tuple[SharedQuadratic, ...] = ()
 
     @classmethod
     def of(cls, nb: NaiveBayes, rows: Rows) -> "LogJointMoments":
         """Sums over the class prior and the blocks."""
         mean, variance, third = nb.classes.log_cumulants()
-        quadratics: list[SharedQuadratic] = []
         for name, block in nb.blocks.items():
-            if (quadratic := block.shared_quadratic(rows[name])) is not None:
-                quadratics.append(quadratic)
-                continue
-            mean_of, variance_of, third_of = block.log_cumulants(rows[name])
-            if block.couples_classes:  # without what all classes share
-                variance_of = np.diagonal(block.log_covariance(rows[name]), axis1=1, axis2=2)
+            cumulants = block.log_cumulants(rows[name])
+            assert cumulants is not None, "see `resolve_method`"
+            mean_of, variance_of, third_of = cumulants
+            if (
+                block.is_composite
+            ):  # a sum over the others; without what all classes share it is that of the class itself
+                variance_of = variance_of.sum(1, keepdims=True) / max(variance_of.shape[1] - 1, 1) - variance_of
             mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
         mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
-        return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))
+        return cls(mean, np.maximum(variance, 0), third)
 
     def take(self, at: Int[np.ndarray, " m"], classes: Int[np.ndarray, "m k"]) -> "LogJointMoments":
         """Those of some rows, and of each of them some classes."""
         pick = at[:, None], classes
-        quadratics = tuple(one.take(at, classes) for one in self.quadratics)
-        return type(self)(self.mean[pick], self.variance[pick], self.third[pick], quadratics)
+        return type(self)(self.mean[pick], self.variance[pick], self.third[pick])
 
     @property
     def slant(self) -> Float[np.ndarray, "n c"]:
@@ -298,7 +292,7 @@ class LogJointMoments:
     @property
     def simple(self) -> bool:
         """Whether there are two classes, and for all rows ℓ_1 − ℓ_0 is taken as one Pearson III variable."""
-        return self.mean.shape[1] == 2 and not self.quadratics and bool(self.single.all())
+        return self.mean.shape[1] == 2 and bool(self.single.all())
 
     @functools.cached_property
     def single(self) -> Bool[np.ndarray, " n"]:
@@ -344,12 +338,11 @@ def _row_groups(
     which is given as 0. With two classes both always do: there the answer is as cheap.
     """
     n, c = _shape(nb, rows)
-    wide = max((c + block.shape[1] for block in nb.blocks.values() if block.couples_classes), default=0)
-    for part in slices(n, c * max(wide, 16), _MOMENTS):  # tables (n, c, c + d) where classes share a parameter
+    for part in slices(n, 16 * c, _MOMENTS):
         shapes = LogJointMoments.of(nb, rows_at(rows, part))
         m = len(shapes.mean)
         order, count = np.tile(np.arange(c), (m, 1)), np.full(m, c)
-        if c > 2 and not shapes.quadratics:  # whose tails have no bound
+        if c > 2:
             low, high = shapes.bounds()
             order = np.argsort(-np.round(high, 9), 1, kind="stable")  # equal up to rounding are equal
             count = (high >= low.max(1, keepdims=True) - _NEGLIGIBLE).sum(1)
@@ -377,16 +370,10 @@ def _log_joint_points(
     """ℓ, up to what all classes share, at the same points for all rows."""
     n, c = shapes.mean.shape
     power = max(1, (n_draws - 1).bit_length())
-    ends = np.cumsum([c, *(one.dimensions + 2 * c for one in shapes.quadratics)])
-    wide = 1 << int(ends[-1] - 1).bit_length()  # few sizes, each made once
-    z = _normal_points(wide, power, seed)
-    points = [
-        quadratic_points(one, ndtr(z[at:end]), c)
-        for one, (at, end) in zip(shapes.quadratics, itertools.pairwise(ends), strict=True)
-    ]
+    z = _normal_points(1 << (c - 1).bit_length(), power, seed)  # few sizes, each made once
     for part in batches(n, max(1, _TABLE // (c << power))):
         table = shapes.mean[part, :, None] - shapes.mean[part].max(1)[:, None, None]
-        table = table + np.sqrt(shapes.variance[part])[..., None] * pearson_iii(z[:c], shapes.slant[part][..., None])
-        for one, at in zip(shapes.quadratics, points, strict=True):
-            table += quadratic_table(one, at, part)
-        yield part, table
+        yield (
+            part,
+            table + np.sqrt(shapes.variance[part])[..., None] * pearson_iii(z[:c], shapes.slant[part][..., None]),
+        )

@@ -12,11 +12,11 @@ from scipy import stats
 from scipy.optimize import minimize_scalar
 
 from ..analysis.importance import named
-from ..bandwidth import GridMarginal
 from ..base import to_sites
 from ..core.arrays import Scalar
 from ..core.supports import check_least, check_level, checked_numbers
 from ..core.wishart import InverseWishartMarginal
+from ..families.kernel_density import GridMarginal
 from ..inference.held_out import column_of
 from . import _common as common
 from ._common import Drawn, colour, column, feature_name, given_or_new, ink, line, marker, plain_text

@@ -85,7 +85,7 @@ def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp
 WRONG = [
     ("poisson", [[1.0]], "`family` is 'poisson'; it needs a conjugate family"),
     (families.DirichletComplement(1.0), [[1.0]], "`family` is DirichletComplement"),
-    (Outside(-1.0, 1.0), [[1.0]], r"`family\.a` has -1"),
+    (Outside(-1.0, 1.0), [[1.0]], r"`family\.a` is -1"),
     (Outside(1.0, 1.0), [[-1.0]], "Negative values in data passed to FamilyNB.* a cell of Outside is a count"),
     *((kind(1.0, 1.0), [[0.5]], f"not whole.*cell of {kind.__name__} is a whole count") for kind in OF_WHOLE_CELLS),
     (families.BetaBernoulli(1.0, 1.0), [[2.0]], "has 2 in column 0; a cell of BetaBernoulli is 0 or 1"),

@@ -43,15 +43,15 @@ def sound(nb, X):
 
 
 WRONG = [
-    (GaussianNB(prior=fam.NormalInverseGamma(np.nan, 1.0, 1.0, 1.0)), r"`prior\.m` has nan .* finite"),
-    (GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, 1.0, -1.0)), r"`prior\.b` has -1 .* positive"),
-    (GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, -0.6, 1.0)), r"`prior\.a` has -0\.6 .* from -0\.5 to 0"),
-    (GaussianNB(prior=fam.NormalInverseGamma(0.0, np.ones(3), 1.0, 1.0)), r"`prior\.kappa` has shape \(3,\)"),
+    (GaussianNB(prior=fam.NormalInverseGamma(np.nan, 1.0, 1.0, 1.0)), r"`prior\.m` is .*nan.* finite"),
+    (GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, 1.0, -1.0)), r"`prior\.b` is .*-1.* positive"),
+    (GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, -0.6, 1.0)), r"`prior\.a` is .*-0\.6.* from -0\.5 to 0"),
+    (GaussianNB(prior=fam.NormalInverseGamma(0.0, np.ones(3), 1.0, 1.0)), r"`prior\.kappa` is shape \(3,\)"),
     (
         GaussianDA(covariance="identity", prior=fam.KnownVarianceNormal(0.0, 1.0, 1.0, np.inf)),
-        r"`prior\.log_c` has inf",
+        r"`prior\.log_c` is .*inf",
     ),
-    (MixedNB([("g", GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, np.nan, 1.0)), [0, 1])]), r"`prior\.a` has nan"),
+    (MixedNB([("g", GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, np.nan, 1.0)), [0, 1])]), r"`prior\.a` is .*nan"),
     (GaussianDA(prior=fam.NormalInverseWishart(0.0, 1.0, 4.0, np.array([[1.0, 0.9], [0.1, 1.0]]))), "symmetric and"),
     (GaussianNB(variance="pooled", known_variance=4.0), "`variance` is 'pooled' and `known_variance` is given"),
     (BernoulliNB(binarize=math.nan), "`binarize` is nan"),
@@ -79,7 +79,7 @@ WRONG = [
     (BernoulliNB(alpha=[1, 2, 3]), r"`alpha` is shape \(3,\)"),
     (BernoulliNB(binarize=None), "`X` has .* in column"),
     (MultinomialNB(alpha=1e308), "`alpha` is 1e.308; it needs to be positive, from 1e-50 to 1e.50"),
-    (PoissonNB(alpha=10**400), "`alpha` has a number too large for a float"),
+    (PoissonNB(alpha=10**400), "`alpha` is 1000.*; it needs"),
     (PoissonNB(class_alpha=1e-320), "`class_alpha` is 1e-320; it needs to be positive, from 1e-50"),
     (ExponentialNB(beta=0), "`beta` is 0"),
     (GeometricNB(alpha=-1), "`alpha` is -1"),
@@ -160,7 +160,7 @@ def test_improper_limits_predict_and_have_no_evidence(nb):
 def test_too_few_rows_for_an_improper_prior():
     nb = IMPROPER[0]
     few = GaussianNB(prior=nb.prior)
-    with pytest.raises(ValueError, match=r"`prior` is improper, .* not a density: the rows leave a at 0 \(class 1"):
+    with pytest.raises(ValueError, match=r"`prior` is improper, .* not a density: a is 0 \(class 1"):
         few.fit(REALS[:3], LABELS[:3])
     few.partial_fit(REALS[:3], LABELS[:3], classes=[0, 1])  # more may come
     with pytest.raises(ValueError, match="`prior` is improper"):
@@ -170,7 +170,7 @@ def test_too_few_rows_for_an_improper_prior():
         few.predict_log_proba(REALS), GaussianNB(prior=nb.prior).fit(REALS, LABELS).predict_log_proba(REALS)
     )
     stuck = np.c_[REALS[:, 0], np.full(7, 0.1)]  # a column that never varies
-    with pytest.raises(ValueError, match=r"`prior` is improper, .* the rows leave b at .* feature 1"):
+    with pytest.raises(ValueError, match=r"`prior` is improper, .* b is .* feature 1"):
         GaussianNB(prior=nb.prior).fit(stuck, LABELS)
     pair = GaussianNB(prior=nb.prior).fit(REALS[:4], LABELS[:4])
     with pytest.raises(ValueError, match=r"without row 0 of `X` the posterior is not a density"):
