@@ -21,13 +21,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..core.arrays import Float, Int, Real, Scalar
+from ..core.arrays import Float, Int, Scalar
 from ..estimators._base import AbstractNB
 from ._wrapper import AbstractWrapper
-from .active import split_uncertainty
 
 ABSTAIN = -1  # the index of no class
 
@@ -56,45 +54,6 @@ def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
         if not (np.isfinite(cost) and cost > 0):
             raise ValueError(f"`{name}` is {cost}; a cost needs to be positive and finite")
     return false_positive / (false_positive + false_negative)
-
-
-def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
-    """A scikit-learn scorer for two classes: minus the average cost of a row, weighted if it gets a `sample_weight`.
-
-    Use it in `sklearn.model_selection.TunedThresholdClassifierCV(nb, scoring=cost_scorer(1, 5))`, which searches for
-    the threshold on held-out rows. With calibrated probabilities it finds `cost_threshold`.
-
-    Parameters
-    ----------
-    false_positive, false_negative : costs of the two errors, positive, in any unit
-
-    Raises
-    ------
-    ValueError
-        if a cost is not positive and finite, or, when it scores, if the labels have more than two classes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> from sklearn.model_selection import cross_val_score
-    >>> from bayesnb import GaussianNB
-    >>> from bayesnb.analysis.decisions import cost_scorer
-    >>> scorer = cost_scorer(false_positive=1, false_negative=5)
-    >>> scores = cross_val_score(GaussianNB(), X[50:], y[50:] == 2, scoring=scorer)
-    >>> scores.round(2)
-    array([-0.3 , -0.25, -0.1 , -0.5 , -0.  ])
-    """
-    cost_threshold(false_positive, false_negative)
-
-    def gain(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-        labels, place = np.unique(np.concatenate([y, predicted]), return_inverse=True)
-        if len(labels) > 2:
-            raise ValueError(f"`y` has the labels {labels}; false positives and negatives need exactly two classes")
-        excess = place[len(y) :] - place[: len(y)]  # 1 is a false positive
-        return -float(np.average(np.array([0, false_positive, false_negative])[excess], weights=sample_weight))
-
-    return make_scorer(gain)
 
 
 def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
@@ -171,19 +130,6 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
 # --- any number of classes ------------------------------------------------------------------------------------------
 
 
-def expected_costs(p: Float[np.ndarray, "n c"], costs: Real[np.ndarray, "c a"]) -> Float[np.ndarray, "n a"]:
-    """Expected cost of each decision, Σ_k p_ik cost[k, a], in the unit of the costs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesnb.analysis.decisions import expected_costs
-    >>> expected_costs(np.array([[0.7, 0.3]]), np.array([[0, 1], [5, 0]]))
-    array([[1.5, 0.7]])
-    """
-    return p @ costs
-
-
 def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar | None = None) -> Int[np.ndarray, " n"]:
     """Index of the class with the least expected cost for each row, or −1 if abstaining costs less.
 
@@ -213,7 +159,7 @@ def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar 
     array([1])
     """
     c = p.shape[1]
-    best = np.argmin(expected_costs(p, _cost_table(costs, abstain_cost, c)), axis=1)
+    best = np.argmin(p @ _cost_table(costs, abstain_cost, c), axis=1)
     return np.where(best == c, ABSTAIN, best)
 
 
@@ -246,11 +192,7 @@ class CostClassifier(AbstractWrapper):
     costs : (c, c), in the order of `classes_`; entry [k, a] is the cost of deciding class a if class k is true. One
         more column, (c, c + 1), is the cost of abstaining if k is true. With None each error costs 1
     abstain_cost : cost of abstaining, whichever class is true. With None the classifier never abstains, unless the
-        costs have a column for it
-    max_epistemic : largest epistemic part of the estimator's `uncertainty`, in nats, at most log c. The classifier also
-        abstains if a row has more. Such a row differs from the training rows, or there are few of them
-    abstain_label : what `predict` returns if it abstains. With None `predict` returns an array of objects; a label of
-        the same type as the classes avoids this
+        costs have a column for it. If it may abstain, `predict` gives an array of objects, None where it does
 
     Attributes
     ----------
@@ -271,8 +213,6 @@ class CostClassifier(AbstractWrapper):
     costs: Any = None
     _: KW_ONLY
     abstain_cost: Any = None
-    max_epistemic: Any = None
-    abstain_label: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a clone of the estimator.
@@ -285,12 +225,6 @@ class CostClassifier(AbstractWrapper):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = clone(self.estimator).fit(X, y, **weights)
         _cost_table(self.costs, self.abstain_cost, len(fitted.classes_))
-        if self.max_epistemic is not None and not self.max_epistemic >= 0:
-            raise ValueError(f"`max_epistemic` is {self.max_epistemic}; it needs to be a number of nats, at least 0")
-        if self.abstain_label is not None and self.abstain_label in fitted.classes_.tolist():
-            raise ValueError(
-                f"`abstain_label` is {self.abstain_label!r}, which is one of the classes; choose another label"
-            )
         return self._take_over(fitted)
 
     def decide(self, X: Any) -> np.ndarray:
@@ -302,37 +236,18 @@ class CostClassifier(AbstractWrapper):
         check_is_fitted(self)
         fitted = self.estimator_
         costs = _cost_table(self.costs, self.abstain_cost, len(fitted.classes_))
-        found = decide(fitted.predict_proba(X), costs)
-        if self.max_epistemic is not None:
-            found = np.where(split_uncertainty(fitted, X).epistemic > self.max_epistemic, ABSTAIN, found)
-        return fitted.classes_, found, costs
+        return fitted.classes_, decide(fitted.predict_proba(X), costs), costs
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label with the least expected cost of each row, or `abstain_label`, (n,)."""
+        """The label with the least expected cost of each row, or None, (n,)."""
         classes, found, costs = self._decided(X)
-        if self.max_epistemic is None and costs.shape[1] == len(classes):
-            return classes[found]
-        label = np.asarray(self.abstain_label)
-        alike = {label.dtype.kind, classes.dtype.kind}
-        if alike <= set("biuf") or len(alike) == 1:
-            return np.where(found == ABSTAIN, label, classes[found])
-        labels = classes[found].astype(object)
-        labels[found == ABSTAIN] = self.abstain_label
-        return labels
+        labels = classes[found]
+        return labels if costs.shape[1] == len(classes) else np.where(found == ABSTAIN, None, labels)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the average cost of a row; larger is better, as `GridSearchCV` expects.
-
-        A row is left out of the average if the classifier abstains because of `max_epistemic` and abstaining has no
-        cost. If all rows are left out, the score is 0.
-        """
+        """Minus the average cost of a row; larger is better, as `GridSearchCV` expects."""
         (classes, found, costs), labels = self._decided(X), column_or_1d(y)
         truth = np.searchsorted(classes, labels).clip(0, len(classes) - 1)
         if (unknown := classes[truth] != labels).any():
-            raise ValueError(
-                f"`y` has the labels {np.unique(labels[unknown])}, which are not classes of the fitted model; leave "
-                "out these rows"
-            )
-        weight = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, float)
-        weight = weight * ((found != ABSTAIN) | (costs.shape[1] > len(classes)))
-        return -float(np.average(costs[truth, found], weights=weight)) if weight.sum() > 0 else 0.0
+            raise ValueError(f"`y` has the labels {np.unique(labels[unknown])}, which are no classes; leave them out")
+        return -float(np.average(costs[truth, found], weights=sample_weight))
