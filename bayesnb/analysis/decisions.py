@@ -241,8 +241,9 @@ class CostClassifier(AbstractWrapper):
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or None, (n,)."""
         classes, found, costs = self._decided(X)
-        labels = classes[found]
-        return labels if costs.shape[1] == len(classes) else np.where(found == ABSTAIN, None, labels)
+        labels = classes[found] if costs.shape[1] == len(classes) else classes[found].astype(object)
+        labels[found == ABSTAIN] = None
+        return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the average cost of a row; larger is better, as `GridSearchCV` expects."""
