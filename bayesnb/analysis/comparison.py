@@ -40,7 +40,7 @@ class Comparison:
     table : data frame with one row a model, by `elpd` in descending order
         log_evidence        log p(X, y | model), nats; NaN if there is none
         log_bayes_factor    log_evidence minus the largest one, nats
-        probability         probability of the model given the data, among models with an evidence; all are equal a priori
+        probability         of the model given the data, among models with an evidence; all are equal a priori
         elpd, se            Σ_i w_i log p(y_i | x_i, D₋ᵢ) and its standard error, nats
         elpd_diff, se_diff  elpd minus the largest one, and the standard error of that paired difference
         accuracy            share of the rows that are classified correctly from all other rows
