@@ -42,6 +42,7 @@ UNCHANGED = 0.4  # prior probability that the model is calibrated
 MOST_CLASSES = 12  # with a full matrix O
 LOGIT_EPS = (-4.0, 2.0)  # mean, standard deviation
 _NOTHING = 1e-9  # probability that no prediction goes below
+_DRAWS = 100  # of the posterior, that a prediction averages
 _STEPS, _LONGEST, _SMALL_GAIN = 100, 2.0, 1e-7  # of Newton's method: steps, longest step, nats of gain
 _LEAST = 0.1  # curvature at the mode: a prior's precision is larger, but the likelihood may take some away
 
@@ -212,8 +213,6 @@ def fit_maps(
     index: np.ndarray,
     weight: Float[np.ndarray, " n"],
     groups: np.ndarray | None = None,
-    n_draws: int = 100,
-    seed: int = 0,
 ) -> tuple[CalibrationMap, ...]:
     """The four models of the map, with their probabilities and draws, in pairs about the modes.
 
@@ -242,7 +241,7 @@ def fit_maps(
     same = CalibrationMap.prior(0, base.rho)
     evidence = [rows.weight @ np.log((same.proba(same.mode, rows.z) * rows.y).sum(1)), *(f.log_evidence for f in found)]
     share = softmax(np.array(evidence) + np.log([UNCHANGED] + [(1 - UNCHANGED) / len(WIDTHS)] * len(WIDTHS)))
-    rng, sizes = np.random.default_rng(seed), np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
+    rng, sizes = np.random.default_rng(0), np.diff(np.round(np.cumsum(share) * _DRAWS).astype(int), prepend=0)
     made = [replace(same, probability=float(share[0]), draws=np.zeros((sizes[0], 0)))]
     for one, post, p, size in zip((base, *others), found, share[1:], sizes[1:], strict=True):
         half = rng.standard_normal(((size + 1) // 2, len(post.mode)))

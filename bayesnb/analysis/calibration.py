@@ -27,7 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from ..core.arrays import Scalar, is_sparse
 from ..core.random import generator
 from ..core.special import log_normalize
-from ..core.supports import check_choice, check_least, check_level
+from ..core.supports import check_level
 from ..estimators._base import AbstractNB
 from ..inference.held_out import take_rows
 from ..inference.loo import LooResult, copies, group_places, leave_out
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _FLOOR = 1e-9  # of the model's probabilities
 _ROWS = 1 << 15  # whose draws are averaged at a time
+_MOST_ROWS = 2_500  # of a leave-one-out table that a map is learnt from
 _SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a second one is a copy
 
 
@@ -143,8 +144,6 @@ class PosteriorCalibrator(AbstractCalibrated):
     cv : folds on which clones of the classifier are fitted to predict the other rows, as a number or a splitter; the
         classifier that predicts is fitted to all rows. "prefit" takes the classifier as it is, and the rows must be
         others than it was fitted to
-    n_draws : draws of the posterior that a prediction averages
-    random_state : seed of these draws
 
     Attributes
     ----------
@@ -171,11 +170,9 @@ class PosteriorCalibrator(AbstractCalibrated):
 
     _learnt_names = frozenset({"maps_", "classes_", "estimator_", "n_features_in_", "feature_names_in_"})
 
-    def __init__(self, estimator: Any = None, *, cv: Any = 5, n_draws: Any = 100, random_state: Any = 0) -> None:
+    def __init__(self, estimator: Any = None, *, cv: Any = 5) -> None:
         self.estimator = estimator
         self.cv = cv
-        self.n_draws = n_draws
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the map from rows that the model has not seen.
@@ -195,7 +192,6 @@ class PosteriorCalibrator(AbstractCalibrated):
             if the table holds no probabilities or does not match the labels, if there are fewer than two classes, or
             if a class has a single row where `cv` needs two
         """
-        check_least(2, n_draws=self.n_draws)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
@@ -213,7 +209,7 @@ class PosteriorCalibrator(AbstractCalibrated):
             )
         weight = _check_sample_weight(sample_weight, z, dtype=np.float64, ensure_non_negative=True)
         place = None if groups is None else group_places(groups, len(y))
-        maps = fit_maps(z, np.searchsorted(classes, y), weight, place, self.n_draws, self.random_state)
+        maps = fit_maps(z, np.searchsorted(classes, y), weight, place)
         if fitted is not None:
             return self._take_over(fitted, maps_=maps)
         self.maps_, self.classes_ = maps, classes
@@ -227,11 +223,8 @@ class PosteriorCalibrator(AbstractCalibrated):
             return self.estimator, output_of(self.estimator, X)
         fitted = clone(self.estimator).fit(X, y, **params)
         rarest = int(np.unique(y, return_counts=True)[1].min())
-        if len(fitted.classes_) < 2 or (isinstance(self.cv, int) and rarest < 2):
-            raise ValueError(
-                f"`y` has {len(fitted.classes_)} class(es), the rarest with {rarest} row(s); cross-validation needs "
-                "two classes with two rows each"
-            )
+        if isinstance(self.cv, int) and rarest < 2:
+            raise ValueError("`y` has a class with a single row; cross-validation needs two of each")
         folds = check_cv(min(self.cv, rarest) if isinstance(self.cv, int) else self.cv, y, classifier=True)
         method = "predict_proba" if hasattr(fitted, "predict_proba") else "decision_function"
         found = cross_val_predict(self.estimator, X, y, groups=groups, cv=folds, method=method, params=params)
@@ -279,13 +272,6 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     ----------
     estimator : any estimator of bayesnb; a clone of it is fitted. For other classifiers there is `PosteriorCalibrator`.
         Put transforming steps before this classifier: `make_pipeline(step, CalibratedClassifierLOO(estimator))`
-    prior : the prior of leave-one-out. "kept" (default) keeps the prior of all rows. "refit" removes row i from the
-        scale of a default prior too, which costs one update of the posterior for each row
-    copies : "group" (default) leaves copies of a row out together, and they count as one row for the map. "keep" treats
-        each copy as a row of its own. A second row with the same cells and label counts as a copy if it is unlikely to
-        occur by chance. This is so if it has cells that are not whole numbers, or if the model expects less than 0.01
-        such rows. The model is still fitted to all copies and so becomes more certain
-    max_rows : largest number of rows for learning the map, drawn at random; the estimator is always fitted to all rows
 
     Attributes
     ----------
@@ -296,6 +282,13 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     loo_log_loss_ : leave-one-out log loss of the estimator and of the calibrated classifier, in nats a row. The second
         is slightly optimistic, because all rows took part in fitting the few numbers of the map
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    Copies of a row leave together and count as one row for the map; `groups=np.arange(len(y))` keeps them apart. A
+    second row with the same cells and label is a copy if it is unlikely to occur by chance: it has cells that are not whole
+    numbers, or the model expects less than 0.01 such rows. The model is still fitted to all copies and so becomes more
+    certain. The prior of leave-one-out is that of all rows. The map learns from 2,500 rows at most, drawn at random.
 
     Examples
     --------
@@ -315,11 +308,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         "block_columns part_blocks levels_of encode class_index ignored_by_loo"
     )
 
-    def __init__(self, estimator: Any, *, prior: Any = "kept", copies: Any = "group", max_rows: Any = 2_500) -> None:
+    def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.prior = prior
-        self.copies = copies
-        self.max_rows = max_rows
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -338,26 +328,9 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         TypeError
             if the estimator is not one of bayesnb
         ValueError
-            if a parameter is out of range, if the estimator has a setting that leave-one-out ignores (`estimate` other
+            if the estimator has a setting that leave-one-out ignores (`estimate` other
             than "predictive", or `norm` of ComplementNB), or if it refuses the rows
         """
-        self._check_parameters()
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        nb = clone(self.estimator).fit(X, y, **weights)
-        refuse_points(nb, "leave-one-out")
-        if ignored := nb.ignored_by_loo:
-            raise ValueError(
-                f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
-                "probabilities than those of `predict_proba`; set norm=False"
-            )
-        (z, index, weight, place), n_copies = left_out_table(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
-        maps = fit_maps(floored(z), index, weight, place)
-        own, share = np.arange(len(index)), weight / weight.sum()
-        tables = {"plain": z, "calibrated": np.log(average(maps, z))}
-        losses = {name: float(share @ -log_p[own, index]) for name, log_p in tables.items()}
-        return self._take_over(nb, maps_=maps, n_copies_=n_copies, loo_log_loss_=losses)
-
-    def _check_parameters(self) -> None:
         estimator = self.estimator
         if not isinstance(estimator, AbstractNB):
             name = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
@@ -366,9 +339,20 @@ class CalibratedClassifierLOO(AbstractCalibrated):
                 "before: make_pipeline(steps, CalibratedClassifierLOO(estimator)). For other classifiers use "
                 "PosteriorCalibrator(estimator), which calibrates on folds"
             )
-        check_choice("prior", self.prior, ("refit", "kept"))
-        check_choice("copies", self.copies, ("group", "keep"))
-        check_least(1, max_rows=self.max_rows)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        nb = clone(estimator).fit(X, y, **weights)
+        refuse_points(nb, "leave-one-out")
+        if ignored := nb.ignored_by_loo:
+            raise ValueError(
+                f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
+                "probabilities than those of `predict_proba`; set norm=False"
+            )
+        (z, index, weight, place), n_copies = left_out_table(nb, X, np.asarray(y).ravel(), sample_weight, groups)
+        maps = fit_maps(floored(z), index, weight, place)
+        own, share = np.arange(len(index)), weight / weight.sum()
+        tables = {"plain": z, "calibrated": np.log(average(maps, z))}
+        losses = {name: float(share @ -log_p[own, index]) for name, log_p in tables.items()}
+        return self._take_over(nb, maps_=maps, n_copies_=n_copies, loo_log_loss_=losses)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -382,16 +366,15 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
     # --- a model like others ----------------------------------------------------------------------------------------
 
-    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: Any = None, groups: Any = None) -> LooResult:
+    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> LooResult:
         """Exact leave-one-out of the model, calibrated by the map, which all rows took part in. See `LooResult`.
 
         Parameters
         ----------
-        X, y, sample_weight, groups : as in `loo` of the estimator
-        prior : "kept" or "refit"; None takes the one of the fit
+        X, y, sample_weight, prior, groups : as in `loo` of the estimator
         """
         check_is_fitted(self, "maps_")
-        found = self.estimator_.loo(X, y, sample_weight, prior=prior or self.prior, groups=groups)
+        found = self.estimator_.loo(X, y, sample_weight, prior=prior, groups=groups)
         rows = self.estimator_.posterior_.log_joint(self.estimator_.encode(X))
         left, known = (j - (z := log_normalize(j)) + np.log(self.calibrated(z)) for j in (found.log_joint, rows))
         return replace(found, by_block={"x": left - found.log_prior}, _posterior=Known, _rows=known)
@@ -408,7 +391,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
     def left_out(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> tuple[np.ndarray, ...]:
         """Log probabilities (n, c) of training rows by all other rows, with their classes and weights. Provisional."""
-        (z, *rows, _), _ = left_out_table(self, self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
+        (z, *rows, _), _ = left_out_table(self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
         return floored(z), *rows
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
@@ -475,13 +458,12 @@ def floored(z: np.ndarray) -> np.ndarray:
 
 
 def left_out_table(
-    settings: Any, nb: Any, X: Any, y: np.ndarray, sample_weight: Any = None, groups: Any = None
+    nb: Any, X: Any, y: np.ndarray, sample_weight: Any = None, groups: Any = None
 ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, Any], int]:
     """log p(y = c | x_i, D₋ᵢ) of fitted rows, with class, weight and group of each; and how many rows are copies.
 
     Parameters
     ----------
-    settings : what has the parameters `prior`, `copies` and `max_rows` of `CalibratedClassifierLOO`
     groups : (n,) labels of groups of rows that leave together, None for no groups
     """
     n, rows = len(y), nb.encode(X)
@@ -489,16 +471,16 @@ def left_out_table(
     place, counted = np.arange(n), weight
     if groups is not None:
         place = group_places(groups, n)
-    elif settings.copies == "group":  # they leave together, and count as one row
+    else:  # they leave together, and count as one row
         place = _copies(nb, rows, y)
         counted = weight / np.bincount(place)[place]
     some, n_copies = np.flatnonzero(weight > 0), n - len(np.unique(place)) if groups is None else 0
-    if len(some) > settings.max_rows:  # whole groups
+    if len(some) > _MOST_ROWS:  # whole groups
         every = np.random.default_rng(0).permutation(np.unique(place[some]))
-        some = some[np.isin(place[some], every[: max(1, settings.max_rows * len(every) // len(some))])]
+        some = some[np.isin(place[some], every[: max(1, _MOST_ROWS * len(every) // len(some))])]
     leaving = None if len(np.unique(place[some])) == len(some) else np.unique(place[some], return_inverse=True)[1]
     rows = {name: take_rows(x, some) for name, x in rows.items()}
-    found = leave_out(nb, rows, nb.class_index(y[some]), weight[some], leaving, settings.prior, scores=True)
+    found = leave_out(nb, rows, nb.class_index(y[some]), weight[some], leaving, "kept", scores=True)
     return (found.log_proba, found.index, counted[some], None if groups is None else place[some]), n_copies
 
 

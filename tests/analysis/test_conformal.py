@@ -43,9 +43,7 @@ ALL = [
     MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(min_categories=9), [2, 3])]),
     OneDependenceNB(min_categories=9),
 ]
-BY_REFITS = [  # something in them is fitted to all rows at once
-    CalibratedClassifierLOO(GaussianNB(prior=PRIOR), prior="refit")
-]
+BY_REFITS = [CalibratedClassifierLOO(GaussianNB(prior=PRIOR))]  # something in them is fitted to all rows at once
 # by default, where all are refitted
 SOME = ALL[:4]
 
