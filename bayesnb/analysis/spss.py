@@ -33,7 +33,7 @@ class SPSSNaiveBayes(ForwardSelection):
         in the training rows. All other columns are categories, even if they hold numbers
     max_features, exact_features, force, criterion, test_share, partition
         as in `ForwardSelection`. To use all predictors without a selection, force all of them
-    alpha, class_alpha, normalizer, n_simulated, denominator, seed
+    alpha, class_alpha, normalizer, denominator, seed
         as in `ForwardSelection`
 
     Attributes
@@ -115,8 +115,8 @@ class SPSSNaiveBayes(ForwardSelection):
     def _scale_columns(self, columns: list[np.ndarray]) -> list[int]:
         """Positions of the columns that are cut into bins."""
         if isinstance(self.scale, str) and self.scale == "auto":
-            return [j for j, x in enumerate(columns) if is_scale(pd.Series(x), self.n_bins)]
-        chosen = self._positions("`scale` has", self.scale, "choose 'auto', or columns of")
+            return [j for j, x in enumerate(columns) if x.dtype.kind == "f" and pd.Series(x).nunique() > self.n_bins]
+        chosen = self._positions("scale", self.scale)
         for j in chosen:
             if columns[j].dtype.kind != "f":
                 name = self._names()[j]
@@ -127,16 +127,6 @@ class SPSSNaiveBayes(ForwardSelection):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = False
         return tags
-
-
-def scale_columns(X: Any, n_bins: int = 10) -> list[Any]:
-    """The columns of a data frame that `scale="auto"` cuts into bins: numbers with more than `n_bins` values."""
-    return [name for name in X.columns if is_scale(_plain(X[name]), n_bins)]
-
-
-def is_scale(column: pd.Series, n_bins: int) -> bool:
-    """Whether a column holds numbers of more than `n_bins` values."""
-    return pd.api.types.is_numeric_dtype(column) and column.nunique() > n_bins
 
 
 def _plain(cells: Any) -> pd.Series:
