@@ -288,7 +288,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     Copies of a row leave together and count as one row for the map; `groups=np.arange(len(y))` keeps them apart. A
     second row with the same cells and label is a copy if it is unlikely to occur by chance: it has cells that are not
     whole numbers, or the model expects less than 0.01 such rows. The model is still fitted to all copies and so becomes
-    more certain. The prior of leave-one-out is that of all rows. The map learns from 2,500 rows at most, drawn at random.
+    more certain. The prior of leave-one-out is that of all rows. The map learns from at most 2,500 rows, at random.
 
     Examples
     --------

@@ -30,10 +30,6 @@ def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, 
     """
     for name, value, least in (("n_features", n_features, 0), ("n_classes", n_classes, 1), ("n_levels", n_levels, 1)):
         if not isinstance(value, Integral) or value < least:
-            raise ValueError(
-                f"`{name}` is {value!r}; it needs to be a whole number, at least {least}. If features have different "
-                "numbers of levels, count each feature alone, subtract `n_classes` − 1, and add these numbers to "
-                "`n_classes` − 1"
-            )
+            raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
     cells = n_features * (n_levels - 1) if naive else n_levels**n_features - 1
     return n_classes - 1 + n_classes * cells

@@ -36,7 +36,7 @@ from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import is_sparse
+from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import record
 from ..core.random import generator
 from ..core.special import log_normalize
@@ -58,7 +58,7 @@ from ._column_weights import (
 )
 from ._predicted import Known, OfLogProba
 from .calibration import has_fractions
-from .importance import importance, named
+from .importance import importance
 
 _MOST_PARAMETERS, _MOST_AXES = 1500, 256  # of the linear term where rows are many; principal axes of counts
 _MOST_LEVELS = 600  # of the columns whose pairs are looked at
@@ -397,7 +397,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return frame[frame["class_"] != against] if against is not None else frame
 
     def importance(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **settings: Any
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, level: Scalar = 0.9
     ) -> pd.DataFrame:
         """How well each column alone predicts the labels, and what this model loses without it, in nats a row.
 
@@ -408,10 +408,11 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, groups : the training rows, as they were fitted
-        settings : `level` and `feature_names` of `bayesnb.importance`
+        level : level of the interval of `information`
         """
-        names = named(self.reader_, settings.get("feature_names")).feature_names()
-        table = importance(self.reader_, X, y, sample_weight, groups=groups, **settings)
+        check_is_fitted(self, "modes_")
+        names = self.feature_names()
+        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level)
         cells, label, weight, groups, _ = self.training(X, y, sample_weight, groups)
         rows = self.left_out(cells, label, weight, groups)
         found, own = self._contributions(rows, cells), rows.label > 0

@@ -290,7 +290,7 @@ def test_importance_knows_the_columns_that_matter() -> None:
     table = nb.importance(X, y).set_index("feature")
     assert {*table.index[:2]} == {"size", "colour"}
     assert table.loc["size", "elpd_gain"] > 0.01 > abs(table.loc["noise", "elpd_gain"])
-    named = bayesnb.importance(nb, X, y, feature_names=list("abcd"), level=0.5)
+    named = bayesnb.importance(nb, X, y, level=0.5)
     assert named["elpd_gain"].tolist() == table["elpd_gain"].tolist()
     assert (named["low"].to_numpy() > table["low"]).all()
     with pytest.raises(ValueError, match="`held_out` is True"):
