@@ -43,12 +43,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
+from ..base import as_jax
 from ..core.arrays import Float
 from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
-from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
+from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import one_hot
 from ._suited import check_independent, split_labels
 from ._wrapper import AbstractWrapper
@@ -199,14 +200,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
-
-        def table(part: slice) -> np.ndarray:
-            total = posterior.classes.log_cumulants()[0]
-            for name, block in posterior.blocks.items():
-                total = total + block.log_moments(rows[name][part].astype(float, copy=False))[0]
-            return total
-
-        return by_rows(table, rows)
+        return np.asarray(posterior.log_moments(rows)[0])
 
     def _check_parameters(self) -> None:
         check_independent(self.estimator, "the probability of a missing label")
@@ -238,31 +232,18 @@ class HalfLabelledClassifier(AbstractWrapper):
         ----------
         X, y : as in `fit`
         """
-        import jax.numpy as jnp
         import numpyro
         from numpyro import handlers
 
         check_is_fitted(self)
-        nb, prior = self.estimator_, self.estimator_.prior_
+        nb, prior = self.estimator_, as_jax(self.estimator_.prior_)
         labels, missing = split_labels(y, self.missing_label)
-        rows = {name: x.toarray() if sparse.issparse(x) else x for name, x in nb.encode(X).items()}
+        rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}
         with handlers.trace() as sites:
             prior.model({name: x[~missing] for name, x in rows.items()}, nb.class_index(labels))
-        if not missing.any():
-            return
-        table = jnp.log(sites["pi"]["value"] if "pi" in sites else prior.classes.model())
-        for name, block in prior.blocks.items():
-            plain = [parameter.removeprefix("log_").removeprefix("logit_") for parameter in block.parameters]
-            theta = {key: jnp.asarray(sites[prior.site(name, key)]["value"]) for key in plain}
-
-            def of_class(k: Any, name: str = name, block: Any = block, theta: Any = theta) -> Any:
-                with handlers.block(), handlers.trace() as own, handlers.substitute(data=theta):
-                    block.model(rows[name][missing], jnp.full(missing.sum(), k))
-                return _log_prob_by_row(own["x"])
-
-            table = table + jax.vmap(of_class)(jnp.arange(len(nb.classes_))).T
-        total = jax.scipy.special.logsumexp(table, axis=-1).sum()
-        numpyro.factor("unlabelled", self.unlabelled_weight * total)
+        theta = prior.from_sites({name: site["value"] for name, site in sites.items()})
+        table = prior.log_table({name: x[missing] for name, x in rows.items()}, theta)
+        numpyro.factor("unlabelled", self.unlabelled_weight * jax.scipy.special.logsumexp(table, axis=-1).sum())
 
 
 def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
@@ -281,13 +262,6 @@ def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
         if k is not None and own.prior_follows_rows:
             part = next(iter(names.values()))
             raise ValueError(
-                f"`estimator` has a part {part!r} of one class, whose prior is scaled by the rows of that class; with "
-                "missing labels these rows are unknown. Give the part its own prior, such as `prior` or `beta`"
+                f"`estimator` has a part {part!r} of one class, whose prior is scaled by rows that are not known; give "
+                "it its own `prior`"
             )
-
-
-def _log_prob_by_row(site: dict[str, Any]) -> Any:
-    """log p(x_i) of an observed NumPyro site, (n,): summed over all plates but that of the rows."""
-    cells = site["fn"].log_prob(site["value"])
-    row = next(frame.dim for frame in site["cond_indep_stack"] if frame.name == "row")
-    return cells.sum([axis for axis in range(-cells.ndim, 0) if axis != row])
