@@ -162,15 +162,14 @@ class SelectionReport:
         `best` marks the chosen set
     selected : predictors of the chosen set, by name or position, in the order in which they were added
     forced : the selected predictors that were in the initial set
-    dropped : predictors that cannot separate the classes, each with the reason
-    ignored : number of ignored rows by reason: "no target", "no predictor" (apart from dropped ones), and "no weight"
-        if rows are weighted
+    dropped : predictors with fewer than two observed categories, which cannot separate the classes
+    ignored : number of ignored rows by reason: "no target", "no weight", and "no predictor" (apart from dropped ones)
     error : share of rows that the chosen set classifies wrongly
     error_on : "test" or "training": the rows on which `error` is measured
     classification : data frame with one row a class and sample. Its columns are `sample` ("training" or "test"), the
         class `observed`, the weight of its rows by predicted class, and the share `correct`
     scale : columns that `SPSSNaiveBayes` cut into bins, by name or position
-    settings : the settings used: numbers of rows and classes, λ and f, the criterion, and how B(J) was computed
+    settings : the settings used: numbers of rows, the criterion, and how B(J) was computed
 
     Examples
     --------
@@ -184,7 +183,7 @@ class SelectionReport:
     steps: pd.DataFrame
     selected: tuple[Any, ...]
     forced: tuple[Any, ...]
-    dropped: dict[Any, str]
+    dropped: tuple[Any, ...]
     ignored: dict[str, int]
     error: float
     error_on: str
@@ -212,7 +211,7 @@ class SelectionReport:
                 f"selected ({why[s['criterion']]}): {listed(self.selected, len(self.selected))}",
                 f"cut into bins: {listed(self.scale, len(self.scale))}",
                 f"classification error {self.error:.4f} on the {self.error_on} rows",
-                *(f"dropped: {name!r}, {reason}" for name, reason in self.dropped.items()),
+                f"with fewer than two categories: {listed(self.dropped, len(self.dropped))}",
                 *(f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count),
                 f"\nobserved class by predicted class\n{self.classification.to_string()}",
             ]
@@ -242,8 +241,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         "test" takes the largest l̄(J) on the held-out rows. "auto" is "test" if rows are held out, otherwise "bic". The
         smaller of two equally good sets wins
     test_share : float between 0 and 1, optional
-        share of each class that is held out at random. At least one row of each class stays in training. Neither the
-        counts nor `estimator_` use the held-out rows
+        share of each class that is held out at random, if there is no `partition`. At least one row of each class stays
+        in training. Neither the counts nor `estimator_` use the held-out rows
     partition : (n,) array, optional
         the rows for training: 1 or True marks them, and all other rows are held out
     alpha : float or (d,), optional
@@ -400,21 +399,18 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
         error_on, judged = list(samples.items())[-1]
         tables = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
-        ignored = {"no target": missing, "no predictor": given & ~used}
-        ignored |= {} if sample_weight is None else {"no weight": ~missing & ~given}
-        why = ["one observed category" if len(found) else "no observed value" for found in levels]
+        ignored = {"no target": missing, "no weight": ~missing & ~given, "no predictor": given & ~used}
         self.report_ = SelectionReport(
             steps=steps,
             selected=tuple(names[j] for j in chosen),
             forced=tuple(names[j] for j in forced),
-            dropped={names[j]: reason for j, reason in enumerate(why) if j not in usable},
+            dropped=tuple(name for j, name in enumerate(names) if j not in usable),
             ignored={reason: int(rows.sum()) for reason, rows in ignored.items()},
             error=float(np.average(found[judged] != label[judged], weights=weight[judged])),
             error_on=error_on,
             classification=pd.concat(tables, ignore_index=True),
             scale=tuple(names[j] for j in self._scale),
-            settings={"rows_training": int(training.sum()), "rows_test": int(held_out.sum()), "weight_training": n}
-            | {"criterion": criterion, "alpha": model.alpha.tolist(), "class_alpha": model.class_alpha.tolist()}
+            settings={"rows_training": int(training.sum()), "rows_test": int(held_out.sum()), "criterion": criterion}
             | {name: getattr(self, name) for name in ("normalizer", "denominator")},
         )
 
@@ -422,9 +418,6 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _check_settings(self) -> str:
         """The criterion in force; ValueError on settings out of range."""
-        for one, other in (("max_features", "exact_features"), ("test_share", "partition")):
-            if getattr(self, one) not in ("auto", None) and getattr(self, other) is not None:
-                raise ValueError(f"`{one}` and `{other}` are both given; leave one of them out")
         for name in ("max_features", "exact_features"):
             if getattr(self, name) not in ("auto", None):
                 check_least(1, **{name: getattr(self, name)})
@@ -432,7 +425,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         check_choice("normalizer", self.normalizer, ("exact", "simulated"))
         check_choice("denominator", self.denominator, ("N", "N'"))
         share, holds_out = self.test_share, self.test_share is not None or self.partition is not None
-        if share is not None and not (np.isreal(share) and 0 < share < 1):
+        if share is not None and not 0 < share < 1:
             raise ValueError(f"`test_share` is {share!r}; it needs to lie between 0 and 1")
         if self.criterion == "test" and not holds_out:
             raise ValueError("`criterion` is 'test', but no rows are held out; give `test_share` or `partition`")
