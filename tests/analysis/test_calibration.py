@@ -90,22 +90,6 @@ def test_a_weight_is_as_many_copies_of_a_row(cancer):
     np.testing.assert_allclose(weighted.predict_proba(X_new), odds.predict_proba(log_p[:, 1] - log_p[:, 0]), atol=1e-9)
 
 
-def test_intervals_and_uncertainty(cancer):
-    X, X_new, y, _ = cancer
-    fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
-    draws = fitted.sample_proba(X_new[:20], 400, 0)
-    np.testing.assert_allclose(draws.sum(-1), 1, atol=1e-12)
-    low, high = np.moveaxis(fitted.predict_interval(X_new[:20], n_draws=400, seed=0), -1, 0)
-    np.testing.assert_allclose([low, high], np.quantile(draws, [0.05, 0.95], axis=0), atol=1e-12)
-    found = fitted.uncertainty(X_new[:20], n_draws=400, seed=0)
-    np.testing.assert_allclose(found.total, found.aleatoric + found.epistemic)
-    assert (found.epistemic > 0).all()
-    # the average over θ and map is not the prediction, where θ is integrated out first; with 200 rows they are close
-    assert abs(draws.mean(0) - fitted.predict_proba(X_new[:20])).mean() < 0.03
-    with pytest.raises(ValueError, match="`level` is 2"):
-        fitted.predict_interval(X_new, level=2)
-
-
 def test_a_draw_is_a_map_at_a_draw_of_the_model(cancer):
     X, X_new, y, _ = cancer
     fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y)

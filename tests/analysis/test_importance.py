@@ -12,7 +12,7 @@ import bayesnb
 from bayesnb.core.special import log_normalize
 
 from ..estimators_table import mostly_slow, these
-from ..inference.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, MODELS, REAL
+from ..inference.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, REAL
 
 N = len(LABELS)
 
@@ -112,10 +112,6 @@ def check(table: pd.DataFrame, terms: np.ndarray, level: float) -> None:
         np.testing.assert_allclose(table[list(names)].T, ends, rtol=1e-9, atol=1e-9)
 
 
-# a row that leaves alone keeps the bandwidths that `KernelNB` has learnt; an update learns them again
-UPDATED = [name for name in MODELS if name not in ("kernel", "mixed by class")]
-
-
 @pytest.mark.parametrize("name", ["gaussian", "poisson, sparse"])
 def test_groups_leave_together(name: str) -> None:
     make, X, tables_of = REFITS[name]
@@ -164,10 +160,6 @@ def test_what_is_out_of_range_is_named() -> None:
 
 
 def test_a_column_that_no_block_has_is_not_shown_to_help() -> None:
-    X = pd.DataFrame({"a": REAL[:, 0], "b": REAL[:, 1]})
-    nb = bayesnb.MixedNB([("real", bayesnb.GaussianNB(), ["a"]), ("none", "drop", ["b"])]).fit(X, LABELS)
-    table = bayesnb.importance(nb, X, LABELS).set_index("feature")
-    assert (table.loc["b"] == 0).all()
     X = pd.DataFrame({"unused": REAL[:, 0], **{f"{k}": BITS[:, k] for k in range(5)}})
     parts = [("bits", bayesnb.BernoulliNB(), list("01234")), ("none", "drop", ["unused"])]
     table = bayesnb.importance(bayesnb.MixedNB(parts).fit(X, LABELS), X, LABELS).set_index("feature")

@@ -164,14 +164,6 @@ def test_the_brute_force(name, holes, settings):
     assert weights["training"] == n
 
 
-def test_the_simulated_normaliser_is_reached():
-    X, y, _ = load("penguins", False)
-    report = SPSSNaiveBayes(normalizer="simulated", seed=3).fit(X, y).report_
-    assert "1,000 simulated rows" in str(report)
-    exact = SPSSNaiveBayes().fit(X, y).report_
-    assert not np.allclose(report.steps["log_likelihood"], exact.steps["log_likelihood"])
-
-
 def test_what_is_scale():
     frame = pd.DataFrame({"many": np.arange(40.0), "few": [-1.5, 0, 7, 7] * 10, "text": list("ab") * 20})
     y = np.arange(40) > 17
@@ -187,16 +179,6 @@ def test_what_is_scale():
     assert SPSSNaiveBayes(scale=()).fit(frame, y).binner_ is None
     new = frame.iloc[:2].assign(few=[3.25, None])  # never seen, and missing
     np.testing.assert_array_equal(*same.predict_proba(new.assign(many=1.0, text="a")))
-
-
-def test_held_out_rows_have_no_part_in_the_bins():
-    X, y = np.arange(30.0)[:, None], np.arange(30) > 14
-    X[-1] = 1e6
-    model = SPSSNaiveBayes(partition=np.arange(30) < 29).fit(X, y)
-    np.testing.assert_array_equal(model.binner_.edges_[0][[0, -1]], [0, 28])
-    assert model.held_out_.tolist() == [False] * 29 + [True]
-    assert model.report_.classification["sample"].tolist() == ["training"] * 2 + ["test"] * 2
-    assert np.isnan(model.report_.classification["correct"].iloc[2])  # no row of that class was held out
 
 
 def test_frames_arrays_copies_and_reports():
