@@ -385,7 +385,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         Parameters
         ----------
         X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that the draws of
-            `maps_` approximate. Its sites are `u`, `entries` (those of O and b with a prior) and `logit_eps`
+            `maps_` approximate. Its site `theta` has u, the entries of O and b with a prior, and logit ε
         """
         numpyro_model(heaviest(self.maps_), *self.left_out(X, y, sample_weight, groups))
 

@@ -4,7 +4,7 @@ With the cost [k, a] of deciding a where class k is true, the decision with the 
 
     argmin_a Σ_k p(y = k | x) cost[k, a]
 
-whatever the number of decisions; one of them may be to decide nothing. Berger (1985), Statistical Decision Theory and
+or to decide nothing where that costs less. Berger (1985), Statistical Decision Theory and
 Bayesian Analysis, 2nd ed., §4.4; Chow (1970), On optimum recognition error and reject tradeoff, IEEE Trans. Inf. Theory
 16 (abstention).
 
@@ -136,9 +136,9 @@ def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar 
     Parameters
     ----------
     p : (n, c) class probabilities
-    costs : (c, c) finite numbers; entry [k, a] is the cost of deciding class a if class k is true. One more column, (c,
-        c + 1), is the cost of abstaining if k is true. With None each error costs 1
-    abstain_cost : cost of abstaining, whichever class is true; for costs without that column
+    costs : (c, c) finite numbers; entry [k, a] is the cost of deciding class a if class k is true. With None each error
+        costs 1
+    abstain_cost : cost of abstaining, whichever class is true; None never abstains
 
     Notes
     -----
@@ -147,7 +147,7 @@ def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar 
     Raises
     ------
     ValueError
-        if the costs are not finite or have another shape, or if the cost of abstaining is given twice
+        if the costs are not finite or have another shape
 
     Examples
     --------
@@ -158,25 +158,19 @@ def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar 
     >>> decide(np.array([[0.7, 0.3]]), costs=np.array([[0, 1], [5, 0]]))
     array([1])
     """
-    c = p.shape[1]
-    best = np.argmin(p @ _cost_table(costs, abstain_cost, c), axis=1)
-    return np.where(best == c, ABSTAIN, best)
+    prices = p @ _checked(costs, abstain_cost, p.shape[1])
+    best = prices.argmin(1)
+    return best if abstain_cost is None else np.where(abstain_cost < prices.min(1), ABSTAIN, best)
 
 
-def _cost_table(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.ndarray, "c a"]:
-    """Costs as (c, c), or (c, c + 1) where abstaining is one of the decisions."""
+def _checked(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.ndarray, "c c"]:
+    """The table of costs; ValueError unless all costs are finite."""
     table = 1 - np.eye(c) if costs is None else np.asarray(costs, float)
-    if table.shape not in ((c, c), (c, c + 1)):
-        raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c}), or ({c}, {c + 1}) to abstain")
-    if not np.isfinite(table).all():
-        raise ValueError("`costs` has entries that are not finite; to rule out a decision give it a large finite cost")
-    if abstain_cost is None:
-        return table
-    if not np.isfinite(abstain_cost):
-        raise ValueError(f"`abstain_cost` is {abstain_cost}; it needs to be finite, or None to always decide")
-    if table.shape[1] > c:
-        raise ValueError("`abstain_cost` is given and `costs` has a column for abstaining too; leave out one of them")
-    return np.column_stack([table, np.full(c, float(abstain_cost))])
+    if table.shape != (c, c):
+        raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c})")
+    if not np.isfinite([*table.flat, abstain_cost or 0]).all():
+        raise ValueError("`costs` and `abstain_cost` need to be finite; to rule out a decision give it a large cost")
+    return table
 
 
 @dataclass(eq=False, repr=False)
@@ -189,10 +183,10 @@ class CostClassifier(AbstractWrapper):
     ----------
     estimator : classifier with `predict_proba`; a clone of it is fitted. To use a fitted estimator as it is, pass
         `sklearn.frozen.FrozenEstimator(estimator)`
-    costs : (c, c), in the order of `classes_`; entry [k, a] is the cost of deciding class a if class k is true. One
-        more column, (c, c + 1), is the cost of abstaining if k is true. With None each error costs 1
-    abstain_cost : cost of abstaining, whichever class is true. With None the classifier never abstains, unless the
-        costs have a column for it. If it may abstain, `predict` gives an array of objects, None where it does
+    costs : (c, c), in the order of `classes_`; entry [k, a] is the cost of deciding class a if class k is true. With
+        None each error costs 1
+    abstain_cost : cost of abstaining, whichever class is true. With None the classifier never abstains, otherwise
+        `predict` gives an array of objects, None where it abstains
 
     Attributes
     ----------
@@ -224,31 +218,26 @@ class CostClassifier(AbstractWrapper):
         """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = clone(self.estimator).fit(X, y, **weights)
-        _cost_table(self.costs, self.abstain_cost, len(fitted.classes_))
+        _checked(self.costs, self.abstain_cost, len(fitted.classes_))
         return self._take_over(fitted)
-
-    def decide(self, X: Any) -> np.ndarray:
-        """Index of the decided class of each row, (n,), or −1 if it abstains."""
-        return self._decided(X)[1]
-
-    def _decided(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The classes, the index of the class that is decided for each row, and the cost table."""
-        check_is_fitted(self)
-        fitted = self.estimator_
-        costs = _cost_table(self.costs, self.abstain_cost, len(fitted.classes_))
-        return fitted.classes_, decide(fitted.predict_proba(X), costs), costs
 
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or None, (n,)."""
-        classes, found, costs = self._decided(X)
-        labels = classes[found] if costs.shape[1] == len(classes) else classes[found].astype(object)
+        check_is_fitted(self)
+        fitted = self.estimator_
+        found = decide(fitted.predict_proba(X), self.costs, self.abstain_cost)
+        labels = fitted.classes_[found] if self.abstain_cost is None else fitted.classes_[found].astype(object)
         labels[found == ABSTAIN] = None
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the average cost of a row; larger is better, as `GridSearchCV` expects."""
-        (classes, found, costs), labels = self._decided(X), column_or_1d(y)
-        truth = np.searchsorted(classes, labels).clip(0, len(classes) - 1)
-        if (unknown := classes[truth] != labels).any():
-            raise ValueError(f"`y` has the labels {np.unique(labels[unknown])}, which are no classes; leave them out")
-        return -float(np.average(costs[truth, found], weights=sample_weight))
+        check_is_fitted(self)
+        fitted, y = self.estimator_, column_or_1d(y)
+        if (unknown := ~np.isin(y, fitted.classes_)).any():
+            raise ValueError(f"`y` has the labels {np.unique(y[unknown])}, which are no classes; leave them out")
+        found = decide(fitted.predict_proba(X), self.costs, self.abstain_cost)
+        costs = _checked(self.costs, self.abstain_cost, len(fitted.classes_))[
+            np.searchsorted(fitted.classes_, y), found
+        ]
+        return -float(np.average(np.where(found == ABSTAIN, self.abstain_cost, costs), weights=sample_weight))

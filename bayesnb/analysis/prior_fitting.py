@@ -27,7 +27,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import as_jax
-from ..core.arrays import Scalar
 from ..core.special import namespace
 from ..core.supports import AMOUNT, Field
 from ..estimators._state import BLOCK
@@ -35,6 +34,7 @@ from ..estimators.gaussian import column_scale
 from ..statistics import Moments, Totals
 from ._suited import check_independent
 
+_LIMITS = np.log([1e-4, 1e4])  # of the coordinates
 _EDGE = 1e-3  # relative distance from a bound that counts as at it
 _FIRST = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own pseudo-counts that are tried first
 
@@ -164,7 +164,6 @@ def fit_prior(
     y: Any,
     *,
     sample_weight: Any = None,
-    bounds: tuple[Scalar, Scalar] = (1e-4, 1e4),
 ) -> PriorFit:
     """Fit the hyperparameters of an estimator: their values of maximum evidence.
 
@@ -173,8 +172,6 @@ def fit_prior(
     estimator : an estimator whose family declares hyperparameters that are numbers, such as GaussianNB, PoissonNB,
         CategoricalNB or FamilyNB. A clone of it is fitted. MixedNB, KernelNB and covariance matrices are not supported
     X, y, sample_weight : rows, labels and weights, as in `fit`
-    bounds : smallest and largest pseudo-count; also of the ratio of a rate or scale to its shape, in units of the
-        feature
 
     Returns
     -------
@@ -185,15 +182,16 @@ def fit_prior(
     TypeError
         if the estimator is none of bayesnb, such as a pipeline
     ValueError
-        if the estimator has no evidence or none of the priors above, or if no column varies. Also if `bounds` is
-        out of range. Errors of the estimator's `fit` are passed on
+        if the estimator has no evidence or none of the priors above, or if no column varies. Errors of the
+        estimator's `fit` are passed on
 
     Notes
     -----
     Everything uses the sufficient statistics of one `fit`. Each hyperparameter gets one value, or one multiple of its
     units. The centre `m` of a Gaussian and the class prior are not fitted. L-BFGS-B finds a local maximum. It starts at
     the best of five multiples of the estimator's own prior. The maximum is never below the evidence of that prior if
-    the prior lies within `bounds` and is one value for all.
+    the prior is one value for all. Pseudo-counts, and the ratio of a rate or scale to its shape in units of the
+    feature, stay between 1e-4 and 1e4.
 
     The unit of a Gaussian `b` is the variance of the feature over all rows. If the estimator has `beta=None`, the unit
     of `beta` is the value of the default prior. The fitted estimator holds plain numbers, which no longer change with
@@ -215,8 +213,6 @@ def fit_prior(
     0.1
     """
     check_independent(estimator, "fit_prior")
-    if np.shape(bounds) != (2,) or not 0 < bounds[0] < bounds[1] < np.inf:
-        raise ValueError(f"`bounds` is {bounds!r}; it needs two positive finite numbers, the smaller one first")
     nb = clone(estimator).fit(X, y, sample_weight)
     try:
         before = nb.log_evidence_
@@ -229,14 +225,14 @@ def fit_prior(
             f"`estimator` is a {type(nb).__name__}, whose prior cannot be fitted; choose an estimator whose "
             "hyperparameters are numbers, such as GaussianNB"
         )
-    problem, limits = EvidenceOfPrior.of(nb), np.log(bounds)
+    problem = EvidenceOfPrior.of(nb)
     names = sorted(name for name, field in declared_fields(blocks).items() if field.support.kind != "real")
     with jax.enable_x64(True):
-        z = _minimise([problem.begin(name, names) for name in names], limits, names, as_jax(problem))
+        z = _minimise([problem.begin(name, names) for name in names], names, as_jax(problem))
     found = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
     given = {parameter: problem.prior(z)[BLOCK]} if parameter else found | ({"prior": None} if "prior" in own else {})
     fitted = copy.copy(nb).set_params(**given).with_statistics(nb.statistics_)
-    at_bound = {name: int(at >= limits[1] - _EDGE) - int(at <= limits[0] + _EDGE) for name, at in z.items()}
+    at_bound = {name: int(at >= _LIMITS[1] - _EDGE) - int(at <= _LIMITS[0] + _EDGE) for name, at in z.items()}
     return PriorFit(fitted, fitted.log_evidence_, before, {name: found[name] for name in names}, at_bound)
 
 
@@ -257,7 +253,7 @@ def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[A
     return jax.value_and_grad(energy)(z)
 
 
-def _minimise(start: list[float], limits: np.ndarray, names: list[str], problem: EvidenceOfPrior) -> dict[str, float]:
+def _minimise(start: list[float], names: list[str], problem: EvidenceOfPrior) -> dict[str, float]:
     """Coordinates of a local minimum inside the bounds."""
     fields = declared_fields(problem.blocks)
     shift = ~np.isin([fields[name].per for name in names], names)  # of what is no multiple of another
@@ -267,10 +263,10 @@ def _minimise(start: list[float], limits: np.ndarray, names: list[str], problem:
         return float(value), np.asarray(slope)
 
     # a start outside the bounds is at them before it is moved
-    moved = (np.clip(start, *limits) + step * shift for step in _FIRST)
-    begin = min((z.clip(*limits) for z in moved), key=lambda z: energy(z)[0])
+    moved = (np.clip(start, *_LIMITS) + step * shift for step in _FIRST)
+    begin = min((z.clip(*_LIMITS) for z in moved), key=lambda z: energy(z)[0])
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
-    result = minimize(energy, begin, jac=True, method="L-BFGS-B", bounds=[limits] * len(names), options=options)
+    result = minimize(energy, begin, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)
     if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
         warnings.warn("The evidence was still increasing after 1,000 iterations", ConvergenceWarning, stacklevel=3)
     return dict(zip(names, result.x.tolist(), strict=True))

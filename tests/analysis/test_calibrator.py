@@ -114,8 +114,7 @@ def test_numpyro_has_the_same_density():
         with jax.enable_x64(True):
             for _ in range(3):
                 theta = one.entries[2] + one.entries[3] * rng.normal(size=len(one.mode))
-                sites = {"u": theta[0], "entries": theta[1:-1], "logit_eps": theta[-1]}
-                theirs, _ = log_density(numpyro_model, (one, z, index, weight), {}, sites)
+                theirs, _ = log_density(numpyro_model, (one, z, index, weight), {}, {"theta": theta})
                 gaps.append(float(theirs) + one.value(Labelled(z, np.eye(3)[index], weight), theta))
         constant = -0.5 * len(one.mode) * np.log(2 * np.pi)
         np.testing.assert_allclose(gaps, constant, rtol=1e-10)

@@ -51,10 +51,9 @@ def test_the_cheapest_decision_is_brute_force(rng):
     p = rng.dirichlet(np.ones(4), 200)
     costs = rng.gamma(1, 1, (4, 4))
     np.testing.assert_array_equal(decide(p, costs), brute_force(p, costs))
-    wide = np.column_stack([costs, rng.gamma(1, 0.5, 4)])
-    np.testing.assert_array_equal(decide(p, wide), brute_force(p, wide))
-    np.testing.assert_array_equal(decide(p, costs, 0.5), brute_force(p, np.column_stack([costs, np.full(4, 0.5)])))
-    assert (decide(p, wide) == -1).any()
+    wide = np.column_stack([costs, np.full(4, 0.5)])
+    np.testing.assert_array_equal(decide(p, costs, 0.5), brute_force(p, wide))
+    assert (decide(p, costs, 0.5) == -1).any()
     np.testing.assert_array_equal(decide(p), p.argmax(1))
     np.testing.assert_array_equal(decide(p, None, 0.4) == -1, p.max(1) < 0.6)  # Chow's rule
 
@@ -71,8 +70,8 @@ def test_abstaining(flowers):
     np.testing.assert_array_equal(eager.predict(X_test), GaussianNB().fit(X, y).predict(X_test))
     assert eager.score(X_test, y_test) == pytest.approx(np.mean(eager.predict(X_test) == y_test) - 1)
     careful = CostClassifier(GaussianNB(), abstain_cost=0.1).fit(X, y)
-    silent = careful.decide(X_test) == -1
-    np.testing.assert_array_equal(silent, careful.predict_proba(X_test).max(1) < 0.9)
+    silent = careful.predict_proba(X_test).max(1) < 0.9
+    np.testing.assert_array_equal(decide(careful.predict_proba(X_test), None, 0.1) == -1, silent)
     assert 0 < silent.sum() < len(silent) / 2
     assert (careful.predict(X_test)[silent] == None).all()  # noqa: E711
     wrong = (careful.predict(X_test) != y_test) & ~silent
@@ -136,10 +135,9 @@ def test_bad_input_is_named(flowers):
         with pytest.raises(ValueError, match=message):
             call()
     for settings, message in [
-        ({"costs": np.ones((2, 2))}, r"`costs` has shape \(2, 2\); 3 classes need \(3, 3\), or \(3, 4\)"),
-        ({"costs": np.full((3, 3), np.inf)}, "`costs` has entries that are not finite"),
-        ({"abstain_cost": np.nan}, "`abstain_cost` is nan"),
-        ({"costs": np.ones((3, 4)), "abstain_cost": 1.0}, "leave out one of them"),
+        ({"costs": np.ones((2, 2))}, r"`costs` has shape \(2, 2\); 3 classes need \(3, 3\)"),
+        ({"costs": np.full((3, 3), np.inf)}, "need to be finite"),
+        ({"abstain_cost": np.nan}, "need to be finite"),
     ]:
         with pytest.raises(ValueError, match=message):
             CostClassifier(GaussianNB(), **settings).fit(X, y)
