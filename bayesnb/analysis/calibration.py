@@ -51,15 +51,12 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
     """Prediction by the posterior of a map; `fit` and the table `log_table` of rows are the subclass's."""
 
     maps_: tuple[CalibrationMap, ...]
-
-    def log_table(self, X: Any) -> np.ndarray:
-        """log p of rows before calibration, (n, c), in nats. Provisional."""
-        raise NotImplementedError
+    log_table: Any  # log p of rows before calibration, (n, c), in nats
+    _drawn_tables: Any  # draws of it, (s, n, c)
 
     @property
     def model_probabilities_(self) -> dict[str, float]:
         """Posterior probability of each of the four models of the map."""
-        check_is_fitted(self, "maps_")
         return {MODELS[one.model]: one.probability for one in self.maps_}
 
     def calibrated(self, z: np.ndarray) -> np.ndarray:
@@ -74,10 +71,6 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the calibrated class probabilities, (n, c), in nats."""
         return np.log(self.predict_proba(X))
-
-    def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws of log p of rows before calibration, (s, n, c)."""
-        raise NotImplementedError
 
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the calibrated probability, (s, n, c), over the map, and with leave-one-out over θ too.
@@ -123,9 +116,9 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
     def _check_loaded(self, take: Take) -> None:
         labels = self.classes_
         require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 1, "classes_ are no labels")
-        require([type(one) for one in self.maps_] == [CalibrationMap] * len(MODELS), "it has other maps")
-        found = average(self.maps_, np.zeros((1, len(labels))))
-        require(found.shape == (1, len(labels)) and np.isfinite(found).all(), "parameters of another map")
+        kinds = [type(one) for one in self.maps_]
+        good = kinds == [CalibrationMap] * len(MODELS) and np.isfinite(average(self.maps_, np.zeros((1, len(labels)))))
+        require(np.shape(good) == (1, len(labels)) and np.all(good), "it has other maps")
         if inner := vars(self).get("estimator_"):
             require(np.array_equal(inner.classes_, labels), "it calibrates a model of other classes")
             check_loaded(inner, take)
@@ -142,8 +135,8 @@ class PosteriorCalibrator(AbstractCalibrated):
     ----------
     estimator : a classifier, or None (default): `X` is then the table of a model's probabilities itself
     cv : folds on which clones of the classifier are fitted to predict the other rows, as a number or a splitter; the
-        classifier that predicts is fitted to all rows. "prefit" takes the classifier as it is, and the rows must be
-        others than it was fitted to
+        classifier that predicts is fitted to all rows. To take a fitted classifier as it is, pass
+        `sklearn.frozen.FrozenEstimator(estimator)`; the rows must be others than it was fitted to
 
     Attributes
     ----------
@@ -218,9 +211,6 @@ class PosteriorCalibrator(AbstractCalibrated):
     def _predicted(self, X: Any, y: np.ndarray, weight: Any, groups: Any) -> tuple[Any, np.ndarray]:
         """The fitted classifier, and its output for rows that it has not seen."""
         params = {} if weight is None else {"sample_weight": np.asarray(weight, float)}
-        if isinstance(self.cv, str) and self.cv == "prefit":
-            check_is_fitted(self.estimator)
-            return self.estimator, output_of(self.estimator, X)
         fitted = clone(self.estimator).fit(X, y, **params)
         rarest = int(np.unique(y, return_counts=True)[1].min())
         if isinstance(self.cv, int) and rarest < 2:
