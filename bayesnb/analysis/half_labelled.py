@@ -41,7 +41,7 @@ from scipy.special import entr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from ..base import as_jax
 from ..core.arrays import Float
@@ -137,7 +137,11 @@ class HalfLabelledClassifier(AbstractWrapper):
         ConvergenceWarning
             if the bound still rises after `max_iter` iterations
         """
-        self._check_parameters()
+        check_independent(self.estimator, "the probability of a missing label")
+        check_choice("method", self.method, ("variational", "em"))
+        check_least(1, max_iter=self.max_iter)
+        if not 0 <= self.unlabelled_weight <= 1:
+            raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
         nb = clone(self.estimator)
         labels, missing = split_labels(y, self.missing_label)
         check_consistent_length(X, missing)
@@ -154,20 +158,17 @@ class HalfLabelledClassifier(AbstractWrapper):
         _refuse(self.estimator, gatherer, nb.with_statistics(labelled))
 
         def soft(q: Float[np.ndarray, "m c"]) -> Statistics:
-            return labelled + gatherer.suffstats(unknown, scale[:, None] * q) if len(q) else labelled
+            return labelled + gatherer.suffstats(unknown, scale[:, None] * q)
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
         prior = nb.prior_for(soft(np.full((missing.sum(), c), 1 / c)))
         posterior, bounds = prior.update(labelled), [-np.inf]
         # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
         if self.method == "em" and map_leaves(lambda leaf: np.nextafter(leaf, np.inf), posterior).on_boundary():
-            raise ValueError(
-                "`estimator` has concentrations below 1, so the density of the parameters has no mode that 'em' could "
-                "find. Use concentrations of at least 1, or method='variational'"
-            )
+            raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
         used = weight[~missing].sum() + scale.sum()
         for _ in range(self.max_iter):
-            log_q = log_normalize(self._table(posterior, unknown)) if missing.any() else np.zeros((0, c))
+            log_q = log_normalize(self._table(posterior, unknown))
             stats = soft(np.exp(log_q))
             posterior = prior.update(stats)
             bound = prior.log_marginal(stats) + scale @ entr(np.exp(log_q)).sum(1)
@@ -179,14 +180,12 @@ class HalfLabelledClassifier(AbstractWrapper):
                 break
         else:
             warnings.warn(
-                f"The bound still increases by {gain / used:.2g} nats a row after max_iter={self.max_iter} "
-                f"iterations. Raise `max_iter`, or raise `tol`, which is {self.tol:g}",
+                f"The bound still increases by {gain / used:.2g} nats a row. Raise `max_iter` or `tol`",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         soft_labels = np.zeros((n, c))
-        soft_labels[np.flatnonzero(~missing), index] = 1
-        soft_labels[missing] = np.exp(log_q)
+        soft_labels[~missing], soft_labels[missing] = np.eye(c)[index], np.exp(log_q)
         return self._take_over(
             nb.with_statistics(stats),
             n_iter_=len(bounds) - 1,
@@ -201,22 +200,6 @@ class HalfLabelledClassifier(AbstractWrapper):
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
         return np.asarray(posterior.log_moments(rows)[0])
-
-    def _check_parameters(self) -> None:
-        check_independent(self.estimator, "the probability of a missing label")
-        check_choice("method", self.method, ("variational", "em"))
-        if not 0 <= self.unlabelled_weight <= 1:
-            raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
-        check_least(1, max_iter=self.max_iter)
-        if not self.tol >= 0:
-            raise ValueError(f"`tol` is {self.tol}; it needs to be a number of nats a row, at least 0")
-
-    # --- prediction -------------------------------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The decision score of the estimator: the log odds of the second of two classes, (n,)."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
@@ -235,7 +218,6 @@ class HalfLabelledClassifier(AbstractWrapper):
         import numpyro
         from numpyro import handlers
 
-        check_is_fitted(self)
         nb, prior = self.estimator_, as_jax(self.estimator_.prior_)
         labels, missing = split_labels(y, self.missing_label)
         rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}

@@ -123,7 +123,7 @@ def test_sparse_rows():
 
 def test_other_settings_that_make_no_sense_are_refused(table):
     X, y, _ = table
-    with pytest.raises(ValueError, match=r"estimate='mle'.* set estimate='predictive'"):
+    with pytest.raises(ValueError, match=r"estimate='mle'.* needs estimate='predictive'"):
         FeatureAverage(GaussianNB(estimate="mle")).fit(X, y)
     with pytest.raises(ValueError, match=r"`estimator` is OneDependenceNB.* a single model"):
         FeatureAverage(OneDependenceNB()).fit(X, y)
