@@ -27,7 +27,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Float
-from ..core.supports import COMPOSITE, MEASURES
+from ..core.supports import COMPOSITE
 from ..inference.loo import LooResult
 
 
@@ -123,7 +123,7 @@ def compare(
     if not estimators:
         raise ValueError("`estimators` is empty; give a mapping from name to estimator")
     names, notes = list(estimators), list[str]()
-    models, loo, evidence, measures = dict[str, Any](), dict[str, LooResult](), dict[str, float](), dict[str, Any]()
+    models, loo, evidence, kinds = dict[str, Any](), dict[str, LooResult](), dict[str, float](), dict[str, str]()
     for name, given in estimators.items():
         estimator, rows = given if isinstance(given, tuple) else (given, X)
         if fitted:
@@ -131,15 +131,14 @@ def compare(
         else:
             estimator = clone(estimator).fit(rows, y, sample_weight)
         models[name], loo[name] = estimator, estimator.loo(rows, y, sample_weight, groups=groups)
-        of_blocks = {block.cells_.measure for block in estimator.prior_.blocks.values()}
-        measures[name] = [*(kind for kind in MEASURES if kind in of_blocks), *sorted(of_blocks.difference(MEASURES))]
+        kinds[name] = " and ".join(sorted({block.cells_.measure for block in estimator.prior_.blocks.values()}))
         try:
             evidence[name] = float(estimator.log_evidence_)
         except AttributeError as error:
             evidence[name] = float("nan")
             notes.append(f"{name} has no evidence: {error}")
-    kinds = {name: " and ".join(measures[name]) for name in names if np.isfinite(evidence[name])}
-    for name in [name for name in kinds if COMPOSITE in measures[name] and len(set(kinds.values())) > 1]:
+    kinds = {name: kind for name, kind in kinds.items() if np.isfinite(evidence[name])}
+    for name in [name for name in kinds if COMPOSITE in kinds[name] and len(set(kinds.values())) > 1]:
         evidence[name] = float("nan")
         notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
         del kinds[name]

@@ -49,7 +49,6 @@ from ..io import Saved, Take, check_loaded, require
 from ._column_weights import (
     SHARES_POWER,
     Regression,
-    WeightsMode,
     contrasts,
     draw,
     find_modes,
@@ -457,10 +456,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression in NumPyro, with the leave-one-out columns of these training rows as data.
 
-        Its sites are `log_s`, `log_rho`, `w`, `B` and `y`. NUTS on it samples the posterior that `sample_proba` draws
-        from by Laplace's approximation.
+        Its sites are `w`, `B` and `y`, its scales the most probable ones. NUTS on it samples the posterior that
+        `sample_proba` draws from by Laplace's approximation.
         """
-        numpyro_model(self.left_out(*self.training(X, y, sample_weight, groups)[:4]))
+        numpyro_model(self.left_out(*self.training(X, y, sample_weight, groups)[:4]), self.modes_[0].scales)
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> CheckReport:
         """The check of `reader_`, and of the weights against NumPyro: columns, density, mode, and draws of NUTS.
@@ -480,9 +479,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _check_loaded(self, take: Take) -> None:
         for nb in (self.reader_, *self.models_):
             check_loaded(nb, take)
-        good = all(isinstance(one, WeightsMode) and np.isfinite([*one.w, *one.b.flat]).all() for one in self.modes_)
-        good &= all(np.isfinite(one).all() and len(one) == _DRAWS for one in self.draws_)
-        require(isinstance(self.layout_, ColumnLayout) and self.modes_ and good, "it has no weights")
+        numbers = [*self.draws_, *(x for one in self.modes_ for x in (one.w, one.b))]
+        good = self.modes_ and isinstance(self.layout_, ColumnLayout) and all(np.isfinite(x).all() for x in numbers)
+        require(good, "it has no weights")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
