@@ -23,11 +23,8 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        codes = np.full(X.shape, np.nan)
-        for j, edges in enumerate(self.edges_):
-            if len(edges):
-                codes[:, j] = np.where(np.isnan(X[:, j]), np.nan, np.searchsorted(edges[1:-1], X[:, j]))
-        return codes
+        bins = np.stack([np.searchsorted(edges[1:-1], x) for x, edges in zip(X.T, self.edges_, strict=True)], 1)
+        return np.where(np.isnan(X) | (self.n_bins_ == 0), np.nan, bins)
 
     def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray, np.ndarray], np.ndarray]) -> Self:
         """Boundaries of each column, by a function of its number, its values, and which cells hold them."""

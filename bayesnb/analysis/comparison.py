@@ -24,7 +24,6 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Float
 from ..core.supports import COMPOSITE
@@ -122,24 +121,21 @@ def compare(
     """
     if not estimators:
         raise ValueError("`estimators` is empty; give a mapping from name to estimator")
-    names, notes = list(estimators), list[str]()
+    notes = list[str]()
     models, loo, evidence, kinds = dict[str, Any](), dict[str, LooResult](), dict[str, float](), dict[str, str]()
     for name, given in estimators.items():
         estimator, rows = given if isinstance(given, tuple) else (given, X)
-        if fitted:
-            check_is_fitted(estimator)
-        else:
-            estimator = clone(estimator).fit(rows, y, sample_weight)
+        estimator = estimator if fitted else clone(estimator).fit(rows, y, sample_weight)
         models[name], loo[name] = estimator, estimator.loo(rows, y, sample_weight, groups=groups)
         kinds[name] = " and ".join(sorted({block.cells_.measure for block in estimator.prior_.blocks.values()}))
+        evidence[name] = np.nan
         try:
             evidence[name] = float(estimator.log_evidence_)
         except AttributeError as error:
-            evidence[name] = float("nan")
             notes.append(f"{name} has no evidence: {error}")
     kinds = {name: kind for name, kind in kinds.items() if np.isfinite(evidence[name])}
     for name in [name for name in kinds if COMPOSITE in kinds[name] and len(set(kinds.values())) > 1]:
-        evidence[name] = float("nan")
+        evidence[name] = np.nan
         notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
         del kinds[name]
     if len(set(kinds.values())) > 1:
@@ -149,17 +145,16 @@ def compare(
     notes += [
         f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the posterior "
         "predictive"
-        for name in names
-        if (setting := models[name].ignored_by_loo)
+        for name, nb in models.items()
+        if (setting := nb.ignored_by_loo)
     ]
-    table = pd.DataFrame({"log_evidence": evidence}).rename_axis("model").loc[names]
+    table = pd.DataFrame({"log_evidence": evidence}).rename_axis("model")
     table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
     table["probability"] = np.exp(table["log_bayes_factor"] - logsumexp(table["log_bayes_factor"].dropna()))
-    best = loo[max(names, key=lambda name: loo[name].elpd)]
-    table["elpd"], table["se"] = [loo[name].elpd for name in names], [loo[name].se for name in names]
-    table[["elpd_diff", "se_diff"]] = [_paired(loo[name], best) for name in names]
-    table["accuracy"] = [loo[name].accuracy for name in names]
-    table["stacking"] = stacked_weights([loo[name].pointwise for name in names], best.weight)
+    best = max(loo.values(), key=lambda one: one.elpd)
+    columns = ["elpd", "se", "elpd_diff", "se_diff", "accuracy"]
+    table[columns] = [(one.elpd, one.se, *_paired(one, best), one.accuracy) for one in loo.values()]
+    table["stacking"] = stacked_weights([one.pointwise for one in loo.values()], best.weight)
     return Comparison(table.sort_values("elpd", ascending=False, kind="stable"), loo, models, tuple(notes))
 
 

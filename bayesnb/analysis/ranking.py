@@ -66,18 +66,16 @@ def rank_features(
     try:
         labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
         theta = estimator.point_estimate()
-        estimator.linear_form(theta or estimator.posterior_.mean())
+        weights = _contrasts(estimator, theta or estimator.posterior_.mean())
     except AttributeError:
         raise ValueError(
             f"`estimator` is {type(estimator).__name__}, and these log odds are not linear in the features, so "
             "there are no weights; rank the features by their information: importance(estimator, X, y)"
         ) from None
-    weights = _contrasts(estimator, theta or estimator.posterior_.mean())
     rng = generator(seed)
     draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
     low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)
-    if theta is None:
-        weights = middle
+    weights = middle if theta is None else weights
     d, k = weights.shape
     table = {"feature": np.repeat(labels, k)}
     if k > 1:

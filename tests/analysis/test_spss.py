@@ -205,7 +205,7 @@ def test_what_is_out_of_range_is_named():
     for settings, message in [
         ({"n_bins": 0}, "`n_bins` is 0"),
         ({"scale": ["weight"]}, "`scale` has 'weight', which is not a column of `X`; the columns are 'isl"),
-        ({"scale": "island"}, "`scale` has 'island', but that column does not hold numbers"),
+        ({"scale": "island"}, "`scale` has .'island'., which hold no numbers"),
         ({"criterion": "aic"}, "`criterion` is 'aic'"),
     ]:
         with pytest.raises(ValueError, match=message):
