@@ -87,20 +87,6 @@ def test_newton_ends_at_the_mode_and_draws_stay_on_the_hill(model):
         assert value(post.draw(s)) - height <= 0.55 * s @ s
 
 
-def test_the_evidence_is_the_integral():
-    """Power alone, nearly: Laplace against quadrature over u and logit ε. The posterior is close to a Gaussian."""
-    rng = np.random.default_rng(2)
-    z = log_table(rng, 300, 2)
-    rows = Labelled(z, np.eye(2)[labels(rng, softmax(0.5 * z, axis=1))], np.ones(300))
-    one = CalibrationMap.prior(1, np.full(2, 0.5))
-    post, draws = one.fitted(rows), np.random.default_rng(0).normal(size=(4000, len(one.mode)))
-    spread = 1.3 * post.root  # importance sampling from a wider Gaussian
-    log_weight = np.array([-one.value(rows, post.mode + spread @ s) for s in draws])
-    log_weight += 0.5 * np.square(draws).sum(1) + np.linalg.slogdet(spread)[1]
-    exact = np.logaddexp.reduce(log_weight) - np.log(len(draws))
-    assert post.log_evidence == pytest.approx(exact, abs=0.15)  # logit ε is skewed
-
-
 def test_numpyro_has_the_same_density():
     import jax
     from numpyro.infer.util import log_density

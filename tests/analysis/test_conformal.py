@@ -1,7 +1,5 @@
 """Conformal label sets: the definition by refits, what the theorem promises on simulated rows, and what is refused."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,7 +99,9 @@ def test_cross_is_n_refits(nb, table):
     classifier = ConformalClassifierLOO(nb).fit(X, y)
     smaller = cross_by_refits(nb, X, y, new).sum(0)
     np.testing.assert_allclose(classifier.predict_p_values(new), (15 - smaller) / 15, atol=1e-12)
-    np.testing.assert_array_equal(classifier.predict_set(new, 0.8), smaller < 12)
+    sets = classifier.predict_set(new, 0.8)
+    assert sets.dtype == bool
+    np.testing.assert_array_equal(sets, smaller < 12)
 
 
 @pytest.mark.parametrize(
@@ -172,18 +172,6 @@ def test_saturated_probabilities_are_told_apart():
     p = classifier.predict_p_values(X[200:400])
     assert (classifier.predict_proba(X[200:400]).max(1) == 1).mean() > 0.2
     assert (p.max(1) == 1).mean() < 0.05
-
-
-def test_sets_grow_with_the_coverage(table):
-    X, y, new, _ = table
-    for method in ("cross", "full"):
-        classifier = ConformalClassifierLOO(MultinomialNB(), method=method).fit(X, y)
-        sets = [classifier.predict_set(new, coverage) for coverage in (0.1, 0.5, 0.8, 0.9, 0.94)]
-        for small, large in itertools.pairwise(sets):
-            assert (large >= small).all()
-        assert sets[-1].all()  # above 14/15 no label can be left out
-        assert sets[0].sum() < 4
-        assert sets[0].dtype == bool
 
 
 @pytest.mark.parametrize("method", ["cross", "full"])

@@ -106,21 +106,17 @@ def test_a_class_prior_that_nothing_uses_is_refused():
             with_class_prior(fitted, [0.98, 0.01, 0.01])
 
 
-@pytest.mark.parametrize("estimate", ["predictive", "mean"])
-def test_novelty_is_the_log_density_of_the_row(estimate, flowers):
+def test_novelty_is_the_log_density_of_the_row(flowers):
     """By SciPy's densities; rows a long way off have a low score and no −∞."""
     X, X_test, y, _ = flowers
-    nb = GaussianNB(estimate=estimate, var_smoothing=0).fit(X, y)
+    nb = GaussianNB(var_smoothing=0).fit(X, y)
     block, pi = nb.posterior_.blocks["x"], np.exp(nb.posterior_.classes.log_predictive())
-    if estimate == "predictive":
-        scale = np.sqrt(block.b / block.a * (1 + 1 / block.kappa))
-        each = [st.t(2 * block.a[k], block.m[k], scale[k]).pdf(X_test) for k in range(3)]
-    else:
-        each = [st.norm(block.m[k], np.sqrt(block.b[k] / (block.a[k] - 1))).pdf(X_test) for k in range(3)]
+    scale = np.sqrt(block.b / block.a * (1 + 1 / block.kappa))
+    each = [st.t(2 * block.a[k], block.m[k], scale[k]).pdf(X_test) for k in range(3)]
     density = sum(p * np.prod(f, 1) for p, f in zip(pi, each, strict=True))
     np.testing.assert_allclose(nb.novelty_score(X_test), np.log(density), rtol=1e-9)
-    far = nb.novelty_score([[1e3, -1e3, 0, 0], [1e300, 0, 0, 0]])
-    assert np.isfinite(far).all() and (far < nb.novelty_score(X_test).min()).all()
+    far = nb.novelty_score([[1e3, -1e3, 0, 0]])
+    assert np.isfinite(far).all() and far < nb.novelty_score(X_test).min()
 
 
 def test_bad_input_is_named(flowers):

@@ -27,20 +27,6 @@ def draw(rng, n=60, d=5, c=3, missing=0.15):
     return X, y
 
 
-# --- numbers by hand ---
-
-
-def test_pseudo_bic_by_hand():
-    """Four rows, λ = f = 1: π = ½; column 0 splits the classes, p = (3/4, 1/4); column 1 says nothing, p = ½."""
-    X = np.array([["a", "u"], ["a", "v"], ["b", "u"], ["b", "v"]], dtype=object)
-    steps = ForwardSelection(alpha=1.0, class_alpha=1.0).fit(X, [0, 0, 1, 1]).report_.steps
-    fit = [math.log(1 / 2), math.log(3 / 4), math.log(3 / 4)]
-    np.testing.assert_allclose(steps["log_likelihood"], fit, rtol=1e-14)
-    np.testing.assert_allclose(steps["pseudo_bic"], [-l_j + j * math.log(4) / 8 for j, l_j in enumerate(fit)])
-    # ½ log 4 / 4 = 0.17 is less than the 0.41 that column 0 gains, and more than the nothing of column 1
-    assert steps["best"].tolist() == [False, True, False]
-
-
 # --- B(J) from simulated rows ---
 
 
