@@ -104,12 +104,6 @@ class EvidenceOfPrior(NamedTuple):
             found[key] = replace(block, **changes)
         return found
 
-    def begin(self, name: str, names: list[str]) -> float:
-        """The coordinate of the estimator's own prior, averaged over classes and features."""
-        per = declared_fields(self.blocks)[name].per
-        value = np.log(self.start[name] / self.unit[name] / (self.start[per] if per in names else 1))
-        return float(value[:, self.free].mean())
-
 
 def declared_fields(blocks: dict[str, Any]) -> dict[str, Field]:
     """What the families declare of each hyperparameter, by its public name."""
@@ -145,17 +139,6 @@ class PriorFit:
     log_evidence_before: float
     hyperparameters: dict[str, Any]
     at_bound: dict[str, int]
-
-    def __str__(self) -> str:
-        gain = self.log_evidence - self.log_evidence_before
-        lines = [
-            f"{type(self.estimator).__name__}: prior of maximum evidence",
-            f"  log evidence {self.log_evidence:.2f} nats, {gain:+.2f}",
-        ]
-        for name, value in self.hyperparameters.items():
-            side = {-1: "; at the lower bound", 1: "; at the upper bound"}.get(self.at_bound[name], "")
-            lines.append(f"  {name:6} {np.array2string(np.asarray(value), precision=4, threshold=6)}{side}")
-        return "\n".join(lines)
 
 
 def fit_prior(
@@ -228,7 +211,7 @@ def fit_prior(
     problem = EvidenceOfPrior.of(nb)
     names = sorted(name for name, field in declared_fields(blocks).items() if field.support.kind != "real")
     with jax.enable_x64(True):
-        z = _minimise([problem.begin(name, names) for name in names], names, as_jax(problem))
+        z = _minimise(problem, names)
     found = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
     given = {parameter: problem.prior(z)[BLOCK]} if parameter else found | ({"prior": None} if "prior" in own else {})
     fitted = copy.copy(nb).set_params(**given).with_statistics(nb.statistics_)
@@ -253,17 +236,20 @@ def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[A
     return jax.value_and_grad(energy)(z)
 
 
-def _minimise(start: list[float], names: list[str], problem: EvidenceOfPrior) -> dict[str, float]:
-    """Coordinates of a local minimum inside the bounds."""
-    fields = declared_fields(problem.blocks)
-    shift = ~np.isin([fields[name].per for name in names], names)  # of what is no multiple of another
+def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
+    """Coordinates of a local minimum inside the bounds, from multiples of the estimator's own prior."""
+    start, free, on_device = [], problem.free, as_jax(problem)
+    per = [declared_fields(problem.blocks)[name].per for name in names]
+    for name, shape in zip(names, per, strict=True):
+        value = problem.start[name] / problem.unit[name] / (problem.start[shape] if shape in names else 1)
+        start.append(np.log(value)[:, free].mean())
 
     def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = _energy(as_jax(z), tuple(names), problem)
+        value, slope = _energy(as_jax(z), tuple(names), on_device)
         return float(value), np.asarray(slope)
 
     # a start outside the bounds is at them before it is moved
-    moved = (np.clip(start, *_LIMITS) + step * shift for step in _FIRST)
+    moved = (np.clip(start, *_LIMITS) + step * ~np.isin(per, names) for step in _FIRST)
     begin = min((z.clip(*_LIMITS) for z in moved), key=lambda z: energy(z)[0])
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
     result = minimize(energy, begin, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)

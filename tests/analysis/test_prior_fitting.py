@@ -78,9 +78,6 @@ def test_the_fitted_estimator_has_the_reported_evidence_and_it_has_grown(nb, tab
     again = clone(fit.estimator).fit(X, y)  # the hyperparameters are parameters
     assert again.log_evidence_ == pytest.approx(fit.log_evidence, rel=1e-12)
     np.testing.assert_array_equal(again.predict_proba(X), fit.estimator.predict_proba(X))
-    text = str(fit)
-    assert f"{type(nb).__name__}: prior of maximum evidence" in text and all(k in text for k in fit.hyperparameters)
-    assert ("bound" in text) == any(fit.at_bound.values())
 
 
 def test_a_weight_of_two_is_a_row_twice(table):
@@ -98,11 +95,9 @@ def test_the_bounds_hold_where_the_evidence_grows_beyond_them():
     y = np.repeat(["a", "b"], 30)
     up = fit_prior(BernoulliNB(), X, y)  # half of every class are ones
     assert up.hyperparameters["alpha"] == pytest.approx(1e4) and up.at_bound == {"alpha": 1}
-    assert "at the upper bound" in str(up)
     down = fit_prior(BernoulliNB(), X, np.tile(["a", "b"], 30))  # a class keeps to one value
     assert down.hyperparameters["alpha"] == pytest.approx(1e-4)
     assert down.at_bound["alpha"] == -1
-    assert "at the lower bound" in str(down)
 
 
 @pytest.mark.parametrize("nb", mostly_slow([GaussianNB(), ExponentialNB()], these("ExponentialNB()")), ids=repr)
