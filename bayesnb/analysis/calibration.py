@@ -214,7 +214,7 @@ class PosteriorCalibrator(AbstractCalibrated):
         fitted = clone(self.estimator).fit(X, y, **params)
         rarest = int(np.unique(y, return_counts=True)[1].min())
         if isinstance(self.cv, int) and rarest < 2:
-            raise ValueError("`y` has a class with a single row; cross-validation needs two of each")
+            raise ValueError("`y` has a class with one sample; cross-validation needs two of each")
         folds = check_cv(min(self.cv, rarest) if isinstance(self.cv, int) else self.cv, y, classifier=True)
         method = "predict_proba" if hasattr(fitted, "predict_proba") else "decision_function"
         found = cross_val_predict(self.estimator, X, y, groups=groups, cv=folds, method=method, params=params)
@@ -276,9 +276,10 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     Notes
     -----
     Copies of a row leave together and count as one row for the map; `groups=np.arange(len(y))` keeps them apart. A
-    second row with the same cells and label is a copy if it is unlikely to occur by chance: it has cells that are not
-    whole numbers, or the model expects less than 0.01 such rows. The model is still fitted to all copies and so becomes
-    more certain. The prior of leave-one-out is that of all rows. The map learns from at most 2,500 rows, at random.
+    second row with the same cells and label is a copy if it is unlikely to occur by chance. This is so if it has cells
+    that are not whole numbers, or if the model expects less than 0.01 such rows. The model is still
+    fitted to all copies and so becomes more certain. The prior of leave-one-out is that of all rows. The map learns
+    from at most 2,500 rows, at random.
 
     Examples
     --------

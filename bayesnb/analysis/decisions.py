@@ -226,9 +226,8 @@ class CostClassifier(AbstractWrapper):
         check_is_fitted(self)
         fitted = self.estimator_
         found = decide(fitted.predict_proba(X), self.costs, self.abstain_cost)
-        labels = fitted.classes_[found] if self.abstain_cost is None else fitted.classes_[found].astype(object)
-        labels[found == ABSTAIN] = None
-        return labels
+        labels, none = fitted.classes_[found], np.array(None)
+        return labels if self.abstain_cost is None else np.where(found == ABSTAIN, none, labels)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the average cost of a row; larger is better, as `GridSearchCV` expects."""

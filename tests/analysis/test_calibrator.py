@@ -238,7 +238,7 @@ def test_what_is_refused(cancer):
         (PosteriorCalibrator(), (p, y[:3]), "`y` has 3 rows"),
         (PosteriorCalibrator(), (p, y, np.zeros(4)), "at least one non-zero"),
         (PosteriorCalibrator(), (p, y, None, [1, 2]), "`groups` has shape"),
-        (PosteriorCalibrator(GaussianNB()), (X[:5], [0, 1, 1, 1, 1]), "a class with a single row"),
+        (PosteriorCalibrator(GaussianNB()), (X[:5], [0, 1, 1, 1, 1]), "a class with one sample"),
     ]:
         with pytest.raises(ValueError, match=message):
             one.fit(*given)
