@@ -457,35 +457,34 @@ def left_out_table(
     ----------
     groups : (n,) labels of groups of rows that leave together, None for no groups
     """
-    n, rows = len(y), nb.encode(X)
+    n, rows, index = len(y), nb.encode(X), nb.class_index(y)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
-    place, counted = np.arange(n), weight
-    if groups is not None:
-        place = group_places(groups, n)
-    else:  # they leave together, and count as one row
-        place = _copies(nb, rows, y)
-        counted = weight / np.bincount(place)[place]
+    place = _copies(nb, rows, index) if groups is None else group_places(groups, n)
+    counted = weight / np.bincount(place)[place] if groups is None else weight  # copies count as one row
     some, n_copies = np.flatnonzero(weight > 0), n - len(np.unique(place)) if groups is None else 0
     if len(some) > _MOST_ROWS:  # whole groups
         every = np.random.default_rng(0).permutation(np.unique(place[some]))
         some = some[np.isin(place[some], every[: max(1, _MOST_ROWS * len(every) // len(some))])]
-    leaving = None if len(np.unique(place[some])) == len(some) else np.unique(place[some], return_inverse=True)[1]
-    rows = {name: take_rows(x, some) for name, x in rows.items()}
-    found = leave_out(nb, rows, nb.class_index(y[some]), weight[some], leaving, "kept", scores=True)
+    rows, leaving = (
+        {name: take_rows(x, some) for name, x in rows.items()},
+        np.unique(place[some], return_inverse=True)[1],
+    )
+    together = None if leaving.max() == len(some) - 1 else leaving
+    found = leave_out(nb, rows, index[some], weight[some], together, "kept", scores=True)
     return (found.log_proba, found.index, counted[some], None if groups is None else place[some]), n_copies
 
 
-def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray:
+def _copies(nb: Any, rows: Rows, index: np.ndarray) -> np.ndarray:
     """Group of each row, 0 … g−1: rows that copy each other share one."""
-    owner = copies(rows, y)
+    owner = copies(rows, index)
     again = np.flatnonzero(np.bincount(owner)[owner] > 1)
     chance = again[~np.any([has_fractions(take_rows(x, again)) for x in rows.values()], axis=0)]
     if len(chance):
         # of a row of whole numbers: how many such rows the model expects in the class
-        some, index = {name: take_rows(x, chance) for name, x in rows.items()}, nb.class_index(y)
+        some = {name: take_rows(x, chance) for name, x in rows.items()}
         own = nb.posterior_.log_parts(some, [list(some)])[0][np.arange(len(chance)), index[chance]]
         single = chance[np.log(np.bincount(index)[index[chance]]) + own > np.log(_SAME_BY_CHANCE)]
-        owner[single] = len(y) + np.arange(len(single))
+        owner[single] = len(index) + np.arange(len(single))
     return np.unique(owner, return_inverse=True)[1]
 
 
