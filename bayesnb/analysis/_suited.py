@@ -33,6 +33,11 @@ def refuse_points(estimator: Any, what: str) -> None:
         raise ValueError(f"`estimator` has estimate={estimator.estimate!r}; {what} needs estimate='predictive'")
 
 
+def weights_of(sample_weight: Any, n: int) -> np.ndarray:
+    """The weights of n rows, 1 where none are given."""
+    return np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+
+
 def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
     """The labels that are there, and which are not; ValueError where none is, or the missing label may be a class.
 

@@ -35,7 +35,7 @@ from ..io import Saved, Take, check_loaded, require
 from ..naive_bayes import Rows
 from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
 from ._predicted import Known, OfLogProba
-from ._suited import refuse_points
+from ._suited import refuse_points, weights_of
 from ._wrapper import OfEstimator
 
 if TYPE_CHECKING:
@@ -458,7 +458,7 @@ def left_out_table(
     groups : (n,) labels of groups of rows that leave together, None for no groups
     """
     n, rows, index = len(y), nb.encode(X), nb.class_index(y)
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    weight = weights_of(sample_weight, n)
     place = _copies(nb, rows, index) if groups is None else group_places(groups, n)
     counted = weight / np.bincount(place)[place] if groups is None else weight  # copies count as one row
     some, n_copies = np.flatnonzero(weight > 0), n - len(np.unique(place)) if groups is None else 0

@@ -56,6 +56,7 @@ from ._column_weights import (
     numpyro_model,
 )
 from ._predicted import Known, OfLogProba
+from ._suited import weights_of
 from .calibration import has_fractions
 from .importance import importance
 
@@ -288,7 +289,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """Cells, label, weight and group of training rows, copies merged; and where each given row is. Provisional."""
         index, cells = self.reader_.class_index(y), self._cells(X)
         label, n = self.classes_[index], len(index)
-        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+        weight = weights_of(sample_weight, n)
         if groups is not None:
             return cells, label, weight, group_places(groups, n), np.arange(n)
         place, plain = copies(cells, index), ~has_fractions(cells)  # rows of whole numbers may be equal by chance
@@ -448,8 +449,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         share = np.log([one.share for one in self.modes_])[:, None] - lost
         found = logsumexp(tables + log_normalize(share.T).T[..., None], axis=0)[place]
         index, fitted = self.reader_.class_index(y), self._mean(self._new(cells))[place]
-        weight = np.ones(len(index)) if sample_weight is None else np.asarray(sample_weight, float)
-        offset = rows.offset[place]
+        weight, offset = weights_of(sample_weight, len(index)), rows.offset[place]
         known = {"_posterior": Known, "_rows": fitted}
         return LooResult(self.classes_, index, weight, offset, {"x": found - offset}, exact=False, **known)
 

@@ -20,6 +20,7 @@ from ..inference.loo import group_places, left_out
 from ..one_dependence import OneDependence
 from ..statistics import one_hot
 from ..sums.rows import rows_at
+from ._suited import weights_of
 
 
 def importance(
@@ -101,7 +102,7 @@ def importance(
     check_level(level)
     index, rows, columns = nb.class_index(y), nb.encode(X), nb.block_columns()
     n, c = len(index), len(nb.classes_)
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    weight = weights_of(sample_weight, n)
     if held_out:
         joint = nb.posterior_.log_joint(rows)
         log_prior = np.broadcast_to(nb.posterior_.classes.log_predictive(), (n, c))
@@ -133,10 +134,10 @@ def importance(
     # √(n · variance) of w (t − mean), over Σw
     square = total[2] - 2 * mean * total[1] + mean**2 * (weight**2).sum()
     reach = norm.isf((1 - level) / 2) * np.sqrt(np.maximum(square, 0)) / weight.sum()
-    table = {"feature": nb.feature_names()}
-    for k, heads in enumerate((("information", "low", "high"), ("elpd_gain", "gain_low", "gain_high"))):
-        table |= dict(zip(heads, (mean[k], mean[k] - reach[k], mean[k] + reach[k]), strict=True))
-    return pd.DataFrame(table).iloc[np.argsort(-mean[0], kind="stable")].reset_index(drop=True)
+    names = ["feature", "information", "low", "high", "elpd_gain", "gain_low", "gain_high"]
+    ends = np.stack([mean, mean - reach, mean + reach], 1).reshape(6, -1)
+    table = pd.DataFrame(dict(zip(names, [nb.feature_names(), *ends], strict=True)))
+    return table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
 
 
 def _tables(model: Any, name: str, x: Any, j: int, leaving: Any) -> np.ndarray:

@@ -81,8 +81,7 @@ def rank_features(
     if k > 1:
         table["class_"] = np.tile(estimator.classes_, d)
     table |= {"weight": weights.ravel(), "low": low.ravel(), "high": high.ravel()}
-    order = np.argsort(-abs(weights.ravel()), kind="stable")
-    return pd.DataFrame(table).iloc[order].reset_index(drop=True)
+    return pd.DataFrame(table).sort_values("weight", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
 def _contrasts(estimator: Any, theta: Any) -> np.ndarray:

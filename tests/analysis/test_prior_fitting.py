@@ -90,6 +90,14 @@ def test_a_weight_of_two_is_a_row_twice(table):
         np.testing.assert_allclose(value, repeated.hyperparameters[name], rtol=1e-4)
 
 
+def test_a_scale_is_fitted_in_the_unit_of_its_feature(table):
+    nb, size = GaussianNB(), np.array([1.0, 10.0, 0.1, 3.0])
+    X, y = cells(nb, table[0]), table[1]
+    plain, scaled = (fit_prior(nb, rows, y).hyperparameters for rows in (X, X * size))
+    np.testing.assert_allclose(scaled["b"], plain["b"] * size**2, rtol=1e-4)
+    assert scaled["a"] == pytest.approx(plain["a"], rel=1e-4)
+
+
 def test_the_bounds_hold_where_the_evidence_grows_beyond_them():
     X = np.tile([[0.0, 1.0], [1.0, 0.0]], (30, 1))
     y = np.repeat(["a", "b"], 30)
