@@ -32,6 +32,7 @@ import pandas as pd
 from scipy import linalg, sparse
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.preprocessing import normalize
 from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
@@ -125,9 +126,7 @@ class ColumnLayout:
     def raw(self, cells: Any) -> Any:
         """The columns of the linear term before they are rotated; a missing cell is 0."""
         if is_sparse(cells):
-            logs = sparse.csr_array(cells).log1p()
-            length = np.sqrt(np.asarray(logs.power(2).sum(1))).ravel()
-            return sparse.diags_array(_LENGTH / np.maximum(length, 1e-300)) @ logs
+            return _LENGTH * normalize(sparse.csr_array(cells).log1p())
         x, codes = _split(cells, self.sizes)
         x = np.clip((x[:, self.used] - self.centre) / self.scale, -_FAR, _FAR)
         hot = _one_hot(codes, self.sizes) - self.shares * np.repeat(~np.isnan(codes), self.sizes, axis=1)
@@ -140,10 +139,10 @@ class ColumnLayout:
         return np.column_stack([raw.toarray() if is_sparse(raw) else raw, np.ones(raw.shape[0])])
 
 
-def _split(cells: Any, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def _split(cells: Any, sizes: list[int]) -> list[np.ndarray]:
     """Numbers and codes of levels."""
     cells = np.empty((cells.shape[0], 0)) if is_sparse(cells) else cells
-    return cells[:, : cells.shape[1] - len(sizes)], cells[:, cells.shape[1] - len(sizes) :]
+    return np.split(cells, [cells.shape[1] - len(sizes)], axis=1)
 
 
 def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
