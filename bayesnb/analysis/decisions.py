@@ -50,9 +50,8 @@ def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
     >>> cost_threshold(false_positive=1, false_negative=4)  # call it positive from this probability on
     0.2
     """
-    for name, cost in (("false_positive", false_positive), ("false_negative", false_negative)):
-        if not (np.isfinite(cost) and cost > 0):
-            raise ValueError(f"`{name}` is {cost}; a cost needs to be positive and finite")
+    if not (0 < false_positive < np.inf and 0 < false_negative < np.inf):
+        raise ValueError(f"the costs are {false_positive} and {false_negative}; they need to be positive and finite")
     return false_positive / (false_positive + false_negative)
 
 

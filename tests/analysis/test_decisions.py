@@ -123,8 +123,8 @@ def test_bad_input_is_named(flowers):
     X, _, y, _ = flowers
     for call, message in [
         (lambda: CostClassifier(GaussianNB()).fit(X, y).score(X, ["rose"] * 20), r"`y` has the labels \['rose'\]"),
-        (lambda: cost_threshold(0, 1), "`false_positive` is 0"),
-        (lambda: cost_threshold(1, np.inf), "`false_negative` is inf"),
+        (lambda: cost_threshold(0, 1), "costs are 0 and 1"),
+        (lambda: cost_threshold(1, np.inf), "positive and finite"),
         (lambda: moved_prior([0.5, 0.2], 0.5), "`class_prior` is"),
         (lambda: moved_prior([0.5, 0.5], 1.0), "`threshold` is 1.0"),
     ]:
