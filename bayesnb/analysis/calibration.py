@@ -35,7 +35,7 @@ from ..io import Saved, Take, check_loaded, require
 from ..naive_bayes import Rows
 from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
 from ._predicted import Known, OfLogProba
-from ._suited import refuse_points, weights_of
+from ._suited import weights_of
 from ._wrapper import OfEstimator
 
 if TYPE_CHECKING:
@@ -330,13 +330,11 @@ class CalibratedClassifierLOO(AbstractCalibrated):
                 "before: make_pipeline(steps, CalibratedClassifierLOO(estimator)). For other classifiers use "
                 "PosteriorCalibrator(estimator), which calibrates on folds"
             )
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        nb = clone(estimator).fit(X, y, **weights)
-        refuse_points(nb, "leave-one-out")
+        nb = clone(estimator).fit(X, y, sample_weight)
         if ignored := nb.ignored_by_loo:
             raise ValueError(
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
-                "probabilities than those of `predict_proba`; set norm=False"
+                "probabilities than those of `predict_proba`; leave it out"
             )
         (z, index, weight, place), n_copies = left_out_table(nb, X, np.asarray(y).ravel(), sample_weight, groups)
         maps = fit_maps(floored(z), index, weight, place)

@@ -120,8 +120,8 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
         )
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    names = [name for name in ("class_prior", "priors") if name in moved.get_params(deep=False)]
-    given = [name for name in names if getattr(moved, name) is not None] or [moved.class_prior_parameter]
+    given = [name for name in ("class_prior", "priors") if getattr(moved, name, None) is not None]
+    given = given or [moved.class_prior_parameter]
     moved.set_params(**dict.fromkeys(given, np.asarray(class_prior, float)))
     return moved.with_statistics(moved.statistics_)
 
