@@ -53,10 +53,12 @@ def test_the_simulated_normaliser_is_the_mean_of_1000_rows_of_the_model():
     codes = X.T.astype(int)
     model = SmoothedModel.of(codes, y, np.ones(60), codes.max(1) + 1, 3, None, None)
     rows = model.simulate(1000, np.random.default_rng(3))
-    exact, found = (
-        ForwardSelection(force=[4], exact_features=1, normalizer=how, seed=3).fit(X, y).report_.steps["log_likelihood"]
+    reports = [
+        ForwardSelection(force=[4], exact_features=1, normalizer=how, seed=3).fit(X, y).report_
         for how in ("exact", "simulated")
-    )
+    ]
+    assert ["1,000 simulated rows" in str(report) for report in reports] == [False, True]
+    exact, found = (report.steps["log_likelihood"] for report in reports)
     norm = [-sp.logsumexp(model.log_joint(some, [4]), axis=0).mean() for some in (rows, codes)]
     assert found[0] - exact[0] == pytest.approx(norm[0] - norm[1], rel=1e-9)
 

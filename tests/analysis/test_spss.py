@@ -191,6 +191,7 @@ def test_frames_arrays_copies_and_reports():
     assert "observed class by predicted class" in text
     back = json.loads(json.dumps(model.report_.to_dict()))
     assert back["scale"] == scale
+    assert model.report_.classification.index.tolist() == [*range(6)]  # three classes, training and test
     assert back["selected"] == list(model.report_.selected)
     assert back["classification"][0]["sample"] == "training"
 
