@@ -253,15 +253,11 @@ def select(options: argparse.Namespace) -> None:
     classes most to a categorical naive Bayes model. The best set of this sequence is kept. Numeric columns with
     more than BINS different values are cut into bins of equal width. All other columns are categories.
     """
-    from .analysis.spss import SPSSNaiveBayes, scale_columns
+    from .analysis.spss import SPSSNaiveBayes
 
     data = _load(options)
-    if cut := scale_columns(data.X, options.bins):
-        data.notes += (f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}.",)
-        if not options.json:
-            print(f"note: {data.notes[-1]}")
     most = {} if options.max is None else {"max_features": options.max}
-    spss = SPSSNaiveBayes(n_bins=options.bins, scale=cut, force=options.force, seed=options.seed, **most)
+    spss = SPSSNaiveBayes(n_bins=options.bins, force=options.force, seed=options.seed, **most)
     report = spss.fit(data.X, data.y).report_
     _tell(options, data, report, report.to_dict())
 

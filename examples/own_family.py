@@ -74,7 +74,7 @@ def main() -> None:
     low, high = nb.predict_interval(X[:1])[0, 1]
     print(f"p(old) of a row {nb.predict_proba(X[:1])[0, 1]:.3f}, 90 % interval {low:.3f} to {high:.3f}")
     print(bayesnb.compare({"Weibull": nb, "exponential": bayesnb.ExponentialNB()}, X, y))
-    print(bayesnb.fit_prior(nb, X, y))
+    print(f"prior of the largest evidence {bayesnb.fit_prior(nb, X, y).hyperparameters}")
     parts = [("lifetimes", nb, [0]), ("other", bayesnb.GaussianNB(), [1])]
     print(f"one of two parts: accuracy {bayesnb.MixedNB(parts).fit(X, y).loo(X, y).accuracy:.2f}")
     print(f"dimensions of ArviZ's draws: {nb.sample_posterior(100)['posterior']['rate'].dims}")

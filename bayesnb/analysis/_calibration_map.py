@@ -42,6 +42,7 @@ UNCHANGED = 0.4  # prior probability that the model is calibrated
 MOST_CLASSES = 12  # with a full matrix O
 LOGIT_EPS = (-4.0, 2.0)  # mean, standard deviation
 _NOTHING = 1e-9  # probability that no prediction goes below
+_DRAWS = 100  # of the posterior, that a prediction averages
 _STEPS, _LONGEST, _SMALL_GAIN = 100, 2.0, 1e-7  # of Newton's method: steps, longest step, nats of gain
 _LEAST = 0.1  # curvature at the mode: a prior's precision is larger, but the likelihood may take some away
 
@@ -212,8 +213,6 @@ def fit_maps(
     index: np.ndarray,
     weight: Float[np.ndarray, " n"],
     groups: np.ndarray | None = None,
-    n_draws: int = 100,
-    seed: int = 0,
 ) -> tuple[CalibrationMap, ...]:
     """The four models of the map, with their probabilities and draws, in pairs about the modes.
 
@@ -236,40 +235,37 @@ def fit_maps(
         rows = rows._replace(weight=rows.weight / factor)
         base = CalibrationMap.prior(1, rows.rho)
         first = base.fitted(rows, first.mode[0], first.mode[-1])
-    u, logit = first.mode[[0, -1]]
-    others = [CalibrationMap.prior(k, base.rho, float(np.exp(u))) for k in range(2, len(MODELS))]
-    found = [first, *(one.fitted(rows, u, logit) for one in others)]
-    same = CalibrationMap.prior(0, base.rho)
-    evidence = [rows.weight @ np.log((same.proba(same.mode, rows.z) * rows.y).sum(1)), *(f.log_evidence for f in found)]
-    share = softmax(np.array(evidence) + np.log([UNCHANGED] + [(1 - UNCHANGED) / len(WIDTHS)] * len(WIDTHS)))
-    rng, sizes = np.random.default_rng(seed), np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
-    made = [replace(same, probability=float(share[0]), draws=np.zeros((sizes[0], 0)))]
-    for one, post, p, size in zip((base, *others), found, share[1:], sizes[1:], strict=True):
+    (u, logit), c = first.mode[[0, -1]], len(WIDTHS)
+    maps = [CalibrationMap.prior(k, base.rho, 1.0 if k < 2 else float(np.exp(u))) for k in range(c + 1)]
+    found = [first, *(one.fitted(rows, u, logit) for one in maps[2:])]
+    same = rows.weight @ np.log((maps[0].proba(maps[0].mode, rows.z) * rows.y).sum(1))
+    prior = np.log([UNCHANGED, *[(1 - UNCHANGED) / c] * c])
+    share = softmax(np.array([same, *(post.log_evidence for post in found)]) + prior)
+    rng, sizes = np.random.default_rng(0), np.diff(np.round(np.cumsum(share) * _DRAWS).astype(int), prepend=0)
+    made = [replace(maps[0], probability=float(share[0]), draws=np.zeros((sizes[0], 0)))]
+    for one, post, p, size in zip(maps[1:], found, share[1:], sizes[1:], strict=True):
         half = rng.standard_normal(((size + 1) // 2, len(post.mode)))
-        draws = [post.draw(s) for s in [*half, *-half][:size]]
-        shaped = np.reshape(draws, (size, len(post.mode)))
-        made.append(replace(one, probability=float(p), mode=post.mode, draws=shaped))
+        draws = np.reshape([post.draw(s) for s in [*half, *-half][:size]], (size, len(post.mode)))
+        made.append(replace(one, probability=float(p), mode=post.mode, draws=draws))
     return tuple(made)
 
 
 def numpyro_model(one: CalibrationMap, z: Any, index: Any, weight: Any) -> None:
     """One model of the map in NumPyro: labels given the log probabilities of their rows.
 
-    Sites `u`, `entries` (those of O and b that have a prior), `logit_eps`, and `y`.
+    Sites `theta`, that is u, the entries of O and b that have a prior, and logit ε; and `y`.
     """
     import jax
     import jax.numpy as jnp
     import numpyro
     from numpyro import distributions as dist
 
-    row, column, _, width = one.entries
-    u = numpyro.sample("u", dist.Normal(0.0, 1.0))
-    entries = numpyro.sample("entries", dist.Normal(0.0, jnp.asarray(width[1:-1])).to_event(1))
-    logit = numpyro.sample("logit_eps", dist.Normal(*LOGIT_EPS))
-    v = jnp.zeros((len(one.rho) + 1, len(one.rho))).at[row, column].set(entries)
-    eta = jnp.exp(u) * z + one.scale * (z @ v[:-1]) + v[-1]
-    log_q = jax.nn.log_softmax(eta)
-    log_p = jnp.logaddexp(jax.nn.log_sigmoid(-logit) + log_q, jax.nn.log_sigmoid(logit) + jnp.log(one.rho))
+    row, column, mean, width = one.entries
+    theta = numpyro.sample("theta", dist.Normal(jnp.asarray(mean), jnp.asarray(width)).to_event(1))
+    v = jnp.zeros((len(one.rho) + 1, len(one.rho))).at[row, column].set(theta[1:-1])
+    eta = jnp.exp(theta[0]) * z + one.scale * (z @ v[:-1]) + v[-1]
+    log_one = jax.nn.log_sigmoid(-theta[-1]), jax.nn.log_sigmoid(theta[-1])
+    log_p = jnp.logaddexp(log_one[0] + jax.nn.log_softmax(eta), log_one[1] + jnp.log(one.rho))
     with numpyro.plate("row", len(z)), numpyro.handlers.scale(scale=jnp.asarray(weight)):
         numpyro.sample("y", dist.Categorical(logits=log_p), obs=jnp.asarray(index))
 

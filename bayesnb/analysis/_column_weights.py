@@ -266,16 +266,13 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
     return np.stack([one.w for one in found]), np.stack([one.b for one in found])
 
 
-def numpyro_model(rows: Regression, scales: Any = None) -> None:
-    """The regression in NumPyro: sites `w`, `B` and `y`, and `log_s` and `log_rho` unless the scales are given."""
+def numpyro_model(rows: Regression, scales: np.ndarray) -> None:
+    """The regression in NumPyro, given the scales: sites `w`, `B` and `y`."""
     import jax.numpy as jnp
     import numpyro
     from numpyro import distributions as dist
 
     n, m, j = rows.t.shape
-    if scales is None:
-        names = zip(("log_s", "log_rho"), MIDDLE, SPREAD, strict=True)
-        scales = jnp.exp(jnp.stack([numpyro.sample(name, dist.Normal(mean, sd)) for name, mean, sd in names]))
     w = numpyro.sample("w", dist.Exponential(1 / scales[0]).expand([j]).to_event(1))
     sd = jnp.full((rows.z.shape[1], m), scales[1]).at[-1].set(SD_SHIFT)
     b = numpyro.sample("B", dist.Normal(0.0, sd).to_event(2))

@@ -18,32 +18,18 @@ Dash & Cooper (2002), Exact model averaging with naive Bayesian classifiers, ICM
 """
 
 import dataclasses
-from collections.abc import Iterator
 from copy import copy
 from typing import Any, Self
 
-import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import as_jax
 from ..core.special import log_normalize, most_probable
 from ..statistics import pooled
 from ._suited import check_independent, refuse_points
 from ._wrapper import OfEstimator
-
-
-@dataclasses.dataclass(frozen=True)
-class _Part:
-    """A block of columns twice over: with a parameter for each class, and with one for all."""
-
-    name: str
-    columns: np.ndarray
-    each: tuple[Any, Any]  # prior and posterior, c classes
-    shared: tuple[Any, Any]  # prior and posterior, one class
-    log_bayes_factor: np.ndarray  # evidence of the first over that of the second, by column
 
 
 class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
@@ -108,30 +94,29 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
             )
         with np.errstate(divide="ignore"):  # a feature that is certainly in or out
             prior_odds = np.broadcast_to(np.log(prior) - np.log1p(-prior), d)
-        parts, factor = [*_parts(nb)], np.full(d, np.nan)
-        for part in parts:
-            factor[part.columns] = part.log_bayes_factor
+        parts, factor, shared = [], np.full(d, np.nan), np.full(d, np.nan)
+        for name, block in nb.prior_.blocks.items():
+            if not block.separable:
+                raise ValueError(
+                    f"`estimator` has a {type(block).__name__} block; averaging needs features that are independent "
+                    "given the class, each with its own conjugate parameters. Use GaussianNB, PoissonNB or "
+                    "CategoricalNB, for example"
+                )
+            at, stats, one = nb.block_columns()[name], nb.statistics_.blocks[name], _first_class(block)
+            together = pooled(stats)
+            shared[at] = _by_column(one.log_marginal(together))
+            factor[at] = _by_column(block.log_marginal(stats)) - shared[at]
+            parts.append((name, at, nb.posterior_.blocks[name], one.update(together)))
+        mixed = np.logaddexp(factor - np.logaddexp(0, -prior_odds), -np.logaddexp(0, prior_odds))
         odds = prior_odds + factor
         return self._take_over(
             nb,
             log_bayes_factor_=factor,
             inclusion_=np.exp(-np.logaddexp(0, -odds)),
-            _parts=parts,
-            _prior_odds=prior_odds,
+            log_evidence_=float(nb.prior_.classes.log_marginal(nb.statistics_.n) + np.nansum(shared + mixed)),
+            _parts=parts,  # name, columns, posterior with a parameter for each class, and with one for all
             _odds=odds,
         )
-
-    @property
-    def log_evidence_(self) -> float:
-        """log p(X, y) in nats: the evidence averaged over all subsets, weighted by their prior."""
-        self = copy(self)
-        stats, prior = self.estimator_.statistics_, self.estimator_.prior_
-        total = prior.classes.log_marginal(stats.n)
-        for part in self._parts:
-            odds, shared = self._prior_odds[part.columns], part.shared[0].log_marginal(pooled(stats.blocks[part.name]))
-            mixed = np.logaddexp(part.log_bayes_factor - np.logaddexp(0, -odds), -np.logaddexp(0, odds))
-            total = total + (_by_column(shared) + mixed).sum()
-        return float(total)
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
@@ -140,12 +125,11 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
         rows = self.estimator_.encode(X)
         n = next(iter(rows.values())).shape[0]
         table = np.tile(self.estimator_.posterior_.classes.log_predictive(), (n, 1))
-        for part in self._parts:
-            x = sparse.csc_array(rows[part.name]) if sparse.issparse(rows[part.name]) else rows[part.name]
-            for j, odds in enumerate(self._odds[part.columns]):
-                cells, one = x[:, [j]], np.array([j])
-                cells = cells.toarray() if sparse.issparse(cells) else cells
-                each, shared = (of[1].select(one).log_predictive(cells) for of in (part.each, part.shared))
+        for name, columns, *posteriors in self._parts:
+            x = sparse.csc_array(rows[name]) if sparse.issparse(rows[name]) else rows[name]
+            for j, odds in enumerate(self._odds[columns]):
+                cells = x[:, [j]].toarray() if sparse.issparse(x) else x[:, [j]]
+                each, shared = (block.select(np.array([j])).log_predictive(cells) for block in posteriors)
                 table += np.logaddexp(each - np.logaddexp(0, -odds), shared - np.logaddexp(0, odds))
         return table
 
@@ -161,59 +145,6 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
         """The most probable label of each row, (n,); ties go to the label with the larger class prior."""
         self, table = copy(self), self.predict_joint_log_proba(X)
         return self.classes_[most_probable(table, self.estimator_.tie_prior())]
-
-    def numpyro_model(self, X: Any, y: Any = None) -> None:
-        """The same model in NumPyro, which enumerates s at small d: the site `included`, and both sets of parameters.
-
-        Parameters of each class have the prefix `each`, and shared parameters have the prefix `shared`. The model masks
-        the part of the data that a value of s does not use.
-
-        Parameters
-        ----------
-        X : rows as in `predict`
-        y : labels as in `fit`; with None they are a latent discrete site
-        """
-        import numpyro
-        import numpyro.distributions as dist
-
-        check_is_fitted(self)
-        nb = self.estimator_
-        rows = nb.encode(X)
-        index = None if y is None else nb.class_index(np.asarray(y))
-        with numpyro.plate("column", self.n_features_in_, dim=-1):
-            probability = np.broadcast_to(np.asarray(self.inclusion, float), self.n_features_in_)
-            included = numpyro.sample("included", dist.Bernoulli(jnp.asarray(probability)))
-        pi = as_jax(nb.prior_.classes).model()
-        with numpyro.plate("row", next(iter(rows.values())).shape[0], dim=-1):
-            label = numpyro.sample("y", dist.Categorical(pi), obs=index)
-        for part in self._parts:
-            x = rows[part.name]
-            x = as_jax(x.toarray() if sparse.issparse(x) else x)
-            chosen = included[part.columns] == 1
-            name = "" if len(self._parts) == 1 else f".{part.name}"
-            for scope, block, seen, labels in (
-                ("each", part.each[0], chosen, label),
-                ("shared", part.shared[0], ~chosen, jnp.zeros_like(label)),
-            ):
-                with numpyro.handlers.scope(prefix=scope + name, divider="."):
-                    as_jax(block).model(jnp.where(seen, x, jnp.nan), labels)
-
-
-def _parts(nb: Any) -> Iterator[_Part]:
-    """The blocks of a fitted estimator, each with its twin that has one parameter for all classes."""
-    columns = nb.block_columns()
-    for name, prior in nb.prior_.blocks.items():
-        kind = type(prior).__name__
-        if not prior.separable:
-            raise ValueError(
-                f"`estimator` has a {kind} block; averaging needs features that are independent given the class, each "
-                "with its own conjugate parameters. Use GaussianNB, PoissonNB or CategoricalNB, for example"
-            )
-        stats = nb.statistics_.blocks[name]
-        one = _first_class(prior)
-        together = pooled(stats)
-        factor = _by_column(prior.log_marginal(stats)) - _by_column(one.log_marginal(together))
-        yield _Part(name, columns[name], (prior, nb.posterior_.blocks[name]), (one, one.update(together)), factor)
 
 
 def _first_class(prior: Any) -> Any:

@@ -23,11 +23,8 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        codes = np.full(X.shape, np.nan)
-        for j, edges in enumerate(self.edges_):
-            if len(edges):
-                codes[:, j] = np.where(np.isnan(X[:, j]), np.nan, np.searchsorted(edges[1:-1], X[:, j]))
-        return codes
+        bins = np.stack([np.searchsorted(edges[1:-1], x) for x, edges in zip(X.T, self.edges_, strict=True)], 1)
+        return np.where(np.isnan(X) | (self.n_bins_ == 0), np.nan, bins)
 
     def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray, np.ndarray], np.ndarray]) -> Self:
         """Boundaries of each column, by a function of its number, its values, and which cells hold them."""
@@ -135,8 +132,6 @@ class EvidenceBinner(_AbstractBinner):
         number of bins of each column; 0 for a column without any value
     log_evidence_ : (d,)
         log p(y | bins) + log p(bins) of each column in nats, over the rows with a value
-    gain_ : (d,)
-        `log_evidence_` minus that of a single bin, in nats; 0 if a single bin is best
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
@@ -200,11 +195,10 @@ class EvidenceBinner(_AbstractBinner):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
         check_classification_targets(y)
         classes, index = np.unique(y, return_inverse=True)
-        self.log_evidence_, self.gain_ = np.zeros((2, X.shape[1]))
+        self.log_evidence_ = np.zeros(X.shape[1])
 
         def edges_of(j: int, values: np.ndarray, held: np.ndarray) -> np.ndarray:
-            middle, *scores = _most_evident(values, index[held], len(classes), alpha, self.max_cuts)
-            self.log_evidence_[j], self.gain_[j] = scores
+            middle, self.log_evidence_[j] = _most_evident(values, index[held], len(classes), alpha, self.max_cuts)
             return np.concatenate([[values.min()], middle, [values.max()]])
 
         return self._set_edges(X, edges_of)
@@ -227,26 +221,25 @@ def _equal_widths(seen: Float[np.ndarray, " n"], n_bins: int) -> Float[np.ndarra
 
 def _most_evident(
     seen: Float[np.ndarray, " n"], index: Int[np.ndarray, " n"], c: int, alpha: float, max_cuts: int
-) -> tuple[np.ndarray, float, float]:
-    """Inner boundaries of the largest evidence, that evidence, and what it gains over a single bin."""
+) -> tuple[np.ndarray, float]:
+    """Inner boundaries of the largest evidence, and that evidence."""
     values, place = np.unique(seen, return_inverse=True)
     counts = np.bincount(place * c + index, minlength=len(values) * c).reshape(-1, c)  # rows of each value and class
     only = np.where((counts > 0).sum(1) == 1, counts.argmax(1), -1)  # the class of a value that has one class only
     cuts = np.flatnonzero((only[1:] != only[:-1]) | (only[1:] < 0))  # a cut follows the value of that number
     if len(cuts) > max_cuts:
         cuts = cuts[(2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)]
-    taken, evidence, gain = _best_partition(np.add.reduceat(counts, np.concatenate([[0], cuts + 1])), alpha)
-    return (values[cuts[taken]] + values[cuts[taken] + 1]) / 2, evidence, gain
+    taken, evidence = _best_partition(np.add.reduceat(counts, np.concatenate([[0], cuts + 1])), alpha)
+    return (values[cuts[taken]] + values[cuts[taken] + 1]) / 2, evidence
 
 
-def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.ndarray, float, float]:
+def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.ndarray, float]:
     """The neighbouring segments that are merged into bins, given the rows of each class in each segment.
 
     Returns
     -------
     cuts : (I − 1,) the cuts that stay; cut k lies between segments k and k + 1
     evidence : log p(y | bins) + log p(bins), nats
-    gain : nats by which it exceeds that of a single bin
     """
     m, c = counts.shape
     below = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])
@@ -260,7 +253,7 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.nd
     many = np.arange(1, m + 2)
     log_prior = gammaln(many) + gammaln(n + 1) - gammaln(n + many) - np.log(n)  # of I = 1 … m + 1 bins
     price = -np.diff(log_prior)  # of one more bin, falling in I
-    single = best = bins[-1][0] + log_prior[0]
+    best = bins[-1][0] + log_prior[0]
     cuts, unsettled = np.empty(0, int), np.arange(1, m + 1)  # numbers of bins that may still be the best
     while len(unsettled):
         k = unsettled[len(unsettled) // 2]
@@ -269,7 +262,7 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.nd
         if evidence + log_prior[j - 1] > best:
             best, cuts = evidence + log_prior[j - 1], found
         unsettled = unsettled[(unsettled < min(j, k)) | (unsettled > max(j, k))]
-    return cuts, float(best), float(best - single)
+    return cuts, float(best)
 
 
 def _priced_partition(bins: list[np.ndarray], price: float) -> tuple[np.ndarray, float]:

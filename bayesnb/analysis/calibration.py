@@ -27,7 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from ..core.arrays import Scalar, is_sparse
 from ..core.random import generator
 from ..core.special import log_normalize
-from ..core.supports import check_choice, check_least, check_level
+from ..core.supports import check_level
 from ..estimators._base import AbstractNB
 from ..inference.held_out import take_rows
 from ..inference.loo import LooResult, copies, group_places, leave_out
@@ -35,7 +35,7 @@ from ..io import Saved
 from ..naive_bayes import Rows
 from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
 from ._predicted import Known, OfLogProba
-from ._suited import refuse_points
+from ._suited import weights_of
 from ._wrapper import OfEstimator
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _FLOOR = 1e-9  # of the model's probabilities
 _ROWS = 1 << 15  # whose draws are averaged at a time
+_MOST_ROWS = 2_500  # of a leave-one-out table that a map is learnt from
 _SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a second one is a copy
 
 
@@ -50,15 +51,12 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
     """Prediction by the posterior of a map; `fit` and the table `log_table` of rows are the subclass's."""
 
     maps_: tuple[CalibrationMap, ...]
-
-    def log_table(self, X: Any) -> np.ndarray:
-        """log p of rows before calibration, (n, c), in nats. Provisional."""
-        raise NotImplementedError
+    log_table: Any  # log p of rows before calibration, (n, c), in nats
+    _drawn_tables: Any  # draws of it, (s, n, c)
 
     @property
     def model_probabilities_(self) -> dict[str, float]:
         """Posterior probability of each of the four models of the map."""
-        check_is_fitted(self, "maps_")
         return {MODELS[one.model]: one.probability for one in self.maps_}
 
     def calibrated(self, z: np.ndarray) -> np.ndarray:
@@ -73,10 +71,6 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the calibrated class probabilities, (n, c), in nats."""
         return np.log(self.predict_proba(X))
-
-    def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws of log p of rows before calibration, (s, n, c)."""
-        raise NotImplementedError
 
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the calibrated probability, (s, n, c), over the map, and with leave-one-out over θ too.
@@ -131,10 +125,8 @@ class PosteriorCalibrator(AbstractCalibrated):
     ----------
     estimator : a classifier, or None (default): `X` is then the table of a model's probabilities itself
     cv : folds on which clones of the classifier are fitted to predict the other rows, as a number or a splitter; the
-        classifier that predicts is fitted to all rows. "prefit" takes the classifier as it is, and the rows must be
-        others than it was fitted to
-    n_draws : draws of the posterior that a prediction averages
-    random_state : seed of these draws
+        classifier that predicts is fitted to all rows. To take a fitted classifier as it is, pass
+        `sklearn.frozen.FrozenEstimator(estimator)`; the rows must be others than it was fitted to
 
     Attributes
     ----------
@@ -161,11 +153,9 @@ class PosteriorCalibrator(AbstractCalibrated):
 
     _learnt_names = frozenset({"maps_", "classes_", "estimator_", "n_features_in_", "feature_names_in_"})
 
-    def __init__(self, estimator: Any = None, *, cv: Any = 5, n_draws: Any = 100, random_state: Any = 0) -> None:
+    def __init__(self, estimator: Any = None, *, cv: Any = 5) -> None:
         self.estimator = estimator
         self.cv = cv
-        self.n_draws = n_draws
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the map from rows that the model has not seen.
@@ -185,7 +175,6 @@ class PosteriorCalibrator(AbstractCalibrated):
             if the table holds no probabilities or does not match the labels, if there are fewer than two classes, or
             if a class has a single row where `cv` needs two
         """
-        check_least(2, n_draws=self.n_draws)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
@@ -203,7 +192,7 @@ class PosteriorCalibrator(AbstractCalibrated):
             )
         weight = _check_sample_weight(sample_weight, z, dtype=np.float64, ensure_non_negative=True)
         place = None if groups is None else group_places(groups, len(y))
-        maps = fit_maps(z, np.searchsorted(classes, y), weight, place, self.n_draws, self.random_state)
+        maps = fit_maps(z, np.searchsorted(classes, y), weight, place)
         if fitted is not None:
             return self._take_over(fitted, maps_=maps)
         self.maps_, self.classes_ = maps, classes
@@ -212,16 +201,10 @@ class PosteriorCalibrator(AbstractCalibrated):
     def _predicted(self, X: Any, y: np.ndarray, weight: Any, groups: Any) -> tuple[Any, np.ndarray]:
         """The fitted classifier, and its output for rows that it has not seen."""
         params = {} if weight is None else {"sample_weight": np.asarray(weight, float)}
-        if isinstance(self.cv, str) and self.cv == "prefit":
-            check_is_fitted(self.estimator)
-            return self.estimator, output_of(self.estimator, X)
         fitted = clone(self.estimator).fit(X, y, **params)
         rarest = int(np.unique(y, return_counts=True)[1].min())
-        if len(fitted.classes_) < 2 or (isinstance(self.cv, int) and rarest < 2):
-            raise ValueError(
-                f"`y` has {len(fitted.classes_)} class(es), the rarest with {rarest} row(s); cross-validation needs "
-                "two classes with two rows each"
-            )
+        if isinstance(self.cv, int) and rarest < 2:
+            raise ValueError("`y` has a class with one sample; cross-validation needs two of each")
         folds = check_cv(min(self.cv, rarest) if isinstance(self.cv, int) else self.cv, y, classifier=True)
         method = "predict_proba" if hasattr(fitted, "predict_proba") else "decision_function"
         found = cross_val_predict(self.estimator, X, y, groups=groups, cv=folds, method=method, params=params)
@@ -269,13 +252,6 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     ----------
     estimator : any estimator of bayesnb; a clone of it is fitted. For other classifiers there is `PosteriorCalibrator`.
         Put transforming steps before this classifier: `make_pipeline(step, CalibratedClassifierLOO(estimator))`
-    prior : the prior of leave-one-out. "kept" (default) keeps the prior of all rows. "refit" removes row i from the
-        scale of a default prior too, which costs one update of the posterior for each row
-    copies : "group" (default) leaves copies of a row out together, and they count as one row for the map. "keep" treats
-        each copy as a row of its own. A second row with the same cells and label counts as a copy if it is unlikely to
-        occur by chance. This is so if it has cells that are not whole numbers, or if the model expects less than 0.01
-        such rows. The model is still fitted to all copies and so becomes more certain
-    max_rows : largest number of rows for learning the map, drawn at random; the estimator is always fitted to all rows
 
     Attributes
     ----------
@@ -286,6 +262,14 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     loo_log_loss_ : leave-one-out log loss of the estimator and of the calibrated classifier, in nats a row. The second
         is slightly optimistic, because all rows took part in fitting the few numbers of the map
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    Copies of a row leave together and count as one row for the map; `groups=np.arange(len(y))` keeps them apart. A
+    second row with the same cells and label is a copy if it is unlikely to occur by chance. This is so if it has cells
+    that are not whole numbers, or if the model expects less than 0.01 such rows. The model is still
+    fitted to all copies and so becomes more certain. The prior of leave-one-out is that of all rows. The map learns
+    from at most 2,500 rows, at random.
 
     Examples
     --------
@@ -305,11 +289,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         "block_columns part_blocks levels_of encode class_index ignored_by_loo"
     )
 
-    def __init__(self, estimator: Any, *, prior: Any = "kept", copies: Any = "group", max_rows: Any = 2_500) -> None:
+    def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.prior = prior
-        self.copies = copies
-        self.max_rows = max_rows
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -328,26 +309,9 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         TypeError
             if the estimator is not one of bayesnb
         ValueError
-            if a parameter is out of range, if the estimator has a setting that leave-one-out ignores (`estimate` other
+            if the estimator has a setting that leave-one-out ignores (`estimate` other
             than "predictive", or `norm` of ComplementNB), or if it refuses the rows
         """
-        self._check_parameters()
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        nb = clone(self.estimator).fit(X, y, **weights)
-        refuse_points(nb, "leave-one-out")
-        if ignored := nb.ignored_by_loo:
-            raise ValueError(
-                f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
-                "probabilities than those of `predict_proba`; set norm=False"
-            )
-        (z, index, weight, place), n_copies = left_out_table(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
-        maps = fit_maps(floored(z), index, weight, place)
-        own, share = np.arange(len(index)), weight / weight.sum()
-        tables = {"plain": z, "calibrated": np.log(average(maps, z))}
-        losses = {name: float(share @ -log_p[own, index]) for name, log_p in tables.items()}
-        return self._take_over(nb, maps_=maps, n_copies_=n_copies, loo_log_loss_=losses)
-
-    def _check_parameters(self) -> None:
         estimator = self.estimator
         if not isinstance(estimator, AbstractNB):
             name = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
@@ -356,9 +320,18 @@ class CalibratedClassifierLOO(AbstractCalibrated):
                 "before: make_pipeline(steps, CalibratedClassifierLOO(estimator)). For other classifiers use "
                 "PosteriorCalibrator(estimator), which calibrates on folds"
             )
-        check_choice("prior", self.prior, ("refit", "kept"))
-        check_choice("copies", self.copies, ("group", "keep"))
-        check_least(1, max_rows=self.max_rows)
+        nb = clone(estimator).fit(X, y, sample_weight)
+        if ignored := nb.ignored_by_loo:
+            raise ValueError(
+                f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
+                "probabilities than those of `predict_proba`; leave it out"
+            )
+        (z, index, weight, place), n_copies = left_out_table(nb, X, np.asarray(y).ravel(), sample_weight, groups)
+        maps = fit_maps(floored(z), index, weight, place)
+        own, share = np.arange(len(index)), weight / weight.sum()
+        tables = {"plain": z, "calibrated": np.log(average(maps, z))}
+        losses = {name: float(share @ -log_p[own, index]) for name, log_p in tables.items()}
+        return self._take_over(nb, maps_=maps, n_copies_=n_copies, loo_log_loss_=losses)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -372,16 +345,15 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
     # --- a model like others ----------------------------------------------------------------------------------------
 
-    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: Any = None, groups: Any = None) -> LooResult:
+    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> LooResult:
         """Exact leave-one-out of the model, calibrated by the map, which all rows took part in. See `LooResult`.
 
         Parameters
         ----------
-        X, y, sample_weight, groups : as in `loo` of the estimator
-        prior : "kept" or "refit"; None takes the one of the fit
+        X, y, sample_weight, prior, groups : as in `loo` of the estimator
         """
         check_is_fitted(self, "maps_")
-        found = self.estimator_.loo(X, y, sample_weight, prior=prior or self.prior, groups=groups)
+        found = self.estimator_.loo(X, y, sample_weight, prior=prior, groups=groups)
         rows = self.estimator_.posterior_.log_joint(self.estimator_.encode(X))
         left, known = (j - (z := log_normalize(j)) + np.log(self.calibrated(z)) for j in (found.log_joint, rows))
         return replace(found, by_block={"x": left - found.log_prior}, _posterior=Known, _rows=known)
@@ -392,13 +364,13 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         Parameters
         ----------
         X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that the draws of
-            `maps_` approximate. Its sites are `u`, `entries` (those of O and b with a prior) and `logit_eps`
+            `maps_` approximate. Its site `theta` has u, the entries of O and b with a prior, and logit ε
         """
         numpyro_model(heaviest(self.maps_), *self.left_out(X, y, sample_weight, groups))
 
     def left_out(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> tuple[np.ndarray, ...]:
         """Log probabilities (n, c) of training rows by all other rows, with their classes and weights. Provisional."""
-        (z, *rows, _), _ = left_out_table(self, self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
+        (z, *rows, _), _ = left_out_table(self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
         return floored(z), *rows
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
@@ -465,44 +437,42 @@ def floored(z: np.ndarray) -> np.ndarray:
 
 
 def left_out_table(
-    settings: Any, nb: Any, X: Any, y: np.ndarray, sample_weight: Any = None, groups: Any = None
+    nb: Any, X: Any, y: np.ndarray, sample_weight: Any = None, groups: Any = None
 ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, Any], int]:
     """log p(y = c | x_i, D₋ᵢ) of fitted rows, with class, weight and group of each; and how many rows are copies.
 
     Parameters
     ----------
-    settings : what has the parameters `prior`, `copies` and `max_rows` of `CalibratedClassifierLOO`
     groups : (n,) labels of groups of rows that leave together, None for no groups
     """
-    n, rows = len(y), nb.encode(X)
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
-    place, counted = np.arange(n), weight
-    if groups is not None:
-        place = group_places(groups, n)
-    elif settings.copies == "group":  # they leave together, and count as one row
-        place = _copies(nb, rows, y)
-        counted = weight / np.bincount(place)[place]
+    n, rows, index = len(y), nb.encode(X), nb.class_index(y)
+    weight = weights_of(sample_weight, n)
+    place = _copies(nb, rows, index) if groups is None else group_places(groups, n)
+    counted = weight / np.bincount(place)[place] if groups is None else weight  # copies count as one row
     some, n_copies = np.flatnonzero(weight > 0), n - len(np.unique(place)) if groups is None else 0
-    if len(some) > settings.max_rows:  # whole groups
+    if len(some) > _MOST_ROWS:  # whole groups
         every = np.random.default_rng(0).permutation(np.unique(place[some]))
-        some = some[np.isin(place[some], every[: max(1, settings.max_rows * len(every) // len(some))])]
-    leaving = None if len(np.unique(place[some])) == len(some) else np.unique(place[some], return_inverse=True)[1]
-    rows = {name: take_rows(x, some) for name, x in rows.items()}
-    found = leave_out(nb, rows, nb.class_index(y[some]), weight[some], leaving, settings.prior, scores=True)
+        some = some[np.isin(place[some], every[: max(1, _MOST_ROWS * len(every) // len(some))])]
+    rows, leaving = (
+        {name: take_rows(x, some) for name, x in rows.items()},
+        np.unique(place[some], return_inverse=True)[1],
+    )
+    together = None if leaving.max() == len(some) - 1 else leaving
+    found = leave_out(nb, rows, index[some], weight[some], together, "kept", scores=True)
     return (found.log_proba, found.index, counted[some], None if groups is None else place[some]), n_copies
 
 
-def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray:
+def _copies(nb: Any, rows: Rows, index: np.ndarray) -> np.ndarray:
     """Group of each row, 0 … g−1: rows that copy each other share one."""
-    owner = copies(rows, y)
+    owner = copies(rows, index)
     again = np.flatnonzero(np.bincount(owner)[owner] > 1)
     chance = again[~np.any([has_fractions(take_rows(x, again)) for x in rows.values()], axis=0)]
     if len(chance):
         # of a row of whole numbers: how many such rows the model expects in the class
-        some, index = {name: take_rows(x, chance) for name, x in rows.items()}, nb.class_index(y)
+        some = {name: take_rows(x, chance) for name, x in rows.items()}
         own = nb.posterior_.log_parts(some, [list(some)])[0][np.arange(len(chance)), index[chance]]
         single = chance[np.log(np.bincount(index)[index[chance]]) + own > np.log(_SAME_BY_CHANCE)]
-        owner[single] = len(y) + np.arange(len(single))
+        owner[single] = len(index) + np.arange(len(single))
     return np.unique(owner, return_inverse=True)[1]
 
 

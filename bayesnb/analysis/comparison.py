@@ -21,13 +21,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import linalg
+from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Float, Scalar
-from ..core.supports import COMPOSITE, MEASURES
+from ..core.arrays import Float
+from ..core.supports import COMPOSITE
 from ..inference.loo import LooResult
 
 
@@ -40,7 +39,7 @@ class Comparison:
     table : data frame with one row a model, by `elpd` in descending order
         log_evidence        log p(X, y | model), nats; NaN if there is none
         log_bayes_factor    log_evidence minus the largest one, nats
-        probability         probability of the model given the data, under `prior`, among models with an evidence
+        probability         of the model given the data, among models with an evidence; all are equal a priori
         elpd, se            Σ_i w_i log p(y_i | x_i, D₋ᵢ) and its standard error, nats
         elpd_diff, se_diff  elpd minus the largest one, and the standard error of that paired difference
         accuracy            share of the rows that are classified correctly from all other rows
@@ -84,7 +83,6 @@ def compare(
     y: Any,
     sample_weight: Any = None,
     *,
-    prior: Mapping[str, Scalar] | None = None,
     fitted: bool = False,
     groups: Any = None,
 ) -> Comparison:
@@ -95,15 +93,13 @@ def compare(
     estimators : mapping from name to estimator; each is cloned and fitted. A pair (estimator, X) has its own form of
         the same rows
     X, y, sample_weight : rows, labels and weights
-    prior : prior probabilities of the models by name, positive, equal by default; they need not sum to one
     fitted : whether the estimators are already fitted to these rows; they are then used without a new fit
     groups : (n,) labels of groups of rows that are left out together, as in `loo`; for copies, one label a set of them
 
     Raises
     ------
     ValueError
-        if there is no estimator, or if `prior` is not one positive number for each. Errors of `fit` and `loo` are
-        passed on
+        if there is no estimator. Errors of `fit` and `loo` are passed on
 
     Notes
     -----
@@ -125,28 +121,21 @@ def compare(
     """
     if not estimators:
         raise ValueError("`estimators` is empty; give a mapping from name to estimator")
-    names, notes = list(estimators), list[str]()
-    weights = dict.fromkeys(names, 1.0) if prior is None else dict(prior)
-    if weights.keys() != set(names) or not all(np.isfinite(v) and v > 0 for v in weights.values()):
-        raise ValueError(f"`prior` is {prior!r}; it needs one positive number for each of {names}")
-    models, loo, evidence, measures = dict[str, Any](), dict[str, LooResult](), dict[str, float](), dict[str, Any]()
+    notes = list[str]()
+    models, loo, evidence, kinds = dict[str, Any](), dict[str, LooResult](), dict[str, float](), dict[str, str]()
     for name, given in estimators.items():
         estimator, rows = given if isinstance(given, tuple) else (given, X)
-        if fitted:
-            check_is_fitted(estimator)
-        else:
-            estimator = clone(estimator).fit(rows, y, sample_weight)
+        estimator = estimator if fitted else clone(estimator).fit(rows, y, sample_weight)
         models[name], loo[name] = estimator, estimator.loo(rows, y, sample_weight, groups=groups)
-        of_blocks = {block.cells_.measure for block in estimator.prior_.blocks.values()}
-        measures[name] = [*(kind for kind in MEASURES if kind in of_blocks), *sorted(of_blocks.difference(MEASURES))]
+        kinds[name] = " and ".join(sorted({block.cells_.measure for block in estimator.prior_.blocks.values()}))
+        evidence[name] = np.nan
         try:
             evidence[name] = float(estimator.log_evidence_)
         except AttributeError as error:
-            evidence[name] = float("nan")
             notes.append(f"{name} has no evidence: {error}")
-    kinds = {name: " and ".join(measures[name]) for name in names if np.isfinite(evidence[name])}
-    for name in [name for name in kinds if COMPOSITE in measures[name] and len(set(kinds.values())) > 1]:
-        evidence[name] = float("nan")
+    kinds = {name: kind for name, kind in kinds.items() if np.isfinite(evidence[name])}
+    for name in [name for name in kinds if COMPOSITE in kinds[name] and len(set(kinds.values())) > 1]:
+        evidence[name] = np.nan
         notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
         del kinds[name]
     if len(set(kinds.values())) > 1:
@@ -156,28 +145,16 @@ def compare(
     notes += [
         f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the posterior "
         "predictive"
-        for name in names
-        if (setting := models[name].ignored_by_loo)
+        for name, nb in models.items()
+        if (setting := nb.ignored_by_loo)
     ]
-    alike: dict[Any, list[str]] = {}
-    for name in names:
-        numbers = evidence[name], loo[name].elpd, loo[name].elpd_joint
-        said = models[name].ignored_by_loo, *(f"{number:.9g}" for number in numbers)
-        alike.setdefault(said, []).append(name)
-    notes += [
-        f"{' and '.join(same)} have identical results: they are the same model of this table"
-        for same in alike.values()
-        if same[1:]
-    ]
-    table = pd.DataFrame({"log_evidence": evidence}).rename_axis("model").loc[names]
+    table = pd.DataFrame({"log_evidence": evidence}).rename_axis("model")
     table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
-    odds = table["log_bayes_factor"] + np.log(pd.Series(weights))
-    table["probability"] = np.exp(odds - logsumexp(odds.dropna()))
-    best = loo[max(names, key=lambda name: loo[name].elpd)]
-    table["elpd"], table["se"] = [loo[name].elpd for name in names], [loo[name].se for name in names]
-    table[["elpd_diff", "se_diff"]] = [_paired(loo[name], best) for name in names]
-    table["accuracy"] = [loo[name].accuracy for name in names]
-    table["stacking"] = _stacking([loo[name].pointwise for name in names], best.weight)
+    table["probability"] = np.exp(table["log_bayes_factor"] - logsumexp(table["log_bayes_factor"].dropna()))
+    best = max(loo.values(), key=lambda one: one.elpd)
+    columns = ["elpd", "se", "elpd_diff", "se_diff", "accuracy"]
+    table[columns] = [(one.elpd, one.se, *_paired(one, best), one.accuracy) for one in loo.values()]
+    table["stacking"] = stacked_weights([one.pointwise for one in loo.values()], best.weight)
     return Comparison(table.sort_values("elpd", ascending=False, kind="stable"), loo, models, tuple(notes))
 
 
@@ -185,15 +162,6 @@ def _paired(one: LooResult, other: LooResult) -> tuple[float, float]:
     """elpd of one model minus that of another, and the standard error of this paired difference."""
     d = one.weight * (one.pointwise - other.pointwise)
     return float(d.sum()), float(np.sqrt(len(d) * d.var()))
-
-
-def _stacking(pointwise: list[np.ndarray], weight: np.ndarray) -> np.ndarray:
-    """Stacking weights of models by their log p(y_i | x_i, D₋ᵢ); NaN for a model where one of them is not finite."""
-    table = np.stack(pointwise, 1)
-    stacked, usable = np.full(table.shape[1], np.nan), np.isfinite(table).all(0)
-    if usable.any():
-        stacked[usable] = stacked_weights(table[:, usable], weight)
-    return stacked
 
 
 def _disagreements(
@@ -216,53 +184,34 @@ def _disagreements(
     return notes
 
 
-def stacked_weights(log_p: Float[np.ndarray, "n d"], weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " d"]:
-    """Weights v ≥ 0, Σ v_j = 1, that maximise the score Σ_i w_i log Σ_j v_j p_ij, which is concave in v.
+def stacked_weights(pointwise: Sequence[np.ndarray], weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " k"]:
+    """Weights v ≥ 0, Σ v_k = 1, that maximise the score Σ_i w_i log Σ_k v_k p_ik, which is concave in v.
 
-    With W = Σ w_i, the gradient of the mean score is g_j = (1/W) Σ_i w_i p_ij / Σ_k v_k p_ik. The weights are best
-    when g_j ≤ 1 for all j, with equality where v_j > 0 (Kuhn–Tucker). Any v with Σ v_j = 1 has a mean score of at most
-    max_j g_j − 1 nats below the best: the fit stops when that is no more than 1e-10.
-
-    Newton's method for −(1/W) Σ_i w_i log (Pv)_i + Σ_j v_j over v ≥ 0, whose minimum has Σ_j v_j = 1 by itself. The
-    multipliers of v ≥ 0 are unknowns of their own (a primal-dual interior point method). The start is uniform, and
-    nothing is random.
+    With W = Σ w_i, the gradient of the mean score is g_k = (1/W) Σ_i w_i p_ik / Σ_l v_l p_il.
 
     Parameters
     ----------
-    log_p : log p_ij, nats; finite
+    pointwise : log p_ik of each model, nats; the weight of a model where one of them is not finite is NaN
     weight : w_i, non-negative
 
     References
     ----------
     Yao, Vehtari, Simpson & Gelman (2018), Using stacking to average Bayesian predictive distributions, Bayesian
     Analysis 13, eq. (4): weights that maximise the leave-one-out score.
-    Kim, Carbonetto, Stephens & Anitescu (2020), A fast algorithm for maximum likelihood estimation of mixture
-    proportions using sequential quadratic programming, JCGS 29, §2 (the sum that takes the place of the constraint).
-    Nocedal & Wright (2006), Numerical Optimization, 2nd ed., §16.6 (the method).
     """
-    d = log_p.shape[1]
-    if d == 1 or not weight.sum() > 0:
-        return np.full(d, 1 / d)
-    share, p = weight / weight.sum(), np.exp(log_p - log_p.max(1, keepdims=True))
-    v, s = np.full(d, 1 / d), np.ones(d)
-    for _ in range(200):  # some 20 are usual
-        ratio = p / (p @ (v / v.sum()))[:, None]
-        g = share @ ratio
-        if g.max() - 1 <= 1e-10:
-            break
-        ratio = p / (p @ v)[:, None]
-        g = share @ ratio
-        mu = 0.1 * (v @ s) / d
-        hessian = ratio.T @ (share[:, None] * ratio)
-        hessian[np.diag_indices(d)] += s / v
-        step = linalg.solve(hessian, g - 1 + mu / v, assume_a="pos")
-        of_s = (mu - s * step) / v - s
-        v = v + _length(v, step) * step
-        s = s + _length(s, of_s) * of_s
-    return v / v.sum()
+    table = np.stack(pointwise, 1)
+    stacked, usable = np.full(table.shape[1], np.nan), np.isfinite(table).all(0)
+    if not (k := usable.sum()):
+        return stacked
+    share, table = weight / weight.sum(), table[:, usable]
+    p = np.exp(table - table.max(1, keepdims=True))
 
+    def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
+        mixed = np.maximum(p @ v, 1e-300)
+        return -share @ np.log(mixed), -(share / mixed) @ p
 
-def _length(v: np.ndarray, step: np.ndarray) -> float:
-    """The longest part of a step that keeps all numbers positive, at most all of it."""
-    down = step < 0
-    return float(min(1.0, 0.995 * np.min(-v[down] / step[down], initial=np.inf)))
+    sum_to_one = {"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like}
+    settings = {"bounds": [(0, 1)] * k, "constraints": sum_to_one, "options": {"ftol": 1e-15, "maxiter": 1000}}
+    v = minimize(loss, np.full(k, 1 / k), jac=True, method="SLSQP", **settings).x.clip(0)
+    stacked[usable] = v / v.sum()
+    return stacked

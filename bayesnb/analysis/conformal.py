@@ -147,31 +147,20 @@ class ConformalClassifierLOO(AbstractWrapper):
             reason
         """
         check_choice("method", self.method, ("cross", "full"))
-        if not isinstance(self.class_conditional, bool | np.bool_):
-            raise ValueError(f"`class_conditional` is {self.class_conditional!r}; choose True or False")
-        name = type(self.estimator).__name__
-        if not hasattr(self.estimator, "predict_log_proba"):
-            raise ValueError(f"`estimator` is {name}, which has no `predict_log_proba`; use a classifier that has it")
-        if self.method == "full" and not (hasattr(self.estimator, "partial_fit") and hasattr(self.estimator, "loo")):
-            raise ValueError(
-                f"`estimator` is {name}, which has no `partial_fit` and `loo`; method='full' needs both, because each "
-                "new row joins the training rows. Use method='cross'"
-            )
+        check_choice("class_conditional", self.class_conditional, (False, True))
+        for name in ("predict_log_proba", "partial_fit", "loo")[: 3 if self.method == "full" else 1]:
+            if not hasattr(self.estimator, name):
+                kind = type(self.estimator).__name__
+                raise ValueError(f"`estimator` is {kind}, which has no `{name}`; method={self.method!r} needs it")
         if groups is not None and (self.method == "full" or self.class_conditional):
-            raise ValueError(
-                "`groups` is given, but no guarantee is known with these settings; use method='cross' and "
-                "class_conditional=False"
-            )
+            raise ValueError("`groups` is given; its guarantee needs method='cross' and class_conditional=False")
         fitted, y = clone(self.estimator).fit(X, y), column_or_1d(y)
         check_classification_targets(y)
         places = np.arange(len(y)) if groups is None else group_places(groups, len(y))
         if places.max() == 0:
-            what = (
-                f"`X` has {len(y)} sample"
-                if groups is None
-                else f"`groups` is {np.asarray(groups).tolist()[0]!r} in all rows"
+            raise ValueError(
+                f"{len(y)} sample(s) in one group; leave-one-out needs two rows, of two groups, so add rows"
             )
-            raise ValueError(f"{what}; leave-one-out needs at least two rows, of two groups, so add rows")
         return self._take_over(fitted, _X=_as_rows(X), _y=y, _groups=places)
 
     def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
@@ -188,7 +177,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         ValueError
             if `coverage` is not between 0 and 1
         """
-        if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
+        if not 0 < coverage < 1:
             raise ValueError(f"`coverage` is {coverage!r}; it needs to be between 0 and 1, such as 0.9")
         return self.predict_p_values(X) > (1 - float(coverage)) + 1e-12  # 1 − 0.9 is 0.09999999999999998
 

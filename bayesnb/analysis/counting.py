@@ -1,7 +1,5 @@
 """How many free parameters a generative classifier has, with and without the naive assumption."""
 
-from numbers import Integral
-
 
 def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, naive: bool = True) -> int:
     """Number of free parameters of p(x, y) for categorical features.
@@ -17,23 +15,11 @@ def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, 
     n_features, n_classes, n_levels : d ≥ 0, C ≥ 1, k ≥ 1
     naive : whether the features are independent given the class
 
-    Raises
-    ------
-    ValueError
-        if one of the numbers is not a whole number or is out of range
-
     Examples
     --------
     >>> from bayesnb.analysis.counting import count_parameters
     >>> count_parameters(10), count_parameters(10, naive=False)
     (21, 2047)
     """
-    for name, value, least in (("n_features", n_features, 0), ("n_classes", n_classes, 1), ("n_levels", n_levels, 1)):
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(
-                f"`{name}` is {value!r}; it needs to be a whole number, at least {least}. If features have different "
-                "numbers of levels, count each feature alone, subtract `n_classes` − 1, and add these numbers to "
-                "`n_classes` − 1"
-            )
     cells = n_features * (n_levels - 1) if naive else n_levels**n_features - 1
     return n_classes - 1 + n_classes * cells

@@ -4,7 +4,7 @@ With the cost [k, a] of deciding a where class k is true, the decision with the 
 
     argmin_a Σ_k p(y = k | x) cost[k, a]
 
-whatever the number of decisions; one of them may be to decide nothing. Berger (1985), Statistical Decision Theory and
+or to decide nothing where that costs less. Berger (1985), Statistical Decision Theory and
 Bayesian Analysis, 2nd ed., §4.4; Chow (1970), On optimum recognition error and reject tradeoff, IEEE Trans. Inf. Theory
 16 (abstention).
 
@@ -21,13 +21,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..core.arrays import Float, Int, Real, Scalar
+from ..core.arrays import Float, Int, Scalar
 from ..estimators._base import AbstractNB
 from ._wrapper import AbstractWrapper
-from .active import split_uncertainty
 
 ABSTAIN = -1  # the index of no class
 
@@ -52,49 +50,9 @@ def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
     >>> cost_threshold(false_positive=1, false_negative=4)  # call it positive from this probability on
     0.2
     """
-    for name, cost in (("false_positive", false_positive), ("false_negative", false_negative)):
-        if not (np.isfinite(cost) and cost > 0):
-            raise ValueError(f"`{name}` is {cost}; a cost needs to be positive and finite")
+    if not (0 < false_positive < np.inf and 0 < false_negative < np.inf):
+        raise ValueError(f"the costs are {false_positive} and {false_negative}; they need to be positive and finite")
     return false_positive / (false_positive + false_negative)
-
-
-def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
-    """A scikit-learn scorer for two classes: minus the average cost of a row, weighted if it gets a `sample_weight`.
-
-    Use it in `sklearn.model_selection.TunedThresholdClassifierCV(nb, scoring=cost_scorer(1, 5))`, which searches for
-    the threshold on held-out rows. With calibrated probabilities it finds `cost_threshold`.
-
-    Parameters
-    ----------
-    false_positive, false_negative : costs of the two errors, positive, in any unit
-
-    Raises
-    ------
-    ValueError
-        if a cost is not positive and finite, or, when it scores, if the labels have more than two classes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> from sklearn.model_selection import cross_val_score
-    >>> from bayesnb import GaussianNB
-    >>> from bayesnb.analysis.decisions import cost_scorer
-    >>> scorer = cost_scorer(false_positive=1, false_negative=5)
-    >>> scores = cross_val_score(GaussianNB(), X[50:], y[50:] == 2, scoring=scorer)
-    >>> scores.round(2)
-    array([-0.3 , -0.25, -0.1 , -0.5 , -0.  ])
-    """
-    cost_threshold(false_positive, false_negative)
-
-    def gain(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-        labels, place = np.unique(np.concatenate([y, predicted]), return_inverse=True)
-        if len(labels) > 2:
-            raise ValueError(f"`y` has the labels {labels}; false positives and negatives need exactly two classes")
-        excess = place[len(y) :] - place[: len(y)]  # 1 is a false positive
-        return -float(np.average(np.array([0, false_positive, false_negative])[excess], weights=sample_weight))
-
-    return make_scorer(gain)
 
 
 def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
@@ -162,26 +120,13 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
         )
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    names = [name for name in ("class_prior", "priors") if name in moved.get_params(deep=False)]
-    given = [name for name in names if getattr(moved, name) is not None] or [moved.class_prior_parameter]
+    given = [name for name in ("class_prior", "priors") if getattr(moved, name, None) is not None]
+    given = given or [moved.class_prior_parameter]
     moved.set_params(**dict.fromkeys(given, np.asarray(class_prior, float)))
     return moved.with_statistics(moved.statistics_)
 
 
 # --- any number of classes ------------------------------------------------------------------------------------------
-
-
-def expected_costs(p: Float[np.ndarray, "n c"], costs: Real[np.ndarray, "c a"]) -> Float[np.ndarray, "n a"]:
-    """Expected cost of each decision, Σ_k p_ik cost[k, a], in the unit of the costs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesnb.analysis.decisions import expected_costs
-    >>> expected_costs(np.array([[0.7, 0.3]]), np.array([[0, 1], [5, 0]]))
-    array([[1.5, 0.7]])
-    """
-    return p @ costs
 
 
 def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar | None = None) -> Int[np.ndarray, " n"]:
@@ -190,9 +135,9 @@ def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar 
     Parameters
     ----------
     p : (n, c) class probabilities
-    costs : (c, c) finite numbers; entry [k, a] is the cost of deciding class a if class k is true. One more column, (c,
-        c + 1), is the cost of abstaining if k is true. With None each error costs 1
-    abstain_cost : cost of abstaining, whichever class is true; for costs without that column
+    costs : (c, c) finite numbers; entry [k, a] is the cost of deciding class a if class k is true. With None each error
+        costs 1
+    abstain_cost : cost of abstaining, whichever class is true; None never abstains
 
     Notes
     -----
@@ -201,7 +146,7 @@ def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar 
     Raises
     ------
     ValueError
-        if the costs are not finite or have another shape, or if the cost of abstaining is given twice
+        if the costs are not finite or have another shape
 
     Examples
     --------
@@ -212,25 +157,19 @@ def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar 
     >>> decide(np.array([[0.7, 0.3]]), costs=np.array([[0, 1], [5, 0]]))
     array([1])
     """
-    c = p.shape[1]
-    best = np.argmin(expected_costs(p, _cost_table(costs, abstain_cost, c)), axis=1)
-    return np.where(best == c, ABSTAIN, best)
+    prices = p @ _checked(costs, abstain_cost, p.shape[1])
+    best = prices.argmin(1)
+    return best if abstain_cost is None else np.where(abstain_cost < prices.min(1), ABSTAIN, best)
 
 
-def _cost_table(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.ndarray, "c a"]:
-    """Costs as (c, c), or (c, c + 1) where abstaining is one of the decisions."""
+def _checked(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.ndarray, "c c"]:
+    """The table of costs; ValueError unless all costs are finite."""
     table = 1 - np.eye(c) if costs is None else np.asarray(costs, float)
-    if table.shape not in ((c, c), (c, c + 1)):
-        raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c}), or ({c}, {c + 1}) to abstain")
-    if not np.isfinite(table).all():
-        raise ValueError("`costs` has entries that are not finite; to rule out a decision give it a large finite cost")
-    if abstain_cost is None:
-        return table
-    if not np.isfinite(abstain_cost):
-        raise ValueError(f"`abstain_cost` is {abstain_cost}; it needs to be finite, or None to always decide")
-    if table.shape[1] > c:
-        raise ValueError("`abstain_cost` is given and `costs` has a column for abstaining too; leave out one of them")
-    return np.column_stack([table, np.full(c, float(abstain_cost))])
+    if table.shape != (c, c):
+        raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c})")
+    if not np.isfinite([*table.flat, abstain_cost or 0]).all():
+        raise ValueError("`costs` and `abstain_cost` need to be finite; to rule out a decision give it a large cost")
+    return table
 
 
 @dataclass(eq=False, repr=False)
@@ -243,14 +182,10 @@ class CostClassifier(AbstractWrapper):
     ----------
     estimator : classifier with `predict_proba`; a clone of it is fitted. To use a fitted estimator as it is, pass
         `sklearn.frozen.FrozenEstimator(estimator)`
-    costs : (c, c), in the order of `classes_`; entry [k, a] is the cost of deciding class a if class k is true. One
-        more column, (c, c + 1), is the cost of abstaining if k is true. With None each error costs 1
-    abstain_cost : cost of abstaining, whichever class is true. With None the classifier never abstains, unless the
-        costs have a column for it
-    max_epistemic : largest epistemic part of the estimator's `uncertainty`, in nats, at most log c. The classifier also
-        abstains if a row has more. Such a row differs from the training rows, or there are few of them
-    abstain_label : what `predict` returns if it abstains. With None `predict` returns an array of objects; a label of
-        the same type as the classes avoids this
+    costs : (c, c), in the order of `classes_`; entry [k, a] is the cost of deciding class a if class k is true. With
+        None each error costs 1
+    abstain_cost : cost of abstaining, whichever class is true. With None the classifier never abstains, otherwise
+        `predict` gives an array of objects, None where it abstains
 
     Attributes
     ----------
@@ -271,8 +206,6 @@ class CostClassifier(AbstractWrapper):
     costs: Any = None
     _: KW_ONLY
     abstain_cost: Any = None
-    max_epistemic: Any = None
-    abstain_label: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a clone of the estimator.
@@ -284,55 +217,25 @@ class CostClassifier(AbstractWrapper):
         """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = clone(self.estimator).fit(X, y, **weights)
-        _cost_table(self.costs, self.abstain_cost, len(fitted.classes_))
-        if self.max_epistemic is not None and not self.max_epistemic >= 0:
-            raise ValueError(f"`max_epistemic` is {self.max_epistemic}; it needs to be a number of nats, at least 0")
-        if self.abstain_label is not None and self.abstain_label in fitted.classes_.tolist():
-            raise ValueError(
-                f"`abstain_label` is {self.abstain_label!r}, which is one of the classes; choose another label"
-            )
+        _checked(self.costs, self.abstain_cost, len(fitted.classes_))
         return self._take_over(fitted)
 
-    def decide(self, X: Any) -> np.ndarray:
-        """Index of the decided class of each row, (n,), or −1 if it abstains."""
-        return self._decided(X)[1]
-
-    def _decided(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The classes, the index of the class that is decided for each row, and the cost table."""
+    def predict(self, X: Any) -> np.ndarray:
+        """The label with the least expected cost of each row, or None, (n,)."""
         check_is_fitted(self)
         fitted = self.estimator_
-        costs = _cost_table(self.costs, self.abstain_cost, len(fitted.classes_))
-        found = decide(fitted.predict_proba(X), costs)
-        if self.max_epistemic is not None:
-            found = np.where(split_uncertainty(fitted, X).epistemic > self.max_epistemic, ABSTAIN, found)
-        return fitted.classes_, found, costs
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The label with the least expected cost of each row, or `abstain_label`, (n,)."""
-        classes, found, costs = self._decided(X)
-        if self.max_epistemic is None and costs.shape[1] == len(classes):
-            return classes[found]
-        label = np.asarray(self.abstain_label)
-        alike = {label.dtype.kind, classes.dtype.kind}
-        if alike <= set("biuf") or len(alike) == 1:
-            return np.where(found == ABSTAIN, label, classes[found])
-        labels = classes[found].astype(object)
-        labels[found == ABSTAIN] = self.abstain_label
-        return labels
+        found = decide(fitted.predict_proba(X), self.costs, self.abstain_cost)
+        labels, none = fitted.classes_[found], np.array(None)
+        return labels if self.abstain_cost is None else np.where(found == ABSTAIN, none, labels)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the average cost of a row; larger is better, as `GridSearchCV` expects.
-
-        A row is left out of the average if the classifier abstains because of `max_epistemic` and abstaining has no
-        cost. If all rows are left out, the score is 0.
-        """
-        (classes, found, costs), labels = self._decided(X), column_or_1d(y)
-        truth = np.searchsorted(classes, labels).clip(0, len(classes) - 1)
-        if (unknown := classes[truth] != labels).any():
-            raise ValueError(
-                f"`y` has the labels {np.unique(labels[unknown])}, which are not classes of the fitted model; leave "
-                "out these rows"
-            )
-        weight = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, float)
-        weight = weight * ((found != ABSTAIN) | (costs.shape[1] > len(classes)))
-        return -float(np.average(costs[truth, found], weights=weight)) if weight.sum() > 0 else 0.0
+        """Minus the average cost of a row; larger is better, as `GridSearchCV` expects."""
+        check_is_fitted(self)
+        fitted, y = self.estimator_, column_or_1d(y)
+        if (unknown := ~np.isin(y, fitted.classes_)).any():
+            raise ValueError(f"`y` has the labels {np.unique(y[unknown])}, which are no classes; leave them out")
+        found = decide(fitted.predict_proba(X), self.costs, self.abstain_cost)
+        costs = _checked(self.costs, self.abstain_cost, len(fitted.classes_))[
+            np.searchsorted(fitted.classes_, y), found
+        ]
+        return -float(np.average(np.where(found == ABSTAIN, self.abstain_cost, costs), weights=sample_weight))

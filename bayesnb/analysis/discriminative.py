@@ -32,11 +32,12 @@ import pandas as pd
 from scipy import linalg, sparse
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.preprocessing import normalize
 from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import is_sparse
+from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import record
 from ..core.random import generator
 from ..core.special import log_normalize
@@ -56,8 +57,9 @@ from ._column_weights import (
     numpyro_model,
 )
 from ._predicted import Known, OfLogProba
+from ._suited import weights_of
 from .calibration import has_fractions
-from .importance import importance, named
+from .importance import importance
 
 _MOST_PARAMETERS, _MOST_AXES = 1500, 256  # of the linear term where rows are many; principal axes of counts
 _MOST_LEVELS = 600  # of the columns whose pairs are looked at
@@ -124,9 +126,7 @@ class ColumnLayout:
     def raw(self, cells: Any) -> Any:
         """The columns of the linear term before they are rotated; a missing cell is 0."""
         if is_sparse(cells):
-            logs = sparse.csr_array(cells).log1p()
-            length = np.sqrt(np.asarray(logs.power(2).sum(1))).ravel()
-            return sparse.diags_array(_LENGTH / np.maximum(length, 1e-300)) @ logs
+            return _LENGTH * normalize(sparse.csr_array(cells).log1p())
         x, codes = _split(cells, self.sizes)
         x = np.clip((x[:, self.used] - self.centre) / self.scale, -_FAR, _FAR)
         hot = _one_hot(codes, self.sizes) - self.shares * np.repeat(~np.isnan(codes), self.sizes, axis=1)
@@ -139,10 +139,10 @@ class ColumnLayout:
         return np.column_stack([raw.toarray() if is_sparse(raw) else raw, np.ones(raw.shape[0])])
 
 
-def _split(cells: Any, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def _split(cells: Any, sizes: list[int]) -> list[np.ndarray]:
     """Numbers and codes of levels."""
     cells = np.empty((cells.shape[0], 0)) if is_sparse(cells) else cells
-    return cells[:, : cells.shape[1] - len(sizes)], cells[:, cells.shape[1] - len(sizes) :]
+    return np.split(cells, [cells.shape[1] - len(sizes)], axis=1)
 
 
 def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
@@ -288,7 +288,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """Cells, label, weight and group of training rows, copies merged; and where each given row is. Provisional."""
         index, cells = self.reader_.class_index(y), self._cells(X)
         label, n = self.classes_[index], len(index)
-        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+        weight = weights_of(sample_weight, n)
         if groups is not None:
             return cells, label, weight, group_places(groups, n), np.arange(n)
         place, plain = copies(cells, index), ~has_fractions(cells)  # rows of whole numbers may be equal by chance
@@ -396,7 +396,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return frame[frame["class_"] != against] if against is not None else frame
 
     def importance(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **settings: Any
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, level: Scalar = 0.9
     ) -> pd.DataFrame:
         """How well each column alone predicts the labels, and what this model loses without it, in nats a row.
 
@@ -407,10 +407,11 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, groups : the training rows, as they were fitted
-        settings : `level` and `feature_names` of `bayesnb.importance`
+        level : level of the interval of `information`
         """
-        names = named(self.reader_, settings.get("feature_names")).feature_names()
-        table = importance(self.reader_, X, y, sample_weight, groups=groups, **settings)
+        check_is_fitted(self, "modes_")
+        names = self.feature_names()
+        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level)
         cells, label, weight, groups, _ = self.training(X, y, sample_weight, groups)
         rows = self.left_out(cells, label, weight, groups)
         found, own = self._contributions(rows, cells), rows.label > 0
@@ -447,18 +448,17 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         share = np.log([one.share for one in self.modes_])[:, None] - lost
         found = logsumexp(tables + log_normalize(share.T).T[..., None], axis=0)[place]
         index, fitted = self.reader_.class_index(y), self._mean(self._new(cells))[place]
-        weight = np.ones(len(index)) if sample_weight is None else np.asarray(sample_weight, float)
-        offset = rows.offset[place]
+        weight, offset = weights_of(sample_weight, len(index)), rows.offset[place]
         known = {"_posterior": Known, "_rows": fitted}
         return LooResult(self.classes_, index, weight, offset, {"x": found - offset}, exact=False, **known)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression in NumPyro, with the leave-one-out columns of these training rows as data.
 
-        Its sites are `log_s`, `log_rho`, `w`, `B` and `y`. NUTS on it samples the posterior that `sample_proba` draws
-        from by Laplace's approximation.
+        Its sites are `w`, `B` and `y`, its scales the most probable ones. NUTS on it samples the posterior that
+        `sample_proba` draws from by Laplace's approximation.
         """
-        numpyro_model(self.left_out(*self.training(X, y, sample_weight, groups)[:4]))
+        numpyro_model(self.left_out(*self.training(X, y, sample_weight, groups)[:4]), self.modes_[0].scales)
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> CheckReport:
         """The check of `reader_`, and of the weights against NumPyro: columns, density, mode, and draws of NUTS.

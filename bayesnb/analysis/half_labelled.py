@@ -41,14 +41,15 @@ from scipy.special import entr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
+from ..base import as_jax
 from ..core.arrays import Float
 from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
-from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
+from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import one_hot
 from ._suited import check_independent, split_labels
 from ._wrapper import AbstractWrapper
@@ -136,7 +137,11 @@ class HalfLabelledClassifier(AbstractWrapper):
         ConvergenceWarning
             if the bound still rises after `max_iter` iterations
         """
-        self._check_parameters()
+        check_independent(self.estimator, "the probability of a missing label")
+        check_choice("method", self.method, ("variational", "em"))
+        check_least(1, max_iter=self.max_iter)
+        if not 0 <= self.unlabelled_weight <= 1:
+            raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
         nb = clone(self.estimator)
         labels, missing = split_labels(y, self.missing_label)
         check_consistent_length(X, missing)
@@ -153,20 +158,17 @@ class HalfLabelledClassifier(AbstractWrapper):
         _refuse(self.estimator, gatherer, nb.with_statistics(labelled))
 
         def soft(q: Float[np.ndarray, "m c"]) -> Statistics:
-            return labelled + gatherer.suffstats(unknown, scale[:, None] * q) if len(q) else labelled
+            return labelled + gatherer.suffstats(unknown, scale[:, None] * q)
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
         prior = nb.prior_for(soft(np.full((missing.sum(), c), 1 / c)))
         posterior, bounds = prior.update(labelled), [-np.inf]
         # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
         if self.method == "em" and map_leaves(lambda leaf: np.nextafter(leaf, np.inf), posterior).on_boundary():
-            raise ValueError(
-                "`estimator` has concentrations below 1, so the density of the parameters has no mode that 'em' could "
-                "find. Use concentrations of at least 1, or method='variational'"
-            )
+            raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
         used = weight[~missing].sum() + scale.sum()
         for _ in range(self.max_iter):
-            log_q = log_normalize(self._table(posterior, unknown)) if missing.any() else np.zeros((0, c))
+            log_q = log_normalize(self._table(posterior, unknown))
             stats = soft(np.exp(log_q))
             posterior = prior.update(stats)
             bound = prior.log_marginal(stats) + scale @ entr(np.exp(log_q)).sum(1)
@@ -178,14 +180,12 @@ class HalfLabelledClassifier(AbstractWrapper):
                 break
         else:
             warnings.warn(
-                f"The bound still increases by {gain / used:.2g} nats a row after max_iter={self.max_iter} "
-                f"iterations. Raise `max_iter`, or raise `tol`, which is {self.tol:g}",
+                f"The bound still increases by {gain / used:.2g} nats a row. Raise `max_iter` or `tol`",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         soft_labels = np.zeros((n, c))
-        soft_labels[np.flatnonzero(~missing), index] = 1
-        soft_labels[missing] = np.exp(log_q)
+        soft_labels[~missing], soft_labels[missing] = np.eye(c)[index], np.exp(log_q)
         return self._take_over(
             nb.with_statistics(stats),
             n_iter_=len(bounds) - 1,
@@ -199,30 +199,8 @@ class HalfLabelledClassifier(AbstractWrapper):
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
-
-        def table(part: slice) -> np.ndarray:
-            total = posterior.classes.log_cumulants()[0]
-            for name, block in posterior.blocks.items():
-                total = total + block.log_moments(rows[name][part].astype(float, copy=False))[0]
-            return total
-
-        return by_rows(table, rows)
-
-    def _check_parameters(self) -> None:
-        check_independent(self.estimator, "the probability of a missing label")
-        check_choice("method", self.method, ("variational", "em"))
-        if not 0 <= self.unlabelled_weight <= 1:
-            raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
-        check_least(1, max_iter=self.max_iter)
-        if not self.tol >= 0:
-            raise ValueError(f"`tol` is {self.tol}; it needs to be a number of nats a row, at least 0")
-
-    # --- prediction -------------------------------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The decision score of the estimator: the log odds of the second of two classes, (n,)."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        blocks = posterior.blocks.items()
+        return posterior.classes.log_cumulants()[0] + sum(block.log_moments(rows[name])[0] for name, block in blocks)
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
@@ -238,31 +216,17 @@ class HalfLabelledClassifier(AbstractWrapper):
         ----------
         X, y : as in `fit`
         """
-        import jax.numpy as jnp
         import numpyro
         from numpyro import handlers
 
-        check_is_fitted(self)
-        nb, prior = self.estimator_, self.estimator_.prior_
+        nb, prior = self.estimator_, as_jax(self.estimator_.prior_)
         labels, missing = split_labels(y, self.missing_label)
-        rows = {name: x.toarray() if sparse.issparse(x) else x for name, x in nb.encode(X).items()}
+        rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}
         with handlers.trace() as sites:
             prior.model({name: x[~missing] for name, x in rows.items()}, nb.class_index(labels))
-        if not missing.any():
-            return
-        table = jnp.log(sites["pi"]["value"] if "pi" in sites else prior.classes.model())
-        for name, block in prior.blocks.items():
-            plain = [parameter.removeprefix("log_").removeprefix("logit_") for parameter in block.parameters]
-            theta = {key: jnp.asarray(sites[prior.site(name, key)]["value"]) for key in plain}
-
-            def of_class(k: Any, name: str = name, block: Any = block, theta: Any = theta) -> Any:
-                with handlers.block(), handlers.trace() as own, handlers.substitute(data=theta):
-                    block.model(rows[name][missing], jnp.full(missing.sum(), k))
-                return _log_prob_by_row(own["x"])
-
-            table = table + jax.vmap(of_class)(jnp.arange(len(nb.classes_))).T
-        total = jax.scipy.special.logsumexp(table, axis=-1).sum()
-        numpyro.factor("unlabelled", self.unlabelled_weight * total)
+        theta = prior.from_sites({name: site["value"] for name, site in sites.items()})
+        table = prior.log_table({name: x[missing] for name, x in rows.items()}, theta)
+        numpyro.factor("unlabelled", self.unlabelled_weight * jax.scipy.special.logsumexp(table, axis=-1).sum())
 
 
 def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
@@ -281,13 +245,6 @@ def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
         if k is not None and own.prior_follows_rows:
             part = next(iter(names.values()))
             raise ValueError(
-                f"`estimator` has a part {part!r} of one class, whose prior is scaled by the rows of that class; with "
-                "missing labels these rows are unknown. Give the part its own prior, such as `prior` or `beta`"
+                f"`estimator` has a part {part!r} of one class, whose prior is scaled by rows that are not known; give "
+                "it its own `prior`"
             )
-
-
-def _log_prob_by_row(site: dict[str, Any]) -> Any:
-    """log p(x_i) of an observed NumPyro site, (n,): summed over all plates but that of the rows."""
-    cells = site["fn"].log_prob(site["value"])
-    row = next(frame.dim for frame in site["cond_indep_stack"] if frame.name == "row")
-    return cells.sum([axis for axis in range(-cells.ndim, 0) if axis != row])

@@ -20,6 +20,7 @@ from ..inference.loo import group_places, left_out
 from ..one_dependence import OneDependence
 from ..statistics import one_hot
 from ..sums.rows import rows_at
+from ._suited import weights_of
 
 
 def importance(
@@ -31,7 +32,6 @@ def importance(
     groups: Any = None,
     held_out: bool = False,
     level: Scalar = 0.9,
-    feature_names: Any = None,
 ) -> pd.DataFrame:
     """How well each column alone predicts the labels, and what the model loses without it, by exact leave-one-out.
 
@@ -54,7 +54,6 @@ def importance(
     groups : (n,) labels of groups of rows that are left out together, such as `inference.loo.copies(X, y)`
     held_out : True if the rows were not fitted. Nothing is then left out
     level : level of the intervals, mean ± z standard errors over the rows
-    feature_names : (d,) names of the columns, by default those of the data frame, otherwise 0 … d−1
 
     Returns
     -------
@@ -67,8 +66,7 @@ def importance(
     TypeError
         if the estimator is not one of bayesnb
     ValueError
-        if the rows were never fitted and `held_out` is False, if `level` is out of range, or if the numbers of names
-        and of columns differ
+        if the rows were never fitted and `held_out` is False, or if `level` is out of range
 
     Notes
     -----
@@ -95,16 +93,16 @@ def importance(
     if hasattr(type(estimator), "importance"):
         if held_out:
             raise ValueError("`held_out` is True; DiscriminativeNB leaves its training rows out, so give these")
-        return estimator.importance(X, y, sample_weight, groups=groups, level=level, feature_names=feature_names)
+        return estimator.importance(X, y, sample_weight, groups=groups, level=level)
     calibrated = getattr(estimator, "calibrated", None)
     nb = estimator if calibrated is None else estimator.estimator_
     if not isinstance(nb, AbstractNB):
         raise TypeError(f"`estimator` is {type(nb).__name__}; give an estimator of bayesnb or CalibratedClassifierLOO")
-    names, nb = named(nb, feature_names).feature_names(), named(nb, None)
+    nb = named(nb, None)
     check_level(level)
     index, rows, columns = nb.class_index(y), nb.encode(X), nb.block_columns()
     n, c = len(index), len(nb.classes_)
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    weight = weights_of(sample_weight, n)
     if held_out:
         joint = nb.posterior_.log_joint(rows)
         log_prior = np.broadcast_to(nb.posterior_.classes.log_predictive(), (n, c))
@@ -136,10 +134,10 @@ def importance(
     # √(n · variance) of w (t − mean), over Σw
     square = total[2] - 2 * mean * total[1] + mean**2 * (weight**2).sum()
     reach = norm.isf((1 - level) / 2) * np.sqrt(np.maximum(square, 0)) / weight.sum()
-    table = {"feature": names}
-    for k, heads in enumerate((("information", "low", "high"), ("elpd_gain", "gain_low", "gain_high"))):
-        table |= dict(zip(heads, (mean[k], mean[k] - reach[k], mean[k] + reach[k]), strict=True))
-    return pd.DataFrame(table).iloc[np.argsort(-mean[0], kind="stable")].reset_index(drop=True)
+    names = ["feature", "information", "low", "high", "elpd_gain", "gain_low", "gain_high"]
+    ends = np.stack([mean, mean - reach, mean + reach], 1).reshape(6, -1)
+    table = pd.DataFrame(dict(zip(names, [nb.feature_names(), *ends], strict=True)))
+    return table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
 
 
 def _tables(model: Any, name: str, x: Any, j: int, leaving: Any) -> np.ndarray:

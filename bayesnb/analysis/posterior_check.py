@@ -65,19 +65,15 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0, progress_bar: bo
     one, rows = heaviest(fit_maps(z, index, weight)), Labelled(z, np.eye(z.shape[1])[index], weight)
     post = one.fitted(rows, *one.mode[[0, -1]])
 
-    def sites(at: Any) -> dict[str, Any]:
-        return {"u": at[..., 0], "entries": at[..., 1:-1], "logit_eps": at[..., -1]}
-
-    def proba(u: np.ndarray, entries: np.ndarray, logit_eps: np.ndarray) -> np.ndarray:
-        return np.array([one.proba(theta, z) for theta in np.column_stack([u, entries, logit_eps])])
-
     def value(at: np.ndarray) -> float:
         return post.value(at) + len(at) * np.log(2 * np.pi) / 2
 
-    drawn = np.array([post.draw(s) for s in generator(seed).standard_normal((_LAPLACE, len(post.mode)))])
-    posterior = value, post.mode, post.root @ post.root.T, sites(drawn)
-    model = partial(numpyro_model, one, z, index, weight)
-    return _compare("Map", model, sites, *posterior, proba, seed, progress_bar)
+    def proba(theta: np.ndarray) -> np.ndarray:
+        return np.array([one.proba(at, z) for at in theta])
+
+    drawn = {"theta": np.array([post.draw(s) for s in generator(seed).standard_normal((_LAPLACE, len(post.mode)))])}
+    model, posterior = partial(numpyro_model, one, z, index, weight), (value, post.mode, post.root @ post.root.T, drawn)
+    return _compare("Map", model, lambda at: {"theta": at}, *posterior, proba, seed, progress_bar)
 
 
 def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0, progress_bar: bool = False) -> list[CheckRow]:
@@ -129,18 +125,17 @@ def _compare(
     rng = generator(seed)
     with jax.enable_x64(True):
         energy = jax.jit(lambda at: potential_energy(model, (), {}, sites(at)))
-        step = jax.jit(lambda at: at - jnp.linalg.solve(jax.hessian(energy)(at), jax.grad(energy)(at)))
+        step = jax.jit(lambda at: jnp.linalg.solve(jax.hessian(energy)(at), jax.grad(energy)(at)))
         points = mode + 0.1 * rng.standard_normal((8, len(mode)))
         worst = max(abs(value(at) / float(energy(at)) - 1) for at in points)
-        gap = float(abs(step(step(mode)) - mode).max())
+        gap = float(abs(step(mode)).max())
     starts = sites(mode + 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ np.linalg.cholesky(covariance).T)
     order = np.asarray(ravel_pytree(sites(np.arange(len(mode))))[0])  # NumPyro sorts the sites
     metric = covariance[np.ix_(order, order)]
     chains = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar)
     p = [proba(**drawn), proba(**{k: chains[k].reshape(-1, *chains[k].shape[2:])[::_THIN] for k in drawn})]
     mean, ends = (
-        float(abs(np.subtract(*found)).mean())
-        for found in ([one.mean(0) for one in p], [quantiles(one, [0.05, 0.95]) for one in p])
+        float(abs(of(p[0]) - of(p[1])).mean()) for of in (partial(np.mean, axis=0), partial(quantiles, at=[0.05, 0.95]))
     )
     figures = [
         ("density", worst, IDENTITY, "relative", _EXACT),

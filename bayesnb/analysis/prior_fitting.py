@@ -3,11 +3,10 @@
     η̂ = argmax_η log p(X, y | η),   p(X, y | η) = ∫ p(X, y | θ) p(θ | η) dθ
 
 In conjugate models the integral is closed, and a function of the sufficient statistics alone: one pass over the rows
-serves every η. What is searched are the coordinates z of η,
+serves every η. What is searched are the coordinates z of η, one number for all classes and features,
 
     log α, log κ, log a        pseudo-counts, the shapes of gamma and inverse-gamma densities among them
-    log b/(a u)                rate or scale over shape, in the feature's own unit u; log b/u where a is not fitted
-    (m − m̄)/s                  centre of a Gaussian: m̄ and s are mean and standard deviation of all rows
+    log b/(a u)                rate or scale over shape, in the feature's own unit u
 
 References
 ----------
@@ -17,37 +16,30 @@ Bishop (2006), Pattern Recognition and Machine Learning, §3.5: type-II maximum 
 
 import copy
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import as_jax
-from ..core.arrays import Scalar
 from ..core.special import namespace
-from ..core.supports import AMOUNT, Field, check_choice
-from ..estimators._base import AbstractNB
+from ..core.supports import AMOUNT, Field
 from ..estimators._input import BLOCK
 from ..estimators.gaussian import column_scale
 from ..statistics import Moments, Totals
 from ._suited import check_independent
 
-Coordinates = dict[str, Any]  # by hyperparameter: (), (d,) or (c, 1)
-_OVER = {"scalar": "one value for all", "feature": "one value a feature", "class": "one value a class"}
+_LIMITS = np.log([1e-4, 1e4])  # of the coordinates
 _EDGE = 1e-3  # relative distance from a bound that counts as at it
 _FIRST = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own pseudo-counts that are tried first
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class EvidenceOfPrior:
+class EvidenceOfPrior(NamedTuple):
     """The evidence as a function of the coordinates of the hyperparameters.
 
     Fields
@@ -56,7 +48,6 @@ class EvidenceOfPrior:
     columns          positions among all features of the columns of each block
     start : (c, d)   each hyperparameter as the estimator has it
     unit : (c, d)    of each hyperparameter
-    centre : (c, d)  where the coordinate of m is 0
     free : (d,)      columns whose prior is fitted; one that never varies keeps the firm prior that silences it
     """
 
@@ -65,88 +56,58 @@ class EvidenceOfPrior:
     columns: dict[str, Any]
     start: dict[str, Any]
     unit: dict[str, Any]
-    centre: Any
     free: Any
 
     @classmethod
     def of(cls, nb: Any) -> "EvidenceOfPrior":
         """The estimator's own prior, its statistics, and the units of its hyperparameters."""
         blocks, columns, shape = nb.prior_.blocks, nb.block_columns(), (len(nb.classes_), nb.n_features_in_)
-        declared, stats = declared_fields(blocks), nb.statistics_.blocks
-        start, unit = {name: np.empty(shape) for name in declared}, {name: np.ones(shape) for name in declared}
-        free, centre = np.ones(shape[1], bool), np.zeros(shape)
+        stats, fields, free = nb.statistics_.blocks, declared_fields(blocks), np.ones(shape[1], bool)
+        start, unit = {name: np.empty(shape) for name in fields}, {name: np.ones(shape) for name in fields}
         for key, block in blocks.items():
             held, at = stats[key], columns[key]
+            amounts = [name for name in block.hyperparameters if fields[name].support is AMOUNT]
             if isinstance(held, Moments):
-                mean, spread = column_scale(held)
-                free[at], centre[:, at] = spread > 0, mean
-            elif isinstance(held, Totals) and any(declared[name].support is AMOUNT for name in block.hyperparameters):
+                spread = column_scale(held)[1]
+                free[at] = spread > 0
+                for name in amounts:
+                    unit[name][:, at] = np.where(spread > 0, spread, 1)
+            elif isinstance(held, Totals) and amounts:
                 free[at] = held.total.sum(0) > 0
-            for name, fields in block.hyperparameters.items():
-                own, field = getattr(block, fields[0]), declared[name]
-                start[name][:, at] = own[..., 0] if own.ndim == 3 else own
-                if isinstance(held, Moments) and (is_centre(field) or field.support is AMOUNT):
-                    unit[name][:, at] = np.where(spread > 0, spread, 1) ** (0.5 if is_centre(field) else 1)
+            for name, own in block.hyperparameters.items():
+                value = getattr(block, own[0])
+                start[name][:, at] = value[..., 0] if value.ndim == 3 else value
         if nb.get_params(deep=False).get("beta", 1) is None:
             unit["beta"] = start["beta"] / start["alpha"]
         if not free.any():
             raise ValueError("`X` has only constant columns, so there is no prior to fit; give a column that varies")
-        return cls(blocks, stats, columns, start, unit, centre, free)
+        return cls(blocks, stats, columns, start, unit, free)
 
-    def hyperparameters(self, z: Coordinates) -> dict[str, Any]:
+    def hyperparameters(self, z: dict[str, Any]) -> dict[str, Any]:
         """Every hyperparameter (c, d) at the coordinates; those without a coordinate as the estimator has them."""
-        found, declared = dict(self.start), declared_fields(self.blocks)
-        for name in sorted(z, key=lambda name: declared[name].per != ""):  # a shape comes before what is relative to it
-            xp, per = namespace(z[name]), declared[name].per
-            value = self.unit[name] * (z[name] if is_centre(declared[name]) else xp.exp(z[name]))
-            value = value + self.centre if is_centre(declared[name]) else value * found[per] if per in z else value
+        found, fields = dict(self.start), declared_fields(self.blocks)
+        for name in sorted(z, key=lambda name: fields[name].per != ""):  # a shape comes before what is relative to it
+            xp, per = namespace(z[name]), fields[name].per
+            value = self.unit[name] * xp.exp(z[name]) * (found[per] if per in z else 1)
             found[name] = xp.where(self.free, value, self.start[name])
         return found
 
-    def prior(self, z: Coordinates) -> dict[str, Any]:
+    def prior(self, z: dict[str, Any]) -> dict[str, Any]:
         """Prior blocks at the coordinates."""
         values, found = self.hyperparameters(z), {}
         for key, block in self.blocks.items():
             changes = {}
             for name, field in ((name, field) for name, fields in block.hyperparameters.items() for field in fields):
-                own, value = getattr(block, field), values[name][:, self.columns[key]]
+                own, value = getattr(block, field), values[name][:, self.columns[key].astype(int)]
                 value = value[0] if own.ndim == 1 else value[..., None] if own.ndim == 3 else value  # shared; of levels
                 changes[field] = namespace(value).broadcast_to(value, own.shape)
             found[key] = replace(block, **changes)
         return found
 
-    def log_evidence(self, z: Coordinates) -> Any:
-        """log p(X | y, η), nats: all of the evidence that depends on η."""
-        return sum(block.log_marginal(self.stats[name]).sum() for name, block in self.prior(z).items())
-
-    def begin(
-        self, names: list[str], over: str, bounds: tuple[Scalar, Scalar]
-    ) -> tuple[Coordinates, dict[str, tuple[float, float]]]:
-        """Coordinates of the estimator's own prior, averaged where it has more of them than `over`; their limits."""
-        z, limits, declared = {}, {}, declared_fields(self.blocks)
-        for name in names:
-            value, per = self.start[name], declared[name].per
-            if is_centre(declared[name]):
-                value, limits[name] = (value - self.centre) / self.unit[name], (-np.inf, np.inf)
-            else:
-                value = np.log(value / self.unit[name] / (self.start[per] if per in names else 1))
-                limits[name] = np.log(bounds[0]), np.log(bounds[1])
-            mean = {
-                "class": value[:, self.free].mean(1, keepdims=True),
-                "scalar": np.asarray(value[:, self.free].mean()),
-            }
-            z[name] = np.clip(mean.get(over, np.where(self.free, value.mean(0), 0)), *limits[name])
-        return z, limits
-
 
 def declared_fields(blocks: dict[str, Any]) -> dict[str, Field]:
     """What the families declare of each hyperparameter, by its public name."""
     return {name: block.fields_[f[0]] for block in blocks.values() for name, f in block.hyperparameters.items()}
-
-
-def is_centre(field: Field) -> bool:
-    """Whether a hyperparameter is the centre of a density: any real number, in the unit of the feature."""
-    return field.support.kind == "real"
 
 
 @dataclass(frozen=True)
@@ -158,12 +119,10 @@ class PriorFit:
     estimator : fitted clone with these hyperparameters as its parameters (`alpha`, `beta` or `prior`). It predicts, and
         it can be fitted to other rows with the same prior
     log_evidence, log_evidence_before : evidence of the fitted estimator and of the given one, in nats
-    hyperparameters : the fitted hyperparameters by name: a float, (d,), (c, 1) or (c, d)
-    at_bound : by name, −1 at the lower bound, 1 at the upper bound, otherwise 0; (), (d,) or (c, 1). At a bound the
-        evidence still grows beyond it. It grows upwards if the data show no difference between classes, and downwards
-        if each class has a single value. For a rate or a scale this is the bound of its ratio to the shape
-    n_evaluations : number of evaluations of the evidence and its gradient
-    over : "scalar", "feature" or "class"
+    hyperparameters : the fitted hyperparameters by name: a float, or (d,) where the features' units differ
+    at_bound : by name, −1 at the lower bound, 1 at the upper bound, otherwise 0. At a bound the evidence still grows
+        beyond it. It grows upwards if the data show no difference between classes, and downwards if each class has a
+        single value. For a rate or a scale this is the bound of its ratio to the shape
 
     Examples
     --------
@@ -179,21 +138,7 @@ class PriorFit:
     log_evidence: float
     log_evidence_before: float
     hyperparameters: dict[str, Any]
-    at_bound: dict[str, np.ndarray]
-    n_evaluations: int
-    over: str
-
-    def __str__(self) -> str:
-        gain = self.log_evidence - self.log_evidence_before
-        lines = [
-            f"{type(self.estimator).__name__}: prior of maximum evidence, {_OVER[self.over]}",
-            f"  log evidence {self.log_evidence:.2f} nats, {gain:+.2f} ({self.n_evaluations} evaluations)",
-        ]
-        for name, value in self.hyperparameters.items():
-            sides = {"lower": self.at_bound[name] == -1, "upper": self.at_bound[name] == 1}
-            at = [f"; {at.sum()} of {at.size} at the {side} bound" for side, at in sides.items() if at.any()]
-            lines.append(f"  {name:6} {_summary(value)}{''.join(at)}")
-        return "\n".join(lines)
+    at_bound: dict[str, int]
 
 
 def fit_prior(
@@ -202,9 +147,6 @@ def fit_prior(
     y: Any,
     *,
     sample_weight: Any = None,
-    over: str = "scalar",
-    parameters: Sequence[str] | None = None,
-    bounds: tuple[Scalar, Scalar] = (1e-4, 1e4),
 ) -> PriorFit:
     """Fit the hyperparameters of an estimator: their values of maximum evidence.
 
@@ -213,14 +155,6 @@ def fit_prior(
     estimator : an estimator whose family declares hyperparameters that are numbers, such as GaussianNB, PoissonNB,
         CategoricalNB or FamilyNB. A clone of it is fitted. MixedNB, KernelNB and covariance matrices are not supported
     X, y, sample_weight : rows, labels and weights, as in `fit`
-    over : "scalar" for one value, "feature" for one value a feature, "class" for one value a class
-    parameters : hyperparameters to fit; the others keep their values. They are `alpha` (and `beta`), or for GaussianNB
-        `kappa`, `a`, `b` and `m`, without `a` and `b` if the variance is known. By default all hyperparameters are
-        fitted for which `over` makes sense. `m` needs "feature". "class" excludes `alpha` of CategoricalNB, and `a` and
-        `b` of a pooled variance. With "feature" you can name `a` and `b` of a pooled variance. Each then depends on one
-        variance, and its maximum is at the upper bound
-    bounds : smallest and largest pseudo-count; also of the ratio of a rate or scale to its shape, in units of the
-        feature
 
     Returns
     -------
@@ -231,24 +165,23 @@ def fit_prior(
     TypeError
         if the estimator is none of bayesnb, such as a pipeline
     ValueError
-        if the estimator has no evidence or none of the priors above, or if no column varies. Also if `over`,
-        `parameters` or `bounds` is out of range. Errors of the estimator's `fit` are passed on
+        if the estimator has no evidence or none of the priors above, or if no column varies. Errors of the
+        estimator's `fit` are passed on
 
     Notes
     -----
-    Everything uses the sufficient statistics of one `fit`. L-BFGS-B finds a local maximum; it starts at the best of
-    five multiples of the estimator's own prior. The maximum is never below the evidence of that prior if the prior lies
-    within `bounds` and `over` can express it. "scalar", for example, cannot express one alpha a feature, and the
-    evidence of `BernoulliNB(alpha=1e6)` may be above the maximum within the default bounds. The class prior is not
-    fitted.
+    Everything uses the sufficient statistics of one `fit`. Each hyperparameter gets one value, or one multiple of its
+    units. The centre `m` of a Gaussian and the class prior are not fitted. L-BFGS-B finds a local maximum. It starts at
+    the best of five multiples of the estimator's own prior. The maximum is never below the evidence of that prior if
+    the prior is one value for all. Pseudo-counts, and the ratio of a rate or scale to its shape in units of the
+    feature, stay between 1e-4 and 1e4.
 
     The unit of a Gaussian `b` is the variance of the feature over all rows. If the estimator has `beta=None`, the unit
-    of `beta` is the value of the default prior. "scalar" then means one multiple of these units. The fitted estimator
-    holds plain numbers, which no longer change with the rows.
+    of `beta` is the value of the default prior. The fitted estimator holds plain numbers, which no longer change with
+    the rows.
 
-    With "feature", each hyperparameter depends on one parameter a class. With few classes it is often at a bound, and a
-    plug-in value hides how little is known. A hyperparameter with a prior of its own is a hierarchical model: write it
-    in NumPyro, with `prior.log_marginal(statistics)` as a factor, and let NUTS draw it with all else integrated out.
+    A hyperparameter with a prior of its own is a hierarchical model: write it in NumPyro, with
+    `prior.log_marginal(statistics)` as a factor, and let NUTS draw it with all else integrated out.
 
     ComplementNB has a composite evidence, in which each row counts for all classes except its own. Its maximum is a
     sensible setting.
@@ -263,115 +196,68 @@ def fit_prior(
     0.1
     """
     check_independent(estimator, "fit_prior")
-    if np.shape(bounds) != (2,) or not 0 < bounds[0] < bounds[1] < np.inf:
-        raise ValueError(f"`bounds` is {bounds!r}; it needs two positive finite numbers, the smaller one first")
     nb = clone(estimator).fit(X, y, sample_weight)
     try:
         before = nb.log_evidence_
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
-    names = _names(nb, over, parameters)
-    problem = EvidenceOfPrior.of(nb)
-    start, limits = problem.begin(names, over, bounds)
-    with jax.enable_x64(True):
-        on_device = replace(as_jax(problem), columns=problem.columns, free=problem.free)
-        z, evaluations = _minimise(start, limits, on_device)
-    found = {name: _compact(np.asarray(value), over) for name, value in problem.hyperparameters(z).items()}
-    parameter = _whole_prior(nb)
-    given = found if parameter is None else {parameter: problem.prior(z)[BLOCK]}
-    if parameter is None and "prior" in nb.get_params(deep=False):
-        given = {**found, "prior": None}
-    fitted = copy.copy(nb).set_params(**given).with_statistics(nb.statistics_)
-    at_bound = {}
-    for name in names:
-        at = np.where(z[name] <= limits[name][0] + _EDGE, -1, np.where(z[name] >= limits[name][1] - _EDGE, 1, 0))
-        at_bound[name] = np.where(problem.free, at, 0) if over == "feature" else at
-    kept = {name: found[name] for name in names}
-    return PriorFit(fitted, fitted.log_evidence_, before, kept, at_bound, evaluations, over)
-
-
-def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
-    """Hyperparameters to fit, in the order of the family; ValueError where there is none such."""
-    check_choice("over", over, [*_OVER])
-    kind, blocks = type(nb).__name__, nb.prior_.blocks
-    fittable = isinstance(nb, AbstractNB) and _whole_prior(nb) in (None, *nb.get_params(deep=False))
-    if not fittable or not all(block.hyperparameters for block in blocks.values()):
+    own, parameter = nb.get_params(deep=False), _whole_prior(nb)
+    blocks = nb.prior_.blocks
+    if parameter not in (None, *own) or not all(block.hyperparameters for block in blocks.values()):
         raise ValueError(
-            f"`estimator` is a {kind}, whose prior cannot be fitted; choose an estimator whose hyperparameters are "
-            "numbers, such as GaussianNB"
+            f"`estimator` is a {type(nb).__name__}, whose prior cannot be fitted; choose an estimator whose "
+            "hyperparameters are numbers, such as GaussianNB"
         )
-    declared = declared_fields(blocks)
-    shared = [name for name, field in declared.items() if "class" not in field.axes]  # by the classes
-    wrong = [name for name, field in declared.items() if is_centre(field) and over != "feature"]
-    if over == "class":
-        if _whole_prior(nb) is None and any("level" in field.axes for field in declared.values()):
-            raise ValueError(
-                f"`over` is 'class', but {kind} has the same alpha in all classes; choose 'scalar' or 'feature'"
-            )
-        wrong += shared
-    possible = [name for name in declared if name not in wrong]
-    if parameters is None:  # over features a shared one would be a prior of each of d single numbers
-        return [name for name in possible if not (over == "feature" and name in shared)]
-    wanted = [parameters] if isinstance(parameters, str) else list(parameters)
-    if not wanted or not set(wanted) <= set(possible):
-        raise ValueError(f"`parameters` is {parameters!r}; with over={over!r} {kind} can fit {', '.join(possible)}")
-    return [name for name in declared if name in wanted]
+    problem = EvidenceOfPrior.of(nb)
+    names = sorted(name for name, field in declared_fields(blocks).items() if field.support.kind != "real")
+    with jax.enable_x64(True):
+        z = _minimise(problem, names)
+    found = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
+    given = {parameter: problem.prior(z)[BLOCK]} if parameter else found | ({"prior": None} if "prior" in own else {})
+    fitted = copy.copy(nb).set_params(**given).with_statistics(nb.statistics_)
+    at_bound = {name: int(at >= _LIMITS[1] - _EDGE) - int(at <= _LIMITS[0] + _EDGE) for name, at in z.items()}
+    return PriorFit(fitted, fitted.log_evidence_, before, {name: found[name] for name in names}, at_bound)
 
 
 def _whole_prior(nb: Any) -> str | None:
-    """The parameter that takes a block as the prior; None where the estimator has one for each hyperparameter."""
-    own, named = nb.get_params(deep=False).keys(), declared_fields(nb.prior_.blocks).keys()
-    return "family" if "family" in own else None if named <= own else "prior"
+    """The parameter that holds a whole prior; None if the hyperparameters are parameters of the estimator."""
+    own = nb.get_params(deep=False).keys()
+    return "family" if "family" in own else None if declared_fields(nb.prior_.blocks).keys() <= own else "prior"
 
 
-@jax.jit
-def _energy(z: Coordinates, problem: EvidenceOfPrior) -> tuple[Any, Coordinates]:
-    """−log p(X | y, η), nats, and its gradient."""
-    return jax.value_and_grad(lambda z: -problem.log_evidence(z))(z)
+@partial(jax.jit, static_argnames="names")
+def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[Any, Any]:
+    """−log p(X | y, η), nats, all of the evidence that depends on η, and its gradient in the coordinates."""
+
+    def energy(z: Any) -> Any:
+        blocks = problem.prior(dict(zip(names, z, strict=True))).items()
+        return -sum(block.log_marginal(problem.stats[key]).sum() for key, block in blocks)
+
+    return jax.value_and_grad(energy)(z)
 
 
-def _minimise(
-    z: Coordinates, limits: dict[str, tuple[float, float]], problem: EvidenceOfPrior
-) -> tuple[Coordinates, int]:
-    """Coordinates of the largest evidence, by L-BFGS-B, and how many evaluations that took."""
-    _, unravel = ravel_pytree(as_jax(z))
-    declared = declared_fields(problem.blocks)
+def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
+    """Coordinates of a local minimum inside the bounds, from multiples of the estimator's own prior."""
+    start, free, on_device = [], problem.free, as_jax(problem)
+    per = [declared_fields(problem.blocks)[name].per for name in names]
+    for name, shape in zip(names, per, strict=True):
+        value = problem.start[name] / problem.unit[name] / (problem.start[shape] if shape in names else 1)
+        start.append(np.log(value)[:, free].mean())
 
-    def energy(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = _energy(unravel(jnp.asarray(flat)), problem)
-        return float(value), np.asarray(ravel_pytree(slope)[0])
+    def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = _energy(as_jax(z), tuple(names), on_device)
+        return float(value), np.asarray(slope)
 
-    def moved(shift: float) -> np.ndarray:
-        counts = {k: shift * (not is_centre(declared[k]) and declared[k].per not in z) for k in z}
-        return np.asarray(ravel_pytree({k: np.clip(v + counts[k], *limits[k]) for k, v in z.items()})[0])
-
-    begin = min((moved(shift) for shift in _FIRST), key=lambda flat: energy(flat)[0])
-    box = [pair for name in sorted(z) for pair in [limits[name]] * z[name].size]
+    # a start outside the bounds is at them before it is moved
+    moved = (np.clip(start, *_LIMITS) + step * ~np.isin(per, names) for step in _FIRST)
+    begin = min((z.clip(*_LIMITS) for z in moved), key=lambda z: energy(z)[0])
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
-    result = minimize(energy, begin, jac=True, method="L-BFGS-B", bounds=box, options=options)
-    evaluations = result.nfev + len(_FIRST)
+    result = minimize(energy, begin, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)
     if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
-        warnings.warn(
-            f"The evidence was still increasing after {evaluations} evaluations. Fit fewer hyperparameters: set "
-            "`parameters` or `over`",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return {name: np.asarray(value) for name, value in unravel(jnp.asarray(result.x)).items()}, evaluations
+        warnings.warn("The evidence was still increasing after 1,000 iterations", ConvergenceWarning, stacklevel=3)
+    return dict(zip(names, result.x.tolist(), strict=True))
 
 
-def _compact(full: np.ndarray, over: str) -> Any:
-    """A hyperparameter (c, d) as a float, (d,) or (c, 1), where it is the same for all, all classes or all columns."""
-    if over == "scalar" and (full == full[0, 0]).all():
-        return float(full[0, 0])
-    if over == "class" and (full == full[:, :1]).all():
-        return full[:, :1]
-    return full[0] if (full == full[:1]).all() else full
-
-
-def _summary(value: Any) -> str:
-    """One number, or the smallest, middle and largest of many."""
-    flat = np.ravel(value)
-    if flat.size == 1:
-        return f"{flat[0]:.4g}"
-    return f"{flat.min():.4g} to {flat.max():.4g}, median {np.median(flat):.4g}, of {flat.size}"
+def _compact(full: np.ndarray) -> Any:
+    """Values (c, d) as a number or (d,) where that loses nothing."""
+    return float(full[0, 0]) if (full == full[0, 0]).all() else full[0] if (full == full[:1]).all() else full

@@ -66,25 +66,22 @@ def rank_features(
     try:
         labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
         theta = estimator.point_estimate()
-        estimator.linear_form(theta or estimator.posterior_.mean())
+        weights = _contrasts(estimator, theta or estimator.posterior_.mean())
     except AttributeError:
         raise ValueError(
             f"`estimator` is {type(estimator).__name__}, and these log odds are not linear in the features, so "
             "there are no weights; rank the features by their information: importance(estimator, X, y)"
         ) from None
-    weights = _contrasts(estimator, theta or estimator.posterior_.mean())
     rng = generator(seed)
     draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
     low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)
-    if theta is None:
-        weights = middle
+    weights = middle if theta is None else weights
     d, k = weights.shape
     table = {"feature": np.repeat(labels, k)}
     if k > 1:
         table["class_"] = np.tile(estimator.classes_, d)
     table |= {"weight": weights.ravel(), "low": low.ravel(), "high": high.ravel()}
-    order = np.argsort(-abs(weights.ravel()), kind="stable")
-    return pd.DataFrame(table).iloc[order].reset_index(drop=True)
+    return pd.DataFrame(table).sort_values("weight", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
 def _contrasts(estimator: Any, theta: Any) -> np.ndarray:

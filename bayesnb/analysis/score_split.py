@@ -1,10 +1,10 @@
-"""The score of probabilities, split into miscalibration, discrimination and uncertainty.
+"""The Brier score of probabilities, split into miscalibration, discrimination and uncertainty.
 
 With x̂ the isotonic regression of the events on the probabilities, and r the share of events,
 
     mean score = MCB − DSC + UNC,   MCB = S(p) − S(x̂),   DSC = S(r) − S(x̂),   UNC = S(r)
 
-S is the mean log loss or Brier score. MCB is what the best monotone map of these probabilities would gain, on the very
+S is the mean Brier score. MCB is what the best monotone map of these probabilities would gain, on the very
 rows that it was fitted to. DSC is what the ordering of the rows gains on the constant r. Both are at least 0.
 
 References
@@ -15,15 +15,13 @@ Dimitriadis, Gneiting & Jordan (2021), Stable reliability diagrams for probabili
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
 from ..core.arrays import Float
-from ..core.supports import check_choice
 
 
 class ScoreSplit(NamedTuple):
-    """The mean score of probabilities and its parts: score = miscalibration − discrimination + uncertainty."""
+    """The mean Brier score of probabilities and its parts: score = miscalibration − discrimination + uncertainty."""
 
     score: float
     miscalibration: float
@@ -31,8 +29,8 @@ class ScoreSplit(NamedTuple):
     uncertainty: float
 
 
-def score_split(event: Any, probability: Any, score: str = "log") -> ScoreSplit:
-    """The log loss in nats ("log") or the Brier score ("brier") of the probabilities of an event, and its parts.
+def score_split(event: Any, probability: Any) -> ScoreSplit:
+    """The Brier score of the probabilities of an event, and its parts.
 
     Parameters
     ----------
@@ -42,16 +40,14 @@ def score_split(event: Any, probability: Any, score: str = "log") -> ScoreSplit:
     Examples
     --------
     >>> from bayesnb.analysis.score_split import score_split
-    >>> split = score_split([0, 1, 0, 1], [0.1, 0.6, 0.6, 0.9], score="brier")
+    >>> split = score_split([0, 1, 0, 1], [0.1, 0.6, 0.6, 0.9])
     >>> [round(part, 3) for part in split]
     [0.135, 0.01, 0.125, 0.25]
     """
-    check_choice("score", score, ("log", "brier"))
     y, p = np.asarray(event, float), np.asarray(probability, float)
 
     def mean(x: Any) -> float:
-        parts = -xlogy(y, x) - xlogy(1 - y, 1 - x) if score == "log" else np.square(x - y)
-        return float(parts.mean())
+        return float(np.square(x - y).mean())
 
     best, total, none = mean(monotone(y, p)), mean(p), mean(np.full_like(p, y.mean()))
     return ScoreSplit(total, total - best, none - best, none)

@@ -20,7 +20,6 @@ different rows.
 """
 
 import copy
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -42,6 +41,8 @@ from ..core.supports import check_choice, check_least, checked_numbers
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, checked_rows
 from ._suited import split_labels
+
+_SIMULATED = 1000  # rows of the simulated B(J)
 
 
 @dataclass(frozen=True)
@@ -161,15 +162,14 @@ class SelectionReport:
         `best` marks the chosen set
     selected : predictors of the chosen set, by name or position, in the order in which they were added
     forced : the selected predictors that were in the initial set
-    dropped : predictors that cannot separate the classes, each with the reason
-    ignored : number of ignored rows by reason: "no target", "no predictor" (apart from dropped ones), and "no weight"
-        if rows are weighted
+    dropped : predictors with fewer than two observed categories, which cannot separate the classes
+    ignored : number of ignored rows by reason: "no target", "no weight", and "no predictor" (apart from dropped ones)
     error : share of rows that the chosen set classifies wrongly
     error_on : "test" or "training": the rows on which `error` is measured
     classification : data frame with one row a class and sample. Its columns are `sample` ("training" or "test"), the
         class `observed`, the weight of its rows by predicted class, and the share `correct`
     scale : columns that `SPSSNaiveBayes` cut into bins, by name or position
-    settings : the settings used: numbers of rows and classes, λ and f, the criterion, and how B(J) was computed
+    settings : the settings used: numbers of rows, the criterion, and how B(J) was computed
 
     Examples
     --------
@@ -183,7 +183,7 @@ class SelectionReport:
     steps: pd.DataFrame
     selected: tuple[Any, ...]
     forced: tuple[Any, ...]
-    dropped: dict[Any, str]
+    dropped: tuple[Any, ...]
     ignored: dict[str, int]
     error: float
     error_on: str
@@ -192,31 +192,30 @@ class SelectionReport:
     settings: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain lists and dictionaries, for JSON."""
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        """Plain numbers, strings, lists and dictionaries, for JSON; NaN becomes None."""
+        plain = dict(vars(self))
         for name, table in (("steps", self.steps.reset_index()), ("classification", self.classification)):
             plain[name] = table.astype(object).where(table.notna(), None).rename(columns=str).to_dict("records")
-        return plain | {"dropped": {str(name): reason for name, reason in self.dropped.items()}}
+        return plain
 
     def __str__(self) -> str:
-        """The sequence of sets, the one chosen, what was left out and how rows are classified, at most 120 wide."""
-        s, added = self.settings, [textwrap.shorten(str(name), 60) for name in self.steps["added"]]
-        added[0] = "(forced)" if self.forced else "(no predictor)"
+        """The sequence of sets, the one chosen, what was left out and how rows are classified."""
+        s, added = self.settings, self.steps["added"].fillna("(forced)" if self.forced else "(no predictor)")
         steps = self.steps.assign(added=added, best=np.where(self.steps["best"], "best", ""))
-        by = f"{s['n_simulated']} simulated rows" if s["normalizer"] == "simulated" else f"{s['denominator']} rows"
+        by = "1,000 simulated rows" if s["normalizer"] == "simulated" else f"{s['denominator']} rows"
         why = {"bic": "smallest pseudo-BIC", "test": "largest log-likelihood held out", "exact": "exact number"}
-        facts = [
-            f"{s['rows_training']} training rows, {s['rows_test']} held out; B(J) by {by}",
-            f"selected ({why[s['criterion']]}): {listed(self.selected, len(self.selected))}",
-            f"cut into bins: {listed(self.scale, len(self.scale))}",
-            f"classification error {self.error:.4f} on the {self.error_on} rows",
-            *(f"dropped: {name!r}, {reason}" for name, reason in self.dropped.items()),
-            *(f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count),
-        ]
-        lines = [textwrap.fill(fact, 118, subsequent_indent="  ") for fact in facts]
-        with pd.option_context("display.width", 116, "display.max_columns", 12, "display.max_rows", 60):
-            tables = [steps.to_string(), repr(self.classification)]
-        return "\n\n".join([tables[0], "\n".join(lines), f"observed class by predicted class\n{tables[1]}"])
+        return "\n".join(
+            [
+                steps.to_string(),
+                f"\n{s['rows_training']} training rows, {s['rows_test']} held out; B(J) by {by}",
+                f"selected ({why[s['criterion']]}): {listed(self.selected, len(self.selected))}",
+                f"cut into bins: {listed(self.scale, len(self.scale))}",
+                f"classification error {self.error:.4f} on the {self.error_on} rows",
+                f"with fewer than two categories: {listed(self.dropped, len(self.dropped))}",
+                *(f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count),
+                f"\nobserved class by predicted class\n{self.classification.to_string()}",
+            ]
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -242,19 +241,17 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         "test" takes the largest l̄(J) on the held-out rows. "auto" is "test" if rows are held out, otherwise "bic". The
         smaller of two equally good sets wins
     test_share : float between 0 and 1, optional
-        share of each class that is held out at random. At least one row of each class stays in training. Neither the
-        counts nor `estimator_` use the held-out rows
-    partition : column of X by name or position, or (n,) array, optional
-        the rows for training: 1 or True marks them, and all other rows are held out. Such a column is not a predictor
+        share of each class that is held out at random, if there is no `partition`. At least one row of each class stays
+        in training. Neither the counts nor `estimator_` use the held-out rows
+    partition : (n,) array, optional
+        the rows for training: 1 or True marks them, and all other rows are held out
     alpha : float or (d,), optional
         the pseudo-count f of the cells, positive, by default 1/N
     class_alpha : float or (c,), optional
         the pseudo-count λ of the classes, positive, by default 1/N
     normalizer : "exact" or "simulated", default "exact"
         "exact" computes B(J) as an average over the training rows. "simulated" averages over rows drawn from the model
-        of all predictors, which saves a pass over the training rows for each candidate
-    n_simulated : int, default 1000
-        number of simulated rows
+        of all predictors, 1,000 of them, which saves a pass over the training rows for each candidate
     denominator : "N" or "N'", default "N"
         the divisor of the sum in B(J). "N" is the number of all rows, as in A(J). "N'" is the number of rows with some
         predictor of J, as the chapter prints it. The two differ if cells are missing, see the Notes
@@ -288,7 +285,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     after one predictor. See the page "The sources, and where they slip".
 
     Simulated rows miss cells as often as the training rows of their class, so A(J) and B(J) refer to the same cells.
-    B(J) then has a Monte Carlo error of about its spread over the rows divided by √n_simulated. It is the average over
+    B(J) then has a Monte Carlo error of about its spread over the rows divided by √1000. It is the average over
     rows of the model, not over real rows. If predictors are correlated within a class, as in the House votes, l̄(J) is
     too large, and pseudo-BIC keeps too many predictors. Hold out rows in this case; their l̄(J) is exact.
 
@@ -320,7 +317,6 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     alpha: Any = None
     class_alpha: Any = None
     normalizer: Any = "exact"
-    n_simulated: Any = 1000
     denominator: Any = "N"
     seed: Any = 0
 
@@ -356,13 +352,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         label, names, c = np.zeros(len(missing), int), self._names(), len(self.classes_)
         label[given] = index
         columns = self._read(X, fresh=True)
-        is_column = self.partition is not None and not np.ndim(self.partition)
-        marks = self._positions("`partition` is", [self.partition] if is_column else [])
-        marked = columns[marks[0]] if marks else self.partition
-        for j in marks:  # no predictor
-            columns[j] = np.full(len(label), None)
         used = given & np.any([pd.notna(cells) for cells in columns], axis=0)
-        held_out = self._hold_out(label, used, marked, rng)
+        held_out = self._hold_out(label, used, rng)
         columns = self._categories(columns, used & ~held_out)
         levels = [pd.unique(cells[used & ~held_out & pd.notna(cells)]) for cells in columns]
         usable = [j for j, found in enumerate(levels) if len(found) > 1]
@@ -377,13 +368,13 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         codes = np.where(codes < 0, sizes, codes)
         used &= (codes < sizes)[usable].any(0)
         training, held_out = used & ~held_out, used & held_out
-        forced = [j for j in self._positions("`force` has", self.force) if j in usable]
+        forced = [j for j in self._positions("force", self.force) if j in usable]
         joining = [j for j in usable if j not in forced]
         rows, of_training = codes[:, training], weight[training]
         n = float(of_training.sum())
         model = SmoothedModel.of(rows, label[training], of_training, sizes.ravel(), c, self.alpha, self.class_alpha)
         if self.normalizer == "simulated":
-            rows, of_training = model.simulate(self.n_simulated, rng), np.ones(self.n_simulated)
+            rows, of_training = model.simulate(_SIMULATED, rng), np.ones(_SIMULATED)
         most = self._count_steps(len(joining), len(usable))
         order, fit = model.add_one_by_one(rows, of_training, forced, joining, most, self.denominator == "N")
         size, sets = len(forced) + np.arange(len(fit)), [[*forced, *order[:s]] for s in range(len(fit))]
@@ -408,40 +399,33 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
         error_on, judged = list(samples.items())[-1]
         tables = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
-        ignored = {"no target": missing, "no predictor": given & ~used}
-        ignored |= {} if sample_weight is None else {"no weight": ~missing & ~given}
-        why = ["one observed category" if len(found) else "no observed value" for found in levels]
-        why = ["tells training from test rows" if j in marks else reason for j, reason in enumerate(why)]
+        ignored = {"no target": missing, "no weight": ~missing & ~given, "no predictor": given & ~used}
         self.report_ = SelectionReport(
             steps=steps,
             selected=tuple(names[j] for j in chosen),
             forced=tuple(names[j] for j in forced),
-            dropped={names[j]: reason for j, reason in enumerate(why) if j not in usable},
+            dropped=tuple(name for j, name in enumerate(names) if j not in usable),
             ignored={reason: int(rows.sum()) for reason, rows in ignored.items()},
             error=float(np.average(found[judged] != label[judged], weights=weight[judged])),
             error_on=error_on,
             classification=pd.concat(tables, ignore_index=True),
             scale=tuple(names[j] for j in self._scale),
-            settings={"rows_training": int(training.sum()), "rows_test": int(held_out.sum()), "weight_training": n}
-            | {"criterion": criterion, "alpha": model.alpha.tolist(), "class_alpha": model.class_alpha.tolist()}
-            | {name: getattr(self, name) for name in ("normalizer", "n_simulated", "denominator")},
+            settings={"rows_training": int(training.sum()), "rows_test": int(held_out.sum()), "criterion": criterion}
+            | {name: getattr(self, name) for name in ("normalizer", "denominator")},
         )
 
     # --- settings and rows ------------------------------------------------------------------------------------------
 
     def _check_settings(self) -> str:
         """The criterion in force; ValueError on settings out of range."""
-        for one, other in (("max_features", "exact_features"), ("test_share", "partition")):
-            if getattr(self, one) not in ("auto", None) and getattr(self, other) is not None:
-                raise ValueError(f"`{one}` and `{other}` are both given; leave one of them out")
-        for name in ("max_features", "exact_features", "n_simulated"):
+        for name in ("max_features", "exact_features"):
             if getattr(self, name) not in ("auto", None):
                 check_least(1, **{name: getattr(self, name)})
         check_choice("criterion", self.criterion, ("auto", "bic", "test"))
         check_choice("normalizer", self.normalizer, ("exact", "simulated"))
         check_choice("denominator", self.denominator, ("N", "N'"))
         share, holds_out = self.test_share, self.test_share is not None or self.partition is not None
-        if share is not None and not (np.isreal(share) and 0 < share < 1):
+        if share is not None and not 0 < share < 1:
             raise ValueError(f"`test_share` is {share!r}; it needs to lie between 0 and 1")
         if self.criterion == "test" and not holds_out:
             raise ValueError("`criterion` is 'test', but no rows are held out; give `test_share` or `partition`")
@@ -449,12 +433,14 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             return "exact"
         return {"auto": "test" if holds_out else "bic"}.get(self.criterion, self.criterion)
 
-    def _positions(self, found: str, columns: Any, advice: str = "the columns are") -> list[int]:
+    def _positions(self, argument: str, columns: Any) -> list[int]:
         """Numbers of columns given by name or number, in the order given; ValueError where there is no such column."""
         names, places = self._names(), []
         for column in [columns] if isinstance(columns, str) else columns:
             if column not in (names if isinstance(column, str) else range(len(names))):
-                raise ValueError(f"{found} {column!r}, which is not a column of `X`; {advice} {listed(names)}")
+                raise ValueError(
+                    f"`{argument}` has {column!r}, which is not a column of `X`; the columns are {listed(names)}"
+                )
             places.append(names.index(column) if isinstance(column, str) else int(column))
         return list(dict.fromkeys(places))
 
@@ -471,26 +457,21 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         return self.exact_features
 
     def _hold_out(
-        self, label: Int[np.ndarray, " n"], used: Bool[np.ndarray, " n"], marked: Any, rng: np.random.Generator
+        self, label: Int[np.ndarray, " n"], used: Bool[np.ndarray, " n"], rng: np.random.Generator
     ) -> Bool[np.ndarray, " n"]:
         """The rows used that are not marked by 1 (or True); or a random share of each class, but never all of it."""
-        held_out, name = np.zeros(len(label), bool), "test_share" if marked is None else "partition"
-        if marked is None and self.test_share is None:
+        held_out = np.zeros(len(label), bool)
+        if self.partition is not None:
+            check_consistent_length(label, self.partition)
+            held_out = used & (pd.Series(np.asarray(self.partition, object)) != 1).to_numpy()
+        elif self.test_share is None:
             return held_out
-        if marked is not None:
-            if len(marked) != len(label):
-                raise ValueError(
-                    f"`partition` has {len(marked)} values for the {len(label)} rows of `X`; give one each"
-                )
-            held_out = used & (pd.Series(np.asarray(marked, object)) != 1).to_numpy()
-        for k in np.unique(label[used]) if marked is None else ():
+        for k in np.unique(label[used]) if self.partition is None else ():
             rows = np.flatnonzero(used & (label == k))
             size = min(round(self.test_share * len(rows)), len(rows) - 1)
             held_out[rng.choice(rows, size, replace=False)] = True
         if not 0 < held_out.sum() < used.sum():
-            raise ValueError(
-                f"`{name}` holds out {held_out.sum() or 'none'} of {used.sum()} usable rows; hold out some, not all"
-            )
+            raise ValueError(f"{held_out.sum()} of {used.sum()} usable rows are held out; hold out some, not all")
         return held_out
 
     def _classified(self, sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> pd.DataFrame:

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Tags, _safe_indexing
 
-from ..core.supports import check_least
 from .binning import EqualWidthBinner
 from .selection import ForwardSelection
 
@@ -33,7 +32,7 @@ class SPSSNaiveBayes(ForwardSelection):
         in the training rows. All other columns are categories, even if they hold numbers
     max_features, exact_features, force, criterion, test_share, partition
         as in `ForwardSelection`. To use all predictors without a selection, force all of them
-    alpha, class_alpha, normalizer, n_simulated, denominator, seed
+    alpha, class_alpha, normalizer, denominator, seed
         as in `ForwardSelection`
 
     Attributes
@@ -85,16 +84,13 @@ class SPSSNaiveBayes(ForwardSelection):
         """Floats where all cells of a column are numbers, NaN a missing cell; all others as objects."""
         columns = [_plain(_safe_indexing(X, j, axis=1)) for j in range(self.n_features_in_)]
         if fresh:
-            check_least(1, n_bins=self.n_bins)
             self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]
         found = []
         for name, column, is_number in zip(self._names(), columns, self._numbers, strict=True):
             cells = pd.to_numeric(column, errors="coerce") if is_number else column
             found.append(cells.to_numpy(float, na_value=np.nan) if is_number else cells.to_numpy(object))
             if is_number and ((np.isnan(found[-1]) & column.notna()) | np.isinf(found[-1])).any():
-                raise ValueError(
-                    f"`X` has cells in column {name!r} that are not finite numbers; the column held numbers"
-                )
+                raise ValueError(f"`X` has cells in column {name!r} that are not finite numbers, as others are")
         return found
 
     def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
@@ -104,8 +100,8 @@ class SPSSNaiveBayes(ForwardSelection):
             if self._scale:
                 values = np.column_stack([columns[j] for j in self._scale])
                 self.binner_ = EqualWidthBinner(self.n_bins).fit(values[training])
-        text = [[None if v != v else str(v) for v in x.tolist()] if x.dtype.kind == "f" else x for x in columns]
-        found = [np.array(x, dtype=object) for x in text]
+        none: Any = None
+        found = [x if x.dtype.kind == "O" else np.where(np.isnan(x), none, x.astype(str)) for x in columns]
         if self.binner_ is not None:
             bins = self.binner_.transform(np.column_stack([columns[j] for j in self._scale]))
             for j, values in zip(self._scale, bins.T, strict=True):
@@ -115,28 +111,16 @@ class SPSSNaiveBayes(ForwardSelection):
     def _scale_columns(self, columns: list[np.ndarray]) -> list[int]:
         """Positions of the columns that are cut into bins."""
         if isinstance(self.scale, str) and self.scale == "auto":
-            return [j for j, x in enumerate(columns) if is_scale(pd.Series(x), self.n_bins)]
-        chosen = self._positions("`scale` has", self.scale, "choose 'auto', or columns of")
-        for j in chosen:
-            if columns[j].dtype.kind != "f":
-                name = self._names()[j]
-                raise ValueError(f"`scale` has {name!r}, but that column does not hold numbers; leave it out")
+            return [j for j, x in enumerate(columns) if x.dtype.kind == "f" and pd.Series(x).nunique() > self.n_bins]
+        chosen = self._positions("scale", self.scale)
+        if text := [self._names()[j] for j in chosen if columns[j].dtype.kind != "f"]:
+            raise ValueError(f"`scale` has {text}, which hold no numbers; leave them out")
         return sorted(chosen)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = False
         return tags
-
-
-def scale_columns(X: Any, n_bins: int = 10) -> list[Any]:
-    """The columns of a data frame that `scale="auto"` cuts into bins: numbers with more than `n_bins` values."""
-    return [name for name in X.columns if is_scale(_plain(X[name]), n_bins)]
-
-
-def is_scale(column: pd.Series, n_bins: int) -> bool:
-    """Whether a column holds numbers of more than `n_bins` values."""
-    return pd.api.types.is_numeric_dtype(column) and column.nunique() > n_bins
 
 
 def _plain(cells: Any) -> pd.Series:

@@ -115,7 +115,6 @@ def declare(**fields: Declared) -> Mapping[str, Declared]:
 
 PROBABILITIES, DENSITIES = "probabilities", "densities"
 GIVEN_TOTALS, COMPOSITE = "probabilities given the row totals", "composite likelihoods"
-MEASURES = PROBABILITIES, GIVEN_TOTALS, DENSITIES, COMPOSITE  # what evidence is of, in the order of messages
 _KINDS = {
     "real": "a real number",
     "amounts": "an amount of 0 or more",

@@ -317,7 +317,7 @@ def reliability(
     rng = np.random.default_rng(seed)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(n_draws)]
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    split = score_split(y, p, "brier")
+    split = score_split(y, p)
     names = ("Brier", "MCB", "DSC", "UNC")
     ax = given_or_new(ax)
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")

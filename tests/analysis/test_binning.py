@@ -101,8 +101,6 @@ def test_no_set_of_cuts_has_a_larger_evidence(alpha, rng):
         np.testing.assert_allclose(binner.log_evidence_[0], best, rtol=1e-11)
         found = log_evidence(values, y, binner.edges_[0][1:-1], alpha, y.max() + 1)
         np.testing.assert_allclose(found, best, rtol=1e-11)
-        single = log_evidence(values, y, [], alpha, y.max() + 1)
-        np.testing.assert_allclose(binner.gain_[0], best - single, atol=1e-11)
         bins.append(binner.n_bins_[0])
     assert len(set(bins)) >= 3
 
@@ -114,8 +112,6 @@ def test_evidence_bins_keep_missing_cells_and_need_no_signal(rng):
     frame = pd.DataFrame(X, columns=list("abcd"))
     binner = EvidenceBinner().set_output(transform="pandas").fit(frame, y)
     assert binner.n_bins_.tolist() == [2, 1, 1, 0]
-    assert binner.gain_[0] > 0
-    assert binner.gain_[1:].tolist() == [0, 0, 0]
     codes = binner.transform(frame)
     assert codes.columns.tolist() == list("abcd")
     np.testing.assert_array_equal(codes["a"], X[:, 0])

@@ -84,5 +84,3 @@ def test_parameters_are_counted_by_listing_them():
         assert count_parameters(d, c, k) == c - 1 + sum(c * (k - 1) for _ in range(d))
     assert count_parameters(30) == 61
     assert count_parameters(30, naive=False) == 2**31 - 1
-    with pytest.raises(ValueError, match="`n_features` is -1"):
-        count_parameters(-1)

@@ -3,17 +3,14 @@
 import itertools
 import json
 import math
-import pickle
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
 from bayesnb import SPSSNaiveBayes, datasets
-from bayesnb.analysis.spss import scale_columns
 
 from ..estimators_table import mostly_slow, these
 
@@ -165,18 +162,9 @@ def test_the_brute_force(name, holes, settings):
     assert weights["training"] == n
 
 
-def test_the_simulated_normaliser_is_reached():
-    X, y, _ = load("penguins", False)
-    report = SPSSNaiveBayes(normalizer="simulated", n_simulated=200, seed=3).fit(X, y).report_
-    assert report.settings["n_simulated"] == 200
-    exact = SPSSNaiveBayes().fit(X, y).report_
-    assert not np.allclose(report.steps["log_likelihood"], exact.steps["log_likelihood"])
-
-
 def test_what_is_scale():
     frame = pd.DataFrame({"many": np.arange(40.0), "few": [-1.5, 0, 7, 7] * 10, "text": list("ab") * 20})
     y = np.arange(40) > 17
-    assert scale_columns(frame) == ["many"]
     model = SPSSNaiveBayes().fit(frame, y)
     assert model.report_.scale == ("many",)
     assert model.binner_.n_bins_.tolist() == [10]
@@ -191,43 +179,19 @@ def test_what_is_scale():
     np.testing.assert_array_equal(*same.predict_proba(new.assign(many=1.0, text="a")))
 
 
-def test_held_out_rows_have_no_part_in_the_bins():
-    X, y = np.arange(30.0)[:, None], np.arange(30) > 14
-    X[-1] = 1e6
-    model = SPSSNaiveBayes(partition=np.arange(30) < 29).fit(X, y)
-    np.testing.assert_array_equal(model.binner_.edges_[0][[0, -1]], [0, 28])
-    assert model.held_out_.tolist() == [False] * 29 + [True]
-    assert model.report_.classification["sample"].tolist() == ["training"] * 2 + ["test"] * 2
-    assert np.isnan(model.report_.classification["correct"].iloc[2])  # no row of that class was held out
-
-
-def test_a_column_that_marks_training_rows():
-    X, y, _ = load("penguins", True)
-    marks = np.random.default_rng(2).random(len(y)) < 0.6
-    by_mask = SPSSNaiveBayes(partition=marks).fit(X, y)
-    for marked in (X.assign(train=marks), X.assign(train=np.where(marks, 1, np.linspace(2, 3, len(y))))):
-        by_name = SPSSNaiveBayes(partition="train").fit(marked, y)
-        pd.testing.assert_frame_equal(by_name.report_.steps, by_mask.report_.steps)
-        np.testing.assert_array_equal(by_name.predict(marked), by_mask.predict(X))
-        assert "train" not in by_name.report_.scale
-
-
 def test_frames_arrays_copies_and_reports():
     X, y, scale = load("penguins", False)
     model = SPSSNaiveBayes(test_share=0.3).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(clone(model).fit(X, y).predict_proba(X), model.predict_proba(X))
     theirs = SPSSNaiveBayes(test_share=0.3).fit(pl.from_pandas(X), y)
     np.testing.assert_allclose(theirs.predict_proba(pl.from_pandas(X)), model.predict_proba(X))
     by_place = SPSSNaiveBayes(test_share=0.3).fit(X.to_numpy(dtype=object), y)
     np.testing.assert_allclose(by_place.predict_proba(X.to_numpy(dtype=object)), model.predict_proba(X))
     assert by_place.report_.scale == tuple(X.columns.get_loc(name) for name in scale)
     text = str(model.report_)
-    assert max(map(len, text.splitlines())) <= 120
     assert "observed class by predicted class" in text
     back = json.loads(json.dumps(model.report_.to_dict()))
     assert back["scale"] == scale
+    assert model.report_.classification.index.tolist() == [*range(6)]  # three classes, training and test
     assert back["selected"] == list(model.report_.selected)
     assert back["classification"][0]["sample"] == "training"
 
@@ -236,13 +200,9 @@ def test_what_is_out_of_range_is_named():
     X, y, _ = load("penguins", False)
     for settings, message in [
         ({"n_bins": 0}, "`n_bins` is 0"),
-        (
-            {"scale": ["weight"]},
-            "`scale` has 'weight', which is not a column of `X`; choose 'auto', or columns of 'isl",
-        ),
-        ({"scale": "island"}, "`scale` has 'island', but that column does not hold numbers"),
+        ({"scale": ["weight"]}, "`scale` has 'weight', which is not a column of `X`; the columns are 'isl"),
+        ({"scale": "island"}, "`scale` has .'island'., which hold no numbers"),
         ({"criterion": "aic"}, "`criterion` is 'aic'"),
-        ({"partition": "weight"}, "`partition` is 'weight'"),
     ]:
         with pytest.raises(ValueError, match=message):
             SPSSNaiveBayes(**settings).fit(X, y)
@@ -252,4 +212,4 @@ def test_what_is_out_of_range_is_named():
     with pytest.raises(ValueError, match="cells in column 'body_mass_g' that are not finite numbers"):
         model.predict(X.assign(body_mass_g="heavy"))
     model = SPSSNaiveBayes(scale=["same"]).fit(X.assign(same=4.25), y)
-    assert model.report_.dropped == {"same": "one observed category"}
+    assert model.report_.dropped == ("same",)

@@ -88,7 +88,9 @@ def maps() -> dict[str, Callable[[Any, Any, Any], Callable[[Any], np.ndarray]]]:
 
     found: dict[str, Any] = {
         "uncalibrated": lambda nb, X, y: nb.predict_proba,
-        "PosteriorCalibrator": lambda nb, X, y: bayesnb.PosteriorCalibrator(nb, cv="prefit").fit(X, y).predict_proba,
+        "PosteriorCalibrator": lambda nb, X, y: (
+            bayesnb.PosteriorCalibrator(FrozenEstimator(nb)).fit(X, y).predict_proba
+        ),
         **{method: theirs(method) for method in ("sigmoid", "temperature", "isotonic")},
     }
     try:
