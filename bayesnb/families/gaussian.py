@@ -5,7 +5,7 @@
     x_ij | y_i = c ~ Normal(μ_cj, σ²_cj)       independent given the class; NaN = missing, left out cell by cell
 
 With both parameters integrated out one value is Student t. See Murphy (2007), Conjugate Bayesian analysis of the
-Gaussian distribution, §6 (with α, β for a, b); Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.3.
+Gaussian distribution, §3 (with α, β for a, b); Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.3.
 """
 
 from dataclasses import dataclass

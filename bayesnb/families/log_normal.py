@@ -5,7 +5,7 @@
     log x_ij | y_i = c ~ Normal(μ_cj, σ²_cj)     independent given the class; NaN = missing, left out cell by cell
 
 With z = log x the density of x is that of z divided by x. Prior, update and gain are those of the Gaussian page for z,
-with −Σ log x = −n z̄ in the evidence. See Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, §6,
+with −Σ log x = −n z̄ in the evidence. See Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, §3,
 for z.
 """
 

@@ -5,7 +5,7 @@
     x_ij | y_i = c ~ Normal(μ_cj, σ²_j)        independent given the class; NaN = missing, left out cell by cell
 
 The classes share σ²_j, so evidence and density have one value a feature. This is the one-way layout of Bernardo & Smith
-(1994), Bayesian Theory, §5.2 and App. A.2. Each class mean has the normal–inverse-gamma update of Murphy (2007), §6.
+(1994), Bayesian Theory, §5.2 and App. A.2. Each class mean has the normal–inverse-gamma update of Murphy (2007), §3.
 """
 
 from dataclasses import dataclass

@@ -34,7 +34,6 @@ YES = (RNG.random((24, 3)) > 0.5).astype(float)
 COUNTS = RNG.poisson(2.0, (24, 3)).astype(float)
 REALS = RNG.normal(size=(24, 3))
 LABELS = np.arange(24) % 2
-ONES = np.ones((2, 3))
 
 
 def block(nb: Any, X: Any, y: Any = LABELS) -> Any:
