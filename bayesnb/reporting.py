@@ -302,7 +302,7 @@ def _figure(svg: str, caption: str) -> str:
     return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
 
 
-def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height: float = 3.2) -> str:
+def inline_svg(draw: Callable[..., Any], title: str, height: float = 3.2) -> str:
     """An SVG element of what `draw` draws on Axes; text and lines are in the colour of the page."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -312,7 +312,7 @@ def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height:
     settings: Any = dict.fromkeys(inked, _INK) | {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 9.0}
     settings |= {"axes.facecolor": "none", "legend.facecolor": "none"}
     with matplotlib.rc_context(settings | {"axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(4.6, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(ax=figure.subplots())
         about: Any = {"transparent": True, "metadata": {"Date": None, "Creator": None}}
@@ -323,7 +323,7 @@ def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height:
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     own = f"f{zlib.crc32(title.encode()):x}-"  # a name is used once on a page
     svg = re.sub(r'(\bid="|url\(#|href="#)', lambda found: found[1] + own, svg)
-    about = f'role="img" aria-label="{_text(title)}" style="max-width: {width * 96:.0f}px"'
+    about = f'role="img" aria-label="{_text(title)}" style="max-width: 442px"'
     return svg.replace("<svg", f"<svg {about}", 1).replace(_INK, "currentColor")
 
 
