@@ -1,5 +1,6 @@
 """The parts of a table where nobody lists them: a family for each kind of column."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ import pandas as pd
 from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 
-from ..columns import ColumnContract
+from ..columns import ColumnContract, listed
 from ..describing import describe
 from ._base import AbstractNB
 from .bernoulli import BernoulliNB
@@ -43,8 +44,13 @@ def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
 
 
 def automatic_contract(X: Any) -> ColumnContract | None:
-    """What the columns of a data frame are; None of another table."""
-    return describe(X) if isinstance(X, pd.DataFrame) and X.columns.is_unique else None
+    """What the columns of a data frame are, with a warning if some are left out; None of another table."""
+    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
+        return None
+    contract = describe(X)
+    if left := [column.name for column in contract.dropped if column.warning]:
+        warnings.warn(f"parts='auto' leaves out {listed(left)}; `contract_.cautions` says why", stacklevel=2)
+    return contract
 
 
 def as_described(X: pd.DataFrame, contract: ColumnContract) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 What a careful colleague would point out is said in `describe`, at the end of `fit`, and in the report.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,18 @@ def test_the_roles_are_the_same(name: str, tmp_path: Path, capsys: Any) -> None:
         bayesnb.MixedNB().fit(describe(X, thousands=",").apply(X), y)
         return
     assert codes == [0, 0]
-    nb, fitted = bayesnb.MixedNB().fit(X, y), bayesnb.load(model)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        nb, fitted = bayesnb.MixedNB().fit(X, y), bayesnb.load(model)
+        parts = bayesnb.fit_batches(bayesnb.MixedNB(), path, "y", batch_size=25)
+    assert ["leaves out 'day', 'name'; `contract_.cautions` says why" in str(one.message) for one in said] == [True] * (
+        2 * name.startswith("codes")
+    )
     assert nb.contract_ is not None
     roles = {column.name: column.role for column in fitted.contract_.columns if column.role != "target"}
     assert {column.name: column.role for column in nb.contract_.columns} == roles
     assert {column.name: column.role for column in describe(frame, "y").columns} == roles | {"y": "target"}
     np.testing.assert_allclose(nb.predict_proba(X), fitted.predict_proba(fitted.contract_.apply(X)), rtol=1e-12)
-    parts = bayesnb.fit_batches(bayesnb.MixedNB(), path, "y", batch_size=25)
     assert parts.log_evidence_ == pytest.approx(nb.log_evidence_, rel=1e-12)
     assert (cells := [len(at) for _, _, at in parts.parts_]) == [len(at) for _, _, at in nb.parts_], cells
 
