@@ -225,16 +225,6 @@ class OneDependenceNB(AbstractLevels):
         nb._state = replace(state, statistics=stats, prior=prior)
         return nb.tables(features, level=level)
 
-    @property
-    def log_likelihood_(self) -> float:
-        """An average of models has no maximum likelihood; reading it raises an AttributeError."""
-        raise AttributeError("OneDependenceNB averages models, so it has no likelihood to maximise")
-
-    @property
-    def n_parameters_(self) -> int:
-        """An average of models has no number of parameters; reading it raises an AttributeError."""
-        raise AttributeError("OneDependenceNB averages models, so it has no number of parameters")
-
     def linear_form(self, theta: Any = None) -> tuple[Any, Any]:
         """There is none: it raises an AttributeError. Provisional."""
         raise AttributeError("OneDependenceNB uses pairs of features, so it has no linear form; use decision_function")

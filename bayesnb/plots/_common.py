@@ -141,9 +141,9 @@ def feature_name(estimator: Any, j: int) -> str:
     return f"feature {j}" if names is None else str(names[j])
 
 
-def class_at(estimator: Any, label: Any, name: str) -> int:
-    """Position of a class label; raises ValueError that names the argument if there is no such class."""
+def class_at(estimator: Any, label: Any) -> int:
+    """Position of a class label; raises ValueError if there is no such class."""
     found = np.flatnonzero(estimator.classes_ == label)
     if len(found) != 1:
-        raise ValueError(f"`{name}` is {label!r}; the classes are {estimator.classes_.tolist()}")
+        raise ValueError(f"`label` is {label!r}; the classes are {estimator.classes_.tolist()}")
     return int(found[0])
