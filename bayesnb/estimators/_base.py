@@ -614,7 +614,6 @@ class AbstractNB(AbstractFitted):
         y: Any = None,
         chains: int = 4,
         warmup: int = 1000,
-        progress_bar: bool = True,
     ) -> Any:
         """Posterior draws as ArviZ data; the dimensions are named class and feature and have labels as coordinates.
 
@@ -627,7 +626,7 @@ class AbstractNB(AbstractFitted):
             the rows if they are given and otherwise on the sufficient statistics
         X : training rows or new rows; each draw of the parameters comes with a drawn label for each row
         y : their labels; they add the groups log_likelihood and observed_data, and NUTS then runs on these rows
-        chains, warmup, progress_bar : number of chains of either method; warm-up draws and progress bar of NUTS
+        chains, warmup : number of chains of either method; warm-up draws of NUTS
 
         Returns
         -------
@@ -641,9 +640,7 @@ class AbstractNB(AbstractFitted):
         from ..inference.posterior import sample_posterior
 
         nb = copy.copy(self)
-        return sample_posterior(
-            nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
-        )
+        return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup)
 
     def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro on data: Bayes' identity, mode, posterior, prediction.

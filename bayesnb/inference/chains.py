@@ -1,6 +1,5 @@
 """NumPyro's samplers on the twin, in float64, with NumPy arrays at both ends."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
@@ -15,7 +14,6 @@ from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes
 
 _FEW_CELLS = 3_000  # numbers of the data: below, XLA's optimisation takes longer than it saves
-_STRETCH = 50  # steps between two movements of the bar
 _PILOT = 400  # exact draws behind the metric and the starts of NUTS
 _DISPERSED = 3.0  # how far from the posterior, in its standard deviations, its chains start
 
@@ -50,7 +48,6 @@ def run_chains(
     leapfrog: int = 0,
     thin: int = 1,
     batch: int | None = None,
-    progress_bar: bool = False,
     about: dict[str, np.ndarray] | None = None,
 ) -> Theta:
     """Chains of NumPyro's NUTS, or of HMC with a fixed kernel.
@@ -73,7 +70,6 @@ def run_chains(
     """
     from numpyro.infer import HMC, NUTS
     from numpyro.infer.util import constrain_fn, potential_energy
-    from tqdm.auto import tqdm
 
     with jax.enable_x64(True):
         _, unravel = ravel_pytree({name: value[0] for name, value in starts.items()})
@@ -98,20 +94,11 @@ def run_chains(
 
         cells = sum(np.size(leaf) for leaf in jax.tree.leaves(getattr(model, "args", ())))
         compiled = jitted if cells < _FEW_CELLS else jax.jit
-        total = warmup + draws
-        stretch = math.gcd(total, _STRETCH) if progress_bar else total
         every = partial(jax.lax.map, batch_size=batch)
         begin = compiled(partial(every, lambda start: kernel.init(start[0], warmup, start[1], (), {})))
-        advance = compiled(partial(every, partial(jax.lax.scan, step, length=stretch)))
-        kept = []
-        with tqdm(total=total, desc="compiling", disable=not progress_bar) as bar:
-            states = begin((jax.random.split(jax.random.key(seed), len(flat)), flat))
-            for at in range(0, total, stretch):
-                states, path = advance(states)
-                kept.append(jax.tree.map(np.asarray, path))
-                bar.set_description("warm-up" if at + stretch <= warmup else "sampling")
-                bar.update(stretch)
-        sites, found = jax.tree.map(lambda *leaves: np.concatenate(leaves, 1)[:, warmup:], *kept)
+        advance = compiled(partial(every, partial(jax.lax.scan, step, length=warmup + draws)))
+        _, path = advance(begin((jax.random.split(jax.random.key(seed), len(flat)), flat)))
+        sites, found = jax.tree.map(lambda leaf: np.asarray(leaf)[:, warmup:], path)
         if about is not None:
             about |= found | {"lp": -found["lp"]}
         return sites

@@ -137,7 +137,7 @@ def test_arviz_weighs_prior_and_likelihood(data: Any) -> None:
 @pytest.mark.slow
 def test_nuts_has_sample_stats_and_its_energy_is_drawn(two: Any) -> None:
     nb = GaussianNB().fit(*two)
-    data = nb.sample_posterior(draws=50, method="nuts", warmup=50, chains=2, progress_bar=False)
+    data = nb.sample_posterior(draws=50, method="nuts", warmup=50, chains=2)
     assert {"diverging", "energy", "lp", "step_size"} <= set(data["sample_stats"].data_vars)
     assert attributes(data, "posterior")["inference_library"] == "numpyro"
     assert not data["sample_stats"]["diverging"].values.all()

@@ -1,6 +1,5 @@
 """Posterior draws as ArviZ data, on either side of ArviZ 1."""
 
-from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +62,7 @@ def test_equal_seeds_give_equal_draws(nb):
 @pytest.mark.parametrize("on_rows", [True, False], ids=["rows", "statistics"])
 def test_nuts_agrees_with_exact_draws(nb, iris, on_rows):
     X, y = iris if on_rows else (None, None)
-    data = nb.sample_posterior(draws=500, seed=0, method="nuts", X=X, y=y, warmup=300, progress_bar=False)
+    data = nb.sample_posterior(draws=500, seed=0, method="nuts", X=X, y=y, warmup=300)
     exact = nb.posterior_.marginals()
     arviz = import_arviz()
     for name in ("mu", "variance", "pi"):
@@ -95,22 +94,6 @@ def test_bad_settings_are_named(iris, settings, message):
     fitted = GaussianNB().fit(iris[0].to_numpy(), iris[1])
     with pytest.raises(ValueError, match=message):
         fitted.sample_posterior(**settings)
-
-
-@pytest.mark.slow
-def test_the_bar_of_nuts_names_its_phase(capsys: pytest.CaptureFixture[str]) -> None:
-    """From the first moment on; and the draws are those without a bar, before rounding makes chains part."""
-    nb = GaussianNB().fit([[1.0], [2.0], [4.0], [7.0], [9.0]], [0, 0, 0, 1, 1])
-    settings: dict[str, Any] = {"draws": 2, "method": "nuts", "warmup": 2, "chains": 2}
-    seen = nb.sample_posterior(**settings, progress_bar=True)
-    shown = capsys.readouterr().err
-    places = [shown.index(phase) for phase in ("compiling:", "warm-up:", "sampling:")]
-    assert places == sorted(places) and places[0] < 3
-    same = nb.sample_posterior(**settings, progress_bar=False)
-    assert capsys.readouterr().err == ""
-    for group in ("posterior", "sample_stats"):
-        for name, values in same[group].data_vars.items():
-            np.testing.assert_allclose(seen[group][name], values, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
