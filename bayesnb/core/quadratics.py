@@ -36,9 +36,9 @@ class _Quadratic:
 
     rows: ClassVar[tuple[str, ...]] = "weight", "degrees", "offset"
 
-    def take(self, at: np.ndarray, classes: np.ndarray) -> Self:
-        """Those of some rows (m,), and of each of them some classes (m, k)."""
-        return replace(self, **{name: getattr(self, name)[at[:, None], classes] for name in self.rows})
+    def take(self, part: slice) -> Self:
+        """Those of some rows."""
+        return replace(self, **{name: getattr(self, name)[part] for name in self.rows})
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def quadratic_points(one: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.nd
 def quadratic_table(one: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], part: slice) -> np.ndarray:
     """−½ q of some rows, (n, c, s)."""
     shared, z, g = points
-    rows = one.take(np.arange(part.start, part.stop), np.arange(len(z))[None])
+    rows = one.take(part)
     level, slope = rows.terms(shared)
     weight, freedom = rows.weight[..., None], max(int(one.degrees.max(initial=1)) - 1, 0)
     lost = freedom - np.maximum(rows.degrees - 1, 0)  # degrees of missing cells: their mean is put back

@@ -168,26 +168,6 @@ def test_the_difference_of_two_skewed_terms_is_not_one_variable() -> None:
     assert shapes.single.tolist() == [False, True, True, True]
     assert shapes.skewed.tolist() == [False] * 4
     assert LogJointMoments(shapes.mean, variance, 1.2 * third).skewed.tolist() == [True, True, False, True]
-    for end, z in zip(shapes.bounds(), (-6.0, 6.0), strict=True):
-        np.testing.assert_allclose(
-            end, np.sqrt(variance) * pearson_iii(np.array(z), third / variance**1.5 / 6), atol=1e-12
-        )
-
-
-def test_classes_without_a_chance_are_left_out_and_change_nothing(monkeypatch: Any) -> None:
-    X, y = load_digits(return_X_y=True)
-    fitted = GaussianNB().fit(X[:200], y[:200])
-    rows, posterior = fitted.encode(X[200:260]), fitted.posterior_
-    width = [classes.shape[1] for _, classes, _ in page._row_groups(posterior, rows)]
-    assert min(width) < 3
-    few = page.intervals(posterior, rows), page.uncertainty(posterior, rows)
-    monkeypatch.setattr(page, "_NEGLIGIBLE", 1e12)
-    assert {classes.shape[1] for _, classes, _ in page._row_groups(posterior, rows)} == {10}
-    apart = abs(
-        few[0] - page.intervals(posterior, rows)
-    )  # rows of two classes have a closed form, of ten they have none
-    assert apart.max() < 0.03 and apart.mean() < 2e-4
-    np.testing.assert_allclose(few[1], page.uncertainty(posterior, rows), atol=0.01)
 
 
 @every

@@ -1,6 +1,5 @@
 """Posterior draws as ArviZ data, on either side of ArviZ 1."""
 
-
 import numpy as np
 import pytest
 from scipy import stats
