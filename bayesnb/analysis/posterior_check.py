@@ -134,7 +134,7 @@ def _compare(
     starts = sites(mode + 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ np.linalg.cholesky(covariance).T)
     order = np.asarray(ravel_pytree(sites(np.arange(len(mode))))[0])  # NumPyro sorts the sites
     metric = covariance[np.ix_(order, order)]
-    chains = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP)
+    chains, _ = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP)
     p = [proba(**drawn), proba(**{k: chains[k].reshape(-1, *chains[k].shape[2:])[::_THIN] for k in drawn})]
     mean, ends = (
         float(abs(np.subtract(*found)).mean())

@@ -48,8 +48,7 @@ def run_chains(
     leapfrog: int = 0,
     thin: int = 1,
     batch: int | None = None,
-    about: dict[str, np.ndarray] | None = None,
-) -> Theta:
+) -> tuple[Theta, dict[str, np.ndarray]]:
     """Chains of NumPyro's NUTS, or of HMC with a fixed kernel.
 
     Parameters
@@ -62,11 +61,10 @@ def run_chains(
     thin : transitions of which one is kept
     batch : chains that run side by side, by default one. Thousands of small Cholesky factors side by side can lock
         XLA's threads on a CPU (jaxlib 0.10)
-    about : filled with what ArviZ calls `sample_stats`, (chains, draws) each, by ArviZ's names
 
     Returns
     -------
-    (chains, draws, …) draws by site, constrained
+    (chains, draws, …) draws by site, constrained, and what ArviZ calls `sample_stats`, (chains, draws), by its names
     """
     from numpyro.infer import HMC, NUTS
     from numpyro.infer.util import constrain_fn, potential_energy
@@ -99,14 +97,12 @@ def run_chains(
         advance = compiled(partial(every, partial(jax.lax.scan, step, length=warmup + draws)))
         _, path = advance(begin((jax.random.split(jax.random.key(seed), len(flat)), flat)))
         sites, found = jax.tree.map(lambda leaf: np.asarray(leaf)[:, warmup:], path)
-        if about is not None:
-            about |= found | {"lp": -found["lp"]}
-        return sites
+        return sites, found | {"lp": -found["lp"]}
 
 
 def run_nuts(
     model: Model, posterior: NaiveBayes, rng: np.random.Generator, seed: int, chains: int, **settings: Any
-) -> Theta:
+) -> tuple[Theta, dict[str, np.ndarray]]:
     """NUTS from dispersed starts, (chains, draws, …) by site; the closed form gives starts and metric."""
     size = sum(leaf[0].size for leaf in jax.tree.leaves(posterior.sample(rng, (1,))))
     least = max(_PILOT, chains, 10 * size if posterior.coupled else 0)

@@ -91,7 +91,7 @@ def check(
 
     rate = false_alarm / _STATISTICAL
     main, columns = sub_problem(rng, prior, rows, index, _CELLS, most=max(_ROWS, _ROWS_A_CLASS * c))
-    sites = run_nuts(main.model, main.posterior, rng, seed + 1, _CHAINS, draws=_DRAWS, warmup=_WARMUP)
+    sites, _ = run_nuts(main.model, main.posterior, rng, seed + 1, _CHAINS, draws=_DRAWS, warmup=_WARMUP)
     near = rows_at(held_out, choose(rng, len(truth), _HELD_OUT))
     new = thin(main.prior, dense({name: near[name][:, at] for name, at in columns.items()}), rng)
     report += [short_chains_row(main, rng, seed, rate), nuts_row(main, sites, rate)]

@@ -53,8 +53,6 @@ def odds_against(c: int, against: int | None) -> Callable[[np.ndarray], np.ndarr
     def odds(table: np.ndarray) -> np.ndarray:
         if against is not None:
             return table - table[..., [against]]
-        if c == 2:
-            return table - table[..., ::-1]
         return (table - table.mean(-1, keepdims=True)) * (c / max(c - 1, 1))
 
     return odds
