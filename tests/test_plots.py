@@ -1,12 +1,9 @@
 """Plots are drawn to a canvas, and what is on it is held against the library's numbers, or against a law of its own."""
 
 import functools
-import html
-import io
 import itertools
-import re
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
-from scipy import sparse, stats
+from scipy import stats
 from sklearn.metrics import brier_score_loss, log_loss
 
 import bayesnb
@@ -119,12 +116,7 @@ def two_features(**settings: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:
 
 def comparison() -> Any:
     X, y = data("counts")
-    models = {
-        "Poisson": bayesnb.PoissonNB(),
-        "of a known scale": bayesnb.PoissonNB(beta=1),
-        "rows": bayesnb.MultinomialNB(),
-    }
-    return bayesnb.compare(models, X, y)
+    return bayesnb.compare({"Poisson": bayesnb.PoissonNB(), "rows": bayesnb.MultinomialNB()}, X, y)
 
 
 LONG = "a name of a feature, a level or a class that is longer than any line, and ends with "
@@ -154,47 +146,41 @@ def models(names: str) -> dict[str, tuple[Any, pd.DataFrame, np.ndarray]]:
     return found
 
 
-# what is drawn of the models, and the names that are then on the page: of classes, features and levels
-EVERY: dict[str, tuple[str, str, Callable[..., Any]]] = {
-    "prior_to_posterior": ("levels", "cf", lambda draw, nb, X, y: draw(nb, 0)),
-    "prior_to_posterior of classes": ("bits", "c", lambda draw, nb, X, y: draw(nb)),
-    "parameter_intervals": ("bits", "cf", lambda draw, nb, X, y: draw(nb)),
-    "simplex": ("bits", "c", lambda draw, nb, X, y: draw([2, 3, 4], nb.classes_)),
-    "prior": ("levels", "cf", lambda draw, nb, X, y: draw(nb, 1, X)),
-    "smoothing_path": ("bits", "cf", lambda draw, nb, X, y: draw(nb, 0)),
-    "class_probabilities": ("reals", "c", lambda draw, nb, X, y: draw(nb, X, y, label=nb.classes_[1])),
-    "decision_regions": ("two", "cf", lambda draw, nb, X, y: draw(nb, X, y, points=12, n_draws=2)),
-    "reliability": ("bits", "", lambda draw, nb, X, y: draw(np.arange(40) % 2, np.linspace(0, 1, 40))),
-    "feature_weights": ("bits", "cf", lambda draw, nb, X, y: draw(bayesnb.rank_features(nb, n_draws=9))),
-    "nomogram": ("levels", "f", lambda draw, nb, X, y: draw(nb, X[:1], n_draws=9)),
-    "pit": ("bits", "", lambda draw, nb, X, y: draw(report(str(nb.classes_[0])))),
+EVERY: dict[str, tuple[str, Callable[..., Any]]] = {
+    "prior_to_posterior": ("levels", lambda draw, nb, X, y: draw(nb, 0)),
+    "prior_to_posterior of classes": ("bits", lambda draw, nb, X, y: draw(nb)),
+    "parameter_intervals": ("bits", lambda draw, nb, X, y: draw(nb)),
+    "simplex": ("bits", lambda draw, nb, X, y: draw([2, 3, 4], nb.classes_)),
+    "prior": ("levels", lambda draw, nb, X, y: draw(nb, 1, X)),
+    "smoothing_path": ("bits", lambda draw, nb, X, y: draw(nb, 0)),
+    "class_probabilities": ("reals", lambda draw, nb, X, y: draw(nb, X, y, label=nb.classes_[1])),
+    "decision_regions": ("two", lambda draw, nb, X, y: draw(nb, X, y, points=12, n_draws=2)),
+    "reliability": ("bits", lambda draw, nb, X, y: draw(np.arange(40) % 2, np.linspace(0, 1, 40))),
+    "feature_weights": ("bits", lambda draw, nb, X, y: draw(bayesnb.rank_features(nb, n_draws=9))),
+    "nomogram": ("levels", lambda draw, nb, X, y: draw(nb, X[:1], n_draws=9)),
+    "pit": ("bits", lambda draw, nb, X, y: draw(report(str(nb.classes_[0])))),
 }
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_names_are_whole_and_nothing_overlaps(name: str) -> None:
     """On dark and light Axes. Dollars are no mathematics, an underscore hides nothing, a long name lacks its middle."""
-    kind, shown, draw = EVERY[name]
+    kind, draw = EVERY[name]
     for names in NAMES:
         style = "dark_background" if names == "plain" else "default"
-        with matplotlib.style.context(style), matplotlib.rc_context({"svg.fonttype": "none"}):
+        with matplotlib.style.context(style):
             before, figure = dict(matplotlib.rcParams), canvas()
             figure.set_size_inches(5.2, 3.8)
             ax = figure.subplots()
             assert draw(functools.partial(getattr(plots, name.split()[0]), ax=ax), *models(names)[kind]) is ax
             assert dict(matplotlib.rcParams) == before
             assert_readable(figure)
-            figure.savefig(drawn := io.StringIO(), format="svg")
         assert ax.get_position().width > 0.15
-        texts = " ".join(html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", drawn.getvalue()))
-        known = dict(zip("cfl", NAMES[names], strict=True))
-        for kind_of_name in shown if names != "long" else ():
-            listed = known[kind_of_name][:1] if name in ("prior_to_posterior", "smoothing_path", "prior") else ()
-            for one in listed or known[kind_of_name][: 2 if kind == "two" else 4]:
-                feature = kind_of_name == "f" and name == "prior"
-                assert (known["f"][1] if feature else one) in texts, (one, texts)
         ticks = [label.get_text() for label in ax.get_yticklabels()]
         assert len({*ticks}) == len(ticks)
+        if names == "odd" and (legend := ax.get_legend()) and name not in ("reliability", "simplex", "pit"):
+            shown = " ".join(text.get_text() for text in legend.get_texts())
+            assert all(one.replace("$", r"\$") in shown for one in NAMES["odd"][0])
     import matplotlib.pyplot as plt
 
     assert plt.get_fignums() == []
@@ -333,8 +319,9 @@ def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_ow
 
 
 def test_intervals_of_words_are_quantiles_of_beta_marginals(ax: Any) -> None:
-    nb, X, y = fitted("multinomial")
-    plots.parameter_intervals(nb, ["four", 0], ax=ax)
+    _, X, y = fitted("multinomial")
+    nb = bayesnb.MultinomialNB(alpha=2.0).fit(X.to_numpy(), y)
+    plots.parameter_intervals(nb, ["d", 0], feature_names=[*"abcd"], ax=ax)
     for k, label in enumerate(nb.classes_):
         counts = 2 + X.to_numpy()[y == label].sum(0)
         law = stats.beta(counts, counts.sum() - counts)
@@ -342,17 +329,7 @@ def test_intervals_of_words_are_quantiles_of_beta_marginals(ax: Any) -> None:
         found = segments(ax, k)
         np.testing.assert_allclose(found[:, :, 0], np.stack([low, high], 1), rtol=1e-9)
         np.testing.assert_allclose(lines(ax)[label].get_xdata(), middle, rtol=1e-9)
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["four", "one"]
-
-
-def test_names_are_given_to_features_without(ax: Any) -> None:
-    X, y = data("counts")
-    nb = bayesnb.MultinomialNB().fit(sparse.csr_array(X.to_numpy()), y)
-    words = np.array(["a", "b", "c", "d"])
-    plots.parameter_intervals(nb, ["d"], feature_names=words, ax=ax)
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["d"]
-    other = plots.nomogram(nb, sparse.csr_array(X.to_numpy()[[0]]), feature_names=words, n_draws=10, ax=ax)
-    assert {text.get_text().split(" = ")[0] for text in other.get_yticklabels()[1:-2]} <= set(words)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["d", "a"]
     assert not hasattr(nb, "feature_names_in_")
 
 
@@ -448,14 +425,6 @@ def test_regions_are_those_of_predict_and_boundaries_where_two_classes_tie(ax: A
     assert np.median(two[:, 1] - two[:, 0]) < 0.05  # nats; a line between the points of a grid
 
 
-def test_regions_of_any_estimator_of_two_features(ax: Any) -> None:
-    X, y = data("reals")
-    two = X.iloc[:, :2].to_numpy()
-    for nb in (bayesnb.GaussianNB(variance="pooled"), bayesnb.KernelNB(bandwidth=1.0)):
-        plots.decision_regions(nb.fit(two, y == "ape"), two, points=15, n_draws=2, ax=ax)
-        assert ax.get_xlabel() == "feature 0" and ax.get_legend() is None
-
-
 # --- evidence -------------------------------------------------------------------------------------------------------
 
 
@@ -494,23 +463,17 @@ def test_a_nomogram_shows_what_explain_says_of_the_two_most_probable_classes(ax:
     assert segments(ax, 1)[0, 0, 0] < found["log odds"] < segments(ax, 1)[0, 1, 0]
 
 
-def test_weights_are_those_of_the_table() -> None:
-    X, y = data("bits")
-    for labels in (y, np.where(y == "ape", "ape", "other")):
-        table = bayesnb.rank_features(bayesnb.BernoulliNB(estimate="map", alpha=3.0).fit(X, labels), n_draws=50)
-        ax = plots.feature_weights(table, n=3, ax=canvas().subplots())
-        names = [text.get_text() for text in ax.get_yticklabels()]
-        size = table["weight"].abs().groupby(table["feature"]).max()
-        assert names == size.sort_values(ascending=False).index[:3].tolist()
-        many = "class_" in table
-        for k, label in enumerate(sorted(set(labels)) if many else [None]):
-            own = table[table["class_"] == label] if many else table
-            own = own[own["feature"].isin(names)]
-            drawn = [line for line in ax.get_lines() if line.get_marker() not in ("None", None)][k]
-            np.testing.assert_array_equal(drawn.get_xdata(), own["weight"])
-            np.testing.assert_array_equal(segments(ax, k)[:, :, 0], own[["low", "high"]])
-            rows = [names[round(float(at))] for at in drawn.get_ydata()]
-            assert rows == own["feature"].tolist()
+def test_weights_are_those_of_the_table(ax: Any) -> None:
+    table = bayesnb.rank_features(bayesnb.BernoulliNB(estimate="map", alpha=3.0).fit(*data("bits")), n_draws=50)
+    plots.feature_weights(table, n=3, ax=ax)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == table["weight"].abs().groupby(table["feature"]).max().nlargest(3).index.tolist()
+    markers = [line for line in ax.get_lines() if line.get_marker() not in ("None", None)]
+    for k, label in enumerate(("ape", "bee", "cat")):
+        own = table[(table["class_"] == label) & table["feature"].isin(names)]
+        np.testing.assert_array_equal(markers[k].get_xdata(), own["weight"])
+        np.testing.assert_array_equal(segments(ax, k)[:, :, 0], own[["low", "high"]])
+        assert [names[round(float(at))] for at in markers[k].get_ydata()] == own["feature"].tolist()
 
 
 # --- assessment -----------------------------------------------------------------------------------------------------
@@ -595,42 +558,39 @@ def test_a_pit_curve_leaves_its_band_exactly_where_the_test_fails(rng: np.random
 
 # --- bad input ------------------------------------------------------------------------------------------------------
 
-BAD: dict[str, tuple[str, Callable[[], Any]]] = {
-    "feature": ("`feature` is 'nine'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "nine")),
-    "position": ("`feature` is 9", lambda: plots.smoothing_path(fitted("bernoulli")[0], 9)),
-    "parameter": ("`parameter` is 'rate'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "one", "rate")),
-    "category": ("`category` is 's'", lambda: plots.prior_to_posterior(fitted("categorical")[0], 0, category="s")),
-    "draws": ("`draws` has no", lambda: plots.prior_to_posterior(fitted("poisson")[0], 0, draws={})),
-    "features": ("`features` is empty", lambda: plots.parameter_intervals(fitted("poisson")[0], [])),
-    "alpha": ("`alpha` is", lambda: plots.simplex([1, 2])),
-    "three names": ("`names` has 2", lambda: plots.simplex([1, 2, 3], ["a", "b"])),
-    "no alpha": ("`estimator` is a GaussianNB", lambda: plots.smoothing_path(fitted("gaussian")[0], "one")),
-    "label": ("`label` is needed", lambda: plots.class_probabilities(*fitted("poisson"))),
-    "y": ("`y` has shape", lambda: plots.class_probabilities(*fitted("poisson")[:2], y=["ape"], label="ape")),
-    "four features": ("`estimator` has 4 features", lambda: plots.decision_regions(*fitted("gaussian"))),
-    "n_draws": ("`n_draws` is -1", lambda: plots.decision_regions(*two_features(), n_draws=-1)),
-    "X": ("`X` has shape", lambda: plots.decision_regions(two_features()[0], np.zeros((3, 3)))),
-    "probability": ("`probability`", lambda: plots.reliability([0, 1], [0.5, np.nan])),
-    "event": ("`event`", lambda: plots.reliability([0, 2], [0.5, 0.5])),
-    "result": ("`result` has no column", lambda: plots.comparison({})),
-    "table": ("`table` has no column", lambda: plots.feature_weights(pd.DataFrame({"feature": []}))),
-    "classes": (
-        "`classes` is",
-        lambda: plots.feature_weights(bayesnb.rank_features(fitted("bernoulli")[0], n_draws=9), classes=["a", "b"]),
-    ),
-    "rows": ("`x` has 40 rows", lambda: plots.nomogram(*fitted("gaussian")[:2])),
-    "against": (
-        "`label` and `against` are 'ape' and 'ape'",
-        lambda: plots.nomogram(fitted("poisson")[0], data("counts")[0][:1], label="ape", against="ape"),
-    ),
-    "report": ("`report` is a dict", lambda: plots.pit({})),
-}
+BAD: list[tuple[str, Callable[[], Any]]] = [
+    ("`feature` is 'nine'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "nine")),
+    ("`feature` is 9", lambda: plots.smoothing_path(fitted("bernoulli")[0], 9)),
+    ("`parameter` is 'rate'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "one", "rate")),
+    ("`category` is 's'", lambda: plots.prior_to_posterior(fitted("categorical")[0], 0, category="s")),
+    ("`draws` has no", lambda: plots.prior_to_posterior(fitted("poisson")[0], 0, draws={})),
+    ("`features` is empty", lambda: plots.parameter_intervals(fitted("poisson")[0], [])),
+    ("`alpha` is", lambda: plots.simplex([1, 2])),
+    ("`names` has 2", lambda: plots.simplex([1, 2, 3], ["a", "b"])),
+    ("`estimator` is a GaussianNB", lambda: plots.smoothing_path(fitted("gaussian")[0], "one")),
+    ("`label` is needed", lambda: plots.class_probabilities(*fitted("poisson"))),
+    ("`y` has shape", lambda: plots.class_probabilities(*fitted("poisson")[:2], y=["ape"], label="ape")),
+    ("`estimator` has 4 features", lambda: plots.decision_regions(*fitted("gaussian"))),
+    ("`X` has shape", lambda: plots.decision_regions(two_features()[0], np.zeros((3, 3)))),
+    ("`probability`", lambda: plots.reliability([0, 1], [0.5, np.nan])),
+    ("`event`", lambda: plots.reliability([0, 2], [0.5, 0.5])),
+    ("`result` has no column", lambda: plots.comparison({})),
+    ("`table` has no column", lambda: plots.feature_weights(pd.DataFrame({"feature": []}))),
+    ("`x` has 40 rows", lambda: plots.nomogram(*fitted("gaussian")[:2])),
+    ("'ape' and 'ape'", lambda: plots.nomogram(*first_row("poisson"), label="ape", against="ape")),
+    ("`report` is a dict", lambda: plots.pit({})),
+]
+
+
+def first_row(name: str) -> tuple[Any, pd.DataFrame]:
+    nb, X, _ = fitted(name)
+    return nb, X[:1]
 
 
 def test_bad_input_is_named_and_leaves_no_figure() -> None:
     import matplotlib.pyplot as plt
 
-    for match, call in BAD.values():
+    for match, call in BAD:
         with pytest.raises(ValueError, match=match):
             call()
     assert plt.get_fignums() == []
@@ -639,13 +599,9 @@ def test_bad_input_is_named_and_leaves_no_figure() -> None:
 # --- the gallery ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def gallery() -> Iterator[dict[str, Any]]:
-    yield runpy.run_path(str(Path(__file__).parent.parent / "docs" / "figures" / "gallery.py"))
-
-
 @pytest.mark.slow
-def test_the_gallery_shows_every_plot(gallery: dict[str, Any], tmp_path: Path) -> None:
+def test_the_gallery_shows_every_plot(tmp_path: Path) -> None:
+    gallery = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "figures" / "gallery.py"))
     drawn = [gallery["save"](draw.__name__, draw, tmp_path, "default") for draw in gallery["FIGURES"]]
     assert all(path.stat().st_size <= 200_000 or path.suffix == ".png" for path in drawn)
     used = {name for name in dir(plots) if not name.startswith("_") and callable(getattr(plots, name))}

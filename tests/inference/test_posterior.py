@@ -44,13 +44,6 @@ def test_groups_dims_and_coords(nb, iris):
     np.testing.assert_allclose(variable(data, "log_likelihood", "y").values[0, 0], expected, rtol=1e-12)
 
 
-def test_labels_may_be_a_column(nb, iris):
-    X, y = iris
-    flat = variable(nb.sample_posterior(3, X=X, y=y), "log_likelihood", "y")
-    column = variable(nb.sample_posterior(3, X=X, y=y[:, None]), "log_likelihood", "y")
-    np.testing.assert_array_equal(column, flat)
-
-
 def test_equal_seeds_give_equal_draws(nb):
     first, second, other = (nb.sample_posterior(draws=5, seed=seed)["posterior"]["mu"] for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, second)
