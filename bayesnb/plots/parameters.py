@@ -308,20 +308,24 @@ def prior(
     estimator = named(estimator, None)
     j = column(estimator, feature)
     drawn, labels = estimator.sample(4000, 0, source="prior")
-    cells, rows = (pd.Series([], dtype=object) if one is None else pd.Series(column_of(one, j)) for one in (drawn, X))
-    known, ax = cells.notna(), given_or_new(ax)
-    cells, rows, labels = cells[known], rows.dropna(), labels[known]
-    if pd.api.types.is_numeric_dtype(cells) and pd.api.types.is_numeric_dtype(rows.infer_objects()):
-        edges = _edges(cells.to_numpy(float), rows.to_numpy(float))
+    cells, ax = pd.Series(column_of(drawn, j)), given_or_new(ax)
+    rows = cells[:0] if X is None else pd.Series(column_of(X, j)).dropna().infer_objects()
+    cells, labels = cells[cells.notna()], labels[cells.notna()]
+    if pd.api.types.is_numeric_dtype(cells) and pd.api.types.is_numeric_dtype(rows):
+        cells, rows = cells.to_numpy(float), rows.to_numpy(float)
+        low, high = np.percentile(cells, [1, 99])  # the middle of the numbers that are drawn, and all of the rows
+        low, high = np.min(rows, initial=low), np.max(rows, initial=high)
+        whole, step = (np.append(cells, rows) % 1 == 0).all(), max(1, np.ceil((high - low + 1) / 30))
+        edges = np.arange(low - 0.5, high + step + 0.5, step) if whole else np.linspace(low, high, 41)
     else:  # levels, by their places
         names = sorted({*cells, *rows}, key=str)
-        cells, rows = (part.map({name: float(i) for i, name in enumerate(names)}) for part in (cells, rows))
+        cells, rows = (np.array([names.index(cell) for cell in part], float) for part in (cells, rows))
         edges = np.arange(len(names) + 1) - 0.5
         ax.set_xticks(range(len(names)), [plain_text(name, 14) for name in names])
         ax.tick_params("x", rotation=0 if sum(map(len, map(str, names))) < 30 else 90)
 
-    def share(part: pd.Series) -> np.ndarray:
-        return np.histogram(part.to_numpy(float), edges)[0] / max(len(part), 1)
+    def share(part: np.ndarray) -> np.ndarray:
+        return np.histogram(part, edges)[0] / max(len(part), 1)
 
     if X is not None:
         ax.stairs(share(rows), edges, fill=True, color="0.7", alpha=0.6, label="rows")
@@ -332,16 +336,6 @@ def prior(
     common.name_axes(ax, plain_text(feature_name(estimator, j), 60), "share of rows")
     common.legend(ax)
     return ax
-
-
-def _edges(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Edges of bins for the middle of the numbers that are drawn, and for all of the rows."""
-    ends = np.percentile(cells, [1, 99])
-    low, high = np.min(rows, initial=ends[0]), np.max(rows, initial=ends[1])
-    if (np.append(cells, rows) % 1 == 0).all():
-        step = max(1, int(np.ceil((high - low + 1) / 30)))
-        return np.arange(low - 0.5, high + step + 0.5, step)
-    return np.linspace(low, high if high > low else low + 1, 41)
 
 
 def _chosen(
