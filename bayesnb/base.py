@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias
+from typing import Any, ClassVar, Generic, Self, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from .core.random import Key
 from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 from .statistics import Stats
-
-if TYPE_CHECKING:
-    from .core.quadratics import SharedQuadratic
 
 __all__ = "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
 
@@ -66,10 +63,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     """Whether features are independent given the class, each with parameters and an evidence of its own."""
 
     couples_classes: ClassVar[bool] = False
-    """Whether log p(x | θ_c) of two classes depend on each other through a shared parameter: see `log_covariance`."""
-
-    several_modes: ClassVar[bool] = False
-    """Whether the density may have several peaks; `mode` is the highest, an optimiser may end on another."""
+    """Whether log p(x | θ_c) of two classes depend on each other through a shared parameter."""
 
     names_: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"theta": "probability", "mu": "mean", "covariance": "variance"}
@@ -89,12 +83,9 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """
         kind, names = type(self).__name__, ", ".join(self.fields_)
         if self.distribution_ is None:
-            *others, last = (name.removeprefix("log_").removeprefix("logit_") for name in self.parameters)
-            joint = f"{', '.join(others)} and {last} together" if others else last
             raise ValueError(
-                f"is {describe(prior)}; {kind} is a joint density of {joint}, and NumPyro has no such distribution. "
-                "Independent ones, such as a Normal and an InverseGamma, are not conjugate; give a mapping of the "
-                f"fields {{{names}}}"
+                f"is {describe(prior)}; {kind} is a joint density, and NumPyro has no such distribution. Independent "
+                f"ones are not conjugate; give a mapping of the fields {{{names}}}"
             )
         name, arguments = self.distribution_
         if not is_a(prior, name):
@@ -138,7 +129,11 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def no_evidence(self) -> str | None:
         """The reason why `log_marginal` is not an evidence, such as an improper prior; None if it is one."""
-        return improper(self)
+        why = improper(self)
+        return why and (
+            f"its prior is improper ({why}) and has no normaliser, so an evidence would have an arbitrary factor; give "
+            "a proper prior"
+        )
 
     @property
     def is_improper(self) -> bool:
@@ -215,10 +210,6 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """
         return self.log_predictive(x) if theta is None else self.log_likelihood(theta, x)
 
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"] | None:
-        """The terms of `log_predictive` of one row, (c, d), 0 in a missing cell; None if they have no closed form."""
-        return None
-
     def log_moments(self, x: Data) -> tuple[Table, Table]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
         if (mean := self._cumulant(1, x)) is not None:
@@ -226,28 +217,13 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)
         return table.mean(0), table.var(0)
 
-    def log_third_cumulant(self, x: Data) -> Table | None:
-        """Third cumulant over θ of log p(x_i | θ_c), in nats³; None if it is unknown, so that draws are used."""
-        return self._cumulant(3, x)
-
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order, 1, 2 or 3, over θ of log p(x_i | θ_c), if a family writes it; otherwise None."""
         return None
 
-    def log_cumulants(self, x: Data) -> tuple[Table, ...]:
-        """Mean, variance and third cumulant of log p(x_i | θ_c), up to terms that all classes of a row share."""
-        mean, variance = self.log_moments(x)
-        third = self.log_third_cumulant(x)
-        return mean, variance, 0 * mean if third is None else third
-
-    def log_covariance(self, x: Data) -> Float[Array, "n c c"]:
-        """Covariance over θ of log p(x_i | θ_c) between classes; diagonal unless classes share a parameter."""
-        variance = self.log_moments(x)[1]
-        return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
-
-    def shared_quadratic(self, x: Data) -> "SharedQuadratic | None":
-        """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""
-        return None
+    def log_cumulants(self, x: Data) -> tuple[Table, Table, Table | None]:
+        """Mean, variance and third cumulant over θ of log p(x_i | θ_c); the third is None if draws have to be used."""
+        return *self.log_moments(x), self._cumulant(3, x)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
         """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.

@@ -29,15 +29,22 @@ from scipy import sparse
 from .base import AbstractConjugate, as_jax, n_rows, observed, to_sites
 from .core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.densities import PRIORS, drawn_cells
-from .core.jet import Jet
 from .core.random import Key, split
-from .core.special import namespace
+from .core.special import Jet, namespace
 from .core.supports import Field
-from .core.threads import one_of
 from .statistics import Moments, Stats, Totals
-from .sums.by_class import by_class, class_totals
-from .sums.levels import look_up, n_levels
-from .sums.rows import contract, is_missing_free, map_cells, row_totals, sum_over_cells_of, sum_over_own
+from .sums.rows import (
+    by_class,
+    class_totals,
+    contract,
+    is_missing_free,
+    map_cells,
+    one_of,
+    row_totals,
+    sum_over_cells_of,
+    sum_over_own,
+)
+from .sums.tables import look_up, n_levels
 
 _FACTORS = {1: 1.0, 2: 2.0, 3: 6.0}  # of a Taylor coefficient, to make it a cumulant
 
@@ -277,13 +284,6 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def cells(self, x: Any) -> Any:
         """Dense rows with NaN in every missing cell."""
         return x
-
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"] | None:
-        """The predictive of each cell of one row, 0 if it is missing: the terms of `log_predictive`."""
-        xp = namespace(x, *self._arrays())
-        x = self.cells(x)
-        seen = ~xp.isnan(x)
-        return xp.where(seen, self.predictive(xp.where(seen, x, 1), 1.0, *self._arrays()), 0)
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 

@@ -16,14 +16,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from .base import AbstractConjugate, Block, as_jax, from_sites, to_sites
-from .class_statistics import Statistics as Statistics
 from .core.arrays import Array, Float, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
-from .core.scope import block_scope
+from .core.sites import block_scope
 from .core.special import namespace
-from .core.supports import GIVEN_TOTALS, improper
+from .core.supports import GIVEN_TOTALS
 from .families.classes import AbstractClasses
+from .statistics import Statistics as Statistics
 from .statistics import class_totals, one_hot
 from .sums.rows import Rows as Rows
 from .sums.rows import by_rows as by_rows
@@ -82,10 +82,6 @@ class NaiveBayes:
         }
         return Statistics(class_totals(r), blocks)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"classes": self.classes, "blocks": self.blocks}  # not what another thread may be about to keep here
-
-    @functools.cached_property
     def min_chunk_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
         return 2 * sum(map(operator.attrgetter("size"), leaves(self)))
@@ -149,7 +145,9 @@ class NaiveBayes:
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
-        return by_rows(lambda part: self.log_table(rows_at(rows, part), theta), rows, self.min_chunk_cells // 4)
+        return by_rows(
+            lambda part: self.log_table(rows_at(rows, part), theta), rows, lambda: self.min_chunk_cells() // 4
+        )
 
     def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
         """`log_joint` of so few rows that they are worked on at once.
@@ -232,35 +230,6 @@ class NaiveBayes:
 
         return _stacked(of_block, parts)
 
-    def log_moments(self, rows: Rows) -> tuple[Table, Float[Array, "n c c"]]:
-        """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to terms that all classes share.
-
-        Classes are independent given the data, so the covariance is diagonal. The exception is a parameter that they
-        share: a pooled variance or a common covariance matrix. The covariance leaves out terms that add the same number
-        to every class of a row. Examples are the normaliser of a Dirichlet over the classes, and the sum over all
-        complements. Such terms cancel in every class probability.
-
-        Returns
-        -------
-        mean : (n, c) in nats
-        covariance : (n, c, c) in nats²
-        """
-        mean, variance, _ = self.classes.log_cumulants()
-        eye = np.eye(len(mean), dtype=mean.dtype)
-
-        def tables(part: slice) -> Array:
-            one, two = mean, variance[:, None] * eye
-            for name, block in self.blocks.items():
-                x = some_cells(rows[name], part, mean)
-                mean_of, spread = block.log_moments(x)
-                one = one + mean_of
-                two = two + (block.log_covariance(x) if block.couples_classes else spread[..., None] * eye)
-            xp = namespace(one, two)
-            return xp.concatenate([one[None], xp.moveaxis(two, -1, 0)])
-
-        found = by_rows(tables, rows)
-        return found[0], namespace(found).moveaxis(found[1:], 0, -1)
-
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites."""
         total = self.classes.log_prob(theta[CLASS])
@@ -285,7 +254,9 @@ class NaiveBayes:
         """Raise a ValueError with the reason if a block is improper."""
         for block in self.blocks.values():
             if block.is_improper:
-                raise ValueError(f"`prior` is improper, so there are no {what}; give a proper prior: {improper(block)}")
+                raise ValueError(
+                    f"`prior` is improper, so there are no {what}; give a proper prior: {block.no_evidence}"
+                )
 
     def mean(self) -> Parameters:
         """Mean of the parameters."""

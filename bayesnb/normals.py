@@ -14,19 +14,18 @@ Negative weights remove rows. So v = −w leaves out a row that has the weights 
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .base import AbstractConjugate
-from .conjugate import Conjugate
+from .base import AbstractConjugate, as_jax, n_rows
 from .core import wishart
-from .core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
+from .core.arrays import Array, Float, Int, Real, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.random import Key, normal, split
 from .core.special import LOG_2PI, namespace, polygamma
-from .statistics import Moments, Scatter, Stats, along
-from .sums.gaussian import log_normal_sum, sum_of_logs, sum_of_own
+from .statistics import Scatter, Stats, along
 from .sums.rows import slices, sum_over_cells_of
 
 _CELLS = 1 << 17  # of tables at a time: 1 MiB, which stay in a core's cache
@@ -95,53 +94,6 @@ def student_marginals(m: Array, kappa: Array, a: Array, b: Array) -> dict[str, A
     return {"mu": stats.t(df, m, scale), "variance": stats.invgamma(a, scale=b)}
 
 
-def growth(s: Any, m: Array, kappa: Array) -> Any:
-    """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
-    return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5
-
-
-class NormalCells(Conjugate[Moments]):
-    """Normal cells t(x) with a conjugate mean, whose sums over many rows on the host take few operations a cell."""
-
-    student: ClassVar[bool] = True
-    """Whether the variance is learnt, so that a cell is Student t and not normal."""
-
-    monoid = Moments
-
-    m: Float[Array, "c d"]
-    kappa: Float[Array, "c d"]
-
-    def _terms(self, n: float) -> tuple[Array, ...]:
-        """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.gaussian`."""
-        raise NotImplementedError
-
-    def _change(self, x: Any) -> Any:
-        """Σ_j log |dt/dx| over the observed cells, (n, 1)."""
-        return 0.0
-
-    def log_h(self, x: Array) -> Array:
-        """−½ log 2π."""
-        return 0 * x - 0.5 * LOG_2PI
-
-    def log_predictive(self, x: Data) -> Table:
-        """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), Murphy (2007), (100); with known variance normal, (36)."""
-        if namespace(x, self.m) is not np:
-            return super().log_predictive(x)
-        return sum_of_logs(self._of_cells(x), *self._terms(1.0), student=self.student) + self._change(x)
-
-    def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Σ_j left_out: in one pass for rows of weight 1."""
-        if is_sparse(x) or (w != 1).any():
-            return super().own_left_out(x, at, y, w)
-        change, terms = np.broadcast_to(self._change(x), (len(x), 1))[at, 0], self._terms(-1.0)
-        return sum_of_own(self._of_cells(x), at, y, terms, self.student) + change
-
-    def log_likelihood(self, theta: Theta, x: Data) -> Tables:
-        """−½ Σ_j log 2πσ² + (t(x) − μ)²/σ², and the change of variables."""
-        variance = theta["variance"] if self.student else self._arrays()[2]
-        return log_normal_sum(self._of_cells(x), theta["mu"], variance**0.5) + self._change(x)
-
-
 class AbstractNormals(AbstractConjugate[Stats]):
     """Normal density of means, given the scale of the rows.
 
@@ -201,11 +153,6 @@ class AbstractNormals(AbstractConjugate[Stats]):
             theta[name] = xp.where(n > 0, spread, found[name]).reshape(found[name].shape)
         return theta
 
-    def _with_variances(self, x: Array | Sparse, covariance: Array) -> Float[Array, "n c c"]:
-        """Covariances between classes, with the variances on the diagonal."""
-        same = np.eye(len(self.m), dtype=bool)
-        return namespace(covariance).where(same, self.log_moments(x)[1][:, :, None], covariance)
-
 
 class AbstractNormalRows(AbstractNormals[Scatter]):
     """A covariance of all features, Σ ~ InverseWishart(ν, S); rows are complete. Murphy (2007), §9.
@@ -231,6 +178,29 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         """Covariances (…, c, d, d) of the classes, or (…, 1, d, d), from those of the site."""
         return sigma[..., None, :, :] if self.couples_classes else sigma
 
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
+        """The same model in NumPyro, with all plates."""
+        import jax.numpy as jnp
+        import numpyro
+        import numpyro.distributions as dist
+
+        with nullcontext() if self.couples_classes else numpyro.plate("class", len(self.m), dim=-1):
+            sigma = numpyro.sample("covariance", dist.InverseWishart(self.nu.reshape(self.S.shape[:-2]), self.S))
+        with numpyro.plate("class", len(self.m), dim=-1):
+            mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
+        root = jnp.linalg.cholesky(sigma)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            rows = dist.MultivariateNormal(mu[y], scale_tril=root if self.couples_classes else root[y])
+            numpyro.sample("x", rows, obs=None if x is None else as_jax(x))
+
+    def added(self, n: Array, growth: Array, nu: Array, S: Array) -> tuple[Array, Array]:
+        """ν + n, S + G; G = ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)."""
+        return nu + n, S + growth
+
+    def gain(self, n: Array, growth: Array, nu: Array, S: Array) -> Float[Array, " k"]:
+        """log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|. Murphy (2007), (266)."""
+        return wishart.log_gain(nu, n, self._matrices(S), growth)
+
     def suffstats(self, x: Real[Array, "n d"], r: Weights) -> Scatter:
         """The weight, mean and centred cross products of the rows."""
         return Scatter.of(x, r)
@@ -254,8 +224,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]
         inner = self._matrices(self.S) + (square.sum(-3, keepdims=True) if self.couples_classes else square)
         energy = xp.trace(xp.linalg.solve(sigma, inner), axis1=-2, axis2=-1)
-        power = self.nu + self.m.shape[1] + 1 + len(self.m) / len(self.nu)
-        return -0.5 * (power * wishart.log_det(sigma) + energy) - self.log_normalizer()
+        return -0.5 * (self._power() * wishart.log_det(sigma) + energy) - self.log_normalizer()
 
     def _log_t(self, square: Array, kappa: Array, nu: Array, level: Array) -> Array:
         """log p of one more row with δᵀS⁻¹δ = square: its gain, by the determinant lemma; level = log |S|."""
@@ -295,6 +264,14 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]
         sigma = b @ b.swapaxes(-1, -2)
         return {"mu": self.m + (b @ z[..., None])[..., 0], "covariance": sigma.reshape(*shape, *self.S.shape)}
+
+    def _power(self) -> Array:
+        """ν + d + 1, and one more for each class that shares the covariance."""
+        return self.nu + self.m.shape[1] + 1 + len(self.m) / len(self.nu)
+
+    def mode(self) -> Theta:
+        """m and S/(ν + d + 2), or S/(ν + d + C + 1): the joint mode."""
+        return {"mu": self.m, "covariance": self.S / self._power().reshape((*self.S.shape[:-2], 1, 1))}
 
     def mean(self) -> Theta:
         """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""

@@ -32,25 +32,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from .core.arrays import Array, Float, Int, Sparse, Theta
+from .core.arrays import Array, Bool, Float, Int, Real, Sparse, Theta
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
-from .core.random import categorical
+from .core.random import log_dirichlet, log_gamma
 from .core.special import log_floor, log_rising, logsumexp
 from .core.supports import Cells, Field
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
 from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
-from .sums.pairs import CELLS, PairTable, diagonal
 from .sums.rows import downdate, slices
 
+_CELLS = 1 << 20  # numbers of a temporary table
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
 
 
 @pytree
 @dataclass(frozen=True)
-class OneDependence(PairTable):
+class OneDependence:
     """Dirichlet densities of all d models, prior or posterior, and the weights of their average.
 
     Rows are levels 0 … k_j − 1 of each feature by the name "x", NaN where a cell is missing.
@@ -107,10 +107,52 @@ class OneDependence(PairTable):
         """The table of all features, which is one part."""
         return {BLOCK: self}
 
-    @property
     def min_chunk_cells(self) -> int:
         """Cells of rows that are worth a pass over the table."""
         return 2 * int(np.prod(self.alpha.shape))
+
+    # --- where levels stand -------------------------------------------------------------------------------------------
+
+    @property
+    def offsets(self) -> Int[np.ndarray, " m"]:
+        """Where the levels of each feature begin, and the number of all levels at the end."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    def levels(self, j: int) -> slice:
+        """The places of the levels of a feature."""
+        ends = self.offsets
+        return slice(int(ends[j]), int(ends[j + 1]))
+
+    def places(self, x: Real[np.ndarray, "n d"]) -> Int[np.ndarray, "n d"]:
+        """The place of each cell's level; −1 where it is missing."""
+        known = (x >= 0) & (x < np.asarray(self.sizes))
+        return np.where(known, np.where(known, x, 0).astype(np.intp) + self.offsets[:-1], -1)
+
+    def indicators(self, x: Real[np.ndarray, "n d"]) -> Sparse:
+        """Z: 1 at the place of each cell's level."""
+        at = self.places(x)
+        known = at >= 0
+        ends = np.concatenate([[0], np.cumsum(known.sum(1))])
+        return sparse.csr_array((np.ones(ends[-1]), at[known], ends), shape=(len(x), int(self.offsets[-1])))
+
+    def sum_over_levels(self, table: Array) -> Array:
+        """Sums over the levels of each feature, along the last axis."""
+        return np.add.reduceat(table, self.offsets[:-1], axis=-1)
+
+    def groups(self, j: int) -> dict[str, Int[np.ndarray, " m"]]:
+        """Children of parent j by block: those with the same number of levels."""
+        sizes = np.array(self.sizes)
+        sizes[j] = 0
+        return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes[sizes > 0])}
+
+    def children(self, j: int, table: Array) -> dict[str, Array]:
+        """The cells of each block of model j, (c·k_j, children, levels)."""
+        own, found = self.levels(j), {}
+        for name, group in self.groups(j).items():
+            k = self.sizes[group[0]]
+            columns = self.offsets[group][:, None] + np.arange(k)
+            found[name] = table[:, own][:, :, columns].reshape(-1, len(group), k)
+        return found
 
     # --- the table --------------------------------------------------------------------------------------------------
 
@@ -159,7 +201,7 @@ class OneDependence(PairTable):
         used, place = np.unique(at, return_inverse=True)
         table, place = self._log_table(used), place.reshape(at.shape)
         flat, d = table.reshape(-1, table.shape[-1]), len(self.sizes)
-        for part in slices(len(at), d * max(d, len(self.alpha)), CELLS):
+        for part in slices(len(at), d * max(d, len(self.alpha)), _CELLS):
             first = place[part] * len(used)
             total = np.zeros((*first.shape, table.shape[-1]))
             for i in range(first.shape[1]):
@@ -274,17 +316,57 @@ class OneDependence(PairTable):
         log_pi = [np.logaddexp.reduce(self._drawn_pairs(self._drawn_parent(k), k)[1], 1) for k in keys.ravel().tolist()]
         return {CLASS: {"log_pi": np.reshape(log_pi, (*shape, -1))}, BLOCK: {"key": keys}}
 
+    def _draw(self, at: Int[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
+        """log p_j(y, x | θ_j) of rows of places; without x_j they take the parent that the key gives among the others.
+
+        A row without a single cell has the class probabilities of the draw.
+        """
+        first, there = self._drawn_parent(key), at >= 0
+        some, parents = there.any(1), np.where(there[:, first], first, self._parents(key, there))
+        table = np.empty((len(at), len(self.alpha)))
+        table[~some] = np.logaddexp.reduce(self._drawn_pairs(first, key)[1], 1)
+        for j in np.unique(parents[some]):
+            own = some & (parents == j)
+            table[own] = self._drawn(at[own], int(j), key)
+        return table
+
+    def _parents(self, key: int, there: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
+        """The parent of a draw among the features that each row has; none is impossible, so that one can be chosen."""
+        v = np.where(there, np.maximum(self.weights, np.finfo(float).tiny), 0).cumsum(1)
+        return (np.random.default_rng(key).random() * v[:, -1:] < v).argmax(1)
+
+    def _drawn_parent(self, key: int) -> int:
+        """The parent of a draw."""
+        return int(self._parents(key, np.ones((1, len(self.sizes)), bool))[0])
+
+    def _drawn_pairs(self, j: int, key: int) -> tuple[np.random.Generator, Float[np.ndarray, "c kj"]]:
+        """log p(y, x_j | θ_j) of a draw, and the generator that goes on with the children."""
+        rng, own = np.random.default_rng([key, j]), self.levels(j)
+        pairs = log_dirichlet(rng, diagonal(self.alpha[:, own, own]).reshape(-1))
+        return rng, pairs.reshape(len(self.alpha), -1)
+
+    def _drawn(self, at: Int[np.ndarray, "n d"], j: int, key: int) -> Float[np.ndarray, "n c"]:
+        """log p_j(y, x | θ_j) of rows of places at one draw of θ_j; x_j is there."""
+        own, (rng, pairs) = self.levels(j), self._drawn_pairs(j, key)
+        alpha = self.alpha[:, own]
+        children = log_gamma(rng, alpha)
+        sums = np.logaddexp.reduceat(children, self.offsets[:-1], axis=-1)
+        children -= np.repeat(sums, self.sizes, axis=-1)
+        children[:, :, own] = pairs[..., None]  # of which a row has one
+        children = np.concatenate([children, np.zeros_like(children[..., :1])], -1).transpose(1, 2, 0)  # −1: missing
+        table = np.empty((len(at), len(self.alpha)))
+        for part in slices(len(at), at.shape[1] * len(alpha), _CELLS):
+            table[part] = children[at[part, j, None] - own.start, at[part]].sum(1)
+        return table
+
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""
         x, y = np.empty((n, len(self.sizes))), np.empty(n, int)
-        with np.errstate(divide="ignore"):
-            parents = categorical(rng, np.broadcast_to(np.log(self.weights), (n, len(self.sizes))))
+        parents = rng.choice(len(self.weights), n, p=self.weights / self.weights.sum())
         for j in np.unique(parents):
             some, model = parents == j, self.parent(int(j))
-            log_pi = np.broadcast_to(
-                model.classes.log_predictive(), (int(some.sum()), len(model.classes.log_predictive()))
-            )
-            pair = categorical(rng, log_pi)
+            p = np.exp(model.classes.log_predictive())
+            pair = rng.choice(len(p), some.sum(), p=p / p.sum())
             y[some], x[some, j] = np.divmod(pair, self.sizes[j])
             for name, group in self.groups(int(j)).items():
                 x[np.ix_(some, group)] = model.blocks[name].sample_predictive(rng, pair)
@@ -327,3 +409,8 @@ class OneDependence(PairTable):
             np.fill_diagonal(cells, pairs[y])
             table[:, :, y][places] = cells
         return table
+
+
+def diagonal(table: Array) -> Array:
+    """[y, u, u] of each class, (c, k)."""
+    return np.diagonal(table, axis1=1, axis2=2)

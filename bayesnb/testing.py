@@ -17,7 +17,6 @@ from jax.test_util import check_grads
 from scipy import sparse
 
 from .base import AbstractConjugate, Block
-from .class_statistics import in_floats
 from .core.arrays import Scalar, Sparse
 from .core.pytrees import CLASSES
 from .core.supports import Field
@@ -28,7 +27,7 @@ from .inference.chains import jitted as jitted
 from .inference.laws import LAWS, Problem, cases, limit_of
 from .inference.report import CheckRow
 from .naive_bayes import NaiveBayes, Statistics
-from .statistics import one_hot
+from .statistics import in_floats, one_hot
 
 __all__ = ["BrokenLaw", "check_family", "simulation_based_calibration"]
 

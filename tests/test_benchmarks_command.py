@@ -109,15 +109,6 @@ def test_tables_of_sets_are_their_raw_results() -> None:
             assert row in page or name == "sets-both"
 
 
-def test_intervals_of_coupled_classes_are_their_raw_results() -> None:
-    page = " ".join((DOCS / "guide" / "not_sure.md").read_text("utf-8").split())
-    lines = (DOCS / "data" / "coupled.txt").read_text("utf-8").splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
-    mean, largest, *draws = np.array([row[3:] for row in rows], float).max(0)
-    assert f"[{len(rows)} settings](../data/coupled.txt) the mean distance is at most {mean:.4f}" in page
-    assert f"the largest {largest:.3f}. With 1,000 draws they are {draws[0]:.4f} and {draws[1]:.3f}." in page
-
-
 def test_figures_of_the_binner_are_their_raw_results() -> None:
     said = " ".join((bayesnb.EvidenceBinner.__doc__ or "").split())
     for line in (DOCS / "data" / "binning.txt").read_text("utf-8").splitlines()[1:]:

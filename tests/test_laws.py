@@ -80,7 +80,7 @@ geometric counts whole sparse gaps apart: a pos cf, b pos cf
 negative_binomial counts whole sparse gaps apart: a pos cf, b pos cf
 log_normal positive gaps apart: m rea cf, kappa pos cf, a pos cf, b pos cf
 gaussian real sparse gaps apart: m rea cf, kappa pos cf 0, a pos cf -0.5, b pos cf 0
-pooled_gaussian real sparse gaps apart coupled: m rea cf, kappa pos cf 0, a pos f -0.5 summed, b pos f 0
+pooled_gaussian real sparse gaps apart coupled: m rea cf, kappa pos cf 0, a pos f -1e+08, b pos f 0
 known_gaussian real sparse gaps apart: m rea cf, kappa pos cf 0, variance pos cf fixed, log_c rea cf fixed
 full_gaussian real: m rea cf, kappa pos c, nu deg c, S mat cff
 tied_gaussian real coupled: m rea cf, kappa pos c, nu deg o, S mat ff
@@ -98,7 +98,6 @@ def test_what_the_pages_declare() -> None:
             " ".join(
                 [name, field.support.kind[:3], "".join(axis[0] for axis in field.axes)]
                 + ([] if field.limit is None else [f"{field.limit:g}"])
-                + ["summed"] * field.per_class
                 + ["fixed"] * (not field.fitted)
             )
             for name, field in kind.fields_.items()

@@ -1,6 +1,5 @@
 """Naive Bayes as a whole: blocks that add, names of sites, class priors, blocks of rows."""
 
-import pickle
 from typing import Any
 
 import jax
@@ -14,12 +13,12 @@ from sklearn.datasets import load_iris
 
 from bayesnb import GaussianNB
 from bayesnb.core.pytrees import leaves, map_leaves
-from bayesnb.core.threads import in_order
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot
+from bayesnb.sums.rows import in_order
 
-from .laws import FAMILIES, QUICKLY, C, Case, Family, assert_same, case, jitted, log_joint
+from .laws import FAMILIES, C, Case, Family, assert_same, case, jitted, log_joint
 
 CASES = {family.name: case(family, seed=i) for i, family in enumerate(FAMILIES)}
 Y = next(iter(CASES.values())).y
@@ -201,50 +200,26 @@ def test_more_rows_than_one_slice(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("n", "least", "size", "want"),
+    ("n", "least", "want"),
     [
-        (2000, 0, 0, [2000]),
-        (4000, 0, 0, [2000, 2000]),  # two cores share what would fit into one slice
-        (4000, 1 << 19, 0, [4000]),
-        (18_000, 0, 0, [4500] * 4),
-        (30_000, 0, 1 << 21, [7500] * 4),
+        (2000, 0, [2000]),
+        (4000, 0, [2000, 2000]),  # two cores share what would fit into one slice
+        (4000, 1 << 19, [4000]),
+        (18_000, 0, [4500] * 4),
+        (30_000, 1 << 21, [7500] * 4),
     ],
 )
-def test_rows_are_cut_once(n: int, least: int, size: int, want: list[int]) -> None:
+def test_rows_are_cut_once(n: int, least: int, want: list[int]) -> None:
     """An even number of slices, with a bounded number of cells; a slice is not cut again, other rows beside it are."""
     x = np.broadcast_to(0.0, (n, 200))
-    parts = row_slices({"x": x}, least, size)
+    parts = row_slices({"x": x}, lambda: least)
     assert [part.stop - part.start for part in parts] == want
-    assert row_slices({"x": sparse.csr_array(x + 1)}, least, size) == parts
+    assert row_slices({"x": sparse.csr_array(x + 1)}, lambda: least) == parts
     assert row_slices({"x": jnp.zeros((5000, 200))}) == [slice(None)]
     if len(parts) > 2:
-        again = [*in_order(lambda part: row_slices({"x": x[part]}, least, size), parts)]
+        again = [*in_order(lambda part: row_slices({"x": x[part]}, lambda: least), parts)]
         assert all(len(one) == 1 for one in again)
-        assert all(len(one) > 1 for one in in_order(lambda _: row_slices({"x": x}, least, size), parts))
-
-
-@pytest.mark.usefixtures("x64")
-def test_prior_simulation() -> None:
-    """Rows and labels drawn by NumPyro from the prior, against rows drawn in closed form, within 5 standard errors.
-
-    Ten means at 6e-7 each: a false alarm in 1 of 100,000 seeds. Rows of one draw share θ; draws are independent.
-    """
-    names, n, draws = ("categorical", "gaussian"), 24, 400
-    nb = NaiveBayes(DirichletClasses(np.array([0.5, 1.0, 3.0])), {name: CASES[name].block for name in names})
-    simulate = jax.jit(lambda key: Predictive(nb.model, num_samples=draws)(key, None, n=n), compiler_options=QUICKLY)
-    found = jax.tree.map(np.asarray, simulate(jax.random.key(0)))
-    rng = np.random.default_rng(0)
-    labels = rng.choice(C, 20_000, p=np.exp(nb.classes.log_predictive()))
-    for name in ("y", *names):
-        if name == "y":
-            ours, theirs = (labels[:, None] == np.arange(C)) * 1.0, (found["y"][..., None] == np.arange(C)).mean(1)
-        else:
-            bounded = np.tanh  # the tails of a prior predictive may have no variance
-            ours = bounded(nb.blocks[name].sample_predictive(rng, labels))
-            theirs = bounded(found[f"{name}.x"]).mean(1)
-            assert theirs.shape == (draws, 4)
-        error = np.hypot(ours.std(0) / len(ours) ** 0.5, theirs.std(0) / draws**0.5)
-        assert (abs(ours.mean(0) - theirs.mean(0)) < 5 * error).all()
+        assert all(len(one) > 1 for one in in_order(lambda _: row_slices({"x": x}, lambda: least), parts))
 
 
 @pytest.mark.parametrize("name", ["poisson", "pooled_gaussian"])
@@ -280,10 +255,3 @@ def test_condition_refuses_what_is_no_class_index() -> None:
     for y in (Y + 1, Y - 1, Y.astype(float), Y.astype(str)):
         with pytest.raises(ValueError, match="`y` needs class indices, whole numbers from 0 to 2"):
             this.prior.condition({"x": this.x}, y)
-
-
-def test_a_pickle_holds_the_fields_and_nothing_that_is_kept_beside_them() -> None:
-    """Another thread may keep such a number while this one writes."""
-    prior = CASES["gaussian"].prior
-    assert prior.min_chunk_cells > 0 and "min_chunk_cells" in vars(prior)
-    assert vars(pickle.loads(pickle.dumps(prior))).keys() == {"classes", "blocks"}

@@ -116,17 +116,3 @@ def test_beta_bent_coin() -> None:
         assert to_sites(posterior.mode())["theta"].item() == pytest.approx(mode, abs=1e-300)
         assert to_sites(posterior.mean())["theta"].item() == pytest.approx(mean)
         assert np.exp(posterior.log_predictive(np.ones((1, 1)))).item() == pytest.approx(mean)
-
-
-@pytest.mark.parametrize(
-    ("ones", "zeros", "ratio", "digits"),
-    [(5, 1, 222.2, 1), (3, 3, 2.67, 2), (2, 4, 0.71, 2), (0, 6, 0.427, 3), (10, 10, 96.5, 1), (3, 17, 0.2, 1),
-     (0, 20, 1.83, 2)],
-)  # fmt: skip
-def test_beta_evidence_of_a_bent_coin(ones: int, zeros: int, ratio: float, digits: int) -> None:
-    """MacKay (2003), §3.3, Table 3.5, p. 54: evidence of an unknown p_a over that of p₀ = 1/6."""
-    prior = BetaBernoulli(cell(1.0), cell(1.0))
-    x = np.repeat([1.0, 0.0], [ones, zeros])[:, None]
-    evidence = prior.log_marginal(prior.suffstats(x, np.ones((len(x), 1))))
-    fixed = prior.log_likelihood({"logit_theta": cell(np.log(1 / 5))}, x).sum()
-    printed(np.exp(evidence - fixed), ratio, digits=digits)

@@ -29,8 +29,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import as_jax
-from ..class_statistics import pooled
 from ..core.special import log_normalize, most_probable
+from ..statistics import pooled
 from ._suited import check_independent, refuse_points
 from ._wrapper import OfEstimator
 

@@ -147,6 +147,68 @@ def log_shares(weight: Array, otherwise: Array) -> Array:
     return xp.where(total > 0, log_floor(weight) - log_floor(total), otherwise)
 
 
+class Jet:
+    """The series a₀ + a₁t + a₂t² + a₃t³ and its arithmetic; the coefficients are arrays that broadcast.
+
+    With it cumulants are read from a formula that is written once: log E p(x | θ)^t is the cumulant generating function
+    of log p(x | θ) over θ. Its Taylor coefficients at t = 0, times 1, 2 and 6, are the mean, the variance and the third
+    cumulant.
+    """
+
+    __array_ufunc__ = None  # an array times a jet is a jet
+
+    def __init__(self, *a: Any) -> None:
+        self.a = (*a, *(0.0,) * (4 - len(a)))
+
+    def __add__(self, other: Any) -> "Jet":
+        return Jet(*(x + y for x, y in zip(self.a, _as_jet(other).a, strict=True)))
+
+    def __mul__(self, other: Any) -> "Jet":
+        if not isinstance(other, Jet):
+            return Jet(*(x * other for x in self.a))
+        return Jet(*(sum(self.a[i] * other.a[k - i] for i in range(k + 1)) for k in range(4)))
+
+    def __truediv__(self, other: Any) -> "Jet":
+        if not isinstance(other, Jet):
+            return Jet(*(x / other for x in self.a))
+        quotient: list[Any] = []
+        for k in range(4):
+            rest = self.a[k] - sum(quotient[i] * other.a[k - i] for i in range(k))
+            quotient.append(rest / other.a[0])
+        return Jet(*quotient)
+
+    def __neg__(self) -> "Jet":
+        return self * -1.0
+
+    def __sub__(self, other: Any) -> "Jet":
+        return self + -_as_jet(other)
+
+    def __rsub__(self, other: Any) -> "Jet":
+        return -self + other
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _as_jet(x: Any) -> Jet:
+    return x if isinstance(x, Jet) else Jet(x)
+
+
+def log1p(v: Any) -> Any:
+    """log(1 + v) of numbers v > −1, or of a jet that begins at 0."""
+    if isinstance(v, Jet):
+        return v - v * v * 0.5 + v * v * v * (1 / 3)
+    xp = namespace(v)
+    return xp.log1p(_inside(v, 1.0, xp))
+
+
+def _inside(n: Any, a: Any, xp: Any) -> Any:
+    """n, moved up by rounding where a + n is 0 but for rounding: a row may carry all of a hyperparameter."""
+    least = (4 * xp.finfo(xp.result_type(a, n)).eps - 1) * a
+    if xp is np and np.all(n > least):
+        return n
+    return xp.where(abs(n + a) < least + a, least, n)
+
+
 def _stirling_rest(x: Array | Scalar) -> Array | Scalar:
     """log Γ(x) − [(x − ½) log x − x + ½ log 2π] for x ≥ 8, DLMF 5.11.1: error below 1e-15."""
     w = (1 / x) ** 2  # x² would overflow above √max
@@ -155,10 +217,10 @@ def _stirling_rest(x: Array | Scalar) -> Array | Scalar:
     ) / x
 
 
-def log_rising(a: Array | Scalar, n: Array | Scalar) -> Value:
+def log_rising(a: Any, n: Any) -> Any:
     """Logarithm of the rising factorial, log Γ(a + n) − log Γ(a), without the cancellation.
 
-    With s = a + 8, and n any real number ≥ 0,
+    With s = a + 8, and n any real number,
 
         log Γ(a+n)/Γ(a) = (s−½) log1p(n/s) + n (log(s+n) − 1) + δ(s+n) − δ(s) − Σ_{i<8} log1p(n/(a+i)),
 
@@ -167,7 +229,7 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Value:
     Parameters
     ----------
     a : positive; accurate from 1e-100 to 1e100 in float64, and from 1e-30 to 1e30 in float32
-    n : non-negative; n/a must not overflow
+    n : above −a; n/a must not overflow. Or a `Jet` that begins at 0
 
     Returns
     -------
@@ -182,8 +244,10 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Value:
     ----------
     DLMF 5.5.1 (recurrence), 5.11.1 (series).
     """
+    if isinstance(n, Jet):
+        return digamma(a) * n + trigamma(a) / 2 * (n * n) + tetragamma(a) / 6 * (n * n * n)
     xp = namespace(a, n)
-    s = a + _SHIFT
+    n, s = _inside(n, a, xp), a + _SHIFT
     top = (s - 0.5) * xp.log1p(n / s) + n * (xp.log(s + n) - 1) + _stirling_rest(s + n) - _stirling_rest(s)
     for i in range(_SHIFT):
         top = top - xp.log1p(n / (a + i))

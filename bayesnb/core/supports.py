@@ -7,7 +7,7 @@ The limits beside the sign leave room for the closed forms, which multiply, divi
 product overflows. Results are promised for hyperparameters from 1e-8 to 1e8.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -73,7 +73,6 @@ class Field:
     support : the values of the field in a proper density
     axes : names of its axes, ("class", "feature") by default; "one" is an axis of length one
     limit : the smallest value in an improper prior that is still useful, such as κ = 0; None if there is none
-    per_class : whether the limit counts once a class, and their sum is the limit of a field that the classes share
     optional : whether the field may be None
     public : name of the hyperparameter in estimators and `fit_prior`, which several fields may share; by default the
         field's own
@@ -85,7 +84,6 @@ class Field:
     support: Support
     axes: tuple[str, ...] = ("class", "feature")
     limit: float | None = None
-    per_class: bool = False
     optional: bool = False
     public: str = ""
     per: str = ""
@@ -96,20 +94,15 @@ class Field:
         """Whether the field is one real or positive number for each class, feature or level."""
         return self.support.kind in ("real", "positive") and set(self.axes) <= {"class", "feature", "level"}
 
-    def least(self, c: int) -> float | None:
-        """The improper limit for c classes."""
-        return self.limit * c if self.limit is not None and self.per_class else self.limit
+    def holds(self, value: np.ndarray, d: int) -> Any:
+        """Whether each number is in the support, or a useful improper limit outside of it."""
+        within = self.support.holds(value, d)
+        return within if self.limit is None else within | ((value >= self.limit) & (value <= 0))
 
-    def is_limit(self, value: np.ndarray, c: int) -> Any:
-        """Whether each number is a useful improper limit outside the support."""
-        least = self.least(c)
-        return False if least is None else (value >= least) & (value <= 0)
-
-    def describe(self, c: int, d: int) -> str:
+    def describe(self, d: int) -> str:
         """The permitted values in words, improper limits included."""
-        least = self.least(c)
-        limits = "0" if least == 0 else f"from {least or 0:g} to 0"
-        return self.support.describe(d) + ("" if least is None else f", or {limits} (improper: no evidence)")
+        limits = "" if self.limit is None else f", or from {self.limit:g} to 0 (improper: no evidence)"
+        return self.support.describe(d) + limits
 
 
 Declared = TypeVar("Declared", Field, Support, float)
@@ -203,9 +196,7 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
         if odd or array.dtype.kind not in "biufO":
             raise TypeError
         return np.asarray(array, float)
-    except OverflowError:
-        raise ValueError(f"`{name}` has a number too large for a float; it needs {needed}") from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs {needed}") from None
 
 
@@ -265,12 +256,12 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
         if a field has the wrong shape, or a value neither in its support nor an improper limit of it; the message
         names the field, the value and what is permitted
     """
-    c, d, found = sizes["class"], sizes["feature"], {}
+    d, found = sizes["feature"], {}
     for key, support in prior.constants_.items():
         checked_numbers(f"{name}.{key}", getattr(prior, key), (), support)
     for key, field in prior.fields_.items():
         value = getattr(prior, key) if fields is None or key not in fields else fields[key]
-        label, needed = f"{name}.{key}", field.describe(c, d)
+        label, needed = f"{name}.{key}", field.describe(d)
         if value is None and field.optional:
             continue
         numbers, k = as_numbers(label, value, f"numbers: {needed}"), len(field.axes)
@@ -281,7 +272,7 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
         except ValueError:
             axes = f"{shape}, the axes ({', '.join(field.axes)})"
             raise ValueError(f"`{label}` has shape {numbers.shape}; it needs {axes}") from None
-        if (wrong := ~(field.support.holds(full, d) | field.is_limit(full, c))).any():
+        if (wrong := ~field.holds(full, d)).any():
             at, place = _first(field, wrong)
             bad = f"{full[at]:g}" if np.ndim(full[at]) == 0 else shortened(full[at].tolist())
             raise ValueError(f"`{label}` has {bad}{place and f' ({place})'}; it needs to be {needed}")
@@ -295,28 +286,13 @@ def _first(field: Field, wrong: Any) -> tuple[tuple[int, ...], str]:
     return at, ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")
 
 
-def _not_positive(block: Any) -> Iterator[tuple[str, Field, np.ndarray]]:
-    """Name, declaration and values of each field with an improper limit that is not positive and finite everywhere."""
-    for key, field in block.fields_.items():
-        value = getattr(block, key)
-        if field.limit is not None and isinstance(value, np.ndarray) and not (np.isfinite(value) & (value > 0)).all():
-            yield key, field, value
-
-
 def improper(block: Any) -> str | None:
-    """Why a density has no normaliser: its first field at an improper limit, in words; None for a proper density."""
-    for key, field, value in _not_positive(block.inner):
-        if (limits := field.is_limit(value, block.inner.shape[0])).any():
-            return (
-                f"its prior is improper ({key} is {value[limits][0]:g}) and has no normaliser, so an evidence would "
-                "have an arbitrary factor; give a proper prior"
-            )
-    return None
-
-
-def undefined(block: Any) -> str | None:
-    """What keeps a posterior of an improper prior from being a density, in words; None where it is one."""
-    for key, field, value in _not_positive(block.inner):
-        at, place = _first(field, ~(np.isfinite(value) & (value > 0)))
-        return f"the rows leave {key} at {value[at]:g} ({place})"
+    """Why a density has no normaliser: its first number at an improper limit, in words; None for a proper density."""
+    for key, field in block.inner.fields_.items():
+        value = getattr(block.inner, key)
+        if field.limit is None or not isinstance(value, np.ndarray):  # under a trace nobody can look
+            continue
+        if (wrong := ~(np.isfinite(value) & (value > 0))).any():
+            at, place = _first(field, wrong)
+            return f"{key} is {value[at]:g} ({place})"
     return None

@@ -11,7 +11,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..base import AbstractConjugate
-from ..class_statistics import with_error
 from ..columns import ColumnContract
 from ..core.pytrees import map_leaves, register_pytrees
 from ..core.supports import (
@@ -27,7 +26,7 @@ from ..core.supports import (
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..io import Saved, Take, check_statistics, require
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import Sample, one_hot
+from ..statistics import Sample, one_hot, with_error
 from ..sums.rows import csr_slice
 from ._forgetting import check_digits, without
 from ._input import (

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..class_statistics import NEVER_FITTED, with_error
 from ..naive_bayes import Statistics
-from ..statistics import Moments, Scatter, Summed
+from ..statistics import NEVER_FITTED, Moments, Scatter, Summed, with_error
 from ._state import BLOCK, State
 
 _BOUND = 4.0  # standard deviations of the rounding that count as its bound

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..core.pytrees import record
-from ..core.supports import undefined
+from ..core.supports import improper
 
 BLOCK = "x"  # the block of an estimator that has only one
 
@@ -98,7 +98,7 @@ class State:
         with np.errstate(divide="ignore", invalid="ignore"):
             posterior = self.prior.update(self.statistics)
         for name, block in self.prior.blocks.items():
-            if (why := undefined(posterior.blocks[name])) and block.is_improper:
+            if (why := improper(posterior.blocks[name])) and block.is_improper:
                 what = f"`prior` is improper, and with the rows so far the posterior is not a density: {why}"
                 raise Unavailable(f"{what}. Give more rows of every class, or a proper prior")
         return posterior

@@ -11,9 +11,8 @@ from ..core.arrays import Scalar
 from ..core.supports import check_choice, checked_numbers
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ..one_dependence import BLOCK, OneDependence
+from ..one_dependence import BLOCK, OneDependence, diagonal
 from ..statistics import Counts
-from ..sums.pairs import diagonal
 from ._input import as_table
 from ._levels import AbstractLevels, places_among, sizes_of
 from ._state import State, Unavailable

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.pytrees import pytree
 from ..core.supports import COUNT, Cells, Field, declare
-from ..sums.by_class import subtract_weight
+from ..sums.rows import subtract_weight
 from ._page import Array, Conjugate, Counts, Data, Float, Sums, Totals, Weights, log_failure, log_rising, namespace
 
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Data, Float, Tables, Theta, Weights, is_sparse
-from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
-from ..sums.levels import look_up
-from ..sums.rows import indicators, matmul
+from ..core.arrays import Array, Data, Float, Tables, Theta, Weights
+from ..sums.rows import levels_by_class
+from ..sums.tables import look_up
 from ._page import COUNT, Cells, Conjugate, Counts, Field, Sums, declare, log_rising, namespace, pytree
 
 
@@ -52,11 +51,7 @@ class DirichletCategorical(Conjugate[Counts]):
 
     def suffstats(self, x: Data, r: Weights) -> Counts:
         """n_cjk = Σ_i r_ic [x_ij = k]."""
-        if (counts := levels_by_class(r, x, self.alpha.shape[-1])) is not None:
-            return Counts(counts, 0 * counts[..., 0])
-        n = by_class(r, indicators(x, self.alpha.shape[-1])).reshape(self.alpha.shape)
-        if is_sparse(x):
-            n[..., 0] = subtract_weight(class_totals(r)[:, None], -n[..., 0])
+        n = levels_by_class(r, x, self.alpha.shape[-1])
         return Counts(n, 0 * n[..., 0])
 
     def sums(self, stats: Counts) -> Sums:
@@ -91,7 +86,8 @@ class DirichletCategorical(Conjugate[Counts]):
         log_theta = theta["log_theta"]
         if namespace(x, log_theta) is np:
             return look_up(x, log_theta)
-        return matmul(indicators(x, self.alpha.shape[-1]), log_theta.reshape(*log_theta.shape[:-2], -1))
+        here = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
+        return here.reshape(len(x), -1) @ log_theta.reshape(*log_theta.shape[:-2], -1).swapaxes(-1, -2)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""

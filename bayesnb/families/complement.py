@@ -88,21 +88,12 @@ class DirichletComplement(AbstractEvents):
     def _cumulant(self, order: int, x: Any) -> Table:
         """Sums over k ≠ c: of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the coefficient), and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k).
 
-        Two classes share all complements except their own, so these logarithms are correlated between classes; see
-        `log_covariance`. The third is −Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c), up to terms that
-        all classes share.
+        Two classes share all complements except their own, so these logarithms are correlated between classes, but not
+        without what all classes share. The third is −Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A): that of −log Multinomial(x; θ_c), up
+        to terms that all classes share.
         """
         cumulant = self._of_events(order, x)
         return (self._coefficient(x) if order == 1 else 0) + _others(cumulant, -1) if order < 3 else -cumulant
-
-    def log_covariance(self, x: Data) -> Float[Array, "n c c"]:
-        """Covariance over θ between classes of −log Multinomial(x; θ_c), which is diagonal.
-
-        That is log p(x | y = c, θ) minus the sum over all complements. The sum is equal in all classes and cancels in
-        class probabilities.
-        """
-        own = self._of_events(2, x)
-        return own[..., None] * np.eye(own.shape[-1], dtype=own.dtype)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Always raises an error: this model cannot draw rows.

@@ -12,9 +12,9 @@ of the Gaussian distribution, §9; Gelman et al. (2013), Bayesian Data Analysis,
 from dataclasses import dataclass
 
 from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
-from ..core.wishart import log_det, log_gain, squares
+from ..core.wishart import log_det, squares
 from ..normals import AbstractNormalRows, kept
-from ._page import Array, Float, Real, Table, Theta, Weights, as_jax, is_sparse, n_rows, namespace, pytree
+from ._page import Array, Float, Real, Table, Theta, Weights, is_sparse, namespace, pytree
 
 
 @pytree
@@ -28,6 +28,12 @@ class NormalInverseWishart(AbstractNormalRows):
     kappa : (c,)     pseudo-rows behind the mean, positive
     nu : (c,)        degrees of freedom: pseudo-rows behind the covariance, above d − 1
     S : (c, d, d)    scale of the covariance, positive definite, product of the units of two features
+
+    Formulas
+    --------
+    update : κ + n, m + n(x̄ − m)/(κ + n), ν + n, S + ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)
+    predictive : multivariate t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))). Murphy (2007), (258)
+    mode : m and S/(ν + d + 2), the joint mode
     """
 
     m: Float[Array, "c d"]
@@ -42,27 +48,6 @@ class NormalInverseWishart(AbstractNormalRows):
         S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),
     )
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
-        import jax.numpy as jnp
-        import numpyro
-        import numpyro.distributions as dist
-
-        with numpyro.plate("class", len(self.m), dim=-1):
-            sigma = numpyro.sample("covariance", dist.InverseWishart(self.nu, self.S))
-            mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            x = None if x is None else as_jax(x)
-            numpyro.sample("x", dist.MultivariateNormal(mu[y], scale_tril=jnp.linalg.cholesky(sigma)[y]), obs=x)
-
-    def added(self, n: Array, growth: Array, nu: Array, S: Array) -> tuple[Array, Array]:
-        """κ + n, m + n(x̄ − m)/(κ + n), ν + n, S + ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)."""
-        return nu + n, S + growth
-
-    def gain(self, n: Array, growth: Array, nu: Array, S: Array) -> Float[Array, " c"]:
-        """log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|. Murphy (2007), (266)."""
-        return log_gain(nu, n, S, growth)
-
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
@@ -76,10 +61,6 @@ class NormalInverseWishart(AbstractNormalRows):
         left = kept(self.kappa - w, self.kappa)
         rest = kept(1 - w * self.kappa / left * tau, xp.ones(()))
         return self._log_t(tau / rest * (self.kappa / left) ** 2, left, self.nu - w, level + xp.log(rest))
-
-    def mode(self) -> Theta:
-        """m and S/(ν + d + 2), the joint mode."""
-        return {"mu": self.m, "covariance": self.S / (self.nu + self.m.shape[1] + 2)[:, None, None]}
 
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
         """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""

@@ -42,9 +42,8 @@ from ..core.pytrees import map_leaves, pytree
 from ..core.special import is_traced, logsumexp, namespace
 from ..core.supports import CELLS, REAL, Field, declare
 from ..statistics import Sample, one_hot
-from ..sums.by_class import rounding
 from ..sums.kernels import by_piece, log_density
-from ..sums.rows import batches
+from ..sums.rows import batches, rounding
 from ._page import Array, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 
 _CELLS = 1 << 18  # numbers of a table of values and bandwidths: 2 MiB
@@ -86,8 +85,6 @@ class KernelDensity(AbstractBandwidth):
         "the leave-one-out product of a kernel density is not a normalised density of the data, so there is no "
         "evidence to compare with that of other models; compare log probabilities of held-out rows instead"
     )
-
-    several_modes = True  # of the leave-one-out product
 
     def suffstats(self, x: Real[Array, "n d"], r: Weights) -> Sample:
         """The distinct observed cells and their weights."""

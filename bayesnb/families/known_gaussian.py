@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..normals import NormalCells, growth, linear_of_normals
+from ..normals import linear_of_normals
 from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Array, Cells, Field, Float, Theta, declare, log1p, namespace, pytree
+from .gaussian import NormalCells, growth
 
 
 @pytree

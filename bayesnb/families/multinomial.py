@@ -19,9 +19,8 @@ import numpy as np
 from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 from ..core.special import polygamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
-from ..sums.by_class import by_class
-from ..sums.counts import log_coefficient, log_polya
-from ..sums.rows import map_cells, matmul, row_totals
+from ..sums.rows import by_class, map_cells, matmul, row_totals
+from ..sums.tables import log_coefficient, log_polya
 from ._page import Conjugate, Counts, Sums, as_jax, log_dirichlet, log_rising, n_rows, pytree
 
 
@@ -56,9 +55,6 @@ class AbstractEvents(Conjugate[Counts]):
     def gain(self, s: Any, alpha: Array) -> Float[Array, " c"]:
         """log B(α + n) / B(α) = Σ_j log α_j^(n_j) − log A^(L)."""
         return log_rising(alpha, s.total).sum(-1) - log_rising(alpha.sum(-1), s.n)
-
-    def log_cells(self, x: Float[Array, " d"]) -> None:
-        """None: kinds depend on each other through the length of the row."""
 
     def _coefficient(self, x: Array | Sparse) -> Float[Array, "n 1"]:
         """log L!/Πx!, equal in all classes."""

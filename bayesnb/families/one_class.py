@@ -18,7 +18,7 @@ from ..statistics import Stats
 from ._page import AbstractConjugate, Array, Data, Float, Int, Real, Table, Tables, Weights, as_jax, is_sparse, pytree
 
 _OF_INNER = (
-    "inner parameters missing_value fields_ cells_ names_ several_modes is_improper no_evidence log_normalizer "
+    "inner parameters missing_value fields_ cells_ names_ is_improper no_evidence log_normalizer "
     "log_marginal log_prob sample mean mode mle on_boundary marginals"
 )
 
@@ -82,10 +82,9 @@ class OneClass(AbstractConjugate[Stats]):
         mean, variance = self.block.log_moments(x)
         return self._place(mean), self._place(variance)
 
-    def log_third_cumulant(self, x: Data) -> Table | None:
-        """The value of the inner block in column k, zero in all other columns."""
-        third = self.block.log_third_cumulant(x)
-        return None if third is None else self._place(third)
+    def _cumulant(self, order: int, x: Data) -> Table | None:
+        found = self.block._cumulant(order, x)
+        return None if found is None else self._place(found)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Rows of class k; NaN for the other classes."""

@@ -9,7 +9,7 @@ With λ integrated out one count is negative binomial. Gelman et al. (2013), Bay
 from dataclasses import dataclass
 from typing import Any
 
-from ..sums.counts import log_factorial
+from ..sums.tables import log_factorial
 from ._page import COUNT, Array, Cells, Conjugate, Field, Float, Totals, declare, log1p, log_rising, namespace, pytree
 
 

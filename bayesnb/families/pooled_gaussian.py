@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..conjugate import FromPrior
-from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
+from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights
 from ..core.densities import PRIORS
-from ..core.quadratics import PooledQuadratic
 from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
 from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals, student_marginals
-from ..sums.gaussian import log_normal_sum, sum_of_logs
 from ..sums.rows import shared_weight
+from ..sums.tables import log_normal_sum, sum_of_logs
 from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, observed, pytree
 
 
@@ -45,7 +44,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     fields_ = declare(
         m=Field(REAL),
         kappa=Field(COUNT, limit=0.0),
-        a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
+        a=Field(COUNT, ("feature",), limit=-1e8),
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)
@@ -102,21 +101,14 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         seen = ~xp.isnan(x)
         return seen, xp.where(seen, x - self.m[:, None], 0) ** 2
 
-    def _cells(self, x: Array, w: Array) -> Float[Array, "c n d"]:
-        """log p of each cell if its row is left out with weights w: gain(e_c − w) − gain(−w)."""
+    def _left_out(self, x: Array, w: Array) -> Table:
+        """log p of rows that are left out with weights w: gain(e_c − w) − gain(−w) of each cell."""
         xp, kappa, v, fields = namespace(x, w, self.m), self.kappa[:, None], -w.T[:, :, None], self._scale()
         (seen, square), left = self._squares(x), kept(kappa + v, kappa)
         rest = self.added(shared_weight(v.sum(0)), (v * kappa / left * square).sum(0), *fields)
         fields = [xp.where(new > -1e-9 * old, kept(new, old), xp.nan) for new, old in zip(rest, fields, strict=True)]
         gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
-        return xp.where(seen, gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI), 0)
-
-    def _left_out(self, x: Array, w: Array) -> Table:
-        return self._cells(x, w).sum(-1).T
-
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """The terms of `log_predictive` of one row, 0 if a cell is missing."""
-        return self._cells(x[None], np.zeros((1, len(self.m))))[:, 0]
+        return xp.where(seen, gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI), 0).sum(-1).T
 
     def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
@@ -151,28 +143,6 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         """With 1/σ² ~ Gamma(a, rate b): ψ(a) − log 2πb, ψ₁(a) or ψ₂(a), and e = a/b, t = 1/(2b)."""
         psi = polygamma(order - 1, self.a) - (LOG_2PI + namespace(self.b).log(self.b) if order == 1 else 0)
         return cumulant_of_cells(order, psi, self.a / self.b, 0.5 / self.b, self.kappa, x, self.m)
-
-    def log_covariance(self, x: Data) -> Float[Array, "n c c"]:
-        """Covariance over θ of log p(x_i | θ_c) between classes, with u_c = (x − m_c)²/b and sums over observed j.
-
-            ¼ Σ_j [ψ₁(a) − u_c − u_k + a u_c u_k],   and on the diagonal ¼ Σ_j [2/κ² + 4au/κ] more
-
-        Given λ = 1/σ² the means are independent, so off the diagonal only ½(log λ − λδ²) remains. The variance of log λ
-        is ψ₁(a), that of λ is a/b², and their covariance is 1/b.
-        """
-
-        def covariance(x: Array) -> Array:
-            seen, square = self._squares(x)
-            tau = square.swapaxes(0, 1) / (2 * self.b)
-            own, psi = tau.sum(-1), (0.25 * polygamma(1, self.a) * seen).sum(-1)
-            shared = (self.a * tau) @ tau.swapaxes(-1, -2) - 0.5 * (own[:, :, None] + own[:, None, :])
-            return self._with_variances(x, shared + psi[:, None, None])
-
-        return by_slices(covariance, self.m, x)
-
-    def shared_quadratic(self, x: Data) -> PooledQuadratic:
-        """Σ_j (1/κ_cj) χ′²₁(κ_cj (x_j − m_cj)²/σ_j²) given all σ²."""
-        return PooledQuadratic.of(x.toarray() if is_sparse(x) else x, self.m, self.kappa, self.a, self.b)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.arrays import Array, Data, Float, Real, Table, Theta, Weights
-from ..core.quadratics import TiedQuadratic
-from ..core.wishart import half_degrees, log_gain, whitened
+from ..core.arrays import Array, Float, Real, Table, Theta, Weights
+from ..core.wishart import whitened
 from ..normals import AbstractNormalRows, by_slices, kept
 from ..sums.rows import shared_weight
-from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, as_jax, declare, n_rows, namespace, pytree, trigamma
+from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare, namespace, pytree
 
 
 @pytree
@@ -33,6 +32,11 @@ class TiedNormalInverseWishart(AbstractNormalRows):
     kappa : (c,)   pseudo-rows behind the mean, positive
     nu : (1,)      degrees of freedom: pseudo-rows behind the covariance, above d − 1
     S : (d, d)     scale of the covariance, positive definite, product of the units of two features
+
+    Formulas
+    --------
+    update : κ + n, m + n(x̄ − m)/(κ + n), ν + Σ_c n_c, S + Σ_c [ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ]
+    mode : m and S/(ν + d + C + 1), the joint mode
     """
 
     m: Float[Array, "c d"]
@@ -47,27 +51,6 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
     )
     couples_classes = True
-
-    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
-        import jax.numpy as jnp
-        import numpyro
-        import numpyro.distributions as dist
-
-        sigma = numpyro.sample("covariance", dist.InverseWishart(self.nu[0], self.S))
-        with numpyro.plate("class", len(self.m), dim=-1):
-            mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            x = None if x is None else as_jax(x)
-            numpyro.sample("x", dist.MultivariateNormal(mu[y], scale_tril=jnp.linalg.cholesky(sigma)), obs=x)
-
-    def added(self, n: Array, growth: Array, nu: Array, S: Array) -> tuple[Array, Array]:
-        """κ + n, m + n(x̄ − m)/(κ + n), ν + Σ_c n_c, S + Σ_c [ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ]."""
-        return nu + n, S + growth
-
-    def gain(self, n: Array, growth: Array, nu: Array, S: Array) -> Float[Array, " 1"]:
-        """log Γ_d((ν+N)/2)/Γ_d(ν/2) − ½(ν+N) log |S+G|/|S| − ½N log |S/2|, N = Σ_c n_c."""
-        return log_gain(nu, n, S[None], growth)
 
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i: its weights w_c are removed from Σ and from each μ_c; δ_c = x − m_c.
@@ -101,31 +84,8 @@ class TiedNormalInverseWishart(AbstractNormalRows):
 
         return by_slices(left_out, self.m, x, r)
 
-    def mode(self) -> Theta:
-        """m and S/(ν + d + C + 1), the joint mode."""
-        c, d = self.m.shape
-        return {"mu": self.m, "covariance": self.S / (self.nu + d + c + 1)}
-
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are equal in all classes."""
         mu = theta["mu"]
         weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)
         return weights, -0.5 * (mu * weights.T).sum(-1)
-
-    def log_covariance(self, x: Real[Array, "n d"]) -> Float[Array, "n c c"]:
-        """Covariance over θ of log p(x_i | θ_c) between classes, with τ_ck = (x − m_c)ᵀS⁻¹(x − m_k).
-
-            ¼ [Σψ₁((ν−i)/2) − 2τ_cc − 2τ_kk + 2ντ_ck²],   and on the diagonal ¼ [2d/κ² + 4ντ/κ] more
-
-        Given Λ = Σ⁻¹ the means are independent, so off the diagonal only ½(log |Λ| − δᵀΛδ) remains. log |Λ| has the
-        variance Σψ₁ and the covariance 2τ_cc with δ_cᵀΛδ_c. Two such forms have the covariance 2ντ_ck² (Wishart).
-        """
-        z = whitened(x, self.m, self._root()[0]).swapaxes(0, 1)
-        tau, own = z @ z.swapaxes(-1, -2), (z * z).sum(-1)
-        psi = trigamma(half_degrees(self.nu, self.m.shape[1])).sum(-1)
-        shared = 0.25 * psi - 0.5 * (own[:, :, None] + own[:, None, :] - self.nu * tau * tau)
-        return self._with_variances(x, shared)
-
-    def shared_quadratic(self, x: Data) -> TiedQuadratic:
-        """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
-        return TiedQuadratic.of(x, self.m, self.kappa, float(self.nu[0]), self.S)

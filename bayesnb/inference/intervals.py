@@ -13,8 +13,7 @@ T is a standardised Pearson III variable (a shifted gamma), in the normal's term
 The log of a small count's probability is far from normal, but close to that; `bayesnb.families` says where the moments
 come from. For two classes only ℓ_1 − ℓ_0 matters: one dimension, and quantiles in closed form.
 
-Where classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it the classes
-are independent, and ℓ_c is a quadratic form whose distribution is exact: `core.quadratics`.
+Where classes share a variance or a covariance, the ℓ_c depend on each other, and all parameters are drawn.
 
 References
 ----------
@@ -23,18 +22,16 @@ transformation that preserves the first three moments, Water Resources Research 
 """
 
 import functools
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from ..base import Block
 from ..core.arrays import Bool, Float, Int, Scalar
 from ..core.pytrees import leaves
-from ..core.quadratics import SharedQuadratic, quadratic_points, quadratic_table
 from ..core.random import generator
 from ..core.special import log_floor, log_normalize
 from ..core.supports import check_choice, check_least, check_level
@@ -93,8 +90,8 @@ def intervals(
     Parameters
     ----------
     level : posterior mass inside, between 0 and 1
-    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, and for rows
-        whose log joint is too skewed for a Pearson III variable, else analytic
+    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, where
+        classes share a parameter, and for rows whose log joint is too skewed for a Pearson III variable, else analytic
     n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
     seed : of either; all rows share one set of points
 
@@ -152,6 +149,8 @@ def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
 def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
+    if method == "analytic" and any(map(shares_scale, nb.blocks.values())):
+        raise ValueError("`method` is 'analytic', but classes share a parameter here; choose 'auto' or 'draws'")
     if method == "auto":
         method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
     if n_draws is not None:
@@ -160,15 +159,17 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
 
 
 def _moments_suffice(block: Block) -> bool:
-    """Whether closed forms say how log p(x | θ) is distributed: three moments, or quadratic forms given what is shared.
+    """Whether three moments say how log p(x | θ) is distributed.
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
-    inner, no_rows = block.inner, np.zeros((0, block.inner.shape[1]))
-    if block.shared_quadratic(no_rows) is not None:
-        return True
-    alone = inner.is_composite or not inner.couples_classes  # classes are independent, up to what they share
-    return alone and inner.log_third_cumulant(no_rows) is not None
+    inner = block.inner
+    return not shares_scale(inner) and inner.log_cumulants(np.zeros((0, inner.shape[1])))[2] is not None
+
+
+def shares_scale(block: Block) -> bool:
+    """Whether log p(x | θ_c) of the classes depend on each other, beyond what all of them share."""
+    return block.couples_classes and not block.is_composite
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -186,26 +187,29 @@ def _log_probabilities(
 ) -> Iterator[tuple[Int[np.ndarray, " m"], Float[np.ndarray, "m c s"], Bool[np.ndarray, " m"]]]:
     """Rows, log p(y = c | x_i, θ) at equally likely θ, and where they are skewed.
 
-    With `tails`, two classes whose log odds are one Pearson III variable have these quantiles instead, and what three
-    moments do not tell has more points.
+    With `tails`, two classes whose log odds are one Pearson III variable have these quantiles instead.
     """
-    every = np.arange(_shape(nb, rows)[0])
+    n, c = _shape(nb, rows)
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            yield every[part], log_p, np.zeros(len(log_p), bool)
+            yield np.arange(n)[part], log_p, np.zeros(len(log_p), bool)
         return
-    z = ndtri((np.arange(_NODES) + 0.5) / _NODES if tails is None else tails)
-    for at, shapes in _row_groups(nb, rows):  # type: ignore[arg-type]  # one dependence has draws alone
-        skewed = shapes.skewed
-        if shapes.simple:
-            log_odds = shapes.two_class_log_odds(z)
-            yield at, -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed
-            continue
-        more = 4 if tails is not None and shapes.quadratics else 1
-        for part, table in _log_joint_points(shapes, more * n_draws, seed):
+    z, power = ndtri((np.arange(_NODES) + 0.5) / _NODES if tails is None else tails), max(1, (n_draws - 1).bit_length())
+    for part in slices(n, 16 * c, _MOMENTS):
+        shapes = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
+        at, skewed = np.arange(n)[part], shapes.skewed
+        known = shapes.single if c == 2 else np.zeros(len(at), bool)
+        if known.any():
+            log_odds = shapes.two_class_log_odds(z)[known]
+            yield at[known], -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed[known]
+        others = np.flatnonzero(~known)
+        for some in batches(len(others), max(1, _TABLE // (c << power))):
+            k, points = others[some], _normal_points(1 << (c - 1).bit_length(), power, seed)[:c]  # few sizes
+            table = np.sqrt(shapes.variance[k])[..., None] * pearson_iii(points, shapes.slant[k][..., None])
+            table += (shapes.mean[k] - shapes.mean[k].max(1, keepdims=True))[..., None]
             table -= table.max(1, keepdims=True)
             table -= np.log(np.exp(table).sum(1, keepdims=True))
-            yield at[part], table, skewed[part]
+            yield at[k], table, skewed[k]
 
 
 def log_probability_draws(
@@ -234,29 +238,24 @@ class LogJointMoments:
     ------
     mean : (n, c)
     variance, third : (n, c)   independent from class to class
-    quadratics                 of Gaussian classes with a parameter in common: independent given it, and not in `mean`
     """
 
     mean: Float[np.ndarray, "n c"]
     variance: Float[np.ndarray, "n c"]
     third: Float[np.ndarray, "n c"]
-    quadratics: tuple[SharedQuadratic, ...] = ()
 
     @classmethod
     def of(cls, nb: NaiveBayes, rows: Rows) -> "LogJointMoments":
         """Sums over the class prior and the blocks."""
         mean, variance, third = nb.classes.log_cumulants()
-        quadratics: list[SharedQuadratic] = []
         for name, block in nb.blocks.items():
-            if (quadratic := block.shared_quadratic(rows[name])) is not None:
-                quadratics.append(quadratic)
-                continue
             mean_of, variance_of, third_of = block.log_cumulants(rows[name])
-            if block.couples_classes:  # without what all classes share
-                variance_of = np.diagonal(block.log_covariance(rows[name]), axis1=1, axis2=2)
-            mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
+            if block.is_composite:  # a sum over the others: without what all classes share, that of the class itself
+                variance_of = variance_of.sum(1, keepdims=True) / max(variance_of.shape[1] - 1, 1) - variance_of
+            mean, variance = mean + mean_of, variance + variance_of
+            third = third if third_of is None else third + third_of
         mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
-        return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))
+        return cls(mean, np.maximum(variance, 0), third)
 
     @property
     def slant(self) -> Float[np.ndarray, "n c"]:
@@ -283,11 +282,6 @@ class LogJointMoments:
     def difference(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean, variance and third cumulant of ℓ_1 − ℓ_0, (n,) each."""
         return self.mean[:, 1] - self.mean[:, 0], self.variance.sum(1), self.third[:, 1] - self.third[:, 0]
-
-    @property
-    def simple(self) -> bool:
-        """Whether there are two classes, and for all rows ℓ_1 − ℓ_0 is taken as one Pearson III variable."""
-        return self.mean.shape[1] == 2 and not self.quadratics and bool(self.single.all())
 
     @functools.cached_property
     def single(self) -> Bool[np.ndarray, " n"]:
@@ -324,20 +318,6 @@ def pearson_iii(z: np.ndarray, e: np.ndarray) -> np.ndarray:
     return q * (1 + step * (1 + step / 3))
 
 
-def _row_groups(nb: NaiveBayes, rows: Rows) -> Iterator[tuple[Int[np.ndarray, " m"], LogJointMoments]]:
-    """Rows and their moments; of two classes those with a closed form, and then all others."""
-    n, c = _shape(nb, rows)
-    wide = max((c + block.shape[1] for block in nb.blocks.values() if block.couples_classes), default=0)
-    for part in slices(n, c * max(wide, 16), _MOMENTS):  # tables (n, c, c + d) where classes share a parameter
-        shapes, every = LogJointMoments.of(nb, rows_at(rows, part)), np.arange(n)[part]
-        if c != 2 or shapes.quadratics:
-            yield every, shapes
-            continue
-        for kind in (shapes.single, ~shapes.single):
-            if kind.any():
-                yield every[kind], LogJointMoments(shapes.mean[kind], shapes.variance[kind], shapes.third[kind])
-
-
 @functools.lru_cache(maxsize=8)
 def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, "k s"]:
     """2^power scrambled Sobol points, as standard normal variables: more even than draws."""
@@ -345,24 +325,3 @@ def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, 
 
     points = qmc.Sobol(dimensions, seed=np.random.default_rng(seed)).random_base2(power)
     return ndtri(np.clip(points, 1e-10, 1 - 1e-10)).T
-
-
-def _log_joint_points(
-    shapes: LogJointMoments, n_draws: int, seed: int
-) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
-    """ℓ, up to what all classes share, at the same points for all rows."""
-    n, c = shapes.mean.shape
-    power = max(1, (n_draws - 1).bit_length())
-    ends = np.cumsum([c, *(one.dimensions + 2 * c for one in shapes.quadratics)])
-    wide = 1 << int(ends[-1] - 1).bit_length()  # few sizes, each made once
-    z = _normal_points(wide, power, seed)
-    points = [
-        quadratic_points(one, ndtr(z[at:end]), c)
-        for one, (at, end) in zip(shapes.quadratics, itertools.pairwise(ends), strict=True)
-    ]
-    for part in batches(n, max(1, _TABLE // (c << power))):
-        table = shapes.mean[part, :, None] - shapes.mean[part].max(1)[:, None, None]
-        table = table + np.sqrt(shapes.variance[part])[..., None] * pearson_iii(z[:c], shapes.slant[part][..., None])
-        for one, at in zip(shapes.quadratics, points, strict=True):
-            table += quadratic_table(one, at, part)
-        yield part, table

@@ -262,9 +262,6 @@ def predictive(case: Case) -> Iterator[Gap]:
         yield gap("log_predictive", [table[i, k] for i, k in at], [_evidence(block, x[i : i + 1], k) for i, k in at])
         if not isinstance(block, Labels):
             yield shared("log_score", block.log_score(x), table)
-            cells: Any = [block.log_cells(row) for row in x]
-            if cells[0] is not None:
-                yield gap("log_cells", np.sum(cells, -1), table)
     prior = case.prior
     others, last = (prior.suffstats(case.x[part], case.r[part]) for part in (slice(-1), slice(-1, None)))
     stats = others + last
@@ -296,7 +293,7 @@ def leave_one_out(case: Case) -> Iterator[Gap]:
 
 
 def cumulants(case: Case) -> Iterator[Gap]:
-    """Mean, variance, third cumulant and covariance of log p(x | θ) against derivatives of the evidence of a row.
+    """Mean, variance and third cumulant of log p(x | θ) against derivatives of the evidence of a row.
 
     They are those of the block with the row, at weight 1: so the evidence is differentiated at t = 1, where every
     statistic is smooth in the weight. Of −log Multinomial(x; θ_k), which a composite block learns from the rows of the
@@ -314,26 +311,14 @@ def cumulants(case: Case) -> Iterator[Gap]:
                 continue
             slope, noise, after = _slopes(block, row, [k])
             unit = abs(slope) + noise / EXACT
-            mean, variance = after.log_moments(row)
-            yield gap("log_moments", [mean[0, k], variance[0, k]], slope[:2], unit[:2])
+            mean, variance, third = after.log_cumulants(row)
+            yield gap("log_cumulants, mean and variance", [mean[0, k], variance[0, k]], slope[:2], unit[:2])
             if composite:
                 slope, noise, after = _slopes(block, row, [j], k)
                 slope = slope * np.array([-1, 1, -1])
                 unit = abs(slope) + noise / EXACT
-            third, covariance = after.log_third_cumulant(row), after.log_covariance(row)[0]
             if third is not None:
-                yield gap("log_third_cumulant", third[0, k], slope[2], unit[2])
-            yield gap("log_covariance", covariance[k, k], slope[1], unit[1])
-            if block.couples_classes and not composite and j != k:
-                slope, noise, both = _slopes(block, row, [j, k])
-                of_both = both.log_covariance(row)[0][np.ix_([j, k], [j, k])].sum()
-                yield gap("log_covariance", of_both, slope[1], abs(slope[1]) + noise[1] / EXACT)
-        if not isinstance(block, Labels):
-            (mean, variance), third, short = block.log_moments(x), block.log_third_cumulant(x), block.log_cumulants(x)
-            yield shared("log_cumulants, mean", short[0], mean)
-            for name, got, want in (("variance", short[1], variance), ("third", short[2], third)):
-                if want is not None:
-                    yield gap(f"log_cumulants, {name}", got, want, abs(want))
+                yield gap("log_cumulants, third", third[0, k], slope[2], unit[2])
 
 
 def _slopes(

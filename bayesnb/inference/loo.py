@@ -34,12 +34,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..class_statistics import NEVER_FITTED
 from ..core.arrays import Float, Shaped, Sparse, is_sparse
 from ..core.special import log_normalize
-from ..core.supports import AMOUNT, COUNT, check_choice, undefined
+from ..core.supports import AMOUNT, COUNT, check_choice, improper
 from ..naive_bayes import Rows
-from ..statistics import Moments, Scatter, one_hot
+from ..statistics import NEVER_FITTED, Moments, Scatter, one_hot
 from ..sums.rows import rows_at
 
 _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row, so that subtracting would not leave it
@@ -336,7 +335,7 @@ def _model_of(estimator: Any, left: Any, prior: str, row: int) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         model = before.update(left)
     for name, block in before.blocks.items():
-        if block.is_improper and (why := undefined(model.blocks[name])):
+        if block.is_improper and (why := improper(model.blocks[name])):
             raise ValueError(
                 f"`prior` is improper, and without row {row} of `X` the posterior is not a density: {why}. Give more "
                 "rows of every class, or a proper prior"

@@ -219,26 +219,6 @@ def _left(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
 
 
 @loop(FAST)
-def _multiply(alpha: Any, at: Any, x: Any, steps: Any, w: Any, i: int, many: Any, found: Any) -> None:
-    """found_k += log Π (α_jk − w_ik x + t) of a few factors, four at a time."""
-    c, n = len(found), len(at)
-    many[:] = 1.0
-    for p in range(n % 4):
-        own, count, t = alpha[at[p]], x[p], steps[p]
-        for k in range(c):
-            many[k] *= _left(own[k], w, i, k, count) + t
-    for p in range(n % 4, n, 4):
-        a0, a1, a2, a3 = alpha[at[p]], alpha[at[p + 1]], alpha[at[p + 2]], alpha[at[p + 3]]
-        x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
-        t0, t1, t2, t3 = steps[p], steps[p + 1], steps[p + 2], steps[p + 3]
-        for k in range(c):
-            first = (_left(a0[k], w, i, k, x0) + t0) * (_left(a1[k], w, i, k, x1) + t1)
-            many[k] *= first * ((_left(a2[k], w, i, k, x2) + t2) * (_left(a3[k], w, i, k, x3) + t3))
-    for k in range(c):
-        found[k] += log(many[k], 0.0 * many[k])
-
-
-@loop(FAST)
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, out: Any) -> None:
     """out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i) of α − w_i x_i and its sum; L the sum of the cells.
 
@@ -251,27 +231,28 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
     """
     c = len(total)
     many = np.empty(c)
-    at, count, step = np.empty(_FACTORS, np.uint64), np.empty(_FACTORS), np.empty(_FACTORS)
     for i in range(len(ends) - 1):
         found = out[i]
         found[:] = 0.0
+        many[:] = 1.0
         length, used = 0.0, 0
         for p in range(ends[i], ends[i + 1]):
-            x, j = np.float64(cells[p]), np.uint64(p - ends[i] if columns is None else columns[p])
+            x, own = np.float64(cells[p]), alpha[np.uint64(p - ends[i] if columns is None else columns[p])]
             length += x
             if not (0 <= x <= _MULTIPLIED and x == np.floor(x)):
                 for k in range(c):
-                    found[k] += log_rising(_left(alpha[j, k], w, i, k, x), x)
+                    found[k] += log_rising(_left(own[k], w, i, k, x), x)
                 continue
             for t in range(int(x)):
-                at[used], count[used], step[used] = j, x, t
+                for k in range(c):
+                    many[k] *= _left(own[k], w, i, k, x) + t
                 used += 1
-                if used == _FACTORS:
-                    _multiply(alpha, at, count, step, w, i, many, found)
-                    used = 0
-        _multiply(alpha, at[:used], count[:used], step[:used], w, i, many, found)
+                if used % _FACTORS == 0:
+                    for k in range(c):
+                        found[k] += log(many[k], 0.0)
+                    many[:] = 1.0
         for k in range(c):
-            found[k] -= log_rising(_left(total[k], w, i, k, length), length)
+            found[k] += log(many[k], 0.0) - log_rising(_left(total[k], w, i, k, length), length)
 
 
 # --- normal and Student densities -------------------------------------------------------------------------------------

@@ -1,28 +1,58 @@
-"""Rows, dense or sparse: how they are cut into slices, and the sums over their cells that the pages need.
+"""Rows, dense or sparse: sums over their cells and by class, and how they are cut into slices for all cores.
 
-Rows are cut here, and nowhere else: statistics of slices are added, tables are put side by side.
+Rows are cut here, and nowhere else: statistics of slices are added, tables are put side by side. NumPy, SciPy and the
+compiled loops let go of Python's lock while they compute, so threads are enough: nothing is copied or pickled. What is
+computed does not depend on the number of threads.
+
+Each loop of `_compiled` stands for a formula of this package, which is its slow twin in the tests: the function that a
+page calls decides between the two by the work at hand. `_compiled` imports numba, and is imported where it is used.
 """
 
+import contextvars
 import copy
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Data, Float, Int, Real, Scalar, Sparse, Table, Tables, Value, is_sparse
-from ..core.special import is_whole, namespace
-from ..core.threads import in_order, n_sibling_tasks
-from .loops import contiguous, worth
+from ..core.arrays import (
+    Array,
+    Data,
+    Float,
+    Int,
+    Real,
+    Scalar,
+    Shaped,
+    Sparse,
+    Table,
+    Tables,
+    Value,
+    Weights,
+    is_sparse,
+)
+from ..core.special import namespace
 
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
 _FEW = 1 << 15  # cells that stay in a core's cache
 
+WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
+
+_FAR = 16.0  # squares of the correction over what it leaves, from where on it would cost digits
+Triple: TypeAlias = tuple[Array, Array, Array]
+
 Rows: TypeAlias = Mapping[str, Any]
 Sum = TypeVar("Sum")
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 
 # --- sums over cells --------------------------------------------------------------------------------------------------
@@ -36,19 +66,15 @@ def is_missing_free(x: Array | Sparse) -> bool:
 def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
     if not is_sparse(x):
-        right = weights.swapaxes(-1, -2)
-        if x.dtype != np.uint8:
-            return x @ right
-        parts = slices(len(x), x.shape[1], _FEW)  # a core's cache holds what is converted
-        return np.concatenate([x[part].astype(weights.dtype) @ right for part in parts], -2)
+        return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
     if x.format == "csr" and worth(x.nnz * len(flat)):
         from ._compiled import stored_product
 
         table = np.zeros((x.shape[0], len(flat)))
         stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)
-    else:  # SciPy's product with two or three columns takes as long as with eight
-        table = x @ flat.T if len(flat) > 3 else np.stack([x @ w for w in flat], -1)
+    else:
+        table = x @ flat.T
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
@@ -122,10 +148,9 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
     """Σ_j f(x_ij, w_ic, *fields_cj) of CSR rows: that of an empty row, and what the stored cells change.
 
     Time and memory follow the stored cells; no column is made dense. An empty cell in a column whose centre is 10⁶
-    spreads from 0 has a term of about 10⁶ nats for 10⁵ rows. It cancels to the ninth digit after the point. If all
-    cells are whole numbers of one weight, the formula is computed once for each pair of a column and a cell.
+    spreads from 0 has a term of about 10⁶ nats for 10⁵ rows. It cancels to the ninth digit after the point.
     """
-    n, c, empty = x.shape[0], len(fields[0]), None
+    c, empty = len(fields[0]), None
     if np.ndim(w) == 0:
         with np.errstate(all="ignore"):
             empty = np.stack([f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)])
@@ -144,16 +169,7 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
             table[part] = add @ (terms if empty is None else terms - empty.take(piece.indices, 1)).T
         return table
 
-    if empty is None:
-        return changes(x)
-    whole = x.data.min(initial=0) >= 0 and is_whole(x.data[:_FEW]) and is_whole(x.data)
-    levels = 1 + int(x.data.max(initial=0)) if whole else 0
-    if not 0 < levels * x.shape[1] <= 16 * x.nnz:
-        return empty.sum(1) + changes(x)
-    pairs, place = distinct(x.indices.astype(np.intp) * levels + x.data.astype(np.intp), levels * x.shape[1])
-    column, cell = np.divmod(pairs, levels)
-    of_pairs = changes(sparse.csr_array((cell * 1.0, column, np.arange(len(pairs) + 1)), (len(pairs), x.shape[1])))
-    return empty.sum(1) + sparse.csr_array((np.ones(x.nnz), place, x.indptr), (n, len(pairs))) @ of_pairs
+    return changes(x) if empty is None else empty.sum(1) + changes(x)
 
 
 def row_totals(x: Array | Sparse) -> Array:
@@ -170,32 +186,176 @@ def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
     return found
 
 
-def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct keys below `size`, in order, and the place of each key among them."""
-    if 16 * key.size < size:  # sorting them takes less than a pass over all that there could be
-        return np.unique(key, return_inverse=True)
-    here = np.bincount(key, minlength=size) > 0
-    return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
+# --- by class ---------------------------------------------------------------------------------------------------------
 
 
-def indicators(x: Data, k: int) -> Array | Sparse:
-    """[x_ij = level] as rows of length d·k, sparse on the host; a missing cell has no entry.
+def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
+    """Weights r (n, c) of labels 0 … c−1, as a sparse matrix with one entry a row.
 
-    Of sparse rows, whose empty cells have level 0, what the stored cells change: 1 at their level and −1 at level 0.
+    r_ic = w_i [y_i = c]; w_i = 1 unless given.
     """
-    n, d = x.shape
-    if namespace(x) is not np:
-        return (x[..., None] == np.arange(k)).astype(float).reshape(n, d * k)
-    coo = x.tocoo() if is_sparse(x) else None
-    row, column = np.indices((n, d)).reshape(2, -1) if coo is None else (coo.row, coo.col.astype(np.intp))
-    cells = x.ravel() if coo is None else coo.data
-    known = (cells >= 0) & (cells < k)  # False for NaN
-    at = row[known], column[known] * k + cells[known].astype(np.intp)
-    found = sparse.csr_array((np.ones(len(at[0])), at), shape=(n, d * k))
-    return found if coo is None else found - sparse.csr_array((np.ones(len(row)), (row, column * k)), shape=(n, d * k))
+    n = len(y)
+    index: Any = np.int32 if n < 1 << 31 else np.int64
+    r = sparse.csr_array((n, n_classes))  # what is known to be in order need not be looked through
+    r.data = np.ones(n) if weights is None else np.asarray(weights, float)
+    r.indices, r.indptr = y.astype(index), np.arange(n + 1, dtype=index)
+    return r
 
 
-# --- leaving a row out ----------------------------------------------------------------------------------------------
+def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
+    """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
+    size = table.nnz if is_sparse(table) else table.size
+    if namespace(r, table) is not np or table.ndim != 2 or not worth(8 * size) or not is_one_hot(r):
+        total = r.T @ table
+        total = total.toarray() if is_sparse(total) else total
+        # row by row, as files hold it: the last bits of a sum depend on the layout
+        return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
+    from . import _compiled
+
+    total = np.zeros((r.shape[1], table.shape[1]))
+    _compiled.by_class(*stored(table), r.indices, r.data, total)
+    return total
+
+
+def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[Array, "c d k"]:
+    """Σ_i r_ic [x_ij = k]; other codes are missing, and an empty cell of sparse rows has level 0."""
+    shape = r.shape[1], x.shape[1], levels
+    if namespace(r, x) is not np:
+        return by_class(r, (x[..., None] == np.arange(levels)).astype(r.dtype).reshape(len(x), -1)).reshape(shape)
+    x, y, w = _with_one_class(x, r)
+    if not is_sparse(x) and worth(8 * x.size):
+        from . import _compiled
+
+        total: np.ndarray = np.zeros(shape)
+        _compiled.levels_by_class(contiguous(x), y, w, total)
+        return total
+    row, column = np.indices(x.shape).reshape(2, -1) if not is_sparse(x) else x.tocoo().coords
+    cells, place, w = x.data if is_sparse(x) else x.ravel(), y[row].astype(np.intp) * shape[1] + column, w[row]
+    known = (cells >= 0) & (cells < levels)  # False for NaN
+    at = place * levels + np.where(known, cells, 0).astype(np.intp)
+    total = np.bincount(at, w * known, np.prod(shape)).astype(r.dtype).reshape(shape)
+    if is_sparse(x):
+        stored = np.bincount(place, w, shape[0] * shape[1]).reshape(shape[:2])
+        total[..., 0] += subtract_weight(class_totals(r)[:, None], stored)
+    return total
+
+
+def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows on the host, the class of each and its weight: a row that has weight in several comes once for each."""
+    if not is_one_hot(r):
+        r = sparse.csr_array(r)
+        x = x[np.repeat(np.arange(x.shape[0]), np.diff(r.indptr))]
+    return sparse.csr_array(x) if is_sparse(x) else x, r.indices, r.data
+
+
+def is_one_hot(r: Array | Sparse) -> TypeGuard[Sparse]:
+    """Whether each row has one class, in weights as `one_hot` makes them."""
+    return is_sparse(r) and r.format == "csr" and bool((r.indptr[1:] - r.indptr[:-1] == 1).all())
+
+
+def class_totals(r: Array | Sparse) -> Array:
+    """N_c = Σ_i r_ic: the weight of each class."""
+    if not is_sparse(r):
+        return r.sum(axis=0)
+    r = r.tocsr()
+    return np.bincount(r.indices, r.data, r.shape[1]).astype(r.dtype)  # whole numbers where there are no rows
+
+
+def subtract_weight(total: Value, part: Array) -> Array:
+    """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
+    left = total - part
+    return namespace(left).where(left > rounding(left) * total, left, 0)
+
+
+def rounding(n: Array) -> float:
+    """The share of a weight that is taken for rounding, in the precision at hand."""
+    return 1e-12 if n.dtype == np.float64 else 1e-5
+
+
+def moments_by_class(x: Data, r: Weights) -> Triple:
+    """Weight, mean and centred squares, (c, d) each, of rows x (NaN = missing) under weights r; see `Moments.of`."""
+    xp = namespace(x, r)
+    if xp is not np:
+        w = r.T[..., None]
+        return _moments(x, lambda table: (w * table).sum(1), lambda mean: mean[:, None])
+    dtype = np.result_type(x.dtype, r.dtype)
+    x, y, w = _with_one_class(x, r)
+    if is_sparse(x):
+        return _stored_moments(x, y, w, class_totals(r))
+    if worth(8 * x.size):
+        return _looped(contiguous(x), y, w, r.shape[1])
+    columns = sparse.csr_array((w, y, np.arange(len(y) + 1)), (len(y), r.shape[1])).T
+    return _moments(x.astype(dtype, copy=False), columns.__matmul__, lambda mean: mean[y])
+
+
+def _moments(x: Real[Array, "n d"], total: Callable[[Array], Array], of_rows: Callable[[Array], Array]) -> Triple:
+    """In two passes and one correction of each; `total` sums by class, `of_rows` gives each row what its class has."""
+    xp = namespace(x)
+    seen = ~xp.isnan(x)
+    n = total(seen.astype(x.dtype))
+    safe = xp.where(n > 0, n, 1)
+    mean = total(xp.where(seen, x, 0)) / safe
+    rest = xp.where(seen, x - of_rows(mean), 0)
+    shift = total(rest) / safe
+    return n, mean + shift, xp.maximum(total(rest * rest) - n * shift * shift, 0)
+
+
+def _stored_moments(x: Sparse, y: np.ndarray, w: np.ndarray, n: Float[np.ndarray, " c"]) -> Triple:
+    """The same of sparse rows, whose empty cells are 0; only the stored ones are read."""
+    shape, stored = (len(n), x.shape[1]), np.diff(x.indptr)
+    place = np.repeat(y.astype(np.intp) * shape[1], stored) + x.indices
+    weight, n = np.repeat(w, stored), np.tile(n[:, None], shape[1])
+
+    def total(cells: np.ndarray) -> np.ndarray:
+        return np.bincount(place, weight * cells, n.size).reshape(shape)
+
+    safe, empty = np.where(n > 0, n, 1), subtract_weight(n, total(np.ones(1)))
+    mean = total(x.data) / safe
+    rest = x.data - mean.ravel()[place]
+    shift = (total(rest) - empty * mean) / safe
+    return n, mean + shift, np.maximum(total(rest * rest) + empty * mean * mean - n * shift * shift, 0)
+
+
+def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> Triple:
+    """The same of many dense rows; not finite where a cell is infinite.
+
+    Sums are taken about the last row of each class, so that equal cells have no rounding. Where it lies so far from the
+    mean found that squares about it would lose digits, they are taken once more about that mean.
+    """
+    from . import _compiled
+
+    last = np.zeros(c, int)
+    last[y] = np.arange(len(y))
+    shift = np.where(np.isnan(x[last]), 0, x[last].astype(float))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for _ in range(2):
+            n, s, q = np.zeros((3, *shift.shape))
+            _compiled.moments(x, y, w, shift, n, s, q)
+            drift = s / np.where(n > 0, n, 1)
+            ss = q - s * drift
+            if not (s * drift > _FAR * ss).any():
+                break
+            shift = shift + drift
+    return n, np.where(n > 0, shift + drift, 0), np.maximum(ss, 0)
+
+
+def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
+    """Weight (c,), mean (c, d) and centred cross products (c, d, d) of complete rows; see `Scatter.of`."""
+    _, mean, _ = moments_by_class(x, r)
+    xp, squares = namespace(x, r), []
+    columns = sparse.csc_array(r) if xp is np else None
+    for k, centre in enumerate(mean):
+        if columns is None:
+            z, w = x - centre, r[:, k]
+        else:
+            own = slice(*columns.indptr[k : k + 2])
+            z, w = x[columns.indices[own]] - centre, columns.data[own]
+        squares.append(z.T @ (w[:, None] * z))
+    total = xp.stack(squares)
+    return class_totals(r), mean, (total + total.swapaxes(1, 2)) / 2
+
+
+# --- leaving a row out ------------------------------------------------------------------------------------------------
 
 
 def downdate(whole: Value, part: Value | Scalar) -> Array:
@@ -232,9 +392,9 @@ def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
     return gather(parts[0]) if len(parts) == 1 else functools.reduce(operator.add, in_order(gather, parts))
 
 
-def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Tables:
+def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int] = int) -> Tables:
     """A table (…, n, c) made of the tables of slices of the rows."""
-    parts = row_slices(rows, least, size)
+    parts = row_slices(rows, least)
     if len(parts) == 1:
         return table(parts[0])
     found: Any = None
@@ -281,8 +441,8 @@ def some_cells(x: Any, part: slice, like: Array | Sparse, kind: str = "") -> Any
     return piece.astype(np.result_type(piece.dtype, like.dtype))
 
 
-def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
-    """Slices of rows that keep every block's part within about a million cells, or `least` or `size`, if that is more.
+def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
+    """Slices of rows that keep every block's part within about a million cells, or `least()`, if that is more.
 
     There are two as soon as half of the rows is work enough for a core, and their number is even. JAX arrays stay
     whole, and rows that are a slice already are not cut again.
@@ -292,7 +452,121 @@ def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
     n, width = next(iter(rows.values())).shape[0], 0
     for x in rows.values():
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
-    if n * width < 2 * max(_HALF, least) or (n * width < 2 * _CELLS and n_sibling_tasks() > 1):
+    if n * width < 2 * _HALF or n * width < 2 * least() or (n * width < 2 * _CELLS and n_sibling_tasks() > 1):
         return [slice(0, n)]
-    pieces = -(-n * width // max(_CELLS, least, size))
+    pieces = -(-n * width // max(_CELLS, least()))
     return batches(n, -(-n // (pieces + pieces % 2)))
+
+
+# --- threads and compiled loops ---------------------------------------------------------------------------------------
+
+_pieces = contextvars.ContextVar("how many pieces the work at hand is one of; their own are done one by one", default=0)
+
+
+def n_threads() -> int:
+    """Threads to use: OMP_NUM_THREADS where it is set, as joblib sets it in its workers, else the cores at hand."""
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    if limit.isdigit() and int(limit) > 0:
+        return int(limit)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
+    """f of each piece, several at a time; an error in one is raised in its turn, and no further piece is begun."""
+    if _pieces.get() or len(pieces) == 1:
+        yield from map(f, pieces)
+        return
+
+    def begin(piece: Piece) -> Callable[[], Result]:
+        context = contextvars.copy_context()
+        context.run(_pieces.set, len(pieces))
+        return functools.partial(context.run, f, piece)
+
+    threads = min(n_threads(), len(pieces))
+    if threads < 2:
+        yield from (begin(piece)() for piece in pieces)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with _single_threaded_products(), ThreadPoolExecutor(threads) as pool:
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(begin(piece)))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def n_sibling_tasks() -> int:
+    """How many pieces the work at hand is one of: what is worth compiling. It does not depend on the threads."""
+    return _pieces.get() or 1
+
+
+@contextmanager
+def one_of(pieces: int) -> Iterator[None]:
+    """Work that is done here in so many pieces, one after the other."""
+    token = _pieces.set(pieces * n_sibling_tasks())
+    try:
+        yield
+    finally:
+        _pieces.reset(token)
+
+
+_lock = threading.Lock()
+_users = 0
+_limits: Any = None
+
+
+@contextmanager
+def _single_threaded_products() -> Iterator[None]:
+    """One thread a matrix product while the pieces share the cores; the first user sets it, the last undoes it."""
+    global _users, _limits
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _limits = _blas().limit(limits=1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if not _users:
+                _limits.restore_original_limits()
+
+
+@functools.cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@functools.cache
+def available() -> bool:
+    """Whether numba is there and may compile; all formulas work without it."""
+    try:
+        from numba import config
+    except Exception:  # no wheel for this Python, or a system that forbids to make code at run time
+        return False
+    return not getattr(config, "DISABLE_JIT", 0)
+
+
+def worth(work: int) -> bool:
+    """Whether compiled loops should do some work, in cells times classes, of which this is one of several pieces."""
+    return n_sibling_tasks() * work >= WORTH and available()
+
+
+def contiguous(x: np.ndarray) -> np.ndarray:
+    """Cells row by row in a type that loops are compiled for."""
+    return np.ascontiguousarray(x, np.uint8 if x.dtype == np.uint8 else np.float64)
+
+
+def stored(x: Array | Sparse) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Ends of the rows, columns and cells, as CSR has them; dense rows have all columns, which are not written out."""
+    if is_sparse(x):
+        x = x.tocsr()
+        return x.indptr, x.indices, contiguous(x.data)
+    return np.arange(len(x) + 1) * x.shape[1], None, contiguous(x).ravel()

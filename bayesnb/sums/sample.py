@@ -10,7 +10,7 @@ from scipy import sparse
 from ..core.arrays import Array, Float, Int, Scalar, Shaped, Weights
 from ..core.pytrees import pytree
 from ..core.special import namespace
-from .by_class import rounding
+from .rows import rounding
 
 
 @pytree

@@ -27,7 +27,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 
 import bayesnb as ours
-from bayesnb.sums import loops
+from bayesnb.sums import rows as loops
 
 from .timing import medians
 
@@ -182,7 +182,7 @@ def one_by_one(nb: Any, X: np.ndarray, y: np.ndarray) -> None:
 def first(scale: float) -> Iterator[Line]:
     """What loops cost before they save anything, each in a fresh process: the loops against the formulas."""
     code = (
-        "import numpy as np, bayesnb; from bayesnb.sums import loops; loops.WORTH = {}; "
+        "import numpy as np, bayesnb; from bayesnb.sums import rows as loops; loops.WORTH = {}; "
         f"X = np.random.default_rng(0).normal(size=({int(200_000 * scale)}, 20)); y = np.arange(len(X)) % 3; "
         "bayesnb.GaussianNB().fit(X, y).predict(X)"
     )

@@ -77,7 +77,7 @@ WRONG = [
     (BernoulliNB(alpha=[1, 2, 3]), r"`alpha` is shape \(3,\)"),
     (BernoulliNB(binarize=None), "`X` has .* in column"),
     (MultinomialNB(alpha=1e308), "`alpha` is 1e.308; it needs to be positive, from 1e-50 to 1e.50"),
-    (PoissonNB(alpha=10**400), "`alpha` has a number too large for a float"),
+    (PoissonNB(alpha=10**400), "`alpha` is 1000.*; it needs"),
     (PoissonNB(class_alpha=1e-320), "`class_alpha` is 1e-320; it needs to be positive, from 1e-50"),
     (ExponentialNB(beta=0), "`beta` is 0"),
     (GeometricNB(alpha=-1), "`alpha` is -1"),
@@ -158,7 +158,7 @@ def test_improper_limits_predict_and_have_no_evidence(nb):
 def test_too_few_rows_for_an_improper_prior():
     nb = IMPROPER[0]
     few = GaussianNB(prior=nb.prior)
-    with pytest.raises(ValueError, match=r"`prior` is improper, .* not a density: the rows leave a at 0 \(class 1"):
+    with pytest.raises(ValueError, match=r"`prior` is improper, .* not a density: a is 0 \(class 1"):
         few.fit(REALS[:3], LABELS[:3])
     few.partial_fit(REALS[:3], LABELS[:3], classes=[0, 1])  # more may come
     with pytest.raises(ValueError, match="`prior` is improper"):
@@ -168,7 +168,7 @@ def test_too_few_rows_for_an_improper_prior():
         few.predict_log_proba(REALS), GaussianNB(prior=nb.prior).fit(REALS, LABELS).predict_log_proba(REALS)
     )
     stuck = np.c_[REALS[:, 0], np.full(7, 0.1)]  # a column that never varies
-    with pytest.raises(ValueError, match=r"`prior` is improper, .* the rows leave b at .* feature 1"):
+    with pytest.raises(ValueError, match=r"`prior` is improper, .* b is .* feature 1"):
         GaussianNB(prior=nb.prior).fit(stuck, LABELS)
     pair = GaussianNB(prior=nb.prior).fit(REALS[:4], LABELS[:4])
     with pytest.raises(ValueError, match=r"without row 0 of `X` the posterior is not a density"):

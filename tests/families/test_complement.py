@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bayesnb.families import DirichletComplement, DirichletMultinomial
+from bayesnb.families import DirichletComplement
 from bayesnb.statistics import one_hot
 
 from ..laws import FAMILIES, case
 from .test_multinomial import exact, log_coefficient, predictive
-from .test_pages import ATOL, EXTREMES, log_beta
+from .test_pages import ATOL, log_beta
 
 FAMILY = next(f for f in FAMILIES if f.name == "complement")
 
@@ -36,24 +36,6 @@ def check(prior: DirichletComplement, x: np.ndarray, y: np.ndarray, rtol: float)
 def test_textbook_page() -> None:
     this = case(FAMILY)
     check(this.block, this.x, this.y, rtol=1e-10)
-
-
-def test_concentrations_from_1e_minus_8_to_1e8(rng: np.random.Generator) -> None:
-    alpha = np.concatenate([np.repeat(EXTREMES[:, None], 5, 1), rng.permuted(np.tile(EXTREMES, (3, 1)), axis=1)])
-    check(DirichletComplement(alpha), rng.poisson(2, (20, 5)).astype(float), np.arange(20) % 8, rtol=1e-9)
-
-
-def test_two_classes_are_the_multinomial() -> None:
-    """The complement of one class is the other."""
-    this = case(FAMILY)
-    x, r = this.x, one_hot(this.y % 2, 2)
-    alpha = this.block.alpha[:2]
-    ours, plain = DirichletComplement(alpha), DirichletMultinomial(alpha[::-1])
-    stats, plain_stats = ours.suffstats(x, r), plain.suffstats(x, r)
-    np.testing.assert_allclose(ours.log_marginal(stats), plain.log_marginal(plain_stats)[::-1], rtol=1e-13)
-    np.testing.assert_allclose(
-        ours.update(stats).log_predictive(x), plain.update(plain_stats).log_predictive(x), rtol=1e-13
-    )
 
 
 def test_rule_of_rennie() -> None:

@@ -9,9 +9,7 @@ import scipy.stats as st
 
 from bayesnb.core.wishart import InverseWishartMarginal
 from bayesnb.families import (
-    NormalInverseGamma,
     NormalInverseWishart,
-    PooledNormalInverseGamma,
     TiedNormalInverseWishart,
 )
 from bayesnb.statistics import one_hot
@@ -77,32 +75,6 @@ def test_textbook_page_of_one_covariance() -> None:
     nu = mp.mpf(prior.nu[0])
     close(prior.update(stats).S, S_n)
     close(prior.log_marginal(stats)[0], evidence(len(this.x), nu, exact(prior.S), S_n, kappas))
-
-
-def one_feature(full: bool) -> tuple[Any, Any, np.ndarray, np.ndarray]:
-    """With one feature InverseWishart(ν, S) is InverseGamma(ν/2, S/2)."""
-    this = case(FULL if full else TIED, d=1)
-    block = this.block
-    if full:
-        naive: Any = NormalInverseGamma(block.m, block.kappa[:, None], block.nu[:, None] / 2, block.S[:, :, 0] / 2)
-    else:
-        naive = PooledNormalInverseGamma(block.m, block.kappa[:, None], block.nu / 2, block.S[0] / 2)
-    return block, naive, this.x, this.y
-
-
-@pytest.mark.parametrize("full", [True, False])
-def test_one_feature_is_the_naive_page(full: bool) -> None:
-    block, naive, x, y = one_feature(full)
-    r = one_hot(y, 3)
-    stats, moments = block.suffstats(x, r), naive.suffstats(x, r)
-    np.testing.assert_allclose(block.log_marginal(stats), naive.log_marginal(moments).ravel(), rtol=1e-12)
-    after, twin = block.update(stats), naive.update(moments)
-    np.testing.assert_allclose(after.log_predictive(x), twin.log_predictive(x), rtol=1e-12)
-    for got, want in zip(after.log_moments(x), twin.log_moments(x), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-10)
-    for name in ("mean", "mode"):
-        got, want = getattr(after, name)(), getattr(twin, name)()
-        np.testing.assert_allclose(got["covariance"].ravel(), want["variance"].ravel(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)

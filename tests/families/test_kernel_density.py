@@ -38,6 +38,7 @@ LAWS = laws_of(random_prior(np.random.default_rng(0), D))
         "statistics add and subtract",
         "updates chain",
         "weights count rows",
+        "a missing cell is a cell left out",
         "bayes' identity",
         "mode",
         pytest.param("JAX maps and differentiates the evidence", marks=pytest.mark.slow),
@@ -93,25 +94,6 @@ def test_predictive_integrates_to_one_and_new_rows_follow_it() -> None:
         used = expected > 5
         statistic = ((seen - expected)[used] ** 2 / expected[used]).sum()
         assert st.chi2.sf(statistic, used.sum() - 1) > 1e-6
-
-
-def test_a_missing_cell_is_a_cell_left_out() -> None:
-    this = case(FAMILY)  # a tenth of the cells is missing in the fit
-    block = this.posterior.blocks["x"]
-    x = this.x[:6].copy()
-    x[:, 1] = np.nan
-    fewer = block.select(np.array([0, 2, 3]))
-    short = np.delete(x, 1, 1)
-    theta = block.sample(this.rng, (2,))
-    part = {"log_bandwidth": np.delete(theta["log_bandwidth"], 1, -1)}
-    assert_same(block.log_predictive(x), fewer.log_predictive(short))
-    assert_same(block.log_moments(x), fewer.log_moments(short))
-    assert_same(block.log_likelihood(theta, x), fewer.log_likelihood(part, short))
-    alone = random_prior(np.random.default_rng(0), 4).select(np.array([2]))
-    seen = ~np.isnan(this.x[:, 2])
-    with_holes = alone.update(alone.suffstats(this.x[:, [2]], this.r))
-    assert_same(with_holes, alone.update(alone.suffstats(this.x[seen][:, [2]], this.r[seen])))
-    np.testing.assert_array_equal(block.log_predictive(np.full((2, 4), np.nan)), 0)
 
 
 def test_mean_and_moments_are_those_of_draws() -> None:
@@ -170,20 +152,6 @@ def test_leave_one_out_is_the_sum_over_the_other_rows(labels: str, place: str, r
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
 
 
-def test_leave_one_out_has_gradients_without_nan(x64: None) -> None:
-    this = case(FAMILY, d=2)
-    block = jax.tree.map(jnp.asarray, this.posterior.blocks["x"])
-    y = jnp.asarray(this.r.toarray())
-
-    def total(log_h: Any) -> Any:
-        return replace(block, log_h=log_h, low=None, high=None).log_loo(this.x, y).sum()
-
-    slope, total = jitted(jax.grad(total))(block.log_h), jitted(total)
-    h, step = np.asarray(block.log_h), 1e-5 * np.eye(6).reshape(6, *block.log_h.shape)
-    want = [(total(jnp.asarray(h + e)) - total(jnp.asarray(h - e))) / 2e-5 for e in step]
-    np.testing.assert_allclose(np.ravel(slope), want, rtol=1e-6, atol=1e-6)
-
-
 # --- the posterior of the bandwidth ---------------------------------------------------------------------------------
 
 
@@ -225,18 +193,9 @@ def test_posterior_is_the_leave_one_out_product_times_the_prior(kind: str, rng: 
         np.log(marginals.ppf(q[:, None, None]))[:, 0, 0], np.interp(q, cdf / cdf[-1], t), atol=1e-3
     )
     np.testing.assert_allclose(marginals.cdf(marginals.ppf(q[:, None, None]))[:, 0, 0], q, atol=1e-12)
-    np.testing.assert_allclose(marginals.sf(marginals.median()), 0.5)
-    np.testing.assert_allclose(
-        np.array(marginals.interval(0.8))[:, 0, 0], marginals.ppf(q[[1, 3], None, None])[:, 0, 0]
-    )
     mean = (f * np.exp(t)).sum() / f.sum()
     assert marginals.mean()[0, 0] == pytest.approx(mean, rel=1e-3)
     assert np.exp(posterior.mean()["log_bandwidth"])[0, 0] == pytest.approx(mean, rel=1e-3)
-    assert marginals.std()[0, 0] == pytest.approx(np.sqrt((f * (np.exp(t) - mean) ** 2).sum() / f.sum()), rel=3e-3)
-    middle = marginals.median()[0, 0]
-    assert marginals.pdf(middle)[0, 0] == pytest.approx(
-        np.exp(posterior.log_prob({"log_bandwidth": np.log([[middle]])})[0, 0]), rel=1e-2
-    )
 
     assert posterior.mode()["log_bandwidth"][0, 0] == pytest.approx(t[np.argmax(log_f - t)], abs=2 * (t[1] - t[0]))
     mle = prior.mle(posterior.cells)["log_bandwidth"][0, 0]

@@ -51,22 +51,3 @@ def test_a_row_leaves_all_its_classes(rng: np.random.Generator, name: str) -> No
         others = np.delete(np.arange(len(x)), i)
         without = block.update(block.suffstats(x[others], r[others]))
         np.testing.assert_allclose(table[i], without.log_predictive(x[i : i + 1])[0], rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["pooled_gaussian", "tied_gaussian"])
-def test_covariance_between_classes(name: str) -> None:
-    """The mixed derivative at 0 of (s, t) ↦ log E p(x given θ_c)^s p(x given θ_k)^t: an evidence of weighted rows."""
-    this = case(next(f for f in FAMILIES if f.name == name))
-    block, x = this.posterior.blocks["x"], this.x[np.isfinite(this.x).all(1)][:2]
-
-    def generating(row: np.ndarray, c: int, k: int, s: float, t: float) -> float:
-        return float(evidence(block, np.stack([row, row]), np.eye(3)[[c, k]] * np.array([[s], [t]])))
-
-    def mixed(row: np.ndarray, c: int, k: int, h: float) -> float:
-        f = [generating(row, c, k, s, t) for s, t in ((h, h), (h, 0), (0, h), (0, 0))]
-        return (f[0] - f[1] - f[2] + f[3]) / h**2
-
-    found = block.log_covariance(x)
-    for i, c, k in np.ndindex(len(x), 3, 3):
-        want = (8 * mixed(x[i], c, k, 1e-3) - 6 * mixed(x[i], c, k, 2e-3) + mixed(x[i], c, k, 4e-3)) / 3
-        assert found[i, c, k] == pytest.approx(want, rel=1e-4, abs=1e-5)

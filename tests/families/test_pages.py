@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import sparse
 
 from bayesnb import families
 from bayesnb.base import to_sites
@@ -229,32 +228,6 @@ def test_maximum_of_the_likelihood(name: str) -> None:
 
 
 # --- what single pages have besides --------------------------------------------------------------------------------
-
-
-def test_cells_between_0_and_1(rng: np.random.Generator) -> None:
-    """Shares of yes: E θˣ(1−θ)¹⁻ˣ, derivatives at 0 of log E [θˣ(1−θ)¹⁻ˣ]ᵗ, and leave-one-out as a refit."""
-    block, y = families.BetaBernoulli(*rng.gamma(2, 1, (2, 3, 4))), rng.integers(0, 3, 12)
-    x, r = rng.random((12, 4)), one_hot(y, 3, 0.5 + np.arange(12.0))
-    x[0], x[1], x[2, 0] = [0, 1, 0, 0.5], 0, np.nan
-
-    def powered(t: Any, x: Any, a: Any, b: Any) -> Any:
-        return log_beta(a + t * x, b + t * (1 - x)) - log_beta(a, b)
-
-    tables = [block.log_predictive(x), *block.log_moments(x), block.log_third_cumulant(x)]
-    for i, c in np.ndindex(len(x), 3):
-        want = np.zeros(4)
-        for j in np.flatnonzero(~np.isnan(x[i])):
-            cell = [mp.mpf(float(value)) for value in (x[i, j], block.a[c, j], block.b[c, j])]
-            want += [float(powered(1, *cell))] + [float(mp.diff(lambda t: powered(t, *cell), 0, k)) for k in (1, 2, 3)]  # noqa: B023
-        np.testing.assert_allclose([table[i, c] for table in tables], want, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose([block.log_cells(row).sum(1) for row in x], tables[0], rtol=1e-12)
-    for rows in (x, sparse.csr_array(np.nan_to_num(x))):
-        dense = x if rows is x else np.nan_to_num(x)
-        table = block.update(block.suffstats(dense, r)).log_loo(rows, r)
-        for i in range(12):
-            others = np.delete(np.arange(12), i)
-            without = block.update(block.suffstats(dense[others], r[others]))
-            np.testing.assert_allclose(table[i], without.log_predictive(dense[[i]])[0], rtol=1e-11)
 
 
 @pytest.mark.parametrize("unseen", [-1.0, 3.0, 7.0])

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from bayesnb.statistics import Moments, Scatter, one_hot
 from bayesnb.sums import kernels
-from bayesnb.sums.gaussian import log_normal_sum, sum_of_logs, sum_of_own
+from bayesnb.sums.tables import log_normal_sum, sum_of_logs, sum_of_own
 
 from .test_counts import form as form
 

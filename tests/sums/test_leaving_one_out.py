@@ -6,7 +6,7 @@ from scipy import sparse
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB
 from bayesnb.statistics import one_hot
-from bayesnb.sums import loops
+from bayesnb.sums import rows as loops
 
 N, D = 300, 40
 
@@ -55,14 +55,6 @@ def test_leaving_rows_out(estimator, kind, rng, monkeypatch):
     formula = nb.posterior_.log_loo(nb.encode(x), r.toarray())  # of rows of any weight
     np.testing.assert_allclose(many, formula, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(some, formula, rtol=1e-9, atol=1e-9)
-
-
-def test_weights_other_than_one_are_for_the_formula(rng, monkeypatch):
-    monkeypatch.setattr(loops, "WORTH", 1)
-    x, y, w = rng.normal(size=(N, 3)), rng.integers(3, size=N), rng.integers(1, 3, N)
-    nb = GaussianNB().fit(x, y, w)
-    twice = GaussianNB(prior=nb.prior_.blocks["x"]).fit(np.repeat(x, w, 0), np.repeat(y, w))
-    np.testing.assert_allclose(nb.loo(x, y, w).log_proba[w == 1], twice.loo(x, y).log_proba[w == 1], rtol=1e-9)
 
 
 COUNTS = [MultinomialNB(), ComplementNB(), PoissonNB(), CategoricalNB(), BernoulliNB()]

@@ -18,7 +18,7 @@ LIGHT = """
 import random
 import numpy as np
 from bayesnb.sums._compiled import by_class
-from bayesnb.sums.loops import stored
+from bayesnb.sums.rows import stored
 
 kinds = ["float64", "uint8"]
 random.shuffle(kinds)
@@ -102,7 +102,7 @@ def test_all_works_without_numba(how):
     """All estimators on rows that loops are worth; what comes out is that of the formulas."""
     code = """
 import numpy as np
-from bayesnb.sums import loops
+from bayesnb.sums import rows as loops
 from tests.estimators_table import ALL
 
 loops.WORTH = {worth}
@@ -127,7 +127,7 @@ def test_after_a_fork():
 import os
 import numpy as np
 import bayesnb
-from bayesnb.sums import loops
+from bayesnb.sums import rows as loops
 
 loops.WORTH = 1
 rng = np.random.default_rng(0)
