@@ -26,8 +26,6 @@ from bayesnb.analysis.score_split import score_split
 from bayesnb.inference.report import CheckReport, CheckRow
 from bayesnb.plots._common import PALETTE
 
-ESTIMATES = ("predictive", "mean", "map", "mle")
-
 
 def data(kind: str, n: int = 40) -> tuple[pd.DataFrame, np.ndarray]:
     """Rows of three classes whose features the kind of likelihood knows."""
@@ -428,39 +426,25 @@ def test_regions_are_those_of_predict_and_boundaries_where_two_classes_tie(ax: A
 # --- evidence -------------------------------------------------------------------------------------------------------
 
 
-def points(ax: Any) -> dict[str, float]:
-    """The points of a nomogram by name."""
-    names = [text.get_text() for text in ax.get_yticklabels()]
-    drawn = np.concatenate([line.get_xdata() for line in ax.get_lines() if line.get_marker() in ("o", "D")])
-    return dict(zip(names, drawn, strict=True))
-
-
 @pytest.mark.filterwarnings("ignore:the posterior mode has parameters on the boundary")
-@pytest.mark.parametrize("name", ["multinomial", "full", "gaussian", "mixed"])
-def test_a_nomogram_adds_up_to_the_log_odds(name: str) -> None:
+@pytest.mark.parametrize("name", ["multinomial", "full", "mixed"])
+def test_a_nomogram_shows_what_explain_says_of_the_two_most_probable_classes(name: str, ax: Any) -> None:
     nb, X, _ = mixed() if name == "mixed" else fitted(name)
+    nb.set_params(estimate="map") if name == "full" else nb
     x = X.iloc[[0]]
-    for estimate in ESTIMATES:
-        nb.set_params(estimate=estimate)
-        ax = plots.nomogram(nb, x, label="cat", n_draws=5, ax=canvas().subplots())
-        found = points(ax)
-        joint = nb.predict_joint_log_proba(x)[0]
-        assert found["log odds"] == pytest.approx(joint[2] - joint[:2].max(), rel=1e-12)
-        assert sum(found.values()) == pytest.approx(2 * found["log odds"], rel=1e-9)
-
-
-def test_a_nomogram_shows_what_explain_says_of_the_two_most_probable_classes(ax: Any) -> None:
-    nb, X, _ = fitted("gaussian")
-    plots.nomogram(nb, X.iloc[[0]], ax=ax)
-    one, other = nb.classes_[np.argsort(-nb.predict_proba(X.iloc[[0]])[0])[:2]]
+    plots.nomogram(nb, x, ax=ax)
+    joint = nb.predict_joint_log_proba(x)[0]
+    (one, other), (best, second) = nb.classes_[np.argsort(-joint)[:2]], np.sort(joint)[::-1][:2]
     assert ax.get_xlabel().startswith(f"log odds of {one} against {other}, nats")
-    table = nb.explain(X.iloc[[0]], against=other)
-    table = table[table.class_ == one].set_index("feature")
+    table = nb.explain(x, against=other)
+    table = table[(table.class_ == one) & (table.contribution != 0)]
     names = [text.get_text().split(" = ")[0] for text in ax.get_yticklabels()]
-    assert names == ["class prior", *table.index[1:], "log odds"]
+    assert names[1:-1] == [str(label).strip("()") for label in table["feature"][1:]]
     np.testing.assert_allclose(segments(ax)[:, :, 0], table[["low", "high"]], rtol=1e-9)
-    found = points(ax)
-    assert segments(ax, 1)[0, 0, 0] < found["log odds"] < segments(ax, 1)[0, 1, 0]
+    dots, diamond = (line for line in ax.get_lines() if line.get_marker() in ("o", "D"))
+    np.testing.assert_allclose(dots.get_xdata(), table["contribution"], rtol=1e-9)
+    assert diamond.get_xdata()[0] == pytest.approx(best - second, rel=1e-12)
+    assert segments(ax, 1)[0, 0, 0] < segments(ax, 1)[0, 1, 0]
 
 
 def test_weights_are_those_of_the_table(ax: Any) -> None:

@@ -357,7 +357,8 @@ def estimates(case: Case) -> Iterator[Gap]:
         want = np.asarray(marginal.mean(), float)
         exists = np.isfinite(want)
         yield gap("mean", np.asarray(means[name])[exists], want[exists], abs(want[exists]))
-    spread = {name: value.std(0) for name, value in to_sites(block.sample(case.rng, (200,))).items()}
+    draws = to_sites(block.sample(case.rng, (200,)))
+    spread = {name: np.subtract(*np.quantile(value, [0.75, 0.25], axis=0)) for name, value in draws.items()}
     density = {"mode": lambda theta: sum_of_pieces(block, block.log_prob(theta))}
     density["mle"] = lambda theta: (case.r * block.log_likelihood(theta, case.x)).sum((-2, -1))
     best = {"mode": block.mode(), "mle": block.mle(case.prior.suffstats(case.x, case.r))}

@@ -410,5 +410,8 @@ def copies(X: Any, y: Any) -> np.ndarray:
     if len(keys[-1]) != len(keys[0]):
         raise ValueError(f"`y` has {len(keys[-1])} labels, and `X` {len(keys[0])} rows; give each row its label")
     return (
-        pd.DataFrame(dict(enumerate(keys))).groupby([*range(len(keys))], dropna=False, sort=False).ngroup().to_numpy()
+        pd.DataFrame(dict(enumerate(keys)))
+        .groupby([*range(len(keys))], dropna=False, sort=False)
+        .ngroup()
+        .to_numpy(copy=True)
     )

@@ -177,14 +177,8 @@ def test_the_interval_of_the_sum_covers_as_it_says() -> None:
 
 def test_settings_out_of_range_are_named() -> None:
     nb = bayesnb.GaussianNB().fit(REAL, LABELS)
-    for settings, said in [
-        ({"against": "z"}, "`against` is 'z'"),
-        ({"level": 1.0}, "`level` is 1.0"),
-        ({"n": 0}, "`n` is 0"),
-        ({"n_draws": 0}, "`n_draws` is 0"),
-        ({"output": "table"}, "`output` is 'table'"),
-    ]:
-        with pytest.raises(ValueError, match=said):
+    for settings in ({"against": "z"}, {"level": 1.0}, {"n": 0}, {"n_draws": 0}, {"output": "table"}):
+        with pytest.raises(ValueError, match=f"`{next(iter(settings))}` is"):
             nb.explain(REAL[:1], **settings)
     with pytest.raises(ValueError, match="a single class"):
         bayesnb.GaussianNB().fit(REAL, ["a"] * N).explain(REAL[:1])

@@ -102,18 +102,15 @@ class TestFunsor:
     def test_the_enumerated_log_density_is_the_closed_form(
         self, name: str, mixed: Any, rng: np.random.Generator
     ) -> None:
-        if name == "mixed":
-            nb, X, _ = mixed
-            self.compare(nb.numpyro_model, nb.prior_, X, nb.encode(X), rng)
-        else:
+        nb, X, _ = mixed
+        model, prior, rows, given = nb.numpyro_model, nb.prior_, nb.encode(X), X
+        if name != "mixed":
             this = CASES[name]
-            self.compare(this.prior.model, this.prior, {"x": this.x}, {"x": this.x}, rng)
-
-    def compare(self, model: Any, prior: NaiveBayes, X: Any, rows: Any, rng: np.random.Generator) -> None:
+            model, prior, rows = this.prior.model, this.prior, {"x": this.x}
+            given = rows
         theta = prior.sample(rng)
-        assert self.log_density(model, X, prior.to_sites(theta)) == pytest.approx(
-            closed_form(prior, rows, theta), rel=1e-9
-        )
+        want = closed_form(prior, rows, theta)
+        assert self.log_density(model, given, prior.to_sites(theta)) == pytest.approx(want, rel=1e-9)
 
     @pytest.mark.slow
     def test_nuts_and_svi_run_and_labels_are_drawn_given_the_rows(self, mixed: Any) -> None:

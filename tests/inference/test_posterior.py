@@ -73,19 +73,15 @@ def test_blocks_of_several_level_numbers_have_dims_of_their_own():
     np.testing.assert_allclose(theta.sum("levels_3_level"), 1)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_bad_settings_are_named(nb, iris):
+    for settings, message in (
         ({"method": "gibbs"}, "`method` is 'gibbs'"),
         ({"draws": 0}, "`draws` is 0"),
         ({"y": ["setosa"]}, "`y` is given without `X`"),
-        ({"X": [[1.0] * 4], "y": ["tulip"]}, "tulip"),
-    ],
-)
-def test_bad_settings_are_named(iris, settings, message):
-    fitted = GaussianNB().fit(iris[0].to_numpy(), iris[1])
-    with pytest.raises(ValueError, match=message):
-        fitted.sample_posterior(**settings)
+        ({"X": iris[0][:1], "y": ["tulip"]}, "tulip"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            nb.sample_posterior(**settings)
 
 
 @pytest.mark.parametrize(
