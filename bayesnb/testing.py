@@ -214,7 +214,7 @@ def simulation_based_calibration(
 
 def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
     """The laws that a family has to obey, by name."""
-    found: list[Callable[[Case], None]] = [
+    found = [
         what_a_family_says_of_itself_is_true,
         statistics_add_and_subtract,
         updates_chain,
@@ -224,27 +224,25 @@ def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
         a_row_of_any_weight_is_left_out,
         mode_on_the_boundary_is_a_point,
     ]
-    rows: dict[str, Callable[[Problem, np.random.Generator], list[CheckRow]]] = {
-        "bayes' identity": lambda problem, rng: [identity_row(problem, rng)],
-        "mode": lambda problem, rng: [mode_row(problem, rng)],
-        **{
-            law.name[3:].lower(): partial(lambda law, problem, rng: [law.row([*cases(problem, rng)])], law)
-            for law in LAWS
-        },
-        "draws": lambda problem, rng: draws_laws.drawn_rows(problem, rng, RATE),
-    }
+    last = draws_of_jax_follow_their_marginals, jax_maps_and_differentiates_the_evidence
+    rows: dict[str, Callable[[Case], list[CheckRow]]] = {
+        "bayes' identity": lambda case: [identity_row(case, case.rng)],
+        "mode": lambda case: [mode_row(case, case.rng)],
+        "draws": lambda case: draws_laws.drawn_rows(case, case.rng, RATE),
+    } | {law.name[3:].lower(): partial(lambda law, case: [law.row([*cases(case, case.rng)])], law) for law in LAWS}
     return {
         **{law.__name__.replace("_", " "): law for law in found},
         **{name: partial(_rows_pass, rows=row) for name, row in rows.items()},
-        "draws of JAX follow their marginals": draws_of_jax_follow_their_marginals,
-        "NumPy and JAX agree in float64": partial(numpy_and_jax_agree, dtype="float64"),
-        "NumPy and JAX agree in float32": partial(numpy_and_jax_agree, dtype="float32"),
-        "JAX maps and differentiates the evidence": jax_maps_and_differentiates_the_evidence,
+        **{
+            f"NumPy and JAX agree in {kind}": partial(numpy_and_jax_agree, dtype=kind)
+            for kind in ("float64", "float32")
+        },
+        **{law.__name__.replace("_", " "): law for law in last},
     }
 
 
-def _rows_pass(case: Case, rows: Callable[[Problem, np.random.Generator], list[CheckRow]]) -> None:
-    for row in rows(case, case.rng):
+def _rows_pass(case: Case, rows: Callable[[Case], list[CheckRow]]) -> None:
+    for row in rows(case):
         require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed ({row.unit}). {row.remark}")
 
 
