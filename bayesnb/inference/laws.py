@@ -315,7 +315,7 @@ def cumulants(case: Case) -> Iterator[Gap]:
             yield gap("log_cumulants, mean and variance", [mean[0, k], variance[0, k]], slope[:2], unit[:2])
             if composite:
                 slope, noise, after = _slopes(block, row, [j], k)
-                slope = slope * np.array([-1, 1, -1])
+                slope, third = slope * np.array([-1, 1, -1]), after.log_cumulants(row)[2]
                 unit = abs(slope) + noise / EXACT
             if third is not None:
                 yield gap("log_cumulants, third", third[0, k], slope[2], unit[2])
