@@ -221,9 +221,10 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """The cumulant of an order, 1, 2 or 3, over θ of log p(x_i | θ_c), if a family writes it; otherwise None."""
         return None
 
-    def log_cumulants(self, x: Data) -> tuple[Table, Table, Table | None]:
-        """Mean, variance and third cumulant over θ of log p(x_i | θ_c); the third is None if draws have to be used."""
-        return *self.log_moments(x), self._cumulant(3, x)
+    def log_cumulants(self, x: Data) -> tuple[Table, Table, Table] | None:
+        """Mean, variance and third cumulant over θ of log p(x_i | θ_c); None if they have no closed form."""
+        third = self._cumulant(3, x)
+        return None if third is None else (*self.log_moments(x), third)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
         """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.

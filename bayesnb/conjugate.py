@@ -32,10 +32,9 @@ from .core.densities import PRIORS, drawn_cells
 from .core.random import Key, split
 from .core.special import Jet, namespace
 from .core.supports import Field
-from .statistics import Moments, Stats, Totals
+from .statistics import Moments, Stats, Totals, class_totals
 from .sums.rows import (
     by_class,
-    class_totals,
     contract,
     is_missing_free,
     map_cells,

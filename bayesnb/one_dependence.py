@@ -35,7 +35,6 @@ from scipy import sparse
 from .core.arrays import Array, Bool, Float, Int, Real, Sparse, Theta
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
-from .core.random import log_dirichlet, log_gamma
 from .core.special import log_floor, log_rising, logsumexp
 from .core.supports import Cells, Field
 from .families.categorical import DirichletCategorical
@@ -227,9 +226,9 @@ class OneDependence:
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""
-        at, keys = self.places(x), theta["key"]
-        drawn = np.array([self._draw(at, key) for key in keys.ravel().tolist()])
-        return drawn.reshape(*keys.shape, len(at), len(self.alpha))
+        keys = theta["key"]
+        drawn = np.array([self._draw(x, key) for key in keys.ravel().tolist()])
+        return drawn.reshape(*keys.shape, len(x), len(self.alpha))
 
     def log_parts(
         self, rows: Rows, parts: Any = None, theta: Parameters | None = None
@@ -313,21 +312,24 @@ class OneDependence:
         `log_joint` draws it again: a draw is the same for all rows, in whatever blocks they come.
         """
         keys = key.integers(1 << 63, size=shape)
-        log_pi = [np.logaddexp.reduce(self._drawn_pairs(self._drawn_parent(k), k)[1], 1) for k in keys.ravel().tolist()]
+        log_pi = [self._drawn_classes(key) for key in keys.ravel().tolist()]
         return {CLASS: {"log_pi": np.reshape(log_pi, (*shape, -1))}, BLOCK: {"key": keys}}
 
-    def _draw(self, at: Int[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
-        """log p_j(y, x | θ_j) of rows of places; without x_j they take the parent that the key gives among the others.
+    def _draw(self, x: Real[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
+        """log p_j(y, x | θ_j) of rows; without x_j they take the parent that the key gives among the others.
 
         A row without a single cell has the class probabilities of the draw.
         """
-        first, there = self._drawn_parent(key), at >= 0
+        first, there = self._drawn_parent(key), self.places(x) >= 0
         some, parents = there.any(1), np.where(there[:, first], first, self._parents(key, there))
-        table = np.empty((len(at), len(self.alpha)))
-        table[~some] = np.logaddexp.reduce(self._drawn_pairs(first, key)[1], 1)
-        for j in np.unique(parents[some]):
-            own = some & (parents == j)
-            table[own] = self._drawn(at[own], int(j), key)
+        table = np.empty((len(x), len(self.alpha)))
+        table[~some] = self._drawn_classes(key)
+        for j in np.unique(parents[some]).tolist():
+            own, (model, theta) = some & (parents == j), self._drawn(j, key)
+            rows = {name: x[own][:, group] for name, group in self.groups(j).items()}
+            pairs = np.broadcast_to(model.log_table(rows, theta), (own.sum(), theta[CLASS]["log_pi"].size))
+            pairs = pairs.reshape(-1, len(self.alpha), self.sizes[j])
+            table[own] = np.take_along_axis(pairs, x[own, j].astype(int)[:, None, None], 2)[..., 0]
         return table
 
     def _parents(self, key: int, there: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
@@ -339,25 +341,15 @@ class OneDependence:
         """The parent of a draw."""
         return int(self._parents(key, np.ones((1, len(self.sizes)), bool))[0])
 
-    def _drawn_pairs(self, j: int, key: int) -> tuple[np.random.Generator, Float[np.ndarray, "c kj"]]:
-        """log p(y, x_j | θ_j) of a draw, and the generator that goes on with the children."""
-        rng, own = np.random.default_rng([key, j]), self.levels(j)
-        pairs = log_dirichlet(rng, diagonal(self.alpha[:, own, own]).reshape(-1))
-        return rng, pairs.reshape(len(self.alpha), -1)
+    def _drawn(self, j: int, key: int) -> tuple[NaiveBayes, Parameters]:
+        """Model j, and a draw of its parameters."""
+        model = self.parent(j)
+        return model, model.sample(np.random.default_rng([key, j]))
 
-    def _drawn(self, at: Int[np.ndarray, "n d"], j: int, key: int) -> Float[np.ndarray, "n c"]:
-        """log p_j(y, x | θ_j) of rows of places at one draw of θ_j; x_j is there."""
-        own, (rng, pairs) = self.levels(j), self._drawn_pairs(j, key)
-        alpha = self.alpha[:, own]
-        children = log_gamma(rng, alpha)
-        sums = np.logaddexp.reduceat(children, self.offsets[:-1], axis=-1)
-        children -= np.repeat(sums, self.sizes, axis=-1)
-        children[:, :, own] = pairs[..., None]  # of which a row has one
-        children = np.concatenate([children, np.zeros_like(children[..., :1])], -1).transpose(1, 2, 0)  # −1: missing
-        table = np.empty((len(at), len(self.alpha)))
-        for part in slices(len(at), at.shape[1] * len(alpha), _CELLS):
-            table[part] = children[at[part, j, None] - own.start, at[part]].sum(1)
-        return table
+    def _drawn_classes(self, key: int) -> Float[np.ndarray, " c"]:
+        """log p(y | θ_j) of the parent of a draw."""
+        log_pairs = self._drawn(self._drawn_parent(key), key)[1][CLASS]["log_pi"]
+        return np.logaddexp.reduce(log_pairs.reshape(len(self.alpha), -1), 1)
 
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""

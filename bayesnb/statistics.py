@@ -319,19 +319,7 @@ class Statistics(Summed):
         return type(self)(self.n, {name: in_floats(stats) for name, stats in self.blocks.items()})
 
     def scaled(self, factor: float) -> Self:
-        """Statistics of the same rows, their weights multiplied by a number above 0: classes and all blocks.
-
-        Raises
-        ------
-        TypeError
-            if the statistics of a family of one's own have no `scaled(factor)`
-        """
-        for name, stats in self.blocks.items():
-            if not hasattr(stats, "scaled"):
-                raise TypeError(
-                    f"the statistics of {name!r} are {type(stats).__name__}, which has no method `scaled(factor)`; "
-                    "define it, so that it returns the statistics with all weights multiplied by the factor"
-                )
+        """Statistics of the same rows, their weights multiplied by a number above 0: classes and all blocks."""
         n, blocks = factor * self.n, {name: stats.scaled(factor) for name, stats in self.blocks.items()}
         return type(self)(n, blocks, None if self.error is None else factor**2 * self.error + rounded(n))
 

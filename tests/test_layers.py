@@ -31,7 +31,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"bandwidth", "conjugate"},
+    {"conjugate"},
     {"normals"},
     {"families"},
     {"naive_bayes"},

@@ -98,17 +98,6 @@ def test_an_infinite_cell_gives_nan_in_its_row_under_jit(family: Family) -> None
     np.testing.assert_array_equal(np.isnan(table), [[False] * C, [True] * C] * 2)
 
 
-def test_log_prob_and_joint_at_draws(whole: tuple[NaiveBayes, dict[str, np.ndarray]], rng: np.random.Generator) -> None:
-    """Leading axes are draws: each draw gives what it gives alone."""
-    nb, rows = whole
-    theta = nb.sample(rng, (2, 3))
-    density, table = nb.log_prob(theta), nb.log_joint(rows, theta)
-    assert density.shape == (2, 3) and table.shape == (2, 3, len(Y), C)
-    one = jax.tree.map(lambda leaf: leaf[1, 2], theta)
-    assert nb.log_prob(one) == pytest.approx(density[1, 2], rel=1e-12)
-    np.testing.assert_allclose(nb.log_joint(rows, one), table[1, 2], rtol=1e-12)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_bayes_identity_of_several_blocks(
@@ -156,13 +145,6 @@ def test_fixed_classes_are_not_learnt(rng: np.random.Generator) -> None:
     assert posterior.sample(rng, (4,))[CLASS]["log_pi"].shape == (4, C)
     assert posterior.mode()[CLASS]["log_pi"] is not None and not posterior.on_boundary()
     assert_same(posterior.mle(stats)[CLASS], nb.mean()[CLASS])
-
-
-def test_a_class_given_no_probability_is_never_predicted() -> None:
-    this = CASES["gaussian"]
-    nb = NaiveBayes(FixedClasses(np.array([0.5, 0.0, 0.5])), this.prior.blocks)
-    table = nb.log_joint({"x": this.x})
-    assert np.isfinite(table).all() and (table.argmax(1) != 1).all()
 
 
 @pytest.mark.parametrize("name", ["gaussian", "bernoulli"])

@@ -105,13 +105,6 @@ def test_polygammas_keep_the_precision_and_take_whole_numbers() -> None:
 
 
 @everywhere
-def test_log_normal(xp: ModuleType, dtype: str, rng: np.random.Generator) -> None:
-    x, mu, sd = rng.normal(0, 3, 50), rng.normal(0, 3, 50), log_uniform(rng, -1, 1, 50)
-    error, size = errors(special.log_normal, lambda x, mu, sd: mp.log(mp.npdf(x, mu, sd)), xp, dtype, x, mu, sd)
-    assert (error < 8 * (1 + size)).all()
-
-
-@everywhere
 def test_log_floor_and_log_shares(xp: ModuleType, dtype: str) -> None:
     tiny = np.finfo(dtype).tiny
     np.testing.assert_allclose(special.log_floor(xp.asarray([0, tiny, 1.0], dtype)), np.log([tiny, tiny, 1]))

@@ -54,17 +54,6 @@ def test_multinomial_china() -> None:
     printed(np.exp(nb.log_joint({"x": D5}, theta)) / orders, 0.0003, 0.0001, digits=4)
 
 
-def test_bernoulli_china() -> None:
-    """Manning et al. (2008), §13.3, Example 13.2."""
-    nb = NaiveBayes(DirichletClasses(np.ones(2)), {"x": BetaBernoulli(np.ones((2, 6)), np.ones((2, 6)))})
-    stats = nb.suffstats({"x": (COUNTS > 0).astype(float)}, one_hot(CHINA, 2))
-    theta = nb.update(stats).mean() | {CLASS: nb.mle(stats)[CLASS]}
-    # Beijing, Chinese, Japan, Macao, Shanghai, Tokyo
-    in_china, elsewhere = [2 / 5, 4 / 5, 1 / 5, 2 / 5, 2 / 5, 1 / 5], [1 / 3, 2 / 3, 2 / 3, 1 / 3, 1 / 3, 2 / 3]
-    np.testing.assert_allclose(nb.to_sites(theta)["theta"], [in_china, elsewhere])
-    printed(np.exp(nb.log_joint({"x": (D5 > 0).astype(float)}, theta)), 0.005, 0.022, digits=3)
-
-
 def test_beta_placenta_previa() -> None:
     """Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.4, pp. 37–38: 437 girls among 980 births."""
     posterior = beta(1, 1, ones=437, zeros=980 - 437)

@@ -61,16 +61,11 @@ def register_pytrees() -> None:
 
 def leaves(tree: Any) -> Iterator[Any]:
     """`jax.tree.leaves` of our dataclasses, mappings, tuples and None."""
-    found, waiting = [], [tree]
-    while waiting:
-        one = waiting.pop()
-        if type(one) in (dict, tuple):
-            waiting += reversed(one.values() if type(one) is dict else one)
-        elif names := _names(type(one)):  # type: ignore[arg-type]
-            waiting += map(getattr, itertools.repeat(one), reversed(names))
-        elif one is not None:
-            found.append(one)
-    return iter(found)
+    inside = branches(tree)
+    if inside is None:
+        yield tree
+    else:
+        yield from itertools.chain.from_iterable(map(leaves, inside.values()))
 
 
 def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:

@@ -226,16 +226,18 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:76]} …"
 
 
-def checked_numbers(name: str, value: Any, shape: tuple[int, ...], support: Support = COUNT) -> np.ndarray:
+def checked_numbers(
+    name: str, value: Any, shape: tuple[int, ...], support: "Support | Field" = COUNT, d: int = 1
+) -> np.ndarray:
     """A hyperparameter in a support, broadcast to a shape, or a ValueError that names it and the permitted range."""
-    needed = f"numbers ({support.describe()}) that broadcast to {shape}"
+    needed = f"numbers ({support.describe(d)}) that broadcast to {shape}"
     numbers = as_numbers(name, value, needed)
     try:
         full = np.broadcast_to(numbers, shape)
     except ValueError:
         raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {needed}") from None
-    if not support.holds(numbers).all():
-        raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe()}")
+    if not np.all(support.holds(numbers if numbers.size == 1 < full.size and d == 1 else full, d)):
+        raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe(d)}")
     return full
 
 
@@ -256,27 +258,17 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
         if a field has the wrong shape, or a value neither in its support nor an improper limit of it; the message
         names the field, the value and what is permitted
     """
-    d, found = sizes["feature"], {}
+    found = {}
     for key, support in prior.constants_.items():
         checked_numbers(f"{name}.{key}", getattr(prior, key), (), support)
     for key, field in prior.fields_.items():
         value = getattr(prior, key) if fields is None or key not in fields else fields[key]
-        label, needed = f"{name}.{key}", field.describe(d)
         if value is None and field.optional:
             continue
-        numbers, k = as_numbers(label, value, f"numbers: {needed}"), len(field.axes)
+        label, k, d = f"{name}.{key}", len(field.axes), sizes["feature"]
+        numbers = as_numbers(label, value, f"numbers: {field.describe(d)}")
         own = {**dict(zip(field.axes, ((1,) * k + numbers.shape)[-k:], strict=True)), **sizes, "one": 1}
-        shape = tuple(own[axis] for axis in field.axes)
-        try:
-            full = np.array(np.broadcast_to(numbers, shape))
-        except ValueError:
-            axes = f"{shape}, the axes ({', '.join(field.axes)})"
-            raise ValueError(f"`{label}` has shape {numbers.shape}; it needs {axes}") from None
-        if (wrong := ~field.holds(full, d)).any():
-            at, place = _first(field, wrong)
-            bad = f"{full[at]:g}" if np.ndim(full[at]) == 0 else shortened(full[at].tolist())
-            raise ValueError(f"`{label}` has {bad}{place and f' ({place})'}; it needs to be {needed}")
-        found[key] = full
+        found[key] = np.array(checked_numbers(label, value, tuple(own[axis] for axis in field.axes), field, d))
     return replace(prior, **found)
 
 
@@ -288,8 +280,9 @@ def _first(field: Field, wrong: Any) -> tuple[tuple[int, ...], str]:
 
 def improper(block: Any) -> str | None:
     """Why a density has no normaliser: its first number at an improper limit, in words; None for a proper density."""
-    for key, field in block.inner.fields_.items():
-        value = getattr(block.inner, key)
+    inner = getattr(block, "block", block)  # a block of a single class holds the one that has the fields
+    for key, field in inner.fields_.items():
+        value = getattr(inner, key)
         if field.limit is None or not isinstance(value, np.ndarray):  # under a trace nobody can look
             continue
         if (wrong := ~(np.isfinite(value) & (value > 0))).any():

@@ -261,7 +261,7 @@ class AbstractNB(AbstractFitted):
         If classes share a variance or a covariance, "auto" uses draws too. For 5 to 150 rows of 3 to 6 classes, the
         endpoints of 1,000 draws are at most 0.01 off on average, and a single one at most 0.21.
 
-        "auto" uses draws for KernelNB, whose analytic endpoints are 0.14 off. It also uses them for rows where the
+        "auto" uses draws for KernelNB, too. It also uses them for rows where the
         skewness of some log p(x, y = c | θ) is above 1.3, as with few rows or concentrations below 1.
 
         We also compared intervals of 50, 90 and 99 % with 8,000 draws, for ten models of 5, 12 and 40 simulated rows.

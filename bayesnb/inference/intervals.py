@@ -149,27 +149,24 @@ def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
 def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
-    if method == "analytic" and any(map(shares_scale, nb.blocks.values())):
-        raise ValueError("`method` is 'analytic', but classes share a parameter here; choose 'auto' or 'draws'")
-    if method == "auto":
-        method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
+    if method != "draws":
+        suffice = all(map(_moments_suffice, nb.blocks.values()))
+        if method == "analytic" and not suffice:
+            raise ValueError("`method` is 'analytic', but moments do not tell enough here; choose 'auto' or 'draws'")
+        method = "analytic" if suffice else "draws"
     if n_draws is not None:
         check_least(2, n_draws=n_draws)
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
 
 
 def _moments_suffice(block: Block) -> bool:
-    """Whether three moments say how log p(x | θ) is distributed.
+    """Whether three moments say how log p(x | θ) is distributed, independently in each class up to what all share.
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
     inner = block.inner
-    return not shares_scale(inner) and inner.log_cumulants(np.zeros((0, inner.shape[1])))[2] is not None
-
-
-def shares_scale(block: Block) -> bool:
-    """Whether log p(x | θ_c) of the classes depend on each other, beyond what all of them share."""
-    return block.couples_classes and not block.is_composite
+    alone = inner.is_composite or not inner.couples_classes
+    return alone and inner.log_cumulants(np.zeros((0, inner.shape[1]))) is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -249,11 +246,12 @@ class LogJointMoments:
         """Sums over the class prior and the blocks."""
         mean, variance, third = nb.classes.log_cumulants()
         for name, block in nb.blocks.items():
-            mean_of, variance_of, third_of = block.log_cumulants(rows[name])
+            cumulants = block.log_cumulants(rows[name])
+            assert cumulants is not None, "see `resolve_method`"
+            mean_of, variance_of, third_of = cumulants
             if block.is_composite:  # a sum over the others: without what all classes share, that of the class itself
                 variance_of = variance_of.sum(1, keepdims=True) / max(variance_of.shape[1] - 1, 1) - variance_of
-            mean, variance = mean + mean_of, variance + variance_of
-            third = third if third_of is None else third + third_of
+            mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
         mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
         return cls(mean, np.maximum(variance, 0), third)
 

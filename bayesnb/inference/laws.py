@@ -311,14 +311,15 @@ def cumulants(case: Case) -> Iterator[Gap]:
                 continue
             slope, noise, after = _slopes(block, row, [k])
             unit = abs(slope) + noise / EXACT
-            mean, variance, third = after.log_cumulants(row)
+            if (found := after.log_cumulants(row)) is None:
+                continue
+            mean, variance, third = found
             yield gap("log_cumulants, mean and variance", [mean[0, k], variance[0, k]], slope[:2], unit[:2])
             if composite:
                 slope, noise, after = _slopes(block, row, [j], k)
                 slope, third = slope * np.array([-1, 1, -1]), after.log_cumulants(row)[2]
                 unit = abs(slope) + noise / EXACT
-            if third is not None:
-                yield gap("log_cumulants, third", third[0, k], slope[2], unit[2])
+            yield gap("log_cumulants, third", third[0, k], slope[2], unit[2])
 
 
 def _slopes(

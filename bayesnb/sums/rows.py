@@ -280,40 +280,39 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
         return _moments(x, lambda table: (w * table).sum(1), lambda mean: mean[:, None])
     dtype = np.result_type(x.dtype, r.dtype)
     x, y, w = _with_one_class(x, r)
-    if is_sparse(x):
-        return _stored_moments(x, y, w, class_totals(r))
+    if is_sparse(x):  # only the stored cells are read
+        shape, stored = (r.shape[1], x.shape[1]), np.diff(x.indptr)
+        place, weight = np.repeat(y.astype(np.intp) * shape[1], stored) + x.indices, np.repeat(w, stored)
+        n = np.tile(class_totals(r)[:, None], shape[1])
+
+        def total(cells: np.ndarray) -> np.ndarray:
+            return np.bincount(place, weight * cells, n.size).reshape(shape)
+
+        return _moments(x.data, total, lambda mean: mean.ravel()[place], n)
     if worth(8 * x.size):
         return _looped(contiguous(x), y, w, r.shape[1])
     columns = sparse.csr_array((w, y, np.arange(len(y) + 1)), (len(y), r.shape[1])).T
     return _moments(x.astype(dtype, copy=False), columns.__matmul__, lambda mean: mean[y])
 
 
-def _moments(x: Real[Array, "n d"], total: Callable[[Array], Array], of_rows: Callable[[Array], Array]) -> Triple:
-    """In two passes and one correction of each; `total` sums by class, `of_rows` gives each row what its class has."""
+def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Array], Array], n: Any = None) -> Triple:
+    """In two passes and one correction of each.
+
+    Parameters
+    ----------
+    total : sums cells by class and column
+    of_cells : gives each cell what its class has in the column
+    n : weights of all cells, if those that are not in x are 0
+    """
     xp = namespace(x)
     seen = ~xp.isnan(x)
-    n = total(seen.astype(x.dtype))
+    here = total(seen.astype(x.dtype))
+    n, empty = (here, 0) if n is None else (n, subtract_weight(n, here))
     safe = xp.where(n > 0, n, 1)
     mean = total(xp.where(seen, x, 0)) / safe
-    rest = xp.where(seen, x - of_rows(mean), 0)
-    shift = total(rest) / safe
-    return n, mean + shift, xp.maximum(total(rest * rest) - n * shift * shift, 0)
-
-
-def _stored_moments(x: Sparse, y: np.ndarray, w: np.ndarray, n: Float[np.ndarray, " c"]) -> Triple:
-    """The same of sparse rows, whose empty cells are 0; only the stored ones are read."""
-    shape, stored = (len(n), x.shape[1]), np.diff(x.indptr)
-    place = np.repeat(y.astype(np.intp) * shape[1], stored) + x.indices
-    weight, n = np.repeat(w, stored), np.tile(n[:, None], shape[1])
-
-    def total(cells: np.ndarray) -> np.ndarray:
-        return np.bincount(place, weight * cells, n.size).reshape(shape)
-
-    safe, empty = np.where(n > 0, n, 1), subtract_weight(n, total(np.ones(1)))
-    mean = total(x.data) / safe
-    rest = x.data - mean.ravel()[place]
+    rest = xp.where(seen, x - of_cells(mean), 0)
     shift = (total(rest) - empty * mean) / safe
-    return n, mean + shift, np.maximum(total(rest * rest) + empty * mean * mean - n * shift * shift, 0)
+    return n, mean + shift, xp.maximum(total(rest * rest) + empty * mean * mean - n * shift * shift, 0)
 
 
 def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> Triple:
@@ -429,14 +428,10 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
     return {name: some_rows(x, part) for name, x in rows.items()}
 
 
-def some_cells(x: Any, part: slice, like: Array | Sparse, kind: str = "") -> Any:
-    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole.
-
-    Dense integers that are levels stay integers.
-    """
+def some_cells(x: Any, part: slice, like: Array | Sparse) -> Any:
+    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
     piece = some_rows(x, part)
-    levels = kind in ("yes/no", "levels") and piece.dtype.kind != "f" and not is_sparse(x)
-    if piece.dtype == like.dtype or levels or namespace(x) is not np:
+    if piece.dtype == like.dtype or namespace(x) is not np:
         return piece
     return piece.astype(np.result_type(piece.dtype, like.dtype))
 

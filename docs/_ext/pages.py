@@ -4,6 +4,7 @@ import argparse
 import ast
 import os
 import re
+from dataclasses import is_dataclass
 from importlib import import_module
 from inspect import cleandoc, getsource, isfunction
 from pathlib import Path
@@ -125,9 +126,10 @@ def _class(node: ast.ClassDef, source: str, file: str) -> str:
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
     parts = [_heading(node.name, "-"), to_rst(ast.get_docstring(node) or "")]
     is_page = "model" in methods and not any("abstract" in ast.unparse(m) for m in methods["model"].decorator_list)
-    if is_page or ("likelihood" in methods and node.name != "Conjugate"):
-        package = "bayesnb" if Path(file).stem in MODULES else "bayesnb.families"
-        family = getattr(import_module(f"{package}.{Path(file).stem}"), node.name)
+    package = "bayesnb" if Path(file).stem in MODULES else "bayesnb.families"
+    family = getattr(import_module(f"{package}.{Path(file).stem}"), node.name)
+    inherits = is_dataclass(family) and hasattr(family, "model")  # such as a covariance for all classes
+    if is_page or inherits or ("likelihood" in methods and node.name != "Conjugate"):
         said = []
         for name, known in GLANCE.items():
             own = min(known, key=lambda method: method not in methods)  # what the page says, else what a base does

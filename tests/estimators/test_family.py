@@ -87,7 +87,7 @@ def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp
     [
         ("poisson", [[1.0]], "`family` is 'poisson'; it needs an instance"),
         (families.DirichletComplement(1.0), [[1.0]], "DirichletComplement, which has a composite likelihood"),
-        (Outside(-1.0, 1.0), [[1.0]], r"`family\.a` has -1"),
+        (Outside(-1.0, 1.0), [[1.0]], r"`family\.a` is -1"),
         (Outside(1.0, 1.0), [[-1.0]], "Negative values in data passed to FamilyNB.* a cell of Outside is a count"),
         *(
             (kind(1.0, 1.0), [[0.5]], f"not whole numbers.*a cell of {kind.__name__} is a whole count")

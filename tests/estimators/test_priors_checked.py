@@ -43,15 +43,15 @@ def sound(nb, X):
 
 
 WRONG = [
-    (GaussianNB(prior=fam.NormalInverseGamma(np.nan, 1.0, 1.0, 1.0)), r"`prior\.m` has nan .* finite"),
-    (GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, 1.0, -1.0)), r"`prior\.b` has -1 .* positive"),
-    (GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, -0.6, 1.0)), r"`prior\.a` has -0\.6 .* from -0\.5 to 0"),
-    (GaussianNB(prior=fam.NormalInverseGamma(0.0, np.ones(3), 1.0, 1.0)), r"`prior\.kappa` has shape \(3,\)"),
+    (GaussianNB(prior=fam.NormalInverseGamma(np.nan, 1.0, 1.0, 1.0)), r"`prior\.m` is .*nan.* finite"),
+    (GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, 1.0, -1.0)), r"`prior\.b` is .*-1.* positive"),
+    (GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, -0.6, 1.0)), r"`prior\.a` is .*-0\.6.* from -0\.5 to 0"),
+    (GaussianNB(prior=fam.NormalInverseGamma(0.0, np.ones(3), 1.0, 1.0)), r"`prior\.kappa` is shape \(3,\)"),
     (
         GaussianDA(covariance="identity", prior=fam.KnownVarianceNormal(0.0, 1.0, 1.0, np.inf)),
-        r"`prior\.log_c` has inf",
+        r"`prior\.log_c` is .*inf",
     ),
-    (MixedNB([("g", GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, np.nan, 1.0)), [0, 1])]), r"`prior\.a` has nan"),
+    (MixedNB([("g", GaussianNB(prior=fam.NormalInverseGamma(0.0, 1.0, np.nan, 1.0)), [0, 1])]), r"`prior\.a` is .*nan"),
     (GaussianDA(prior=fam.NormalInverseWishart(0.0, 1.0, 4.0, np.array([[1.0, 0.9], [0.1, 1.0]]))), "symmetric and"),
     (
         GaussianNB(known_variance=4.0, prior=fam.KnownVarianceNormal(0.0, 1.0, 1.0, 0.0)),

@@ -39,15 +39,3 @@ def test_rows_in_several_classes_leave_in_jax_as_on_the_host(x64: None, rng: np.
         step = 1e-6 * rng.normal(size=block.m.shape)
         change = f(replace(block, m=block.m + step), x, r) - f(replace(block, m=block.m - step), x, r)
         assert change / 2 == pytest.approx(float((slopes.m * step).sum()), rel=1e-6, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_row_leaves_all_its_classes(rng: np.random.Generator, name: str) -> None:
-    """Leave-one-out of a row with weight in several classes is the predictive of a posterior without it."""
-    this = case(next(f for f in FAMILIES if f.name == name))
-    x, block, r = this.x, this.block, rng.dirichlet(np.ones(3), len(this.x))
-    table = left_out(block, x, r)
-    for i in (0, 7):
-        others = np.delete(np.arange(len(x)), i)
-        without = block.update(block.suffstats(x[others], r[others]))
-        np.testing.assert_allclose(table[i], without.log_predictive(x[i : i + 1])[0], rtol=1e-9)

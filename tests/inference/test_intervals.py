@@ -237,10 +237,10 @@ def test_bad_settings_are_named(settings: dict[str, Any], table: Any) -> None:
             method(table[0], **settings)
 
 
-def test_classes_that_share_a_parameter_have_draws(table: Any) -> None:
+def test_kernels_and_classes_that_share_a_parameter_have_draws(table: Any) -> None:
     X, y = table
-    for nb in (GaussianNB(variance="pooled"), GaussianDA(covariance="shared")):
+    for nb in (GaussianNB(variance="pooled"), GaussianDA(covariance="shared"), KernelNB()):
         fitted = nb.fit(X, y)
         np.testing.assert_array_equal(fitted.predict_interval(X[:5]), fitted.predict_interval(X[:5], method="draws"))
-        with pytest.raises(ValueError, match="classes share a parameter"):
+        with pytest.raises(ValueError, match="moments do not tell enough"):
             fitted.predict_interval(X, method="analytic")

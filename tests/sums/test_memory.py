@@ -30,6 +30,12 @@ KIND, nb = {kind!r}, bayesnb.{estimator}
 calls = dict(
     fit=lambda X, y: nb.fit(X, y), predict=lambda X, y: nb.predict_log_proba(X), loo=lambda X, y: nb.loo(X, y).log_proba
 )
+if KIND == "gaps":  # these take seconds
+    calls |= dict(
+        predict_interval=lambda X, y: nb.predict_interval(X),
+        sample_proba=lambda X, y: nb.sample_proba(X, 10),
+        uncertainty=lambda X, y: nb.uncertainty(X).total,
+    )
 small, large = table(3000), table(1_000_000)
 loops.WORTH = 1
 nb.fit(*small)
