@@ -380,11 +380,8 @@ def _accuracy(m: Any) -> str:
         ["log p(y | x), nats", number(loo.elpd), number(loo.se), number(-m.n * m.base_loss)],
     ]
     table = pd.DataFrame(rows, columns=["", "value", "standard error", "frequencies"])
-    fit = []
-    for name in ("log_evidence_", "log_likelihood_", "aic_", "bic_"):
-        with contextlib.suppress(AttributeError, ValueError):
-            fit.append((name.strip("_").replace("_", " "), number(getattr(m.nb, name))))
-    return _table(table, "Leave-one-out") + (_cards(fit) if fit else "")
+    fit = [("log evidence", number(m.nb.log_evidence_))] if hasattr(m.nb, "log_evidence_") else []
+    return _table(table, "Leave-one-out") + _cards(fit)
 
 
 def _calibration(m: Any) -> str:
@@ -440,9 +437,9 @@ def _rows(m: Any) -> str:
     names = [shorten(name, 18) for name in m.nb.feature_names()]
     for i, said in chosen.items():
         best, other = np.argsort(-p[i], kind="stable")[:2].tolist()
-        asked: Any = {"label": m.classes[best], "against": m.classes[other], "n": 8, "n_draws": 400, "level": m.level}
+        asked: Any = {"label": m.classes[best], "against": m.classes[other], "n_draws": 400, "level": m.level}
         draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), feature_names=names, **asked)
-        svg = inline_svg(draw, f"{said}: nomogram", height=1.75 + 0.25 * min(8, m.nb.n_features_in_))
+        svg = inline_svg(draw, f"{said}: nomogram", height=1.75 + 0.25 * min(12, m.nb.n_features_in_))
         sure = f"{p[i, best]:.3f}" if p[i, best] < 0.9995 else "above 0.999"  # not 1 where it is less
         truth = "which is right" if loo.index[i] == best else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
         predicts = f"the other rows predict <b>{_text(m.classes[best])}</b> with probability {sure}, {truth}."

@@ -21,8 +21,8 @@ COMPILED = {
     "draws": {"gaussian", "multinomial"},  # a second each
     "NumPy and JAX agree in float32": {"poisson"},
     "NumPy and JAX agree in float64": {"categorical", "gaussian"},
-    "JAX maps and differentiates the evidence": {"pooled_gaussian"},
-    "draws of JAX follow their marginals": {"multinomial"},
+    "jax maps and differentiates the evidence": {"pooled_gaussian"},
+    "draws of jax follow their marginals": {"multinomial"},
 }
 
 

@@ -1,12 +1,9 @@
 """Plots are drawn to a canvas, and what is on it is held against the library's numbers, or against a law of its own."""
 
 import functools
-import html
-import io
 import itertools
-import re
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
-from scipy import sparse, stats
+from scipy import stats
 from sklearn.metrics import brier_score_loss
 
 import bayesnb
@@ -28,8 +25,6 @@ from bayesnb import plots
 from bayesnb.analysis.score_split import score_split
 from bayesnb.inference.report import CheckReport, CheckRow
 from bayesnb.plots._common import PALETTE
-
-ESTIMATES = ("predictive", "mean", "map", "mle")
 
 
 def data(kind: str, n: int = 40) -> tuple[pd.DataFrame, np.ndarray]:
@@ -119,12 +114,7 @@ def two_features(**settings: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:
 
 def comparison() -> Any:
     X, y = data("counts")
-    models = {
-        "Poisson": bayesnb.PoissonNB(),
-        "of a known scale": bayesnb.PoissonNB(beta=1),
-        "rows": bayesnb.MultinomialNB(),
-    }
-    return bayesnb.compare(models, X, y)
+    return bayesnb.compare({"Poisson": bayesnb.PoissonNB(), "rows": bayesnb.MultinomialNB()}, X, y)
 
 
 LONG = "a name of a feature, a level or a class that is longer than any line, and ends with "
@@ -154,47 +144,41 @@ def models(names: str) -> dict[str, tuple[Any, pd.DataFrame, np.ndarray]]:
     return found
 
 
-# what is drawn of the models, and the names that are then on the page: of classes, features and levels
-EVERY: dict[str, tuple[str, str, Callable[..., Any]]] = {
-    "prior_to_posterior": ("levels", "cf", lambda draw, nb, X, y: draw(nb, 0)),
-    "prior_to_posterior of classes": ("bits", "c", lambda draw, nb, X, y: draw(nb)),
-    "parameter_intervals": ("bits", "cf", lambda draw, nb, X, y: draw(nb)),
-    "simplex": ("bits", "c", lambda draw, nb, X, y: draw([2, 3, 4], nb.classes_)),
-    "prior": ("levels", "cf", lambda draw, nb, X, y: draw(nb, 1, X)),
-    "smoothing_path": ("bits", "cf", lambda draw, nb, X, y: draw(nb, 0, alphas=[0.1, 1, 10])),
-    "class_probabilities": ("reals", "c", lambda draw, nb, X, y: draw(nb, X, y, label=nb.classes_[1])),
-    "decision_regions": ("two", "cf", lambda draw, nb, X, y: draw(nb, X, y, points=12, n_draws=2)),
-    "reliability": ("bits", "", lambda draw, nb, X, y: draw(np.arange(40) % 2, np.linspace(0, 1, 40), n_draws=9)),
-    "feature_weights": ("bits", "cf", lambda draw, nb, X, y: draw(bayesnb.rank_features(nb, n_draws=9))),
-    "nomogram": ("levels", "f", lambda draw, nb, X, y: draw(nb, X[:1], n_draws=9)),
-    "pit": ("bits", "", lambda draw, nb, X, y: draw(report(str(nb.classes_[0])))),
+EVERY: dict[str, tuple[str, Callable[..., Any]]] = {
+    "prior_to_posterior": ("levels", lambda draw, nb, X, y: draw(nb, 0)),
+    "prior_to_posterior of classes": ("bits", lambda draw, nb, X, y: draw(nb)),
+    "parameter_intervals": ("bits", lambda draw, nb, X, y: draw(nb)),
+    "simplex": ("bits", lambda draw, nb, X, y: draw([2, 3, 4], nb.classes_)),
+    "prior": ("levels", lambda draw, nb, X, y: draw(nb, 1, X)),
+    "smoothing_path": ("bits", lambda draw, nb, X, y: draw(nb, 0)),
+    "class_probabilities": ("reals", lambda draw, nb, X, y: draw(nb, X, y, label=nb.classes_[1])),
+    "decision_regions": ("two", lambda draw, nb, X, y: draw(nb, X, y, points=12, n_draws=2)),
+    "reliability": ("bits", lambda draw, nb, X, y: draw(np.arange(40) % 2, np.linspace(0, 1, 40))),
+    "feature_weights": ("bits", lambda draw, nb, X, y: draw(bayesnb.rank_features(nb, n_draws=9))),
+    "nomogram": ("levels", lambda draw, nb, X, y: draw(nb, X[:1], n_draws=9)),
+    "pit": ("bits", lambda draw, nb, X, y: draw(report(str(nb.classes_[0])))),
 }
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_names_are_whole_and_nothing_overlaps(name: str) -> None:
     """On dark and light Axes. Dollars are no mathematics, an underscore hides nothing, a long name lacks its middle."""
-    kind, shown, draw = EVERY[name]
+    kind, draw = EVERY[name]
     for names in NAMES:
         style = "dark_background" if names == "plain" else "default"
-        with matplotlib.style.context(style), matplotlib.rc_context({"svg.fonttype": "none"}):
+        with matplotlib.style.context(style):
             before, figure = dict(matplotlib.rcParams), canvas()
             figure.set_size_inches(5.2, 3.8)
             ax = figure.subplots()
             assert draw(functools.partial(getattr(plots, name.split()[0]), ax=ax), *models(names)[kind]) is ax
             assert dict(matplotlib.rcParams) == before
             assert_readable(figure)
-            figure.savefig(drawn := io.StringIO(), format="svg")
         assert ax.get_position().width > 0.15
-        texts = " ".join(html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", drawn.getvalue()))
-        known = dict(zip("cfl", NAMES[names], strict=True))
-        for kind_of_name in shown if names != "long" else ():
-            listed = known[kind_of_name][:1] if name in ("prior_to_posterior", "smoothing_path", "prior") else ()
-            for one in listed or known[kind_of_name][: 2 if kind == "two" else 4]:
-                feature = kind_of_name == "f" and name == "prior"
-                assert (known["f"][1] if feature else one) in texts, (one, texts)
         ticks = [label.get_text() for label in ax.get_yticklabels()]
         assert len({*ticks}) == len(ticks)
+        if names == "odd" and (legend := ax.get_legend()) and name not in ("reliability", "simplex", "pit"):
+            shown = " ".join(text.get_text() for text in legend.get_texts())
+            assert all(one.replace("$", r"\$") in shown for one in NAMES["odd"][0])
     import matplotlib.pyplot as plt
 
     assert plt.get_fignums() == []
@@ -206,7 +190,7 @@ def test_many_classes_leave_room_for_the_axes(rng: np.random.Generator) -> None:
     nb, words = bayesnb.GaussianNB().fit(X, y), bayesnb.MultinomialNB().fit(counts, y)
     drawn: list[tuple[str, Callable[..., Any]]] = [
         ("boundaries of\nposterior draws", lambda ax: plots.decision_regions(nb, X, y, n_draws=1, points=9, ax=ax)),
-        ("α of the model", lambda ax: plots.smoothing_path(words, 1, alphas=[0.1, 1, 10], ax=ax)),
+        ("α of the model", lambda ax: plots.smoothing_path(words, 1, ax=ax)),
         ("", lambda ax: plots.class_probabilities(nb, X, y, label=3, ax=ax)),
         ("posterior draws", lambda ax: plots.prior_to_posterior(nb, 0, draws=nb.sample_posterior(9, seed=0), ax=ax)),
     ]
@@ -290,22 +274,18 @@ def test_posterior_curves_have_the_median_of_exact_draws(name: str, parameter: s
         assert abs(share - 0.5) < 0.01 + 5 * 0.5 / np.sqrt(n)
 
 
-def test_a_prior_curve_is_the_prior(ax: Any) -> None:
-    nb, _, _ = fitted("bernoulli")
-    plots.prior_to_posterior(nb.set_params(alpha=2.0).fit(*data("bits")), "one", ax=ax)
+def test_a_prior_curve_is_the_prior_of_all_classes_or_of_each(ax: Any) -> None:
+    nb = bayesnb.BernoulliNB(alpha=2.0).fit(*data("bits"))
+    plots.prior_to_posterior(nb, "one", ax=ax)
     x, density = lines(ax)["prior"].get_data()
     np.testing.assert_allclose(density, 6 * x * (1 - x), rtol=1e-10)
-    assert [label for label in lines(ax)] == ["prior", *(f"posterior, {k}" for k in ("ape", "bee", "cat"))]
+    assert [*lines(ax)] == ["prior", *(f"posterior, {k}" for k in ("ape", "bee", "cat"))]
     assert ax.get_xlabel() == "probability of one = 1"
-
-
-def test_priors_that_differ_are_drawn_a_class(ax: Any) -> None:
     nb = bayesnb.BernoulliNB(class_alpha=[1.0, 2.0, 3.0]).fit(*data("bits"))
-    plots.prior_to_posterior(nb, ax=ax)
-    x, density = lines(ax)["prior, cat"].get_data()
-    np.testing.assert_allclose(density, stats.beta(3, 3).pdf(x), rtol=1e-10)
-    x, density = lines(ax)["posterior, ape"].get_data()
-    np.testing.assert_allclose(density, stats.beta(1 + 20, 5 + 20).pdf(x), rtol=1e-10)
+    ax = plots.prior_to_posterior(nb, ax=canvas().subplots())
+    for name, law in ("prior, cat", stats.beta(3, 3)), ("posterior, ape", stats.beta(1 + 20, 5 + 20)):
+        x, density = lines(ax)[name].get_data()
+        np.testing.assert_allclose(density, law.pdf(x), rtol=1e-10)
 
 
 def test_draws_of_arviz_are_histograms(ax: Any) -> None:
@@ -337,30 +317,21 @@ def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_ow
 
 
 def test_intervals_of_words_are_quantiles_of_beta_marginals(ax: Any) -> None:
-    nb, X, y = fitted("multinomial")
-    plots.parameter_intervals(nb, ["four", 0], level=0.8, ax=ax)
+    _, X, y = fitted("multinomial")
+    nb = bayesnb.MultinomialNB(alpha=2.0).fit(X.to_numpy(), y)
+    plots.parameter_intervals(nb, ["d", 0], feature_names=[*"abcd"], ax=ax)
     for k, label in enumerate(nb.classes_):
         counts = 2 + X.to_numpy()[y == label].sum(0)
         law = stats.beta(counts, counts.sum() - counts)
-        low, middle, high = (law.ppf(q)[[3, 0]] for q in (0.1, 0.5, 0.9))
+        low, middle, high = (law.ppf(q)[[3, 0]] for q in (0.05, 0.5, 0.95))
         found = segments(ax, k)
         np.testing.assert_allclose(found[:, :, 0], np.stack([low, high], 1), rtol=1e-9)
         np.testing.assert_allclose(lines(ax)[label].get_xdata(), middle, rtol=1e-9)
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["four", "one"]
-
-
-def test_names_are_given_to_features_without(ax: Any) -> None:
-    X, y = data("counts")
-    nb = bayesnb.MultinomialNB().fit(sparse.csr_array(X.to_numpy()), y)
-    words = np.array(["a", "b", "c", "d"])
-    plots.parameter_intervals(nb, ["d"], feature_names=words, ax=ax)
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["d"]
-    other = plots.nomogram(nb, sparse.csr_array(X.to_numpy()[[0]]), feature_names=words, n_draws=10, ax=ax)
-    assert {text.get_text().split(" = ")[0] for text in other.get_yticklabels()[1:-2]} <= set(words)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["d", "a"]
     assert not hasattr(nb, "feature_names_in_")
 
 
-@pytest.mark.parametrize("alpha", [(4.0, 1.5, 9.0), (0.5, 0.6, 0.7), (400.0, 200.0, 300.0)], ids=str)
+@pytest.mark.parametrize("alpha", [(4.0, 1.5, 9.0), (0.5, 0.6, 0.7)], ids=str)
 def test_the_lines_of_a_simplex_hold_their_mass(alpha: tuple[float, ...], ax: Any) -> None:
     plots.simplex(alpha, ax=ax)
     law = stats.dirichlet(alpha)
@@ -385,30 +356,26 @@ def test_the_lines_of_a_simplex_hold_their_mass(alpha: tuple[float, ...], ax: An
 @pytest.mark.parametrize("name", ["categorical", "complement"])
 def test_a_smoothing_path_is_what_refits_give(name: str, ax: Any) -> None:
     nb, X, y = fitted(name)
-    alphas = np.geomspace(1e-2, 100, 7)
-    plots.smoothing_path(nb, "two", alphas=alphas, ax=ax)
+    plots.smoothing_path(nb, "two", ax=ax)
+    drawn, some = ax.get_lines(), slice(20, 101, 20)
     place = ("levels_3", 0, 0) if name == "categorical" else ("x", 1)
     at = (slice(None), *place[1:])
-    refits = [with_alpha(nb, alpha).fit(X, y) for alpha in alphas]
+    refits = [with_alpha(nb, alpha).fit(X, y) for alpha in drawn[0].get_xdata()[some]]
 
     def curve(kind: str) -> np.ndarray:
         return np.array([one.posterior_.to_sites(getattr(one.posterior_, kind)())[site][at] for one in refits])
 
     site = refits[0].posterior_.site(place[0], "theta")
-    drawn = ax.get_lines()
     for k in range(3):
         mean, mode, mle = drawn[3 * k : 3 * k + 3]
-        np.testing.assert_allclose(mean.get_ydata(), curve("mean")[:, k], rtol=1e-10)
-        np.testing.assert_allclose(mode.get_ydata(), curve("mode")[:, k], rtol=1e-10, atol=1e-300)
+        np.testing.assert_allclose(mean.get_ydata()[some], curve("mean")[:, k], rtol=1e-10)
+        np.testing.assert_allclose(mode.get_ydata()[some], curve("mode")[:, k], rtol=1e-10, atol=1e-300)
         limit = with_alpha(nb, 1e-9).fit(X, y).posterior_
         np.testing.assert_allclose(mle.get_ydata()[0], limit.to_sites(limit.mean())[site][at][k], atol=1e-6)
-    own = lines(ax)["α of the model"].get_xdata()[0]
-    assert own == nb.alpha
+    assert lines(ax)["α of the model"].get_xdata()[0] == nb.alpha
     best = float(lines(ax)["α of largest evidence"].get_xdata()[0])
     evidence = [with_alpha(nb, best * step).fit(X, y).prior_.log_marginal(nb.statistics_) for step in (0.98, 1, 1.02)]
     assert max(evidence) == evidence[1]
-    other = plots.smoothing_path(nb, "two", alphas=[best * 1.1, best * 10], ax=canvas().subplots())
-    assert "α of largest evidence" not in lines(other)
 
 
 def with_alpha(nb: Any, alpha: float) -> Any:
@@ -422,8 +389,8 @@ def with_alpha(nb: Any, alpha: float) -> Any:
 
 def test_class_probabilities_are_sorted_with_their_own_intervals(ax: Any) -> None:
     nb, X, y = fitted("poisson")
-    plots.class_probabilities(nb, X, y, label="bee", level=0.5, ax=ax)
-    p, ends = nb.predict_proba(X)[:, 1], nb.predict_interval(X, 0.5)[:, 1]
+    plots.class_probabilities(nb, X, y, label="bee", ax=ax)
+    p, ends = nb.predict_proba(X)[:, 1], nb.predict_interval(X)[:, 1]
     order = np.argsort(p, kind="stable")
     for k, label in enumerate(nb.classes_):
         rank, height = lines(ax)[label].get_data()
@@ -456,85 +423,41 @@ def test_regions_are_those_of_predict_and_boundaries_where_two_classes_tie(ax: A
     assert np.median(two[:, 1] - two[:, 0]) < 0.05  # nats; a line between the points of a grid
 
 
-def test_regions_of_any_estimator_of_two_features(ax: Any) -> None:
-    X, y = data("reals")
-    two = X.iloc[:, :2].to_numpy()
-    for nb in (bayesnb.GaussianNB(variance="pooled"), bayesnb.KernelNB(bandwidth=1.0)):
-        plots.decision_regions(nb.fit(two, y == "ape"), two, points=15, n_draws=2, ax=ax)
-        assert ax.get_xlabel() == "feature 0" and ax.get_legend() is None
-
-
 # --- evidence -------------------------------------------------------------------------------------------------------
 
 
-def points(ax: Any) -> dict[str, float]:
-    """The points of a nomogram by name."""
-    names = [text.get_text() for text in ax.get_yticklabels()]
-    drawn = np.concatenate([line.get_xdata() for line in ax.get_lines() if line.get_marker() in ("o", "D")])
-    return dict(zip(names, drawn, strict=True))
-
-
 @pytest.mark.filterwarnings("ignore:the posterior mode has parameters on the boundary")
-@pytest.mark.parametrize("name", ["multinomial", "full", "gaussian", "mixed"])
-def test_a_nomogram_adds_up_to_the_log_odds(name: str) -> None:
+@pytest.mark.parametrize("name", ["multinomial", "full", "mixed"])
+def test_a_nomogram_shows_what_explain_says_of_the_two_most_probable_classes(name: str, ax: Any) -> None:
     nb, X, _ = mixed() if name == "mixed" else fitted(name)
+    nb.set_params(estimate="map") if name == "full" else nb
     x = X.iloc[[0]]
-    for estimate in ESTIMATES:
-        nb.set_params(estimate=estimate)
-        ax = plots.nomogram(nb, x, label="cat", against="ape", n=2, n_draws=5, ax=canvas().subplots())
-        found = points(ax)
-        joint = nb.predict_joint_log_proba(x)[0]
-        assert found["log odds"] == pytest.approx(joint[2] - joint[0], rel=1e-12)
-        assert sum(found.values()) == pytest.approx(2 * found["log odds"], rel=1e-9)
-        assert len(found) <= 5  # class prior, two features, all others, log odds
-
-
-def test_the_intervals_of_a_nomogram_are_posterior_quantiles(ax: Any) -> None:
-    nb, X, y = fitted("bernoulli")
-    plots.nomogram(nb, X.iloc[[0]], label="ape", against="bee", level=0.8, n_draws=4000, ax=ax)
-    names = [text.get_text() for text in ax.get_yticklabels()]
-    rng = np.random.default_rng(5)
-
-    def log_p(label: str, feature: str) -> np.ndarray:
-        own = X[feature][y == label]
-        theta = rng.beta(1 + own.sum(), 1 + (1 - own).sum(), 40_000)
-        return np.log(theta if X[feature].iloc[0] else 1 - theta)
-
-    total: Any = 0
-    for name, ends in zip(names[1:-1], segments(ax)[1:, :, 0], strict=True):
-        ratio = log_p("ape", name.split(" = ")[0]) - log_p("bee", name.split(" = ")[0])
-        total = total + ratio
-        np.testing.assert_allclose(ends, np.quantile(ratio, [0.1, 0.9]), atol=0.1 * ratio.std())
-    pi = np.log(rng.dirichlet([21, 11, 11], 40_000))
-    total = total + pi[:, 0] - pi[:, 1]
-    np.testing.assert_allclose(segments(ax, 1)[0, :, 0], np.quantile(total, [0.1, 0.9]), atol=0.1 * total.std())
-
-
-def test_the_classes_of_a_nomogram_are_the_two_most_probable(ax: Any) -> None:
-    nb, X, _ = fitted("gaussian")
-    order = np.argsort(-nb.predict_proba(X.iloc[[0]])[0])
-    plots.nomogram(nb, X.iloc[[0]], n_draws=10, ax=ax)
-    one, other = nb.classes_[order[:2]]
+    plots.nomogram(nb, x, ax=ax)
+    joint = nb.predict_joint_log_proba(x)[0]
+    (one, other), (best, second) = nb.classes_[np.argsort(-joint)[:2]], np.sort(joint)[::-1][:2]
     assert ax.get_xlabel().startswith(f"log odds of {one} against {other}, nats")
+    table = nb.explain(x, against=other)
+    table = table[(table.class_ == one) & (table.contribution != 0)]
+    names = [text.get_text().split(" = ")[0] for text in ax.get_yticklabels()]
+    assert names[1:-1] == [str(label).strip("()") for label in table["feature"][1:]]
+    np.testing.assert_allclose(segments(ax)[:, :, 0], table[["low", "high"]], rtol=1e-9)
+    dots, diamond = (line for line in ax.get_lines() if line.get_marker() in ("o", "D"))
+    np.testing.assert_allclose(dots.get_xdata(), table["contribution"], rtol=1e-9)
+    assert diamond.get_xdata()[0] == pytest.approx(best - second, rel=1e-12)
+    assert segments(ax, 1)[0, 0, 0] < segments(ax, 1)[0, 1, 0]
 
 
-def test_weights_are_those_of_the_table() -> None:
-    X, y = data("bits")
-    for labels in (y, np.where(y == "ape", "ape", "other")):
-        table = bayesnb.rank_features(bayesnb.BernoulliNB(estimate="map", alpha=3.0).fit(X, labels), n_draws=50)
-        ax = plots.feature_weights(table, n=3, ax=canvas().subplots())
-        names = [text.get_text() for text in ax.get_yticklabels()]
-        size = table["weight"].abs().groupby(table["feature"]).max()
-        assert names == size.sort_values(ascending=False).index[:3].tolist()
-        many = "class_" in table
-        for k, label in enumerate(sorted(set(labels)) if many else [None]):
-            own = table[table["class_"] == label] if many else table
-            own = own[own["feature"].isin(names)]
-            drawn = [line for line in ax.get_lines() if line.get_marker() not in ("None", None)][k]
-            np.testing.assert_array_equal(drawn.get_xdata(), own["weight"])
-            np.testing.assert_array_equal(segments(ax, k)[:, :, 0], own[["low", "high"]])
-            rows = [names[round(float(at))] for at in drawn.get_ydata()]
-            assert rows == own["feature"].tolist()
+def test_weights_are_those_of_the_table(ax: Any) -> None:
+    table = bayesnb.rank_features(bayesnb.BernoulliNB(estimate="map", alpha=3.0).fit(*data("bits")), n_draws=50)
+    plots.feature_weights(table, n=3, ax=ax)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == table["weight"].abs().groupby(table["feature"]).max().nlargest(3).index.tolist()
+    markers = [line for line in ax.get_lines() if line.get_marker() not in ("None", None)]
+    for k, label in enumerate(("ape", "bee", "cat")):
+        own = table[(table["class_"] == label) & table["feature"].isin(names)]
+        np.testing.assert_array_equal(markers[k].get_xdata(), own["weight"])
+        np.testing.assert_array_equal(segments(ax, k)[:, :, 0], own[["low", "high"]])
+        assert [names[round(float(at))] for at in markers[k].get_ydata()] == own["feature"].tolist()
 
 
 # --- assessment -----------------------------------------------------------------------------------------------------
@@ -543,13 +466,13 @@ def test_weights_are_those_of_the_table() -> None:
 def test_the_reliability_curve_is_monotone_and_splits_the_score(ax: Any, rng: np.random.Generator) -> None:
     p = rng.random(600)
     y = rng.random(600) < p**2
-    plots.reliability(y, p, n_draws=50, ax=ax)
+    plots.reliability(y, p, ax=ax)
     x, share = lines(ax)["share of events"].get_data()
     np.testing.assert_array_equal(x, np.sort(p))
     assert (np.diff(share) >= 0).all()
     assert abs(share - x**2).mean() < 0.06
     own = rng.permutation(600)  # the order of the rows does not matter
-    other = plots.reliability(y[own], p[own], n_draws=50, ax=canvas().subplots())
+    other = plots.reliability(y[own], p[own], ax=canvas().subplots())
     np.testing.assert_allclose(lines(other)["share of events"].get_ydata(), share)
     split = score_split(y, p)
     assert f"Brier {split.score:.3f}\nMCB {split.miscalibration:.3f}" in ax.texts[0].get_text()
@@ -617,45 +540,39 @@ def test_a_pit_curve_leaves_its_band_exactly_where_the_test_fails(rng: np.random
 
 # --- bad input ------------------------------------------------------------------------------------------------------
 
-BAD: dict[str, tuple[str, Callable[[], Any]]] = {
-    "feature": ("`feature` is 'nine'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "nine")),
-    "position": ("`feature` is 9", lambda: plots.smoothing_path(fitted("bernoulli")[0], 9)),
-    "parameter": ("`parameter` is 'rate'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "one", "rate")),
-    "not categorical": ("`category` is 1", lambda: plots.prior_to_posterior(fitted("poisson")[0], 0, category=1)),
-    "draws": ("`draws` has no", lambda: plots.prior_to_posterior(fitted("poisson")[0], 0, draws={})),
-    "features": ("`features` is empty", lambda: plots.parameter_intervals(fitted("poisson")[0], [])),
-    "level": ("`level` is 1.5", lambda: plots.parameter_intervals(fitted("poisson")[0], level=1.5)),
-    "alpha": ("`alpha` is", lambda: plots.simplex([1, 2])),
-    "words": ("`alpha` is 'abc'", lambda: plots.simplex("abc")),
-    "three names": ("`names` has 2", lambda: plots.simplex([1, 2, 3], ["a", "b"])),
-    "no alpha": ("`estimator` is a GaussianNB", lambda: plots.smoothing_path(fitted("gaussian")[0], "one")),
-    "alphas": ("`alphas` is", lambda: plots.smoothing_path(fitted("bernoulli")[0], "one", alphas=[1, -1])),
-    "label": ("`label` is needed", lambda: plots.class_probabilities(*fitted("poisson"))),
-    "y": ("`y` has shape", lambda: plots.class_probabilities(*fitted("poisson")[:2], y=["ape"], label="ape")),
-    "four features": ("`estimator` has 4 features", lambda: plots.decision_regions(*fitted("gaussian"))),
-    "n_draws": ("`n_draws` is -1", lambda: plots.decision_regions(*two_features(), n_draws=-1)),
-    "X": ("`X` has shape", lambda: plots.decision_regions(two_features()[0], np.zeros((3, 3)))),
-    "probability": ("`probability`", lambda: plots.reliability([0, 1], [0.5, np.nan])),
-    "event": ("`event`", lambda: plots.reliability([0, 2], [0.5, 0.5])),
-    "result": ("`result` has no column", lambda: plots.comparison({})),
-    "table": ("`table` has no column", lambda: plots.feature_weights(pd.DataFrame({"feature": []}))),
-    "classes": (
-        "`classes` is",
-        lambda: plots.feature_weights(bayesnb.rank_features(fitted("bernoulli")[0], n_draws=9), classes=["a", "b"]),
-    ),
-    "rows": ("`x` has 40 rows", lambda: plots.nomogram(*fitted("gaussian")[:2])),
-    "against": (
-        "`against` is 'ape'",
-        lambda: plots.nomogram(fitted("poisson")[0], data("counts")[0][:1], label="ape", against="ape"),
-    ),
-    "report": ("`report` is a dict", lambda: plots.pit({})),
-}
+BAD: list[tuple[str, Callable[[], Any]]] = [
+    ("`feature` is 'nine'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "nine")),
+    ("`feature` is 9", lambda: plots.smoothing_path(fitted("bernoulli")[0], 9)),
+    ("`parameter` is 'rate'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "one", "rate")),
+    ("`category` is 's'", lambda: plots.prior_to_posterior(fitted("categorical")[0], 0, category="s")),
+    ("`draws` has no", lambda: plots.prior_to_posterior(fitted("poisson")[0], 0, draws={})),
+    ("`features` is empty", lambda: plots.parameter_intervals(fitted("poisson")[0], [])),
+    ("`alpha` is", lambda: plots.simplex([1, 2])),
+    ("`names` has 2", lambda: plots.simplex([1, 2, 3], ["a", "b"])),
+    ("`estimator` is a GaussianNB", lambda: plots.smoothing_path(fitted("gaussian")[0], "one")),
+    ("`label` is needed", lambda: plots.class_probabilities(*fitted("poisson"))),
+    ("`y` has shape", lambda: plots.class_probabilities(*fitted("poisson")[:2], y=["ape"], label="ape")),
+    ("`estimator` has 4 features", lambda: plots.decision_regions(*fitted("gaussian"))),
+    ("`X` has shape", lambda: plots.decision_regions(two_features()[0], np.zeros((3, 3)))),
+    ("`probability`", lambda: plots.reliability([0, 1], [0.5, np.nan])),
+    ("`event`", lambda: plots.reliability([0, 2], [0.5, 0.5])),
+    ("`result` has no column", lambda: plots.comparison({})),
+    ("`table` has no column", lambda: plots.feature_weights(pd.DataFrame({"feature": []}))),
+    ("`x` has 40 rows", lambda: plots.nomogram(*fitted("gaussian")[:2])),
+    ("'ape' and 'ape'", lambda: plots.nomogram(*first_row("poisson"), label="ape", against="ape")),
+    ("`report` is a dict", lambda: plots.pit({})),
+]
+
+
+def first_row(name: str) -> tuple[Any, pd.DataFrame]:
+    nb, X, _ = fitted(name)
+    return nb, X[:1]
 
 
 def test_bad_input_is_named_and_leaves_no_figure() -> None:
     import matplotlib.pyplot as plt
 
-    for match, call in BAD.values():
+    for match, call in BAD:
         with pytest.raises(ValueError, match=match):
             call()
     assert plt.get_fignums() == []
@@ -664,13 +581,9 @@ def test_bad_input_is_named_and_leaves_no_figure() -> None:
 # --- the gallery ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def gallery() -> Iterator[dict[str, Any]]:
-    yield runpy.run_path(str(Path(__file__).parent.parent / "docs" / "figures" / "gallery.py"))
-
-
 @pytest.mark.slow
-def test_the_gallery_shows_every_plot(gallery: dict[str, Any], tmp_path: Path) -> None:
+def test_the_gallery_shows_every_plot(tmp_path: Path) -> None:
+    gallery = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "figures" / "gallery.py"))
     drawn = [gallery["save"](draw.__name__, draw, tmp_path, "default") for draw in gallery["FIGURES"]]
     assert all(path.stat().st_size <= 200_000 or path.suffix == ".png" for path in drawn)
     used = {name for name in dir(plots) if not name.startswith("_") and callable(getattr(plots, name))}

@@ -373,7 +373,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         (z, *rows, _), _ = left_out_table(self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
         return floored(z), *rows
 
-    def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
+    def check(self, X: Any, y: Any, seed: int = 0) -> "CheckReport":
         """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.
 
         Clones are fitted to one half of the rows. The other half gives the log loss and the calibration error of the
@@ -383,11 +383,10 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         ----------
         X, y : rows and labels, at least two rows
         seed : seed of the split, of the random parameters and of the chains
-        progress_bar : whether NumPyro shows its progress bar
         """
         from .posterior_check import check
 
-        return check(self, "estimator_", "calibrated", X, y, seed, progress_bar)
+        return check(self, "estimator_", "calibrated", X, y, seed)
 
 
 # --- tables of log probabilities -------------------------------------------------------------------------------------

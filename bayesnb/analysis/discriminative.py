@@ -460,7 +460,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         numpyro_model(self.left_out(*self.training(X, y, sample_weight, groups)[:4]), self.modes_[0].scales)
 
-    def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> CheckReport:
+    def check(self, X: Any, y: Any, seed: int = 0) -> CheckReport:
         """The check of `reader_`, and of the weights against NumPyro: columns, density, mode, and draws of NUTS.
 
         Clones are fitted to one half of the rows. The other half gives log loss and calibration error.
@@ -469,11 +469,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ----------
         X, y : rows and labels, at least two rows
         seed : seed of the split, of the random parameters and of the chains
-        progress_bar : whether NumPyro shows its progress bar
         """
         from .posterior_check import check
 
-        return check(self, "reader_", "discriminative", X, y, seed, progress_bar, most=_CHECKED)
+        return check(self, "reader_", "discriminative", X, y, seed, most=_CHECKED)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -40,24 +40,22 @@ _SAYS = {
 }
 
 
-def check(
-    estimator: Any, inner: str, name: str, X: Any, y: Any, seed: int, progress_bar: bool, most: int | None = None
-) -> CheckReport:
+def check(estimator: Any, inner: str, name: str, X: Any, y: Any, seed: int, most: int | None = None) -> CheckReport:
     """The check of the model `inner` of a clone fitted to one half of the rows, with the rows that it lacks."""
     y = np.asarray(y).ravel()
     train, test = split_halves(y, seed)
     known = take_rows(X, train[:most]), y[train[:most]]
     fitted = clone(estimator).fit(*known)
-    report = clone(getattr(fitted, inner)).check(X, y, seed, progress_bar=progress_bar)
+    report = clone(getattr(fitted, inner)).check(X, y, seed)
     test = test[np.isin(y[test], fitted.classes_)]
     truth, log_p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_log_proba(take_rows(X, test))
     better = quality(name, fitted.n_features_in_, log_p, truth)
-    more = (map_rows if hasattr(fitted, "maps_") else weight_rows)(fitted, *known, seed, progress_bar)
+    more = (map_rows if hasattr(fitted, "maps_") else weight_rows)(fitted, *known, seed)
     rows, qualities = (*report.rows, *more), (*report.quality, better)
     return replace(report, model=repr(estimator), rows=rows, quality=qualities)
 
 
-def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0, progress_bar: bool = False) -> list[CheckRow]:
+def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
     """The comparisons of the most probable map of a `CalibratedClassifierLOO`, fitted to some of its rows."""
     found = fitted.left_out(X, y)
     few = np.sort(generator(seed).permutation(len(found[0]))[:_ROWS])
@@ -73,10 +71,10 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0, progress_bar: bo
 
     drawn = {"theta": np.array([post.draw(s) for s in generator(seed).standard_normal((_LAPLACE, len(post.mode)))])}
     model, posterior = partial(numpyro_model, one, z, index, weight), (value, post.mode, post.root @ post.root.T, drawn)
-    return _compare("Map", model, lambda at: {"theta": at}, *posterior, proba, seed, progress_bar)
+    return _compare("Map", model, lambda at: {"theta": at}, *posterior, proba, seed)
 
 
-def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0, progress_bar: bool = False) -> list[CheckRow]:
+def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
     """The comparisons of a fitted `DiscriminativeNB`."""
     training, rng = fitted.training(X, y)[:4], generator(seed)
     rows = fitted.left_out(*training)
@@ -105,7 +103,7 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0, progress_bar:
         worst = max(worst, float(abs(t - rows.t[[i], :, : t.shape[2]]).max()))
     columns = CheckRow.within("16 Weights, columns", _SAYS["Weights"], worst, _COLUMNS, "nats", _EXACT, "")
     model = partial(weights.numpyro_model, rows, mode.scales)
-    found = _compare("Weights", model, sites, value, flat, inverse, drawn, proba, seed, progress_bar)
+    found = _compare("Weights", model, sites, value, flat, inverse, drawn, proba, seed)
     return [*found[:3], columns]
 
 
@@ -119,9 +117,9 @@ def _compare(
     sites : from unconstrained parameters (…, p) to those of the sites
     value : −log p(y, θ) of unconstrained parameters
     drawn : draws by site, constrained
-    run : from draws by site to class probabilities (s, n, c); the seed, and whether there is a progress bar
+    run : from draws by site to class probabilities (s, n, c), and the seed
     """
-    proba, seed, progress_bar = run
+    proba, seed = run
     rng = generator(seed)
     with jax.enable_x64(True):
         energy = jax.jit(lambda at: potential_energy(model, (), {}, sites(at)))
@@ -132,7 +130,7 @@ def _compare(
     starts = sites(mode + 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ np.linalg.cholesky(covariance).T)
     order = np.asarray(ravel_pytree(sites(np.arange(len(mode))))[0])  # NumPyro sorts the sites
     metric = covariance[np.ix_(order, order)]
-    chains = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar)
+    chains, _ = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP)
     p = [proba(**drawn), proba(**{k: chains[k].reshape(-1, *chains[k].shape[2:])[::_THIN] for k in drawn})]
     mean, ends = (
         float(abs(of(p[0]) - of(p[1])).mean()) for of in (partial(np.mean, axis=0), partial(quantiles, at=[0.05, 0.95]))

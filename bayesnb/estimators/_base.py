@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..inference.intervals import Uncertainty
     from ..inference.loo import LooResult
     from ..inference.report import CheckReport
-    from ..inference.tables import Summary
     from ._prior_summary import PriorSummary
 
 Seed = int | np.random.Generator | None
@@ -464,21 +463,6 @@ class AbstractNB(AbstractFitted):
             raise ValueError(f"`features` has {name!r}; the features are {known[:8]}{' …' if known[8:] else ''}")
         return dict(zip(names, tables(copy.copy(self), places, level), strict=True))
 
-    def summary(self, level: Scalar = 0.9) -> "Summary":
-        """The fitted model in a few lines: rows, features, evidence, likelihood, AIC, BIC and the class probabilities.
-
-        `print` shows it as text, and a notebook shows it as tables.
-
-        Parameters
-        ----------
-        level : posterior mass inside the intervals of the class probabilities
-        """
-        from ..inference.tables import summarise
-
-        self._fitted()
-        check_level(level)
-        return summarise(copy.copy(self), level)
-
     def prior_summary(self) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
 
@@ -510,37 +494,6 @@ class AbstractNB(AbstractFitted):
             if block.no_evidence:
                 raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
         return float(state.prior.log_marginal(state.statistics))
-
-    @property
-    def log_likelihood_(self) -> float:
-        """log p(X, y | θ̂) of all training rows in nats, at the maximum likelihood estimate θ̂.
-
-        It needs no rows. By Bayes' identity the likelihood at any θ is the evidence times the posterior density over
-        the prior density.
-        """
-        from ..inference.tables import log_likelihood
-
-        return log_likelihood(copy.copy(self))
-
-    @property
-    def aic_(self) -> float:
-        """Akaike's criterion −2 `log_likelihood_` + 2 k, with k the number of free parameters; smaller is better."""
-        return 2 * self.n_parameters_ - 2 * self.log_likelihood_
-
-    @property
-    def bic_(self) -> float:
-        """Schwarz's criterion −2 `log_likelihood_` + k log N, with k free parameters and N the weight of all rows.
-
-        −½ `bic_` is an approximation of `log_evidence_`. The evidence is exact and includes the prior.
-        """
-        return self.n_parameters_ * float(np.log(self._fitted().statistics.n.sum())) - 2 * self.log_likelihood_
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number k of free parameters of all classes and features together, including the class probabilities."""
-        from ..inference.tables import count_free
-
-        return count_free(self._fitted().posterior)
 
     # --- new rows, draws, and NumPyro -------------------------------------------------------------------------------
 
@@ -622,7 +575,6 @@ class AbstractNB(AbstractFitted):
         y: Any = None,
         chains: int = 4,
         warmup: int = 1000,
-        progress_bar: bool = True,
     ) -> Any:
         """Posterior draws as ArviZ data; the dimensions are named class and feature and have labels as coordinates.
 
@@ -635,7 +587,7 @@ class AbstractNB(AbstractFitted):
             the rows if they are given and otherwise on the sufficient statistics
         X : training rows or new rows; each draw of the parameters comes with a drawn label for each row
         y : their labels; they add the groups log_likelihood and observed_data, and NUTS then runs on these rows
-        chains, warmup, progress_bar : number of chains of either method; warm-up draws and progress bar of NUTS
+        chains, warmup : number of chains of either method; warm-up draws of NUTS
 
         Returns
         -------
@@ -649,9 +601,7 @@ class AbstractNB(AbstractFitted):
         from ..inference.posterior import sample_posterior
 
         nb = copy.copy(self)
-        return sample_posterior(
-            nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
-        )
+        return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup)
 
     def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro on data: Bayes' identity, mode, posterior, prediction.

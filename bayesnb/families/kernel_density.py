@@ -415,10 +415,6 @@ class GridMarginal:
             raise AttributeError(name)
         return partial(self._of_each, name)
 
-    def entry(self, at: tuple[int, ...]) -> Any:
-        """The distribution of one bandwidth, of a class and a feature."""
-        return self._laws[int(np.ravel_multi_index(at, self._shape))]
-
     def _of_each(self, name: str, *args: Any) -> np.ndarray:
         wide = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), self._shape)) for a in args]
         flat = [a.reshape(*a.shape[: a.ndim - 2], -1) for a in wide]

@@ -1,6 +1,5 @@
 """NumPyro's samplers on the twin, in float64, with NumPy arrays at both ends."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
@@ -15,7 +14,6 @@ from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes
 
 _FEW_CELLS = 3_000  # numbers of the data: below, XLA's optimisation takes longer than it saves
-_STRETCH = 50  # steps between two movements of the bar
 _PILOT = 400  # exact draws behind the metric and the starts of NUTS
 _DISPERSED = 3.0  # how far from the posterior, in its standard deviations, its chains start
 
@@ -50,9 +48,7 @@ def run_chains(
     leapfrog: int = 0,
     thin: int = 1,
     batch: int | None = None,
-    progress_bar: bool = False,
-    about: dict[str, np.ndarray] | None = None,
-) -> Theta:
+) -> tuple[Theta, dict[str, np.ndarray]]:
     """Chains of NumPyro's NUTS, or of HMC with a fixed kernel.
 
     Parameters
@@ -65,15 +61,13 @@ def run_chains(
     thin : transitions of which one is kept
     batch : chains that run side by side, by default one. Thousands of small Cholesky factors side by side can lock
         XLA's threads on a CPU (jaxlib 0.10)
-    about : filled with what ArviZ calls `sample_stats`, (chains, draws) each, by ArviZ's names
 
     Returns
     -------
-    (chains, draws, …) draws by site, constrained
+    (chains, draws, …) draws by site, constrained, and what ArviZ calls `sample_stats`, (chains, draws), by its names
     """
     from numpyro.infer import HMC, NUTS
     from numpyro.infer.util import constrain_fn, potential_energy
-    from tqdm.auto import tqdm
 
     with jax.enable_x64(True):
         _, unravel = ravel_pytree({name: value[0] for name, value in starts.items()})
@@ -98,28 +92,17 @@ def run_chains(
 
         cells = sum(np.size(leaf) for leaf in jax.tree.leaves(getattr(model, "args", ())))
         compiled = jitted if cells < _FEW_CELLS else jax.jit
-        total = warmup + draws
-        stretch = math.gcd(total, _STRETCH) if progress_bar else total
         every = partial(jax.lax.map, batch_size=batch)
         begin = compiled(partial(every, lambda start: kernel.init(start[0], warmup, start[1], (), {})))
-        advance = compiled(partial(every, partial(jax.lax.scan, step, length=stretch)))
-        kept = []
-        with tqdm(total=total, desc="compiling", disable=not progress_bar) as bar:
-            states = begin((jax.random.split(jax.random.key(seed), len(flat)), flat))
-            for at in range(0, total, stretch):
-                states, path = advance(states)
-                kept.append(jax.tree.map(np.asarray, path))
-                bar.set_description("warm-up" if at + stretch <= warmup else "sampling")
-                bar.update(stretch)
-        sites, found = jax.tree.map(lambda *leaves: np.concatenate(leaves, 1)[:, warmup:], *kept)
-        if about is not None:
-            about |= found | {"lp": -found["lp"]}
-        return sites
+        advance = compiled(partial(every, partial(jax.lax.scan, step, length=warmup + draws)))
+        _, path = advance(begin((jax.random.split(jax.random.key(seed), len(flat)), flat)))
+        sites, found = jax.tree.map(lambda leaf: np.asarray(leaf)[:, warmup:], path)
+        return sites, found | {"lp": -found["lp"]}
 
 
 def run_nuts(
     model: Model, posterior: NaiveBayes, rng: np.random.Generator, seed: int, chains: int, **settings: Any
-) -> Theta:
+) -> tuple[Theta, dict[str, np.ndarray]]:
     """NUTS from dispersed starts, (chains, draws, …) by site; the closed form gives starts and metric."""
     size = sum(leaf[0].size for leaf in jax.tree.leaves(posterior.sample(rng, (1,))))
     least = max(_PILOT, chains, 10 * size if posterior.coupled else 0)

@@ -53,7 +53,6 @@ def check(
     *,
     seed: int = 0,
     false_alarm: float = 0.01,
-    progress_bar: bool = False,
 ) -> CheckReport:
     """Fit a clone to one half of the rows and compare the closed form with NumPyro; the module lists the report rows.
 
@@ -63,7 +62,6 @@ def check(
     X, y : rows and labels, at least two rows
     seed : seed of the split, of the random θ and of all chains
     false_alarm : probability that a correct model fails row 3a, 3b, 4, 10 or 11 by chance
-    progress_bar : whether NumPyro shows a progress bar for the NUTS chains
 
     Raises
     ------
@@ -93,8 +91,7 @@ def check(
 
     rate = false_alarm / _STATISTICAL
     main, columns = sub_problem(rng, prior, rows, index, _CELLS, most=max(_ROWS, _ROWS_A_CLASS * c))
-    settings = {"draws": _DRAWS, "warmup": _WARMUP, "progress_bar": progress_bar}
-    sites = run_nuts(main.model, main.posterior, rng, seed + 1, _CHAINS, **settings)
+    sites, _ = run_nuts(main.model, main.posterior, rng, seed + 1, _CHAINS, draws=_DRAWS, warmup=_WARMUP)
     near = rows_at(held_out, choose(rng, len(truth), _HELD_OUT))
     new = thin(main.prior, dense({name: near[name][:, at] for name, at in columns.items()}), rng)
     report += [short_chains_row(main, rng, seed, rate), nuts_row(main, sites, rate)]

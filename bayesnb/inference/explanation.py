@@ -6,7 +6,7 @@
 are quantiles over the posterior of θ.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,8 +53,6 @@ def odds_against(c: int, against: int | None) -> Callable[[np.ndarray], np.ndarr
     def odds(table: np.ndarray) -> np.ndarray:
         if against is not None:
             return table - table[..., [against]]
-        if c == 2:
-            return table - table[..., ::-1]
         return (table - table.mean(-1, keepdims=True)) * (c / max(c - 1, 1))
 
     return odds
@@ -88,7 +86,7 @@ def contributions(
     seed = fix_seed(seed)
     n_rows, c = next(iter(rows.values())).shape[0], len(posterior.classes.log_predictive())
 
-    def of_some(rows: Rows) -> Contributions:
+    def of_some(rows: Rows, start: int) -> tuple[np.ndarray, ...]:
         """`contributions` of so few rows that all their draws are kept."""
         m = next(iter(rows.values())).shape[0]
         listed = np.zeros((m, d), bool)  # the cells that are there
@@ -132,8 +130,11 @@ def contributions(
                 small, own = replace(posterior, blocks={"x": block}), {"x": np.arange(len(own["x"]))}
                 cells = {"x": stack([x, np.zeros((m, 1))])}
                 cells["x"] = cells["x"].tocsr() if is_sparse(cells["x"]) else cells["x"]
-        drawn = sample_some(small, n_draws, seed, m * (len(features) + 3) * c)
-        parts = [entries(*pieces(small, cells, own, one)) for one in drawn]
+        rng, parts = generator(seed), []
+        size = m * (len(features) + 3) * c + sum(leaf.size for leaf in leaves(small))  # numbers of a draw
+        for some in batches(n_draws, max(1, _CELLS // size)):
+            one = small.sample(rng, (some.stop - some.start,))
+            parts.append(entries(*pieces(small, cells, own, one)))
         tails = (1 - level) / 2, (1 + level) / 2
         low, high = np.quantile(np.concatenate(parts), tails, axis=0, overwrite_input=True)
         points = entries(prior, table, total)
@@ -142,22 +143,9 @@ def contributions(
         which = np.hstack([np.full((m, 1), PRIOR), features[top], np.full((m, 1), OTHERS)])
         row, slot = np.nonzero(np.hstack([np.ones((m, 1), bool), there, rest[:, None]]))
         value, least, most = (part[row, slot] for part in (points, low, high))
-        return Contributions(row, which[row, slot], value, least, most, total, low[:, -1], high[:, -1])
+        return (row + start, which[row, slot], value, least, most, total, low[:, -1], high[:, -1])
 
     width = sum(np.diff(x.tocsr().indptr).max(initial=0) if is_sparse(x) else x.shape[1] for x in rows.values())
-    found = []
-    for part in batches(n_rows, max(1, _KEPT // (n_draws * c * (int(width) + 3)))):
-        one = of_some(rows_at(rows, part))
-        found.append(replace(one, row=one.row + part.start))
-    names = Contributions.__dataclass_fields__
-    return Contributions(*(np.concatenate([getattr(one, name) for one in found]) for name in names))
-
-
-def sample_some(
-    posterior: Model, n: int, seed: int | np.random.Generator | None, more: int = 0
-) -> Iterator[Parameters]:
-    """Draws of all parameters, some at a time: as many as keep them, and `more` numbers a draw, in bounds."""
-    rng = generator(seed)
-    step = max(1, _CELLS // (more + sum(leaf.size for leaf in leaves(posterior))))
-    for some in batches(n, step):
-        yield posterior.sample(rng, (some.stop - some.start,))
+    parts = batches(n_rows, max(1, _KEPT // (n_draws * c * (int(width) + 3))))
+    found = [of_some(rows_at(rows, part), part.start) for part in parts]
+    return Contributions(*map(np.concatenate, zip(*found, strict=True)))

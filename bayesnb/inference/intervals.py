@@ -46,7 +46,6 @@ _POINTS, _DRAWS = 1024, 1000  # points and draws by default
 _NODES = 128  # quantiles that stand for one dimension
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
 _SKEWED, _SHARE = 1.3, 0.1  # skewness of a class from which on draws are better, if it has this share of the variance
-_FAR = 6.0  # standard deviations beyond which no point lies
 _NEGLIGIBLE = 36.0  # nats: exp(−36) is below the rounding of 1
 _DRAWN = 1 << 22  # parameters drawn at a time
 _TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache
@@ -104,10 +103,10 @@ def intervals(
     chosen, size = resolve_method(nb, method, n_draws)
     seed, tails = fix_seed(seed), np.array([(1 - level) / 2, (1 + level) / 2])
     found, late = np.zeros((*_shape(nb, rows), 2)), []
-    for at, classes, log_p, skewed in _log_probabilities(nb, rows, chosen, size, seed, tails):
+    for at, log_p, skewed in _log_probabilities(nb, rows, chosen, size, seed, tails):
         known = log_p.shape[-1] == 2  # of two classes the quantiles themselves, both ways round
         ends = np.sort(log_p) if known else np.moveaxis(np.quantile(log_p, tails, axis=-1), 0, -1)
-        found[at[:, None], classes] = np.exp(ends)
+        found[at] = np.exp(ends)
         late.append(at[skewed])
     if method == "auto" and len(at := np.sort(np.concatenate(late))):
         found[at] = intervals(nb, rows_at(rows, at), level, "draws", n_draws, seed)
@@ -124,7 +123,7 @@ def uncertainty(
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
     method, n_draws = resolve_method(nb, method, n_draws)
     total, epistemic = np.zeros((2, _shape(nb, rows)[0]))
-    for at, _, log_p, _ in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
+    for at, log_p, _ in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
         p = np.exp(log_p)
         mean = p.mean(-1)
         log_mean = log_floor(mean)
@@ -142,8 +141,8 @@ def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
     The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises; it may lie outside of the interval.
     """
     found = np.zeros(_shape(nb, rows))
-    for at, classes, log_p, _ in _log_probabilities(nb, rows, *resolve_method(nb, "auto", None), 0):
-        found[at[:, None], classes] = np.exp(log_p).mean(-1)
+    for at, log_p, _ in _log_probabilities(nb, rows, *resolve_method(nb, "auto", None), 0):
+        found[at] = np.exp(log_p).mean(-1)
     return found
 
 
@@ -182,29 +181,32 @@ def _shape(nb: Model, rows: Rows) -> tuple[int, int]:
 
 def _log_probabilities(
     nb: Model, rows: Rows, method: str, n_draws: int, seed: int, tails: np.ndarray | None = None
-) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], Float[np.ndarray, "m k s"], Bool[np.ndarray, " m"]]]:
-    """Rows, the classes that matter to them, log p(y = c | x_i, θ) at equally likely θ, and where they are skewed.
+) -> Iterator[tuple[Int[np.ndarray, " m"], Float[np.ndarray, "m c s"], Bool[np.ndarray, " m"]]]:
+    """Rows, log p(y = c | x_i, θ) at equally likely θ, and where they are skewed.
 
-    With `tails`, two classes whose log odds are one Pearson III variable have these quantiles instead, and what three
-    moments do not tell has more points.
+    With `tails`, two classes whose log odds are one Pearson III variable have these quantiles instead.
     """
     n, c = _shape(nb, rows)
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            at = np.arange(n)[part]
-            yield at, np.broadcast_to(np.arange(c), (len(at), c)), log_p, np.zeros(len(at), bool)
+            yield np.arange(n)[part], log_p, np.zeros(len(log_p), bool)
         return
-    z = ndtri((np.arange(_NODES) + 0.5) / _NODES if tails is None else tails)
-    for at, classes, shapes in _row_groups(nb, rows):  # type: ignore[arg-type]  # one dependence has draws alone
-        skewed = shapes.skewed
-        if shapes.simple:
-            log_odds = shapes.two_class_log_odds(z)
-            yield at, classes, -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed
-            continue
-        for part, table in _log_joint_points(shapes, n_draws, seed):
+    z, power = ndtri((np.arange(_NODES) + 0.5) / _NODES if tails is None else tails), max(1, (n_draws - 1).bit_length())
+    for part in slices(n, 16 * c, _MOMENTS):
+        shapes = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
+        at, skewed = np.arange(n)[part], shapes.skewed
+        known = shapes.single if c == 2 else np.zeros(len(at), bool)
+        if known.any():
+            log_odds = shapes.two_class_log_odds(z)[known]
+            yield at[known], -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed[known]
+        others = np.flatnonzero(~known)
+        for some in batches(len(others), max(1, _TABLE // (c << power))):
+            k, points = others[some], _normal_points(1 << (c - 1).bit_length(), power, seed)[:c]  # few sizes
+            table = np.sqrt(shapes.variance[k])[..., None] * pearson_iii(points, shapes.slant[k][..., None])
+            table += (shapes.mean[k] - shapes.mean[k].max(1, keepdims=True))[..., None]
             table -= table.max(1, keepdims=True)
             table -= np.log(np.exp(table).sum(1, keepdims=True))
-            yield at[part], classes[part], table, skewed[part]
+            yield at[k], table, skewed[k]
 
 
 def log_probability_draws(
@@ -247,18 +249,11 @@ class LogJointMoments:
             cumulants = block.log_cumulants(rows[name])
             assert cumulants is not None, "see `resolve_method`"
             mean_of, variance_of, third_of = cumulants
-            if (
-                block.is_composite
-            ):  # a sum over the others; without what all classes share it is that of the class itself
+            if block.is_composite:  # a sum over the others: without what all classes share, that of the class itself
                 variance_of = variance_of.sum(1, keepdims=True) / max(variance_of.shape[1] - 1, 1) - variance_of
             mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
         mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
         return cls(mean, np.maximum(variance, 0), third)
-
-    def take(self, at: Int[np.ndarray, " m"], classes: Int[np.ndarray, "m k"]) -> "LogJointMoments":
-        """Those of some rows, and of each of them some classes."""
-        pick = at[:, None], classes
-        return type(self)(self.mean[pick], self.variance[pick], self.third[pick])
 
     @property
     def slant(self) -> Float[np.ndarray, "n c"]:
@@ -274,13 +269,10 @@ class LogJointMoments:
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             skewness = abs(self.third / self.variance**1.5)
-        counts = self.variance > _SHARE * self.variance.max(1, keepdims=True)
+        # of classes that have a chance
+        variance = np.where(self.mean > self.mean.max(1, keepdims=True) - _NEGLIGIBLE, self.variance, 0)
+        counts = variance > _SHARE * variance.max(1, keepdims=True)
         return ((skewness > _SKEWED) & counts).any(1) & (self.mean.shape[1] > 1)
-
-    def bounds(self) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"]]:
-        """Values between which every ℓ_c lies, but for a few times in 10⁹ draws."""
-        low, high = np.sqrt(self.variance) * pearson_iii(_FAR * np.array([-1, 1])[:, None, None], self.slant)
-        return self.mean + low, self.mean + high
 
     # two classes: ℓ_1 − ℓ_0
 
@@ -288,11 +280,6 @@ class LogJointMoments:
     def difference(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean, variance and third cumulant of ℓ_1 − ℓ_0, (n,) each."""
         return self.mean[:, 1] - self.mean[:, 0], self.variance.sum(1), self.third[:, 1] - self.third[:, 0]
-
-    @property
-    def simple(self) -> bool:
-        """Whether there are two classes, and for all rows ℓ_1 − ℓ_0 is taken as one Pearson III variable."""
-        return self.mean.shape[1] == 2 and bool(self.single.all())
 
     @functools.cached_property
     def single(self) -> Bool[np.ndarray, " n"]:
@@ -329,32 +316,6 @@ def pearson_iii(z: np.ndarray, e: np.ndarray) -> np.ndarray:
     return q * (1 + step * (1 + step / 3))
 
 
-def _row_groups(
-    nb: NaiveBayes, rows: Rows
-) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], LogJointMoments]]:
-    """Rows, the classes that matter to them, and their moments; rows with equally many such classes together.
-
-    A class matters unless even its upper bound is 36 nats below some class's lower bound: a probability below 1e-15,
-    which is given as 0. With two classes both always do: there the answer is as cheap.
-    """
-    n, c = _shape(nb, rows)
-    for part in slices(n, 16 * c, _MOMENTS):
-        shapes = LogJointMoments.of(nb, rows_at(rows, part))
-        m = len(shapes.mean)
-        order, count = np.tile(np.arange(c), (m, 1)), np.full(m, c)
-        if c > 2:
-            low, high = shapes.bounds()
-            order = np.argsort(-np.round(high, 9), 1, kind="stable")  # equal up to rounding are equal
-            count = (high >= low.max(1, keepdims=True) - _NEGLIGIBLE).sum(1)
-        for k in np.unique(count):
-            of_size = np.flatnonzero(count == k)
-            some = shapes.take(of_size, order[of_size, :k])
-            kind = some.single if k == 2 else np.ones(len(of_size), bool)
-            for at in (of_size[kind], of_size[~kind]):
-                if len(at):
-                    yield part.start + at, order[at, :k], shapes.take(at, order[at, :k])
-
-
 @functools.lru_cache(maxsize=8)
 def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, "k s"]:
     """2^power scrambled Sobol points, as standard normal variables: more even than draws."""
@@ -362,18 +323,3 @@ def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, 
 
     points = qmc.Sobol(dimensions, seed=np.random.default_rng(seed)).random_base2(power)
     return ndtri(np.clip(points, 1e-10, 1 - 1e-10)).T
-
-
-def _log_joint_points(
-    shapes: LogJointMoments, n_draws: int, seed: int
-) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
-    """ℓ, up to what all classes share, at the same points for all rows."""
-    n, c = shapes.mean.shape
-    power = max(1, (n_draws - 1).bit_length())
-    z = _normal_points(1 << (c - 1).bit_length(), power, seed)  # few sizes, each made once
-    for part in batches(n, max(1, _TABLE // (c << power))):
-        table = shapes.mean[part, :, None] - shapes.mean[part].max(1)[:, None, None]
-        yield (
-            part,
-            table + np.sqrt(shapes.variance[part])[..., None] * pearson_iii(z[:c], shapes.slant[part][..., None]),
-        )

@@ -317,7 +317,7 @@ def cumulants(case: Case) -> Iterator[Gap]:
             yield gap("log_cumulants, mean and variance", [mean[0, k], variance[0, k]], slope[:2], unit[:2])
             if composite:
                 slope, noise, after = _slopes(block, row, [j], k)
-                slope = slope * np.array([-1, 1, -1])
+                slope, third = slope * np.array([-1, 1, -1]), after.log_cumulants(row)[2]
                 unit = abs(slope) + noise / EXACT
             yield gap("log_cumulants, third", third[0, k], slope[2], unit[2])
 
@@ -358,7 +358,8 @@ def estimates(case: Case) -> Iterator[Gap]:
         want = np.asarray(marginal.mean(), float)
         exists = np.isfinite(want)
         yield gap("mean", np.asarray(means[name])[exists], want[exists], abs(want[exists]))
-    spread = {name: value.std(0) for name, value in to_sites(block.sample(case.rng, (200,))).items()}
+    draws = to_sites(block.sample(case.rng, (200,)))
+    spread = {name: np.subtract(*np.quantile(value, [0.75, 0.25], axis=0)) for name, value in draws.items()}
     density = {"mode": lambda theta: sum_of_pieces(block, block.log_prob(theta))}
     density["mle"] = lambda theta: (case.r * block.log_likelihood(theta, case.x)).sum((-2, -1))
     best = {"mode": block.mode(), "mle": block.mle(case.prior.suffstats(case.x, case.r))}
@@ -379,7 +380,8 @@ def estimates(case: Case) -> Iterator[Gap]:
                     path[name] = path[name] + t.reshape(-1, *np.ones(unit.ndim, int)) * unit
                     return f(from_sites(block.parameters, path))
 
-                (first, second, _), noise = _derivatives(along, _STEP)
+                with np.errstate(over="ignore", invalid="ignore"):  # beside a variance of zero there is no maximum
+                    (first, second, _), noise = _derivatives(along, _STEP)
                 yield Gap(what, max(0.0, float((abs(first) - noise[0]) / max(-second, 1e-3))))
 
 

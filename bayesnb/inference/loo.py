@@ -25,6 +25,7 @@ Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there b
 """
 
 import functools
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -396,22 +397,21 @@ def copies(X: Any, y: Any) -> np.ndarray:
     """
     import pandas as pd
 
-    keys = [_row_keys(x) for x in (*(X.values() if isinstance(X, dict) else [X]), y)]
+    keys: list[Any] = []
+    for x in (*(X.values() if isinstance(X, dict) else [X]), y):
+        if is_sparse(x):
+            rows = sparse.csr_array(x, dtype=float, copy=True)
+            rows.sum_duplicates()
+            rows.eliminate_zeros()
+            ends = itertools.pairwise(rows.indptr.tolist())
+            keys.append([hash(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()) for a, b in ends])
+        else:
+            keys += [*np.asarray(x).reshape(len(x), -1).T]
     if len(keys[-1]) != len(keys[0]):
         raise ValueError(f"`y` has {len(keys[-1])} labels, and `X` {len(keys[0])} rows; give each row its label")
-    return pd.factorize(np.array([hash(row) for row in zip(*keys, strict=True)]))[0]
-
-
-def _row_keys(X: Any) -> list[int]:
-    """A 64-bit hash of each row: of its stored cells, or of the first place of each cell in its column."""
-    import pandas as pd
-
-    if is_sparse(X):
-        rows = sparse.csr_array(X, dtype=float, copy=True)
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        cuts = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
-        return [hash(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()) for a, b in cuts]
-    table = np.asarray(X)
-    codes = [pd.factorize(column)[0] for column in table.reshape(len(table), -1).T]
-    return [hash(row.tobytes()) for row in np.stack(codes, 1)]
+    return (
+        pd.DataFrame(dict(enumerate(keys)))
+        .groupby([*range(len(keys))], dropna=False, sort=False)
+        .ngroup()
+        .to_numpy(copy=True)
+    )

@@ -15,7 +15,7 @@ from .to_arviz import as_arviz, dataset
 
 
 def sample_posterior(
-    estimator: Any, draws: int, seed: int, method: str, *, X: Any, y: Any, chains: int, warmup: int, progress_bar: bool
+    estimator: Any, draws: int, seed: int, method: str, *, X: Any, y: Any, chains: int, warmup: int
 ) -> Any:
     """See `AbstractNB.sample_posterior`."""
     check_choice("method", method, ("exact", "nuts"))
@@ -35,8 +35,8 @@ def sample_posterior(
         model = partial(prior.model_from_statistics, estimator.statistics_)
         if rows is not None and index is not None:
             model = partial(prior.model, dense(rows), index)
-        settings: dict[str, Any] = {"draws": draws, "warmup": warmup, "progress_bar": progress_bar, "about": about}
-        theta = posterior.from_sites(run_nuts(model, posterior, rng, seed, chains, **settings))
+        sites, about = run_nuts(model, posterior, rng, seed, chains, draws=draws, warmup=warmup)
+        theta = posterior.from_sites(sites)
     library = "numpyro" if about else "bayesnb"
     dims, coords = layout(estimator, posterior)
     groups = {"posterior": dataset(posterior.to_sites(theta), dims, coords, library=library)}

@@ -96,8 +96,6 @@ def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 
     If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the `last`
     entries.
     """
-    from matplotlib import rcParams
-    from matplotlib.font_manager import FontProperties
     from matplotlib.lines import Line2D
 
     entries = list(ax.get_legend_handles_labels()[0] if handles is None else handles)
@@ -106,9 +104,7 @@ def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 
     if inside and len(entries) <= _INSIDE:
         ax.legend(entries, names, frameon=False, **settings)
         return
-    letter = FontProperties(size=rcParams["legend.fontsize"]).get_size_in_points()
-    folded = sum(name.count("\n") for name in names) + ("title" in settings)
-    rows = max(int(ax.bbox.height * 72 / ax.figure.dpi / letter / 1.5) - folded, last + 2)
+    rows = max(int(4.6 * ax.bbox.height / ax.figure.dpi) - 1, last + 2)  # beside the Axes
     if len(entries) > rows:
         first, end = rows - last - 1, len(entries) - last
         entries[first:end], names[first:end] = [Line2D([], [], linestyle="")], [f"and {end - first} more"]
@@ -141,9 +137,9 @@ def feature_name(estimator: Any, j: int) -> str:
     return f"feature {j}" if names is None else str(names[j])
 
 
-def class_at(estimator: Any, label: Any, name: str) -> int:
-    """Position of a class label; raises ValueError that names the argument if there is no such class."""
+def class_at(estimator: Any, label: Any) -> int:
+    """Position of a class label; raises ValueError if there is no such class."""
     found = np.flatnonzero(estimator.classes_ == label)
     if len(found) != 1:
-        raise ValueError(f"`{name}` is {label!r}; the classes are {estimator.classes_.tolist()}")
+        raise ValueError(f"`label` is {label!r}; the classes are {estimator.classes_.tolist()}")
     return int(found[0])

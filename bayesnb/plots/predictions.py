@@ -9,7 +9,7 @@ from scipy import sparse, stats
 from ..analysis.importance import named
 from ..analysis.score_split import monotone, score_split
 from ..core.arrays import Scalar
-from ..core.supports import check_least, check_level
+from ..core.supports import check_least
 from ..inference.explanation import OTHERS, PRIOR
 from . import _common as common
 from ._common import Drawn, class_at, colour, feature_name, given_or_new, ink, intervals, list_down, marker, plain_text
@@ -17,10 +17,8 @@ from ._common import Drawn, class_at, colour, feature_name, given_or_new, ink, i
 _GREY = "#8a8a8a"  # on white and on black
 
 
-def class_probabilities(
-    estimator: Any, X: Any, y: Any = None, *, label: Any = None, level: Scalar = 0.9, ax: Drawn | None = None
-) -> Drawn:
-    """Probability of one class for each row, in ascending order, with credible intervals.
+def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = None, ax: Drawn | None = None) -> Drawn:
+    """Probability of one class for each row, in ascending order, with 90 % credible intervals.
 
     The points are `predict_proba` under the current `estimate`. The intervals are those of `predict_interval`, over the
     posterior of the parameters. A point may therefore lie outside its interval.
@@ -31,13 +29,11 @@ def class_probabilities(
     X : (n, d) rows
     y : (n,) true labels, shown by marker and colour
     label : the class, by default the second of two
-    level : posterior mass inside, between 0 and 1
 
     Raises
     ------
     ValueError
-        if `label` is not a class, or is missing with more than two classes; if X and y differ in length; or if `level`
-        is out of range
+        if `label` is not a class, or is missing with more than two classes; or if X and y differ in length
 
     Examples
     --------
@@ -50,9 +46,9 @@ def class_probabilities(
     estimator = named(estimator, None)
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
-    k = 1 if label is None else class_at(estimator, label, "label")
+    k = 1 if label is None else class_at(estimator, label)
     p = estimator.predict_proba(X)[:, k]
-    low, high = estimator.predict_interval(X, level)[:, k].T
+    low, high = estimator.predict_interval(X)[:, k].T
     truth, order, ax = _truth(estimator, y, len(p)), np.argsort(p, kind="stable"), given_or_new(ax)
     rank, size = np.argsort(order) + 1, float(np.clip(240 / len(p), 1.5, 4))
     for c in np.unique(truth).tolist():
@@ -60,7 +56,7 @@ def class_probabilities(
         style = _class_style(estimator, c, ax)
         intervals(ax, rank[own], low[own], p[own], high[own], upright=True, markersize=size, **style)
     ax.set_ylim(-0.02, 1.02)
-    said = f"probability of {plain_text(estimator.classes_[k])}, {level:.0%} interval"
+    said = f"probability of {plain_text(estimator.classes_[k])}, 90% interval"
     common.name_axes(ax, "rows in the order of their probability", said)
     if y is not None:
         common.legend(ax, title="true class")
@@ -74,7 +70,6 @@ def decision_regions(
     *,
     n_draws: int = 30,
     points: int = 120,
-    seed: int | np.random.Generator | None = 0,
     ax: Drawn | None = None,
 ) -> Drawn:
     """Regions in which an estimator of two features predicts each class, with their uncertainty.
@@ -90,7 +85,6 @@ def decision_regions(
     y : (n,) true labels, shown by marker and colour
     n_draws : number of drawn boundaries, 0 for none
     points : number of grid points in each direction
-    seed : seed of the draws
 
     Raises
     ------
@@ -125,7 +119,7 @@ def decision_regions(
     ax, sides = given_or_new(ax), (across[0], across[-1], up[0], up[-1])
     image = _blended(ax, proba.argmax(1), sure).reshape(points, points, 3)
     ax.imshow(image, extent=sides, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
-    for draw in estimator.sample_proba(grid, n_draws, seed) if n_draws else ():
+    for draw in estimator.sample_proba(grid, n_draws, seed=0) if n_draws else ():
         _boundary(ax, across, up, draw, linewidths=0.5, alpha=0.25)
     _boundary(ax, across, up, proba, linewidths=2)
     for k in np.unique(truth).tolist():
@@ -147,10 +141,8 @@ def nomogram(
     *,
     label: Any = None,
     against: Any = None,
-    n: int = 12,
     level: Scalar = 0.9,
     n_draws: int = 1000,
-    seed: int | np.random.Generator | None = 0,
     feature_names: Any = None,
     ax: Drawn | None = None,
 ) -> Drawn:
@@ -159,25 +151,24 @@ def nomogram(
         log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j contribution of feature j
 
     The points follow the current `estimate`. Their sum, the log odds of `predict_joint_log_proba`, is the last line.
-    The method `explain` returns the same numbers as a table, and defines the contribution if features depend on each
-    other. The intervals of contributions and sum are quantiles over the posterior of θ. "predictive" takes logarithms
-    of averages, so its points need not lie in the middle.
+    The 12 largest contributions are shown, and the others share one line. The method `explain` returns the
+    same numbers as a table, and defines the contribution if features depend on each other. The intervals of
+    contributions and sum are quantiles over the posterior of θ. "predictive" takes logarithms of averages, so its
+    points need not lie in the middle.
 
     Parameters
     ----------
     estimator : a fitted estimator; of a calibrated one the model inside, whose log odds the map takes
     x : (1, d) a single row, as in `predict`
-    label : class a, by default the predicted one
-    against : class b, by default the most probable of the other classes
-    n : number of features to show, those with the largest contributions; the others share one line
+    label, against : classes a and b, by default the most probable ones
     level : posterior mass inside, between 0 and 1
-    n_draws, seed : number and seed of the draws of θ, which give the intervals
+    n_draws : number of draws of θ, which give the intervals
     feature_names : (d,) names of the features, by default the columns of the data frame
 
     Raises
     ------
     ValueError
-        if `x` is not a single row, if a label is not a class, or if a setting is out of range
+        if `x` is not a single row, or if a label is not a class or both are the same
 
     References
     ----------
@@ -190,17 +181,18 @@ def nomogram(
     >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
     >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
     """
-    check_level(level)
-    check_least(1, n=n, n_draws=n_draws)
     estimator = getattr(estimator, "estimator_", estimator)
     known = named(estimator, feature_names)
     joint = estimator.predict_joint_log_proba(x)
     if joint.shape[0] != 1:
         raise ValueError(f"`x` has {joint.shape[0]} rows; give a single row, such as X[[0]] or X.iloc[[0]]")
-    a, b = _pair(estimator, joint[0], label, against)
-    found, _ = estimator.contributions(
-        x, against=estimator.classes_[b], focus=a, n=n, level=level, n_draws=n_draws, seed=seed
-    )
+    best = np.argsort(-joint[0], kind="stable").tolist()
+    given = [None if one is None else class_at(estimator, one) for one in (label, against)]
+    rest = [k for k in best if k not in given]
+    a, b = (rest.pop(0) if k is None and rest else k for k in given)
+    if a == b or b is None:
+        raise ValueError(f"`label` and `against` are {label!r} and {against!r}; log odds need two classes")
+    found, _ = estimator.contributions(x, against=estimator.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
     said = {PRIOR: "class prior", OTHERS: "other features"}
     names = [said.get(j) or _cell(known, x, j) for j in found.feature.tolist()] + ["log odds"]
     pairs = (found.low, found.total_low), (found.value, found.total), (found.high, found.total_high)
@@ -272,13 +264,11 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     return ax
 
 
-def reliability(
-    event: Any, probability: Any, *, level: Scalar = 0.9, n_draws: int = 200, seed: int = 0, ax: Drawn | None = None
-) -> Drawn:
+def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Drawn:
     """Reliability diagram without bins: the share of events as a non-decreasing function of the probability.
 
-    The curve is the isotonic regression of the events (pool adjacent violators). The band holds such curves of events
-    that are drawn from the probabilities, at each probability with mass `level`: where the curve leaves it, the
+    The curve is the isotonic regression of the events (pool adjacent violators). The band holds 90 % of 200 such
+    curves of events that are drawn from the probabilities, at each probability: where the curve leaves it, the
     probabilities are not what they say. The Brier score is split into miscalibration (MCB), discrimination (DSC)
     and uncertainty (UNC): score = MCB − DSC + UNC. The ticks on the axis are the rows.
 
@@ -286,13 +276,11 @@ def reliability(
     ----------
     event : (n,) whether the event happened: `y == "spam"`, or `estimator.predict(X) == y` for the most probable label
     probability : (n,) its predicted probability, by a model that has not seen the row: `p[:, 1]`, or `p.max(1)`
-    level : mass of the band at each probability
-    n_draws, seed : draws of the events
 
     Raises
     ------
     ValueError
-        if `event` and `probability` differ in length or hold other values, or if a setting is out of range
+        if `event` and `probability` differ in length or hold other values
 
     References
     ----------
@@ -305,8 +293,6 @@ def reliability(
     >>> p = np.random.default_rng(0).random(500)
     >>> ax = plots.reliability(np.random.default_rng(1).random(500) < p**2, p)
     """
-    check_level(level)
-    check_least(2, n_draws=n_draws)
     y, p = np.asarray(event), np.asarray(probability, float)
     if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
         raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
@@ -314,14 +300,14 @@ def reliability(
         raise ValueError(f"`event` has shape {y.shape}; it needs True or False for each of {len(p)} rows")
     order = np.argsort(p, kind="stable")
     y, p = y[order].astype(float), p[order]
-    rng = np.random.default_rng(seed)
-    curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(n_draws)]
-    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    rng = np.random.default_rng(0)
+    curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(200)]
+    low, high = np.quantile(curves, [0.05, 0.95], axis=0)
     split = score_split(y, p)
     names = ("Brier", "MCB", "DSC", "UNC")
     ax = given_or_new(ax)
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
-    ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=0, label=f"{level:.0%} band")
+    ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=0, label="90% band")
     ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, label="share of events")
     ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
@@ -456,18 +442,6 @@ def _boundary(ax: Drawn, across: np.ndarray, up: np.ndarray, p: np.ndarray, **st
         lead = p[:, k] - np.delete(p, k, 1).max(1)
         if lead.min() < 0 < lead.max():
             ax.contour(across, up, lead.reshape(len(up), -1), [0], colors=[ink(ax)], **style)
-
-
-def _pair(estimator: Any, joint: np.ndarray, label: Any, against: Any) -> tuple[int, int]:
-    """The classes whose odds are shown."""
-    if len(joint) < 2:
-        raise ValueError(f"`estimator` has a single class, {estimator.classes_[0]!r}, but log odds need two")
-    b = None if against is None else class_at(estimator, against, "against")
-    best = np.argsort(-joint, kind="stable").tolist()
-    a = next(k for k in best if k != b) if label is None else class_at(estimator, label, "label")
-    if a == b:
-        raise ValueError(f"`against` is {against!r}, and so is `label`; name another class")
-    return a, next(k for k in best if k != a) if b is None else b
 
 
 def _cell(estimator: Any, x: Any, j: int) -> str:

@@ -65,7 +65,7 @@ def prior_to_posterior_draws(plt: Any) -> Any:
     """The same posterior in closed form, and by NUTS on the NumPyro model."""
     X, y = votes()
     nb = bayesnb.BernoulliNB().fit(X[:60], y[:60])
-    draws = nb.sample_posterior(500, method="nuts", progress_bar=False)
+    draws = nb.sample_posterior(500, method="nuts")
     return plots.prior_to_posterior(nb, "crime", draws=draws, ax=plt.subplots()[1])
 
 

@@ -41,7 +41,7 @@ LAWS = laws_of(random_prior(np.random.default_rng(0), D))
         "a missing cell is a cell left out",
         "bayes' identity",
         "mode",
-        pytest.param("JAX maps and differentiates the evidence", marks=pytest.mark.slow),
+        pytest.param("jax maps and differentiates the evidence", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.usefixtures("x64")
@@ -50,7 +50,7 @@ def test_law_of_all_families(name: str) -> None:
     LAWS[name](case(FAMILY))
 
 
-@pytest.mark.parametrize("name", ["draws", "draws of JAX follow their marginals"])
+@pytest.mark.parametrize("name", ["draws", "draws of jax follow their marginals"])
 @pytest.mark.usefixtures("x64")
 def test_draws_follow_their_marginals(name: str) -> None:
     LAWS[name](case(FAMILY))

@@ -98,15 +98,11 @@ def test_loo_compare_pit_summary_and_files(data: Any, two: Any, tmp_path: Any) -
 
 
 PLOTS = {
-    "plot_ppc": {"num_pp_samples": 10},
     "plot_separation": {"y": "y"},
     "plot_forest": {"var_names": ["mu"]},
-    "plot_trace": {"var_names": ["pi"]},
-    "plot_ppc_dist": {},
     "plot_ppc_pava": {},
     "plot_ppc_rootogram": {},
     "plot_psense_dist": {"var_names": ["pi"]},
-    "plot_psense_quantities": {"var_names": ["pi"], "alphas": (0.9, 0.99, 1.01, 1.1)},
     "plot_loo_pit": {"y": "y"} if OLD else {},
 }
 
@@ -137,7 +133,7 @@ def test_arviz_weighs_prior_and_likelihood(data: Any) -> None:
 @pytest.mark.slow
 def test_nuts_has_sample_stats_and_its_energy_is_drawn(two: Any) -> None:
     nb = GaussianNB().fit(*two)
-    data = nb.sample_posterior(draws=50, method="nuts", warmup=50, chains=2, progress_bar=False)
+    data = nb.sample_posterior(draws=50, method="nuts", warmup=50, chains=2)
     assert {"diverging", "energy", "lp", "step_size"} <= set(data["sample_stats"].data_vars)
     assert attributes(data, "posterior")["inference_library"] == "numpyro"
     assert not data["sample_stats"]["diverging"].values.all()

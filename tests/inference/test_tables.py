@@ -1,4 +1,4 @@
-"""Parameters as data frames, the likelihood at its maximum, and the summary."""
+"""Parameters as data frames."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import bayesnb
-from tests.estimators_table import WHOLE, called, mostly_slow, these
-from tests.inference.test_explanation import BITS, COUNTS, LABELS, LEVELS, MODELS, REAL, SOME, TABLE, N
+from tests.estimators_table import mostly_slow, these
+from tests.inference.test_explanation import BITS, COUNTS, LABELS, LEVELS, MODELS, REAL, SOME, TABLE
 
 
 def line(table: Any, label: str, parameter: str) -> Any:
@@ -63,7 +63,7 @@ def test_levels_have_their_labels_in_every_part() -> None:
 
 
 @pytest.mark.parametrize("name", mostly_slow(MODELS, these(*SOME)))
-def test_every_variant_has_tables_and_a_summary(name: str) -> None:
+def test_every_variant_has_tables(name: str) -> None:
     make, X = MODELS[name]
     nb = make().fit(X, LABELS)
     tables = nb.tables()
@@ -72,56 +72,3 @@ def test_every_variant_has_tables_and_a_summary(name: str) -> None:
         if name != "kernel, given":  # a model without parameters
             assert len(table) and (table.low <= table.high).all()
             assert ((table.low <= table.estimate) & (table.estimate <= table.high)).all()
-    said = str(nb.summary())
-    assert "class a" in said and f"{N:g}" in said
-    assert nb.summary()._repr_html_().count("<tr>") >= 6
-
-
-@pytest.mark.parametrize(
-    ("name", "k"),
-    mostly_slow(
-        [
-            ("bernoulli", 2 + 15),
-            ("categorical", 2 + 3 * 3 * 2),
-            ("multinomial", 2 + 3 * 4),
-            ("poisson, sparse", 2 + 15),
-            *((called(nb), 2 + 15) for nb in WHOLE),
-            ("exponential", 2 + 9),
-            ("pooled", 2 + 9 + 3),
-            ("known", 2 + 9),
-            ("full", 2 + 9 + 3 * 6),
-            ("tied", 2 + 9 + 6),
-        ],
-        lambda case: case[0] in ("bernoulli", "categorical", "poisson, sparse", "pooled", "tied"),
-    ),
-)
-def test_the_likelihood_at_its_maximum_is_that_of_the_rows(name: str, k: int) -> None:
-    make, X = MODELS[name]
-    nb = make().fit(X, LABELS)
-    rows, index = nb.encode(X), np.unique(LABELS, return_inverse=True)[1]
-    theta = nb.prior_.mle(nb.statistics_)
-    joint = nb.posterior_.log_joint(rows, theta)
-    wanted = joint[np.arange(N), index].sum()
-    assert nb.log_likelihood_ == pytest.approx(wanted, rel=1e-9)
-    assert nb.n_parameters_ == k
-    assert nb.aic_ == pytest.approx(2 * k - 2 * wanted)
-    assert nb.bic_ == pytest.approx(k * np.log(N) - 2 * wanted)
-    rng = np.random.default_rng(0)
-    for _ in range(5):  # no draw is better
-        draw = nb.posterior_.sample(rng)
-        assert nb.posterior_.log_joint(rows, draw)[np.arange(N), index].sum() < wanted
-
-
-def test_a_likelihood_that_has_no_maximum_says_so() -> None:
-    X = REAL.copy()
-    X[LABELS == "a", 1] = 4.0
-    with pytest.raises(AttributeError, match="no maximum likelihood"):
-        _ = bayesnb.GaussianNB().fit(X, LABELS).log_likelihood_
-    with pytest.raises(AttributeError, match="composite"):
-        _ = bayesnb.ComplementNB().fit(COUNTS, LABELS).bic_
-    with pytest.raises(AttributeError, match="no evidence"):
-        _ = bayesnb.KernelNB().fit(REAL, LABELS).aic_
-    with pytest.raises(AttributeError, match="OneDependence"):
-        _ = bayesnb.OneDependenceNB().fit(LEVELS, LABELS).n_parameters_
-    fixed = bayesnb.BernoulliNB(class_prior=[0.2, 0.3, 0.5]).fit(BITS, LABELS)
-    assert fixed.n_parameters_ == 15
