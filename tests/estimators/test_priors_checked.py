@@ -72,7 +72,7 @@ WRONG = [
         GaussianDA(covariance="shared", prior=fam.NormalInverseWishart(0.0, 1.0, 4.0, np.eye(2))),
         "needs a TiedNormalInv",
     ),
-    (GaussianDA(prior=fam.NormalInverseWishart(0.0, 1.0, 1.0, np.eye(2))), r"`prior.nu` has 1 .* above 1,"),
+    (GaussianDA(prior=fam.NormalInverseWishart(0.0, 1.0, 1.0, np.eye(2))), r"`prior.nu` is 1.* above 1,"),
     (GaussianNB(known_variance=0), "`known_variance` is 0"),
     *((GaussianNB(priors=pi), "`priors` is .* 2 probabilities") for pi in ([1, 2], [0.2, 0.3, 0.5], [-1, 2], "x")),
     (BernoulliNB(alpha=0), "`alpha` is 0; it needs to be positive"),
