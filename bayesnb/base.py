@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from .core.random import Key
 from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 from .statistics import Stats
+
+if TYPE_CHECKING:
+    from .core.quadratics import SharedQuadratic
 
 __all__ = "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
 
@@ -225,6 +228,10 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """Mean, variance and third cumulant over θ of log p(x_i | θ_c); None if they have no closed form."""
         third = self._cumulant(3, x)
         return None if third is None else (*self.log_moments(x), third)
+
+    def shared_quadratic(self, x: Data) -> "SharedQuadratic | None":
+        """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""
+        return None
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
         """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.

@@ -107,6 +107,15 @@ def test_tables_of_sets_are_their_raw_results() -> None:
             assert row in page or name == "sets-both"
 
 
+def test_intervals_of_coupled_classes_are_their_raw_results() -> None:
+    page = " ".join((DOCS / "guide" / "not_sure.md").read_text("utf-8").split())
+    lines = (DOCS / "data" / "coupled.txt").read_text("utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
+    mean, largest, *draws = np.array([row[3:] for row in rows], float).max(0)
+    assert f"[{len(rows)} settings](../data/coupled.txt) the mean distance is at most {mean:.4f}" in page
+    assert f"the largest {largest:.3f}. With 1,000 draws they are {draws[0]:.4f} and {draws[1]:.3f}." in page
+
+
 def test_figures_of_the_check_are_their_raw_results() -> None:
     page, data = " ".join((DOCS / "check.md").read_text("utf-8").split()), DOCS / "data"
     mutations = (data / "mutations.txt").read_text("utf-8").splitlines()

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..conjugate import FromPrior
-from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights
+from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from ..core.densities import PRIORS
+from ..core.quadratics import PooledQuadratic
 from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
 from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals, student_marginals
 from ..sums.rows import shared_weight
@@ -143,6 +144,10 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         """With 1/σ² ~ Gamma(a, rate b): ψ(a) − log 2πb, ψ₁(a) or ψ₂(a), and e = a/b, t = 1/(2b)."""
         psi = polygamma(order - 1, self.a) - (LOG_2PI + namespace(self.b).log(self.b) if order == 1 else 0)
         return cumulant_of_cells(order, psi, self.a / self.b, 0.5 / self.b, self.kappa, x, self.m)
+
+    def shared_quadratic(self, x: Data) -> PooledQuadratic:
+        """Σ_j (1/κ_cj) χ′²₁(κ_cj (x_j − m_cj)²/σ_j²) given all σ²."""
+        return PooledQuadratic.of(x.toarray() if is_sparse(x) else x, self.m, self.kappa, self.a, self.b)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Array, Float, Real, Table, Theta, Weights
+from ..core.quadratics import TiedQuadratic
 from ..core.wishart import whitened
 from ..normals import AbstractNormalRows, by_slices, kept
 from ..sums.rows import shared_weight
@@ -83,6 +84,10 @@ class TiedNormalInverseWishart(AbstractNormalRows):
             return self._log_t(tau.T * (self.kappa / left) ** 2, left, nu, total.T)
 
         return by_slices(left_out, self.m, x, r)
+
+    def shared_quadratic(self, x: Real[Array, "n d"]) -> TiedQuadratic:
+        """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
+        return TiedQuadratic.of(x, self.m, self.kappa, float(self.nu[0]), self.S)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are equal in all classes."""

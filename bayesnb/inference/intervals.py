@@ -13,7 +13,8 @@ T is a standardised Pearson III variable (a shifted gamma), in the normal's term
 The log of a small count's probability is far from normal, but close to that; `bayesnb.families` says where the moments
 come from. For two classes only ℓ_1 − ℓ_0 matters: one dimension, and quantiles in closed form.
 
-Where classes share a variance or a covariance, the ℓ_c depend on each other, and all parameters are drawn.
+Where classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it the classes
+are independent, and ℓ_c is a quadratic form whose distribution is exact: `core.quadratics`.
 
 References
 ----------
@@ -27,11 +28,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from ..base import Block
 from ..core.arrays import Bool, Float, Int, Scalar
 from ..core.pytrees import leaves
+from ..core.quadratics import SharedQuadratic, quadratic_points, quadratic_table
 from ..core.random import generator
 from ..core.special import log_floor, log_normalize
 from ..core.supports import check_choice, check_least, check_level
@@ -160,13 +162,13 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
 
 
 def _moments_suffice(block: Block) -> bool:
-    """Whether three moments say how log p(x | θ) is distributed, independently in each class up to what all share.
+    """Whether closed forms say how log p(x | θ) is distributed: three moments, or quadratic forms given what is shared.
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
-    inner = block.inner
-    alone = inner.is_composite or not inner.couples_classes
-    return alone and inner.log_cumulants(np.zeros((0, inner.shape[1]))) is not None
+    inner, no_rows = block.inner, np.zeros((0, block.inner.shape[1]))
+    coupled = inner.couples_classes and not inner.is_composite
+    return (inner.shared_quadratic(no_rows) if coupled else inner.log_cumulants(no_rows)) is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -192,18 +194,26 @@ def _log_probabilities(
             yield np.arange(n)[part], log_p, np.zeros(len(log_p), bool)
         return
     z, power = ndtri((np.arange(_NODES) + 0.5) / _NODES if tails is None else tails), max(1, (n_draws - 1).bit_length())
-    for part in slices(n, 16 * c, _MOMENTS):
+    wide = max((c + block.shape[1] for block in nb.blocks.values() if block.couples_classes), default=0)
+    for part in slices(n, c * max(wide, 16), _MOMENTS):  # tables (n, c, c + d) where classes share a parameter
         shapes = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
-        at, skewed = np.arange(n)[part], shapes.skewed
-        known = shapes.single if c == 2 else np.zeros(len(at), bool)
+        at, skewed, quadratics = np.arange(n)[part], shapes.skewed, shapes.quadratics
+        known = shapes.single if c == 2 and not quadratics else np.zeros(len(at), bool)
         if known.any():
             log_odds = shapes.two_class_log_odds(z)[known]
             yield at[known], -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed[known]
         others = np.flatnonzero(~known)
-        for some in batches(len(others), max(1, _TABLE // (c << power))):
-            k, points = others[some], _normal_points(1 << (c - 1).bit_length(), power, seed)[:c]  # few sizes
-            table = np.sqrt(shapes.variance[k])[..., None] * pearson_iii(points, shapes.slant[k][..., None])
+        ends = np.cumsum([one.dimensions + 2 * c for one in quadratics])
+        size = power + 2 * (tails is not None and bool(quadratics))  # four times as many: tails without a formula
+        z_all = _normal_points(1 << (c + int(ends[-1:].sum()) - 1).bit_length(), size, seed)  # of few sizes
+        uniform = np.split(ndtr(z_all[c:]), ends)[: len(quadratics)]
+        shared = [quadratic_points(one, u, c) for one, u in zip(quadratics, uniform, strict=True)]
+        for some in batches(len(others), max(1, _TABLE // (c << size))):
+            k = others[some]
+            table = np.sqrt(shapes.variance[k])[..., None] * pearson_iii(z_all[:c], shapes.slant[k][..., None])
             table += (shapes.mean[k] - shapes.mean[k].max(1, keepdims=True))[..., None]
+            for one, points in zip(quadratics, shared, strict=True):
+                table += quadratic_table(one, points, k)
             table -= table.max(1, keepdims=True)
             table -= np.log(np.exp(table).sum(1, keepdims=True))
             yield at[k], table, skewed[k]
@@ -235,17 +245,23 @@ class LogJointMoments:
     ------
     mean : (n, c)
     variance, third : (n, c)   independent from class to class
+    quadratics                 of Gaussian classes with a parameter in common: independent given it, and not in `mean`
     """
 
     mean: Float[np.ndarray, "n c"]
     variance: Float[np.ndarray, "n c"]
     third: Float[np.ndarray, "n c"]
+    quadratics: tuple[SharedQuadratic, ...] = ()
 
     @classmethod
     def of(cls, nb: NaiveBayes, rows: Rows) -> "LogJointMoments":
         """Sums over the class prior and the blocks."""
         mean, variance, third = nb.classes.log_cumulants()
+        quadratics: list[SharedQuadratic] = []
         for name, block in nb.blocks.items():
+            if (quadratic := block.shared_quadratic(rows[name])) is not None:
+                quadratics.append(quadratic)
+                continue
             cumulants = block.log_cumulants(rows[name])
             assert cumulants is not None, "see `resolve_method`"
             mean_of, variance_of, third_of = cumulants
@@ -253,7 +269,7 @@ class LogJointMoments:
                 variance_of = variance_of.sum(1, keepdims=True) / max(variance_of.shape[1] - 1, 1) - variance_of
             mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
         mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
-        return cls(mean, np.maximum(variance, 0), third)
+        return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))
 
     @property
     def slant(self) -> Float[np.ndarray, "n c"]:

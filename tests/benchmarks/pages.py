@@ -16,7 +16,7 @@ from typing import Any
 
 DATA = Path(__file__).parents[2] / "docs" / "data"
 PAGE = DATA.parent / "benchmarks.md"
-KEPT = ["speed.json", "formulas.json", "uncertainty.json"]
+KEPT = ["speed.json", "formulas.json", "uncertainty.json", "coupled.txt"]
 KEPT += ["mutations.txt", "path-of-x.txt", "power.txt", "cluster.txt", "cluster-2gb.txt", "calibration.txt"]
 KEPT += ["calibrators.txt", "calibrators-coverage.txt", "sharper-page.txt"]
 

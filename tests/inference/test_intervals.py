@@ -17,6 +17,7 @@ from bayesnb.inference import intervals as page
 from bayesnb.inference.intervals import LogJointMoments, log_probability_draws, pearson_iii
 from bayesnb.naive_bayes import NaiveBayes
 
+from ..benchmarks.coupled import errors
 from ..estimators_table import mostly_slow, these
 
 DRAWS = 8000
@@ -81,7 +82,7 @@ def test_what_the_settings_do(table: Any) -> None:
         np.testing.assert_array_equal(*same)
         assert (fitted.predict_interval(X, 0.9, method, 16, np.random.default_rng(4)) != same[0]).any()
     kernels = MixedNB([("all", dict.fromkeys(np.unique(y), GaussianNB()) | {"setosa": KernelNB()}, slice(None))])
-    for nb, method in ((KernelNB(), "draws"), (kernels, "draws"), (GaussianNB(), "analytic"), (ALL[9], "draws")):
+    for nb, method in ((KernelNB(), "draws"), (kernels, "draws"), (GaussianNB(), "analytic"), (ALL[9], "analytic")):
         assert page.resolve_method(clone(nb).fit(X, y).posterior_, "auto", None)[0] == method
 
     X, y = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), [0, 0, 1, 1]
@@ -237,10 +238,37 @@ def test_bad_settings_are_named(settings: dict[str, Any], table: Any) -> None:
             method(table[0], **settings)
 
 
-def test_kernels_and_classes_that_share_a_parameter_have_draws(table: Any) -> None:
+def test_kernels_have_draws(table: Any) -> None:
     X, y = table
-    for nb in (GaussianNB(variance="pooled"), GaussianDA(covariance="shared"), KernelNB()):
-        fitted = nb.fit(X, y)
-        np.testing.assert_array_equal(fitted.predict_interval(X[:5]), fitted.predict_interval(X[:5], method="draws"))
-        with pytest.raises(ValueError, match="moments do not tell enough"):
-            fitted.predict_interval(X, method="analytic")
+    fitted = KernelNB().fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_interval(X[:5]), fitted.predict_interval(X[:5], method="draws"))
+    with pytest.raises(ValueError, match="moments do not tell enough"):
+        fitted.predict_interval(X, method="analytic")
+
+
+TWO = [("pooled variance", 30, 2), ("shared covariance", 30, 2)]
+
+
+# --- classes that share a variance -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "c"),
+    mostly_slow(
+        [*itertools.product(("pooled variance", "shared covariance"), (12, 60), (4, 6)), *TWO],
+        lambda case: case[1:] == (12, 4) or case in TWO,
+    ),
+)
+def test_intervals_of_coupled_classes_are_those_of_many_draws(model: str, n: int, c: int) -> None:
+    mean, most = errors(model, n, c, 40_000)["analytic"]
+    assert mean <= 0.006 and most <= 0.12
+
+
+def test_missing_cells_of_coupled_classes(rng: np.random.Generator) -> None:
+    """Then the weights of a class differ from column to column, and the form is near, not exact."""
+    X, y = rng.normal(size=(40, 3)) + np.arange(40)[:, None] % 3, np.arange(40) % 3
+    X[rng.random(X.shape) < 0.2] = np.nan
+    nb, new = GaussianNB(variance="pooled").fit(X, y), X[:8]
+    exact = np.moveaxis(np.quantile(nb.sample_proba(new, 40_000, seed=1), [0.05, 0.95], axis=0), 0, -1)
+    assert abs(nb.predict_interval(new) - exact).mean() < 0.004
+    np.testing.assert_allclose(nb.uncertainty(new).total, nb.uncertainty(new, "draws", 40_000).total, atol=0.01)

@@ -1,0 +1,157 @@
+"""log p(x | θ_c) of Gaussian classes that share their variances or their covariance: independent given what is shared.
+
+    log p(x | θ_c) = −½ q_c + what all classes share,   q_c = Σ_j (1/κ_cj) χ′²₁(κ_cj δ_cj²/σ_j²)      pooled variances
+                                                        q_c = (1/κ_c) χ′²_d(κ_c δ_cᵀΣ⁻¹δ_c)          one covariance
+
+with δ_c = x − m_c and noncentral χ². Given the shared part, q_c has the form
+
+    q_c = λ_c + 2 s_c z + w_c z² + w_c G,     λ_c = Σ_j δ_cj²/σ_j²  or  δ_cᵀΣ⁻¹δ_c,     z standard normal, G ~ χ²_{d−1}
+
+exactly where all κ_cj of a class are equal, w_c = 1/κ_c and s_c² = w_c λ_c. Where cells are missing they differ from
+column to column: then s_c² = Σ_j δ_cj²/(κ_cj σ_j²), w_c = Σ_j κ_cj⁻² / Σ_j κ_cj⁻¹, and the mean is kept.
+
+1/σ_j² ~ Gamma(a_j, rate b_j). For the quadratic forms of a Wishart matrix, Σ⁻¹ ~ W_d(ν, S⁻¹): the matrix ΔᵀΣ⁻¹Δ of
+c ≤ d columns is W_c(ν, ΔᵀS⁻¹Δ) (Muirhead 1982, Theorem 3.2.5); drawn by Bartlett's factors.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from scipy.special import chdtri, gammaincinv, ndtri
+
+
+@dataclass(frozen=True)
+class _Quadratic:
+    """What both have: rows of w_c, d, and what is left of the mean of q_c.
+
+    Fields
+    ------
+    weight, degrees, offset : (n, c)
+    """
+
+    weight: np.ndarray
+    degrees: np.ndarray
+    offset: np.ndarray
+
+    rows: ClassVar[tuple[str, ...]] = "weight", "degrees", "offset"
+
+    def take(self, at: np.ndarray) -> Self:
+        """Those of some rows."""
+        return replace(self, **{name: getattr(self, name)[at] for name in self.rows})
+
+
+@dataclass(frozen=True)
+class PooledQuadratic(_Quadratic):
+    """Variances of d features that the classes share.
+
+    Fields
+    ------
+    square : (n, c, d)     δ², 0 where a cell is missing
+    slope : (n, c, d)      δ²/κ
+    a, b : (d,)            of 1/σ_j² ~ Gamma(a_j, rate b_j)
+    """
+
+    square: np.ndarray
+    slope: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+
+    rows = *_Quadratic.rows, "square", "slope"
+
+    @classmethod
+    def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, a: np.ndarray, b: np.ndarray) -> "PooledQuadratic":
+        """Of rows (n, d), NaN where a cell is missing."""
+        seen = ~np.isnan(x)[:, None]
+        square = np.square(np.where(seen, x[:, None] - m, 0))
+        part = np.where(seen, 1 / kappa, 0)
+        total = part.sum(-1)
+        weight = np.square(part).sum(-1) / np.where(total > 0, total, 1)
+        degrees = np.broadcast_to(seen.sum(-1), total.shape)
+        return cls(weight, degrees, total - degrees * weight, square, square * part, a, b)
+
+    @property
+    def dimensions(self) -> int:
+        """One for each feature."""
+        return len(self.a)
+
+    def shared(self, u: np.ndarray) -> np.ndarray:
+        """1/σ², (d, s)."""
+        return gammaincinv(self.a[:, None], u) / self.b[:, None]
+
+    def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Σ_j δ²/σ_j² and Σ_j δ²/(κσ_j²), (n, c, s)."""
+        return self.square @ shared, self.slope @ shared
+
+
+@dataclass(frozen=True)
+class TiedQuadratic(_Quadratic):
+    """A covariance that the classes share.
+
+    Fields
+    ------
+    vectors : (n, c, k)    v_c, λ_c = ‖Aᵀ v_c‖² with Bartlett's factor A
+    order : k
+    nu : degrees of freedom of the k × k Wishart matrix
+    """
+
+    vectors: np.ndarray
+    order: int
+    nu: float
+
+    rows = *_Quadratic.rows, "vectors"
+
+    @classmethod
+    def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, nu: float, scale: np.ndarray) -> "TiedQuadratic":
+        """Of complete rows (n, d)."""
+        (n, d), c = x.shape, len(m)
+        root = np.linalg.cholesky(scale)
+        delta = np.linalg.solve(root, (x[:, None] - m).reshape(-1, d).T).T.reshape(n, c, d)
+        if c < d:  # ΔᵀS⁻¹Δ = RᵀR, so that v_c is row c of Rᵀ
+            delta = np.asarray(np.linalg.qr(delta.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
+        weight = np.broadcast_to(1 / kappa, (n, c))
+        return cls(weight, np.full((n, c), d), np.zeros((n, c)), delta, min(c, d), float(nu))
+
+    @property
+    def dimensions(self) -> int:
+        """One for each number of a triangular matrix."""
+        return self.order * (self.order + 1) // 2
+
+    def shared(self, u: np.ndarray) -> np.ndarray:
+        """Bartlett's lower triangular factors A, (k, k, s): A_ii² ~ χ²_{ν−i}, the others standard normal."""
+        k, found = self.order, np.zeros((self.order, self.order, u.shape[1]))
+        for i in range(k):
+            found[i, i] = np.sqrt(2 * gammaincinv((self.nu - i) / 2, u[i]))
+        found[np.tril_indices(k, -1)] = ndtri(u[k:])
+        return found
+
+    def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """δᵀΣ⁻¹δ and a κ-th of it, (n, c, s)."""
+        square: Any = 0.0
+        for j in range(self.order):  # columns of A, from the diagonal down
+            square = square + np.square(self.vectors[..., j:] @ shared[j:, j])
+        return square, square * self.weight[..., None]
+
+
+SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
+
+
+def quadratic_points(one: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The shared part, z and G at uniform numbers (dimensions + 2c, s): what all rows have in common.
+
+    G is (c, s) with the degrees of freedom of a row without missing cells.
+    """
+    k = one.dimensions
+    freedom = max(int(one.degrees.max(initial=1)) - 1, 0)
+    g = chdtri(freedom, u[k + c :]) if freedom else np.zeros((c, u.shape[1]))
+    return one.shared(u[:k]), ndtri(u[k : k + c]), g
+
+
+def quadratic_table(one: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], at: Any) -> np.ndarray:
+    """−½ q of some rows, (n, c, s)."""
+    (shared, z, g), rows = points, one.take(at)
+    level, slope = rows.terms(shared)
+    weight, freedom = rows.weight[..., None], max(int(one.degrees.max(initial=1)) - 1, 0)
+    lost = freedom - np.maximum(rows.degrees - 1, 0)  # degrees of missing cells: their mean is put back
+    bent = weight * (np.square(z) + g * (1 - lost[..., None] / max(freedom, 1)))
+    return -0.5 * (level + 2 * np.sqrt(slope) * z + bent + rows.offset[..., None])
