@@ -104,7 +104,9 @@ def check_family(family: Block) -> None:
             with jax.enable_x64(True):
                 law(random_case(family))
         except Exception as error:
-            raise BrokenLaw(f"{type(family).__name__} breaks the law {name!r}: {error}") from error
+            said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            said += "; `gain` takes series too: use `log_rising` and `log1p`" * ("'Jet'" in said)
+            raise BrokenLaw(f"{type(family).__name__} breaks the law {name!r}: {said}") from error
 
 
 def simulation_based_calibration(
@@ -303,12 +305,12 @@ def require(holds: Any, what: str) -> None:
         raise AssertionError(what)
 
 
-def assert_same(got: Any, want: Any, *, rtol: Scalar = 1e-12, atol: Scalar = 1e-12) -> None:
+def assert_same(got: Any, want: Any, what: str = "", *, rtol: Scalar = 1e-12, atol: Scalar = 1e-12) -> None:
     """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one."""
     got, want = (in_floats(tree) if not isinstance(tree, Statistics) else tree.in_floats() for tree in (got, want))
     require(jax.tree.structure(got) == jax.tree.structure(want), f"{got} has not the structure of {want}")
-    for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+    for (path, one), other in zip(jax.tree_util.tree_leaves_with_path(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol, err_msg=f"{what}{jax.tree_util.keystr(path)}")
 
 
 def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
@@ -318,13 +320,15 @@ def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
 
 def what_a_family_says_of_itself_is_true(case: Case) -> None:
     """JAX and files know the class; every field is declared; columns add up; parameters are NumPyro sites."""
-    block, kind = case.posterior.blocks["x"], type(case.block)
+    block, kind = case.block, type(case.block)
     require("__dataclass_fields__" in vars(kind), f"{kind.__name__} is no dataclass: write `@dataclass(frozen=True)`")
     known = not jax.tree_util.all_leaves([block])
     require(known, f"JAX takes {kind.__name__} for a single number: write `@pytree` above `@dataclass(frozen=True)`")
     data = {field.name for field in fields(block) if not field.metadata.get("static")}
     require({*block.fields_} == data, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(data)}")
     require(kind in CLASSES.values(), "no file can name the class: define it at the top level of a module")
+    block, names = case.posterior.blocks["x"], sorted(block.mean())
+    require(sorted(block.parameters) == names, f"`parameters` has {sorted(block.parameters)}, `mean` {names}")
     sites = {key.removeprefix("log_").removeprefix("logit_") for key in block.parameters}
     for what, found in (("model", block.sites()), ("marginals", block.marginals())):
         require(found.keys() == sites, f"`{what}` has {sorted(found)}, `parameters` {sorted(sites)}")
@@ -350,9 +354,9 @@ def statistics_add_and_subtract(case: Case) -> None:
 def updates_chain(case: Case) -> None:
     """Two updates are one with the sum; the evidence of both is the product of theirs."""
     a, b = case.stats_of(slice(0, 9)), case.stats_of(slice(9, None))
-    assert_same(case.prior.update(a).update(b), case.posterior)
+    assert_same(case.prior.update(a).update(b), case.posterior, "`update` in two steps and in one: ")
     gain = case.prior.log_marginal(a) + case.prior.update(a).log_marginal(b)
-    assert_same(gain, case.prior.log_marginal(a + b))
+    assert_same(gain, case.prior.log_marginal(a + b), "`gain` of two steps, the second after `added`, and of one")
 
 
 def weights_count_rows(case: Case) -> None:
