@@ -116,10 +116,10 @@ def number_format(
                 return chosen[0]
             word = words[two].iloc[0]
             mark = "." if "." in word else ","
+            two_ways = f"{word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it"
             raise ValueError(
-                f"{word!r} may be {word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it; "
-                f"give --decimal {mark} or --thousands {mark} (in Python decimal={mark!r} or thousands={mark!r} of "
-                "`describe` or `read_table`)"
+                f"{word!r} may be {two_ways}; give --decimal {mark} or --thousands {mark}, "
+                "in Python to `describe` or `read_table`"
             )
     return fitting[0] if fitting else None
 
@@ -353,21 +353,23 @@ class ColumnContract:
         }
         return ["; ".join(text for c, text in said.items() if far[c][i]) for i in range(len(applied))]
 
+    def shown(self, most: int | None = None) -> tuple[pd.DataFrame, str]:
+        """The contract as a table of text, `!` beside what to look at; of many columns the target and those first."""
+        kept = {c.name for c in sorted(self.columns, key=lambda c: (c.role != "target", not c.warning))[:most]}
+        rows = []
+        for c in self.columns:
+            cells = shorten(c.name), c.role, str(c.distinct), f"{c.missing:.0%}", shorten(c.example)
+            why = "; ".join(filter(None, [c.why, c.warning]))
+            rows += [("!" * bool(c.warning), *cells, why)] if c.name in kept else []
+        table = pd.DataFrame(rows, columns=["", "column", "role", "distinct", "missing", "example", "why"])
+        return table, f"… and {len(self.columns) - len(rows)} more columns" * (len(rows) < len(self.columns))
+
     def summary(self, most: int | None = None) -> str:
-        """The contract as a readable table; after `most` columns, those without a note are only counted."""
-        kept = sorted(self.columns, key=lambda c: c.role != "target" and not (c.warning or c.role == "dropped"))[:most]
-        shown = [c for c in self.columns if c in kept or c.role == "target"]
-        wide = min(max([6, *(len(c.name) for c in shown)]), 24)
-        lines = [f"  {'column':{wide}}  role     distinct missing  {'example':24}  why"]
-        for c in shown:
-            head = (
-                f"{'!' if c.warning else ' '} {shorten(c.name, 24):{wide}}  {c.role:7}  {c.distinct:8} {c.missing:7.0%}"
-            )
-            lines.append(f"{head}  {shorten(c.example, 24):24}  {'; '.join(filter(None, [c.why, c.warning]))}")
-        if left := [c.role for c in self.columns if c not in shown]:
-            counted = ", ".join(f"{left.count(role)} {role}" for role in (*ROLES, "dropped") if role in left)
-            lines.append(f"  … and {len(left)} more columns ({counted})")
-        return "\n".join([*lines, *(f"! {note}" for note in self.notes)])
+        """The contract as a readable text, with at most so many columns."""
+        table, more = self.shown(most)
+        line = "{:1} {:28}  {:7}  {:>8} {:>7}  {:28}  {}".format
+        lines = [line(*row) for row in (table.columns, *table.to_numpy())]
+        return "\n".join([*lines, *[more] * bool(more), *(f"! {note}" for note in self.notes)])
 
     def __str__(self) -> str:
         return self.summary()

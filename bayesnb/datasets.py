@@ -5,14 +5,11 @@ text, because a parser hides how a cell is written: zeros in front of a code, an
 They give each column its role. All pieces are then read by these roles, with numbers parsed by pandas.
 """
 
-import bz2
 import codecs
 import contextlib
 import csv
-import difflib
 import gzip
 import io
-import lzma
 import re
 import shlex
 from collections import Counter
@@ -38,7 +35,6 @@ HEAD = 1 << 22
 ROWS = 1 << 16
 """Rows of a piece, at most."""
 
-_OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MISSING = ("", *"NA N/A n/a #N/A NaN nan NULL null None".split())  # as for pandas, which does not see them with blanks
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # as Python writes it
 
@@ -155,7 +151,7 @@ def open_table(path: str | Path, **writing: Any) -> Any:
         about = {"names": [*table], "first": table, "target": data.target, "source": data.source}
         return SimpleNamespace(pieces=pieces, is_whole=True, **about)
     path = Path(path)
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
     return ParquetFile(path) if path.is_dir() or path.suffix in (".parquet", ".pq") else TextFile(path, **writing)
 
@@ -173,7 +169,6 @@ class TextFile:
     def __init__(self, path: Path, sep: str | None = None, encoding: str | None = None) -> None:
         self.path, self.source, self.encoding = path, str(path), encoding or "utf-8-sig"
         with self._readable():
-            self._piped = None if path.is_file() else path.read_bytes()  # which can be read only once
             with self._bytes() as file:
                 start = file.read(2)
             if start == b"PK":
@@ -202,9 +197,7 @@ class TextFile:
 
     def _bytes(self) -> Any:
         """The bytes of the file, from the first on."""
-        if self._piped is not None:
-            return io.BytesIO(self._piped)
-        return _OPEN.get(self.path.suffix, open)(self.path, "rb")
+        return gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb")
 
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
         """The rows, piece by piece: numbers in these columns, by default as the first lines show; else text.
@@ -272,8 +265,6 @@ class ParquetFile:
         except ImportError as error:
             advice = "`pip install pyarrow`, or save it as CSV."
             raise TableError(f"{path} is a Parquet file and pyarrow is not installed; {advice}") from error
-        if not (path.is_file() or path.is_dir()):
-            raise TableError(f"{path} is a pipe, from which Parquet cannot be read; save it to a file first.")
         try:
             settings: dict[str, Any] = {"format": "parquet", "partitioning": "hive"}
             table = dataset.dataset(path, **settings)
@@ -377,10 +368,7 @@ class LabelledTable:
         self.name, self.source, self.target, self.n_rows = Path(source).stem, self._file.source, target, 0
         names, first, where = self._file.names, self._file.first, f"{source}: column {target!r}"
         if target not in names:
-            lower = {name.lower(): name for name in names}
-            close = [lower[name] for name in difflib.get_close_matches(target.lower(), lower, 1)]
-            hint = f"the closest is {close[0]!r}" if close else f"the columns are {listed(names)}"
-            raise TableError(f"{source} has no column {target!r}; {hint}.")
+            raise TableError(f"{source} has no column {target!r}; the columns are {listed(names)}.")
         self._file.target = target
         with naming(self._file):
             self.contract = describe(first[first[target].notna()], target, **wishes)

@@ -101,15 +101,6 @@ def test_an_encoding_without_the_letters(encoding: str, tmp_path: Path) -> None:
     assert [line.split(",")[0] for line in done.stdout.splitlines()] == ["predicted", "ä", "ß☃", "ä", "ß☃"]
 
 
-def test_a_table_through_a_pipe_is_read_to_its_end() -> None:
-    """The file is longer than what is read of it to find how it is written."""
-    text = "weight;kind\n" + "".join(f"{i % 90},25;{'ab'[i % 2]}\n" for i in range(150_000))
-    found = run("describe", "/dev/stdin", "--target", "kind", input=text)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert found.stdout.startswith("stdin: 150000 rows, 2 columns")
-    assert "numbers written as text, such as 0,25" in found.stdout
-
-
 # --- the last line of defence ---------------------------------------------------------------------------------------
 
 

@@ -2,12 +2,10 @@
 
 import datetime
 import gzip
-import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -106,22 +104,6 @@ def test_cells_that_are_numbers_or_are_not(column: list[str], expected: list[Any
     assert asked.X["c"].tolist()[:2] == column
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes with names")
-def test_a_pipe_is_read_once(tmp_path: Path, capsys: Any) -> None:
-    def piped(content: bytes, name: str) -> Path:
-        os.mkfifo(path := tmp_path / name)
-        Thread(target=lambda: path.write_bytes(content), daemon=True).start()
-        return path
-
-    rows = "".join(f"{i % 7};{i % 5 / 2:g}".replace(".", ",") + f";{'uv'[i % 2]}\n" for i in range(1500))
-    for encoding in ("utf-8-sig", "utf-16"):
-        data = read_table(piped(f"a;b;y\n{rows}0{rows}".encode(encoding), f"t-{encoding}"), "y")
-        assert data.X.shape == (3000, 2) and data.X["b"].max() == 2
-        assert set(data.X["a"]) == {*"0123456", "00"}
-    assert cli.main(["fit", str(piped(b"", "p.parquet")), "--target", "y", "-o", str(tmp_path / "m")]) == 2
-    assert "p.parquet is a pipe, from which Parquet cannot be read; save it to a file" in capsys.readouterr().err
-
-
 # --- labels ---------------------------------------------------------------------------------------------------------
 
 
@@ -211,7 +193,6 @@ def test_odd_columns_in_parquet(tmp_path: Path, capsys: Any) -> None:
         (b'a,y\n"1,2\n3,4\n', "not a table"),
         (b"x" * 200_000, "not a table"),
         (b"a,y,a\n1,2,3\n", "more than one column named 'a'"),
-        (b"a,Y\n1,2\n", "no column 'y'; the closest is 'Y'"),
         (b"a,b\n1,2\n", "no column 'y'; the columns are 'a', 'b'"),
         (b",".join(b"c%d" % i for i in range(20)) + b"\n" + b",".join([b"1"] * 20), "'c7' and 12 more"),
         (b"a,y\n1,\n2,\n", "'y' has no value in any row"),

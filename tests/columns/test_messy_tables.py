@@ -117,7 +117,7 @@ MESSY = [
             share=t["share"].map("{:.1f} %".format), price=t["price"].map("€{:,.2f}".format), zip=80000 + t.index % 9
         ),
         {"share": "numbers", "price": "numbers", "zip": "numbers"},
-        {"share": "such as 48.1 %", "price": "such as €2,622.12", "zip": "a postal code?"},
+        {"share": "such as 48.1 %", "price": "such as €2,622.12", "zip": "whole numbers"},
     ),
     Messy(
         "a word among the numbers",
@@ -169,10 +169,10 @@ def test_a_target_of_52_levels(tmp_path: Path, capsys: Any) -> None:
     table.to_csv(path, index=False)
     assert cli.main(["describe", str(path), "--target", "week"]) == 0
     out = capsys.readouterr().out
-    assert "! target 'week' has 52 classes: did you mean 'colour' or 'urgent' or 'kind'?" in out
+    assert "! target 'week' has 52 classes, 0 of them in a single row" in out
     assert cli.main(["fit", str(path), "--target", "week", "-o", str(tmp_path / "m")]) == 0  # it is said, not refused
     assert "has 52 classes" in capsys.readouterr().out
-    with pytest.raises(TableError, match=r"holds measurements such as .*did you mean 'colour' or 'urgent' or 'kind'\?"):
+    with pytest.raises(TableError, match="holds measurements such as"):
         read_table(path, "weight")
 
 
@@ -216,7 +216,7 @@ def test_a_target_of_numbers_in_any_format_is_a_measurement(tmp_path: Path) -> N
     path = tmp_path / "orders.csv"
     for cell in ("1.{},50", "1.{}.000", "{},5", "{} €", "1,{}", "1'{}.5"):
         clean().assign(price=[cell.format(100 + i) for i in range(N)]).to_csv(path, index=False, sep=";")
-        with pytest.raises(TableError, match=r"'price' holds (200 different numbers|measurements such as).*'urgent'"):
+        with pytest.raises(TableError, match=r"'price' holds (200 different numbers|measurements such as)"):
             read_table(path, "price")
     table = clean().assign(size=["1,5", "2,0"] * (N // 2), dose=["2,5 %", "5 %"] * (N // 2))
     table = table.drop(columns=["price", "weight", "share"])
