@@ -6,6 +6,7 @@ An error is one line on standard error. The docstrings of the commands are what 
 import argparse
 import ast
 import inspect
+import itertools
 import os
 import sys
 import warnings
@@ -182,8 +183,7 @@ def describe(options: argparse.Namespace) -> None:
     file = open_table(options.data, encoding=options.encoding, sep=options.sep)
     with naming(file):
         contract = describe_columns(file.first, options.target or file.target, **_wishes(options))
-    rows = f"{contract.rows} rows" if file.is_whole else f"the first {contract.rows} rows"
-    print(f"{options.data}: {rows}, {len(contract.columns)} columns\n{contract}")
+    print(f"{options.data}: {len(contract.columns)} columns, by the first {contract.rows} rows\n{contract}")
     print("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
 
 
@@ -273,11 +273,8 @@ def fit(options: argparse.Namespace) -> None:
     nb.contract_ = table.contract
     estimator.save(options.output)
     counted = [f"{n:g} {str(label)!r}" for label, n in zip(nb.classes_, nb.class_count_, strict=True)]
-    more = f" and {len(counted) - 12} more classes" * (len(counted) > 12)
-    print(
-        f"{' '.join(repr(estimator).split())}, rows a class: {', '.join(counted[:12])}{more}\nsaved as {options.output}"
-    )
-    print(*(f"! {sentence}\n" for sentence in table.contract.cautions), sep="", end="")
+    said = f"{' '.join(repr(estimator).split())}, rows a class: {', '.join(counted[:12])}{' …' * (len(counted) > 12)}"
+    print(said, f"saved as {options.output}", *(f"! {text}" for text in table.contract.cautions), sep="\n")
 
 
 def report(options: argparse.Namespace) -> None:
@@ -349,9 +346,5 @@ def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: Col
         notes = {"note": note}
     top = np.arange(len(p)), np.searchsorted(model.classes_, label)
     columns |= {"probability" if name == "p" else name: values[top] for name, values in tables.items()}
-    of_class = [{f"{name}({one})": t[:, k] for name, t in tables.items()} for k, one in enumerate(model.classes_)]
-    return columns | {name: values for one in of_class for name, values in one.items()} | notes
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    each = itertools.product(enumerate(model.classes_), tables.items())
+    return columns | {f"{name}({label})": values[:, k] for (k, label), (name, values) in each} | notes

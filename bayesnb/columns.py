@@ -25,7 +25,7 @@ LISTED = 100  # levels that a contract keeps
 
 def shorten(value: Any, most: int = 28) -> str:
     """A value as text, a long one cut."""
-    shown = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    shown = str(value)
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
@@ -328,15 +328,11 @@ class ColumnContract:
         columns of the contract must be present.
         """
         applied, found = self.apply(table), []
-        names = {column.name for column in self.columns} | {self.target, "Unnamed: 0"}
+        names = {column.name for column in self.columns} | {self.target}
         if new := [name for name in pd.DataFrame(table).columns if name not in names]:
             found.append(f"columns that the model was not fitted to are ignored: {listed(new)}.")
         for column in self.used:
             cells, where = applied[column.name], f"column {column.name!r}"
-            gaps = float(cells.isna().mean())
-            if gaps > column.missing + 0.2 and len(cells) >= FEW_ROWS:
-                usual = f"{column.missing:.0%} in the training rows"
-                found.append(f"{where}: {gaps:.0%} of the cells are missing, but {usual}.")
             if column.levels and (new := [one for one in cells.dropna().unique() if one not in column.levels]):
                 n = int(cells.isin(new).sum())
                 found.append(f"{where}: levels that are not in the training rows ({listed(new, 3)}), in {n} rows.")

@@ -144,12 +144,8 @@ def open_table(path: str | Path, **writing: Any) -> Any:
     if path in NAMES:
         data = load(str(path))
         table = data.X.assign(**{data.target: data.y})
-
-        def pieces(numbers: Any = None, columns: Any = None, rows: Any = None) -> Iterator[pd.DataFrame]:
-            yield table[_names(columns, table)]
-
         about = {"names": [*table], "first": table, "target": data.target, "source": data.source}
-        return SimpleNamespace(pieces=pieces, is_whole=True, **about)
+        return SimpleNamespace(pieces=lambda numbers, columns=None: iter([table[_names(columns, table)]]), **about)
     path = Path(path)
     if not (path.is_file() or path.is_dir()):
         raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
@@ -193,7 +189,7 @@ class TextFile:
                 raise TableError(f"{path} has {many}; name all columns in the header.")
             if not row:
                 raise TableError(f"{path} has no rows below the header; add rows to learn from.")
-            self.is_whole, self.first = len(head) < HEAD, next(self.pieces((), rows=lines))
+            self.first = next(self.pieces((), rows=lines))
 
     def _bytes(self) -> Any:
         """The bytes of the file, from the first on."""
@@ -274,12 +270,7 @@ class ParquetFile:
             why = str(error).partition("\n")[0]
             raise TableError(f"{path} is not a Parquet file that can be read ({why}); save it again.") from error
         self.names, self.source = [str(name) for name in self._table.schema.names], str(path)
-        self.is_whole = self._table.count_rows() <= ROWS
-
-    @property
-    def first(self) -> pd.DataFrame:
-        """The first rows."""
-        return next(self.pieces(), pd.DataFrame(columns=self.names))
+        self.first = next(self.pieces(), pd.DataFrame(columns=self.names))
 
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
         """Row group by row group, for Arrow left to itself reads ahead until the whole file is in memory."""
@@ -356,7 +347,7 @@ def read_table(
 class LabelledTable:
     """The rows of a table that have a label, under its column contract, whole or in batches.
 
-    `n_rows` counts all rows, `notes` says which are left out.
+    `n_rows` counts all rows, `notes` says which are left out, `labels` has all labels, sorted.
     """
 
     def __init__(
@@ -385,13 +376,9 @@ class LabelledTable:
             why = "; ".join(f"{column.name!r}: {column.why}" for column in self.contract.dropped[:4])
             raise TableError(f"{source} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
         self._labels, self.n_labelled = _labels([*counts], isinstance(self._file, TextFile)), counts.total()
+        self.labels = np.unique(_array([*self._labels.values()]))
         left = f"{self.n_rows - self.n_labelled} of {self.n_rows} rows have no value in {target!r} and were left out."
         self.notes = (left,) * (self.n_labelled < self.n_rows)
-
-    @property
-    def labels(self) -> np.ndarray:
-        """All labels, sorted."""
-        return np.unique(_array([*self._labels.values()]))
 
     def batches(self) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
         """Features and labels, so many rows at a time; the contract then knows the ranges and levels of all rows."""

@@ -149,8 +149,6 @@ def _role(base: Column, known: pd.Series, counts: pd.Series | None, wish: str | 
     base = replace(base, distinct=int(known.iloc[:_LOOKED_AT].nunique()), example=str(next(iter(known), "")))
     if wish == "drop":
         return replace(base, why="left out as asked")
-    if base.name == "Unnamed: 0" and not wish:
-        return replace(base, why="row numbers: the column has no name")
     if base.distinct == 1 and not wish and len(known) >= FEW_ROWS * (1 - base.missing) and known.nunique() == 1:
         return replace(base, why=CONSTANT)
     is_date = known.dtype.kind in "mM" or (

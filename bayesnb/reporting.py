@@ -23,7 +23,7 @@ from . import estimators, plots
 from .analysis.calibration import CalibratedClassifierLOO
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
-from .columns import shorten
+from .columns import listed, shorten
 from .core.supports import check_level
 from .inference.held_out import take_rows
 from .io import replace_file
@@ -112,8 +112,8 @@ def report(
 
     check_level(level)
     y = np.asarray(y)
-    if len(y) < 2 or len(np.unique(y)) < 2:
-        raise ValueError(f"`y` has {len(y)} rows and {len(np.unique(y))} classes; a report needs at least two of each")
+    if len(np.unique(y)) < 2:
+        raise ValueError(f"`y` has {len(np.unique(y))} classes; a report needs at least two")
     try:
         check_is_fitted(estimator)
     except ValueError:
@@ -139,9 +139,7 @@ def report(
     template = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8"))
     page = template.substitute(parts, version=__version__, level=f"{level:.0%}")
     page = re.sub(r'<section id="\w+"><h2>[^<]*</h2></section>\n', "", page)  # of sections without a text
-    found = re.findall(r'<section id="(\w+)"><h2>([^<]*)', page)
-    links = "".join(f'<a href="#{key}">{heading}</a>' for key, heading in found)
-    return Report(page.replace("<!-- links -->", links), m.loo.accuracy, m.loo.log_loss, m.cautions)
+    return Report(page, m.loo.accuracy, m.loo.log_loss, m.cautions)
 
 
 def calibration_gain(nb: Any, X: Any, y: Any) -> str:
@@ -163,15 +161,13 @@ def candidates(kind: str, n: int, d: int) -> list[Any]:
 
 def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> Comparison | None:
     """The model beside others of the same cells; those that cannot take them or are the same are left out."""
-    own_model, chosen = nb, not isinstance(others, str)
+    own_model, chosen, models = nb, not isinstance(others, str), {}
     nb = getattr(nb, "reader_", nb)
     if not chosen:
-        kinds = {block.inner.cells_.kind for block in nb.posterior_.blocks.values()}
-        others = {str(one): one for one in (candidates(next(iter(kinds)), *X.shape) if len(kinds) == 1 else ())}
-        if "parts" in nb.get_params(deep=False):
-            others = _other_parts(nb, X.shape[0])
+        kind = next(iter(nb.posterior_.blocks.values())).inner.cells_.kind
+        is_mixed = "parts" in nb.get_params(deep=False)
+        others = _other_parts(nb, len(y)) if is_mixed else {str(one): one for one in candidates(kind, *X.shape)}
         others |= {} if nb is own_model else {"naive Bayes": nb}
-    models = {}
     for name, one in others.items():
         try:
             with warnings.catch_warnings():
@@ -203,10 +199,9 @@ def _cautions(m: Any) -> Iterator[str]:
     if ignored := m.nb.ignored_by_loo:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
     yield from () if m.contract is None else m.contract.cautions
-    if small := [k for k in np.argsort(m.count, kind="stable") if m.count[k] < _FEW_ROWS]:
-        named = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
-        more = f" and {len(small) - 6} more" * (len(small) > 6)
-        yield f"Few rows in the class{'es' * (len(small) > 1)} {named}{more}: their results are uncertain."
+    rare = np.argsort(m.count, kind="stable")[: (m.count < _FEW_ROWS).sum()]
+    if small := [f"{m.classes[k]} ({m.count[k]})" for k in rare]:
+        yield f"Few rows in some classes: {listed(small, 6)}. Their results are uncertain."
     kinds = {block.inner.cells_.kind for block in m.inside.posterior_.blocks.values()}
     copies = int(pd.DataFrame(m.X).duplicated().sum()) if "real" in kinds and not hasattr(m.X, "nnz") else 0
     if copies > 0.05 * m.n:
@@ -240,10 +235,6 @@ def _cautions(m: Any) -> Iterator[str]:
 
 def _text(value: Any) -> str:
     return _html.escape(str(value))
-
-
-def _percent(shares: Any) -> pd.Series:
-    return pd.Series(shares).map("{:.1%}".format, na_action="ignore")
 
 
 def _table(frame: pd.DataFrame, name: str, index: bool = False) -> str:
@@ -293,9 +284,7 @@ def _header(title: str, m: Any) -> str:
 
 
 def _careful(m: Any) -> str:
-    return (
-        "<ul>" + re.sub(r"`([^`]*)`", r"<code>\1</code>", "".join(f"<li>{_text(c)}</li>" for c in m.cautions)) + "</ul>"
-    )
+    return "<ul>" + "".join(f"<li>{_text(caution)}</li>" for caution in m.cautions) + "</ul>"
 
 
 def _columns(m: Any) -> str:
@@ -307,9 +296,9 @@ def _columns(m: Any) -> str:
 
 def _classes(m: Any) -> str:
     law, tail = m.inside.posterior_.classes.marginals().get("pi"), (1 - m.level) / 2
-    table = pd.DataFrame({"class": m.classes, "rows": m.count, "share": _percent(m.count / m.n)})
+    table = pd.DataFrame({"class": m.classes, "rows": m.count, "share": m.count / m.n})
     if law is not None:
-        table["interval"] = _percent(law.ppf(tail)) + " to " + _percent(law.ppf(1 - tail))
+        table["low"], table["high"] = law.ppf(tail), law.ppf(1 - tail)
     return _table(table, "Classes")
 
 
@@ -342,18 +331,13 @@ def _confusion(m: Any) -> str:
         wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
     table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
-    names = [shorten(one, 14) for one in m.classes]
-    return _table(pd.DataFrame(table.to_numpy(), names, names), "Confusion table", index=True)
+    return _table(table.rename_axis(None).rename_axis(None, axis=1), "Confusion table", index=True)
 
 
 def _importance(m: Any) -> str:
-    shown = m.importance.iloc[:_SHOWN].copy()
-    shown["feature"] = [shorten(name, 26) for name in shown["feature"]]
-    if shown["feature"].duplicated().any():
-        shown["feature"] = [f"{name} ({i})" for i, name in enumerate(shown["feature"])]
-    height = 0.8 + 0.24 * len(shown)
-    svg = inline_svg(lambda ax: plots.feature_weights(shown, n=_SHOWN, ax=ax), "Importance", height=height)
     grey, many = int((m.importance["low"] <= 0).sum()), len(m.importance)
+    draw = partial(plots.feature_weights, m.importance, n=_SHOWN)
+    svg = inline_svg(draw, "Importance", height=0.8 + 0.24 * min(_SHOWN, many))
     said = f"{m.level:.0%} intervals over the rows. {grey} of {many} features are not shown to help. "
     said += f"The log loss of the class frequencies is {m.base_loss:.3f} nats."
     return _figure(svg, said)
@@ -373,11 +357,10 @@ def _rows(m: Any) -> str:
     chosen |= dict.fromkeys(order[:-3:-1], "One of the most certain rows")
     if len(wrong := np.flatnonzero(loo.log_joint.argmax(1) != loo.index)):
         chosen.setdefault(int(wrong[p[wrong].max(1).argmax()]), "The most certain mistake")
-    names = [shorten(name, 18) for name in m.nb.feature_names()]
     for i, said in chosen.items():
         best, other = np.argsort(-p[i], kind="stable")[:2].tolist()
         asked: Any = {"label": m.classes[best], "against": m.classes[other], "n_draws": 400, "level": m.level}
-        draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), feature_names=names, **asked)
+        draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), **asked)
         svg = inline_svg(draw, f"{said}: nomogram {i}", height=1.75 + 0.25 * min(12, m.nb.n_features_in_))
         sure = f"{p[i, best]:.3f}" if p[i, best] < 0.9995 else "above 0.999"  # not 1 where it is less
         truth = "which is right" if loo.index[i] == best else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
@@ -402,10 +385,12 @@ def _models(m: Any) -> str:
     if m.comparison is None:
         return ""
     found = m.comparison.table
-    names = {"log_evidence": "log evidence", "elpd": "log p(y | x)", "elpd_diff": "to the best", "se_diff": "± error"}
-    shown = found[[*names, "probability", "accuracy"]].rename(columns=names).reset_index(names="model")
-    shown = shown.assign(**{name: _percent(shown[name]) for name in ("probability", "accuracy")})
+    names = ["log_evidence", "elpd", "elpd_diff", "se_diff", "probability", "accuracy"]
     said = f"<p>By leave-one-out <b>{_text(found.index[0])}</b> predicts the labels best.</p>"
     if found["log_evidence"].notna().any():
         said = f"<p><b>{_text(found['log_evidence'].idxmax())}</b> has the largest evidence.</p>{said}"
-    return said + _table(shown, "Models") + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
+    return (
+        said
+        + _table(found[names].reset_index(names="model"), "Models")
+        + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
+    )

@@ -3,8 +3,6 @@
 import io
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -80,11 +78,6 @@ def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, c
 
 
 FILES = {
-    "EMPTY": b"",
-    "NOISE": bytes(range(256)),
-    "ONE": b"kind,n\na,1\na,2\n",
-    "MISSING": b"kind,n\na,\nb,\n",
-    "INFINITE": b"kind,n\na,inf\nb,1\na,2\nb,3\n",
     "HUGE": b"kind,n\na,3\nb," + b"1" * 400 + b"\na,2.5\nb,3\n",
     "NEGATIVE": b"kind,n\na,-1\nb,-2\na,-1\nb,-2\n",
     "SHORT": b"size\n1\n",
@@ -111,34 +104,20 @@ def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, m
         (["check", "TABLE"], "--target"),
         (["check", "TABLE", *TARGET, "--model", "gaussian"], "column 'colour' holds text such as 'red'"),
         (["check", "penguins", "--model", "multinomial"], "'island' holds text"),
-        (["check", "EMPTY", *TARGET], "is empty"),
-        (["check", "NOISE", *TARGET], "is not a table in UTF-8 ("),
-        (["check", "ONE", *TARGET], "at least two classes"),
-        (["check", "MISSING", *TARGET], "no column to learn from ('n': no value in any row)"),
-        (["check", "INFINITE", *TARGET], "line 2: column 'n' holds 'inf', infinity or too large for a float"),
         (["check", "HUGE", *TARGET], "line 3: column 'n' holds 'inf', infinity or too large"),
         (["check", "NEGATIVE", *TARGET, "--model", "poisson"], "-1 in column 'n'"),
         (["select", "TABLE", *TARGET, "--force", "colour,weight"], "'weight', which is not a column"),
         (["select", "iris", "--bins", "0"], "`n_bins` is 0"),
-        (["select", "iris", "--max", "0"], "`max_features` is 0"),
         (["compare", "votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
         (["compare", "iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
         (["fit", "TABLE", "-o", "OUT"], "--target"),
         (["fit", "iris", "--set", "class_alpha=" + "9" * 5000, "-o", "OUT"], "class_alpha"),
-        (["fit", "iris", "--set", f"{'x' * 5000}=1", "-o", "OUT"], "Invalid parameter"),
         (["fit", "TABLE", *TARGET, "-o", "OUT/model"], "there is no folder"),
-        (["fit", "TABLE", *TARGET, "--set", "alpha=1", "-o", "OUT"], "Invalid parameter 'alpha'"),
-        (["fit", "iris", "--set", "class_alpha=-1", "-o", "OUT"], "`class_alpha` is -1"),
         (["fit", "iris", "--set", "var_smoothing=much", "-o", "OUT"], "`var_smoothing` is 'much'"),
         (["fit", "iris", "--model", "poisson", "-o", "."], "directory"),
         (["predict", "OUT", "iris"], "there is no file"),
-        (["predict", ".", "iris"], "is a folder"),
         (["predict", "TABLE", "iris"], "is damaged, or was not written by `save`"),
         (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
-        (
-            ["predict", "MODEL", "iris"],
-            "`table` has no columns 'size', 'colour', which the model was fitted",
-        ),
         (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to"),
         (["predict", "MODEL", "TEXT"], "line 3: column 'size' holds 'big', where numbers are expected"),
         (["predict", "MODEL", "HEADER"], "no rows below the header"),
@@ -168,16 +147,6 @@ def test_the_variant_is_read_from_the_columns():
 def test_selection_with_forced_columns(capsys):
     assert cli.main(["select", "penguins", "--force", "island,sex", "--force", "year"]) == 0
     assert "'island', 'sex', 'year'" in capsys.readouterr().out
-
-
-def test_only_numbers_of_many_values_are_cut(table, capsys):
-    frame = pd.read_csv(table).assign(few=[-1.5, 0, 7, 7] * 10, same=4.25)
-    frame.to_csv(table, index=False)
-    assert cli.main(["select", str(table), "--target", "kind", "--bins", "4"]) == 0
-    out = capsys.readouterr().out
-    assert "cut into bins: 'size'" in out
-    assert "! same" not in out
-    assert re.search(r"same +dropped +1 +0% +4.25 +the same value in every row", out)
 
 
 @pytest.mark.parametrize("command", ["fit", "check", "report"])
@@ -392,7 +361,7 @@ def orders(tmp_path):
 def test_describe(orders, capsys):
     assert cli.main(["describe", str(orders), "--target", "kind"]) == 0
     out, err = capsys.readouterr()
-    assert "60 rows, 4 columns" in out
+    assert "4 columns, by the first 60 rows" in out
     assert re.search("^! customer_no +dropped", out, re.MULTILINE) and err == ""
     assert cli.main(["describe", str(orders), "--columns", "share=levels,size=drop"]) == 0
     lines = capsys.readouterr().out.splitlines()[2:6]
@@ -443,13 +412,3 @@ def test_all_models_that_fit_are_tried(capsys):
     assert models_in(out) == {"mixed", "mixed:pooled", "mixed:kernel"}
     assert re.search(r"bernoulli, .*shared-da cannot use this table: column 'island' holds text", out)
     assert "mixed:gaussian-da, mixed:shared-da cannot use this table: Input X contains NaN" in out
-
-
-def test_version_and_module(capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["--version"])
-    assert stop.value.code == 0
-    assert capsys.readouterr().out == f"bayesnb {bayesnb.__version__}\n"
-    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
-    command = [sys.executable, "-m", "bayesnb.cli", "--version"]
-    assert subprocess.run(command, capture_output=True, text=True, env=environment).stdout.startswith("bayesnb ")
