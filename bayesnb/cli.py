@@ -184,7 +184,6 @@ def describe(options: argparse.Namespace) -> None:
     with naming(file):
         contract = describe_columns(file.first, options.target or file.target, **_wishes(options))
     print(f"{options.data}: {len(contract.columns)} columns, by the first {contract.rows} rows\n{contract}")
-    print("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
 
 
 def check(options: argparse.Namespace) -> int:

@@ -327,27 +327,26 @@ class ColumnContract:
         It lists new columns, new levels, numbers outside the known range, and columns with far more missing cells. All
         columns of the contract must be present.
         """
-        applied, found = self.apply(table), []
-        names = {column.name for column in self.columns} | {self.target}
-        if new := [name for name in pd.DataFrame(table).columns if name not in names]:
-            found.append(f"columns that the model was not fitted to are ignored: {listed(new)}.")
+        applied, names = self.apply(table), {column.name for column in self.columns}
+        new = [name for name in pd.DataFrame(table).columns if name not in names]
+        found = [f"columns that the model was not fitted to are ignored: {listed(new)}."] * bool(new)
         for column in self.used:
             cells, where = applied[column.name], f"column {column.name!r}"
             if column.levels and (new := [one for one in cells.dropna().unique() if one not in column.levels]):
-                n = int(cells.isin(new).sum())
-                found.append(f"{where}: levels that are not in the training rows ({listed(new, 3)}), in {n} rows.")
-            elif far := int(column.is_far(cells).sum()):
+                what = f"levels that are not in the training rows ({listed(new, 3)})"
+                found.append(f"{where}: {what}, in {cells.isin(new).sum()} rows.")
+            elif n := int(column.is_far(cells).sum()):
                 span = f"{column.low:g} to {column.high:g}, the range of the training rows"
-                found.append(f"{where}: {far} rows lie far outside of {span}.")
+                found.append(f"{where}: {n} rows lie far outside of {span}.")
         return found
 
     def far_columns(self, applied: pd.DataFrame) -> list[str]:
         """A note for each row of `apply`: its numbers beyond the training range by more than that range; "" if none."""
-        far = {c: c.is_far(applied[c.name]) for c in self.used}
-        said = {
-            c: f"column {c.name!r} lies far outside of {c.low:g} to {c.high:g}" for c, at in far.items() if at.any()
-        }
-        return ["; ".join(text for c, text in said.items() if far[c][i]) for i in range(len(applied))]
+        notes = np.full(len(applied), "", object)
+        for c in self.used:
+            if (far := c.is_far(applied[c.name])).any():
+                notes[far] += f"; column {c.name!r} lies far outside of {c.low:g} to {c.high:g}"
+        return [note[2:] for note in notes]
 
     def shown(self, most: int | None = None) -> tuple[pd.DataFrame, str]:
         """The contract as a table of text, `!` beside what to look at; of many columns the target and those first."""

@@ -258,17 +258,14 @@ class ParquetFile:
     def __init__(self, path: Path) -> None:
         try:
             from pyarrow import dataset, unify_schemas
-        except ImportError as error:
-            advice = "`pip install pyarrow`, or save it as CSV."
-            raise TableError(f"{path} is a Parquet file and pyarrow is not installed; {advice}") from error
-        try:
+
             settings: dict[str, Any] = {"format": "parquet", "partitioning": "hive"}
             table = dataset.dataset(path, **settings)
             each = [table.schema, *(file.physical_schema for file in table.get_fragments())]
             self._table = dataset.dataset(path, unify_schemas(each, promote_options="permissive"), **settings)
-        except Exception as error:  # whatever pyarrow makes of damaged metadata
+        except Exception as error:  # there is no pyarrow, or whatever it makes of damaged metadata
             why = str(error).partition("\n")[0]
-            raise TableError(f"{path} is not a Parquet file that can be read ({why}); save it again.") from error
+            raise TableError(f"{path} is not a Parquet file that can be read ({why}).") from error
         self.names, self.source = [str(name) for name in self._table.schema.names], str(path)
         self.first = next(self.pieces(), pd.DataFrame(columns=self.names))
 

@@ -132,10 +132,10 @@ def _decimal_shown(known: Iterable[pd.Series], words: Iterable[pd.Index]) -> str
     """The decimal separator that all columns agree on: floats with a fraction show a point; "" if there is none."""
     shown = {"." for one in known if one.dtype.kind == "f" and (one.iloc[:_LOOKED_AT] % 1 > 0).any()}
     for one in words:  # no group of thousands begins with 0 or has other than three digits
-        numbers = one[one.str.fullmatch(NUMBER) & ~one.str.fullmatch(_DATE)].to_series()
+        numbers = one[one.str.fullmatch(NUMBER) & ~one.str.fullmatch(_DATE)]
         for mark in (r"\.", ","):
             alone = numbers[numbers.str.count(mark) == 1]  # not the marks of a version or an address
-            if alone.str.contains(rf"(?<![1-9])(?<![0-9]0){mark}[0-9]|{mark}(?![0-9]{{3}}(?![0-9]))").any():
+            if alone.str.contains(rf"(?<![1-9])(?<![0-9]0){mark}[0-9]|{mark}(?![0-9]{{3}}(?![0-9]))[0-9]").any():
                 shown |= {mark[-1]}
     return shown.pop() if len(shown) == 1 else ""
 
