@@ -78,7 +78,8 @@ def _setting(text: str) -> list[tuple[str, Any]]:
 
 _LABELLED, _FLAG = "describe check select compare fit report", {"action": "store_true"}
 _LIST: dict[str, Any] = {"action": "extend", "default": [], "type": lambda text: text.split(",")}
-_WHICH = {"choices": (*MODELS, *MIXED, SHARP), "default": "auto", "metavar": "VARIANT"}
+_NAMES = (*MODELS[1:], *MIXED, SHARP)
+_WHICH = {"choices": ("auto", *_NAMES), "default": "auto", "metavar": "VARIANT"}
 _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, settings, help
     ("predict", "fitted", {"metavar": "MODEL"}, "file that `bayesnb fit` or `save` of an estimator wrote"),
     (f"{_LABELLED} predict", "data", {"metavar": "NAME|FILE"}, f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file"),
@@ -89,19 +90,14 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
     ("", "--sep", {"metavar": "CHAR"}, "separator of the cells, such as ; or tab"),
-    ("check fit report", "--model", _WHICH, f"the model: {', '.join(_WHICH['choices'])} (default: by the columns)"),
+    ("check fit report", "--model", _WHICH, f"{', '.join(_NAMES)} (default: by the columns)"),
     ("check fit report", "--calibrate", _FLAG, "calibrate the class probabilities by exact leave-one-out"),
     ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
     ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
     ("select", "--bins", {"type": int, "default": 10}, "number of bins of a numeric column (default 10)"),
     ("select", "--max", {"type": int}, "largest number of added features (default: by the number of features)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
-    (
-        "compare",
-        "--models",
-        {"type": _LIST["type"]},
-        f"of {', '.join(_WHICH['choices'][1:])} (default: all but the last)",
-    ),
+    ("compare", "--models", {"type": _LIST["type"]}, f"of {', '.join(_NAMES)} (default: all but the last)"),
     ("fit", "--set", {"metavar": "NAME=VALUE", **_LIST, "type": _setting}, "a parameter, such as alpha=0.5"),
     ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
@@ -130,8 +126,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said about the columns."""
-    wishes = {name: getattr(options, name) for name in ("drop", "decimal", "thousands")}
-    return wishes | {"columns": dict(options.columns)}
+    about = {"drop": options.drop, "columns": dict(options.columns)}
+    return about | {"decimal": options.decimal, "thousands": options.thousands}
 
 
 def _table(options: argparse.Namespace) -> LabelledTable:
@@ -229,18 +225,18 @@ def compare(options: argparse.Namespace) -> None:
     from .analysis.comparison import compare as compare_models
 
     data, models, reasons = _load(options), dict[str, Any](), dict[str, list[str]]()
-    if unknown := {*(options.models or ())} - {*_WHICH["choices"][1:]}:
-        raise ValueError(f"{min(unknown)!r} is not one of {', '.join(_WHICH['choices'][1:])}")
+    if unknown := {*(options.models or ())} - {*_NAMES}:
+        raise ValueError(f"{min(unknown)!r} is not one of {', '.join(_NAMES)}")
     for name in options.models or _models_to_try(data.X):
         try:
             models[name] = _model(data.X, name, data.contract).fit(data.X, data.y)
         except ValueError as error:  # the table is not for this model
             reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
             reasons.setdefault(shorten(reason, 200), []).append(name)
-    if not models:
-        raise TableError("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
-    outcome = compare_models(models, data.X, data.y, fitted=True)
     unfit = [f"{', '.join(names)} cannot use this table: {why}" for why, names in reasons.items()]
+    if not models:
+        raise TableError("; ".join(unfit))
+    outcome = compare_models(models, data.X, data.y, fitted=True)
     print(replace(outcome, notes=(*outcome.notes, *unfit)))
 
 

@@ -87,8 +87,7 @@ def load(name: str) -> Dataset:
 
     bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
     labels = np.asarray(bunch.target_names).astype(str)
-    source = f"scikit-learn: {_SCIKIT_LEARN[name]}"
-    return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", source)
+    return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", f"scikit-learn: {_SCIKIT_LEARN[name]}")
 
 
 def load_spam() -> Bunch:

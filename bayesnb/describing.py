@@ -33,7 +33,6 @@ from .columns import (
 
 _LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
 _MANY_CLASSES = 20
-_COMPARED = 100  # labels, the most frequent, that are compared with each other
 _DATE = (
     r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?:[T ].*)?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2})(?:[T ,].*)?"
     r"|[0-9]{4}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?"
@@ -96,8 +95,7 @@ def describe(
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(map(str, table.columns))}")
     known = {name: table[name].dropna().infer_objects() for name in table.columns}
     words = {name: clean(cells.astype("str")).value_counts() for name, cells in known.items() if _is_text(cells)}
-    features = [name for name in known if name != target]
-    shown = _decimal_shown([known[name] for name in features], [words[n].index for n in features if n in words])
+    shown = _decimal_shown(*({n: one for n, one in cells.items() if n != target} for cells in (known, words)))
     writing = decimal, thousands, shown
     found: dict[Any, Column] = {}
     for name, cells in known.items():
@@ -128,12 +126,14 @@ def _is_text(known: pd.Series) -> bool:
     return kind.kind != "O" or not any(isinstance(cell, list | dict | set | np.ndarray) for cell in known.iloc[:1000])
 
 
-def _decimal_shown(known: Iterable[pd.Series], words: Iterable[pd.Index]) -> str:
+def _decimal_shown(known: dict[Any, pd.Series], words: dict[Any, pd.Series]) -> str:
     """The decimal separator that all columns agree on: floats with a fraction show a point; "" if there is none."""
-    shown = {"." for one in known if one.dtype.kind == "f" and (one.iloc[:_LOOKED_AT] % 1 > 0).any()}
-    for one in words:  # no group of thousands begins with 0 or has other than three digits
+    shown = {"." for one in known.values() if one.dtype.kind == "f" and (one.iloc[:_LOOKED_AT] % 1 > 0).any()}
+    for one in (
+        counts.index for counts in words.values()
+    ):  # no group of thousands begins with 0 or has other than three digits
         numbers = one[one.str.fullmatch(NUMBER) & ~one.str.fullmatch(_DATE)]
-        for mark in (r"\.", ","):
+        for mark in (r"\.", ","):  # no group of thousands begins with 0 or has other than three digits
             alone = numbers[numbers.str.count(mark) == 1]  # not the marks of a version or an address
             if alone.str.contains(rf"(?<![1-9])(?<![0-9]0){mark}[0-9]|{mark}(?![0-9]{{3}}(?![0-9]))[0-9]").any():
                 shown |= {mark[-1]}
@@ -223,7 +223,6 @@ def _numbers(base: Column, values: np.ndarray, wish: str | None, why: str) -> Co
     if whole and not why and (reason := _names_rows(base.name, some)):
         return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
     notes = [base.warning, _codes_of_gaps(some)]
-    notes += ["holds infinity, which no model takes; leave the cell empty"] * (len(known) < len(values))
     why = why or ("whole numbers" if whole else "numbers")
     return replace(base, role="numbers", why=why, warning="; ".join(filter(None, notes)))
 
@@ -275,7 +274,7 @@ def _target(known: pd.Series, column: Column) -> tuple[Column, tuple[str, ...]]:
             warning = f"holds measurements such as {fractions.iloc[0]}, not classes; bin it or name another"
         elif n >= FEW_ROWS and k > max(n / 2, _MANY_CLASSES):
             warning = f"holds {k} different numbers in {n} rows, which are measurements; bin it or name another"
-    plain = words.str.casefold().str.replace(" ", "").mask(numbers.notna(), numbers.astype(str)).tolist()[:_COMPARED]
+    plain = words.str.casefold().str.replace(" ", "").mask(numbers.notna(), numbers.astype(str)).tolist()[:LISTED]
     pairs = [
         f"{counts.index[i]!r} ({counts.iloc[i]} rows) and {counts.index[j]!r} ({counts.iloc[j]})"
         for i, j in itertools.combinations(range(len(plain)), 2)  # the second is not more frequent than the first

@@ -23,12 +23,11 @@ from . import estimators, plots
 from .analysis.calibration import CalibratedClassifierLOO
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
-from .columns import listed, shorten
+from .columns import FEW_ROWS, listed, shorten
 from .core.supports import check_level
 from .inference.held_out import take_rows
 from .io import replace_file
 
-_FEW_ROWS = 20  # of a class, below which its results are called uncertain
 _SHOWN = 12  # features of the importance, classes of a confusion table
 _INK = "#0a0b0c"  # stands for the colour of the text around a figure
 
@@ -127,10 +126,8 @@ def report(
     m.importance = importance(estimator, X, y, level=level)
     m.contract = getattr(estimator, "contract_", None) if contract is None else contract
     m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
-    word, index = "Row", X.index if isinstance(X, pd.DataFrame) else range(m.n)
-    if lines is not None:
-        word, index = "Line", np.asarray(lines).tolist()
-    m.row_names = [f"{word} {i:,}" if isinstance(i, int) else f"{word} {i}" for i in index]
+    index = X.index if isinstance(X, pd.DataFrame) else range(m.n)
+    m.row_names = [f"Row {i}" for i in index] if lines is None else [f"Line {i}" for i in lines]
     m.cautions = tuple(_cautions(m))
     title = title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes"
     makers = _careful, _columns, _classes, _accuracy, _calibration, _confusion, _importance, _rows, _priors, _models
@@ -199,7 +196,7 @@ def _cautions(m: Any) -> Iterator[str]:
     if ignored := m.nb.ignored_by_loo:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
     yield from () if m.contract is None else m.contract.cautions
-    rare = np.argsort(m.count, kind="stable")[: (m.count < _FEW_ROWS).sum()]
+    rare = np.argsort(m.count, kind="stable")[: (m.count < FEW_ROWS).sum()]
     if small := [f"{m.classes[k]} ({m.count[k]})" for k in rare]:
         yield f"Few rows in some classes: {listed(small, 6)}. Their results are uncertain."
     kinds = {block.inner.cells_.kind for block in m.inside.posterior_.blocks.values()}
@@ -207,8 +204,6 @@ def _cautions(m: Any) -> Iterator[str]:
     if copies > 0.05 * m.n:
         left = "Leave-one-out leaves them in, so its figures are too good"
         yield f"{copies} of {m.n} rows are copies of another row. {left}: drop them, or use `loo(groups=…)`."
-    if m.n < 100:
-        yield f"There are only {m.n} rows. Accuracy and calibration are therefore uncertain."
     if loo.log_loss >= m.base_loss:
         losses = f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({m.base_loss:.3f})"
         yield f"{losses}. Do not trust the probabilities as they are."

@@ -108,7 +108,10 @@ def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, m
         (["check", "NEGATIVE", *TARGET, "--model", "poisson"], "-1 in column 'n'"),
         (["select", "TABLE", *TARGET, "--force", "colour,weight"], "'weight', which is not a column"),
         (["select", "iris", "--bins", "0"], "`n_bins` is 0"),
-        (["compare", "votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
+        (
+            ["compare", "votes", "--models", "gaussian"],
+            "gaussian cannot use this table: column 'handi",
+        ),
         (["compare", "iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
         (["fit", "TABLE", "-o", "OUT"], "--target"),
         (["fit", "iris", "--set", "class_alpha=" + "9" * 5000, "-o", "OUT"], "class_alpha"),
@@ -336,11 +339,6 @@ def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
     exact = 0.5 * (10 / 11) ** 3 / (0.5 * (10 / 11) ** 3 + 0.5 * (1 / 11) ** 3)
     assert found["p(a)"][0] == pytest.approx(exact, abs=1e-6)  # 1 - p has four digits
     assert found["p(a)"][1] == pytest.approx(0.5)
-    pytest.importorskip("pyarrow")
-    pd.DataFrame({"level": [1], "flag": [True], "code": [7]}).to_parquet(tmp_path / "rows.parquet")
-    assert cli.main(["predict", path, str(tmp_path / "rows.parquet")]) == 0
-    seven = predictions(capsys.readouterr().out)["p(a)"][0]  # "7" is not "007": a level never seen tells nothing
-    assert seven == pytest.approx(10**2 / (10**2 + 1), abs=1e-5)
 
 
 # --- the column contract --------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ N = 120
 KIND = np.repeat(["a", "b"], N // 2)
 LEVELS = {
     "postal codes": [90210, 10001, 60601],
-    "signs": [-1, 0, 1],
     "halves": [0.5, 1.5, 3.0],
     "truth": [True, False, True],
     "long": [2**60 + 1, 2**60 + 3, 2**60 + 5],  # floats hold no difference
@@ -70,13 +69,3 @@ def test_new_rows_may_write_them_otherwise(name: str, suffix: str, tmp_path: Pat
         assert np.flatnonzero(probabilities(out) != known).tolist() == [3] * changed, how
         assert ("levels that are not in the training rows" in err) == ("word" in how or "own" in how), (how, err)
         assert err.count("in 1 rows") == err.count("\n"), (how, err)
-
-
-def test_infinity_is_marked(tmp_path: Path, capsys: Any) -> None:
-    path = tmp_path / "t.csv"
-    table = rows(LEVELS["signs"])
-    table.loc[3, "x"] = np.inf
-    table.to_csv(path, index=False)
-    assert cli.main(["describe", str(path), "--target", "kind"]) == 0
-    assert "! x " in (out := capsys.readouterr().out)
-    assert "holds infinity, which no model takes; leave the cell empty" in out
