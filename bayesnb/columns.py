@@ -15,7 +15,7 @@ import pandas as pd
 
 from .core.pytrees import record
 
-FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and no share for a difference
+FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and a class is called rare
 ROLES = ("numbers", "counts", "yes/no", "levels")
 """What a column that is used can be."""
 
