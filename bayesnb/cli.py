@@ -5,15 +5,13 @@ An error is one line on standard error. The docstrings of the commands are what 
 
 import argparse
 import ast
-import contextlib
 import inspect
-import json
+import itertools
 import os
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ import pandas as pd
 
 from . import __version__, io
 from .columns import ROLES, ColumnContract, shorten
-from .core.supports import check_least
 from .datasets import NAMES, Dataset, LabelledTable, TableError, naming, open_table
 from .describing import describe as describe_columns
 from .estimators._by_name import MIXED, choose_model, contract_of, variants
@@ -66,26 +63,13 @@ def _check_output(options: argparse.Namespace) -> None:
                 raise ValueError(f"the output {output} is the input {name}, which it would replace; name another file")
 
 
-def _models(text: str) -> list[str]:
-    if unknown := sorted({*text.split(",")} - {*MODELS[1:], *MIXED, SHARP}):
-        known = ", ".join((*MODELS[1:], SHARP))
-        raise argparse.ArgumentTypeError(f"{', '.join(map(repr, unknown))} is not one of {known}")
-    return [*dict.fromkeys(text.split(","))]
-
-
-def _roles(text: str) -> list[tuple[str, str]]:
-    pairs = [part.rpartition("=")[::2] for part in text.split(",")]
-    if not all(name and role in (*ROLES, "drop") for name, role in pairs):
-        wrong = f"{text!r} is not of the form NAME=ROLE, with one of the roles {', '.join(ROLES)}"
-        raise argparse.ArgumentTypeError(wrong)
-    return pairs
+def _roles(text: str) -> list[tuple[str, ...]]:
+    return [part.rpartition("=")[::2] for part in text.split(",")]
 
 
 def _setting(text: str) -> list[tuple[str, Any]]:
     """NAME=VALUE, the value as Python writes it, or else as text."""
     name, _, value = text.partition("=")
-    if not (name and value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
     try:
         return [(name, ast.literal_eval(value))]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -94,32 +78,31 @@ def _setting(text: str) -> list[tuple[str, Any]]:
 
 _LABELLED, _FLAG = "describe check select compare fit report", {"action": "store_true"}
 _LIST: dict[str, Any] = {"action": "extend", "default": [], "type": lambda text: text.split(",")}
-_WHICH = {"choices": (*MODELS, *MIXED, SHARP), "default": "auto", "metavar": "VARIANT"}
+_NAMES = (*MODELS[1:], *MIXED, SHARP)
+_WHICH = {"choices": ("auto", *_NAMES), "default": "auto", "metavar": "VARIANT"}
 _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, settings, help
     ("predict", "fitted", {"metavar": "MODEL"}, "file that `bayesnb fit` or `save` of an estimator wrote"),
     (f"{_LABELLED} predict", "data", {"metavar": "NAME|FILE"}, f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file"),
     (_LABELLED, "--target", {"metavar": "COLUMN"}, "column with the class labels; required for a file"),
-    (_LABELLED, "--json", _FLAG, "print the report as JSON"),
     (_LABELLED, "--drop", {"metavar": "COLUMNS", **_LIST}, "columns to leave out, separated by commas"),
     (_LABELLED, "--columns", {"metavar": "NAME=ROLE,…", **_LIST, "type": _roles}, f"roles: {', '.join(ROLES)}"),
     ("", "--decimal", {"metavar": "CHAR"}, "decimal separator of numbers, such as ,"),
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
     ("", "--sep", {"metavar": "CHAR"}, "separator of the cells, such as ; or tab"),
-    ("check fit report", "--model", _WHICH, f"the model: {', '.join(_WHICH['choices'])} (default: by the columns)"),
+    ("check fit report", "--model", _WHICH, f"{', '.join(_NAMES)} (default: by the columns)"),
     ("check fit report", "--calibrate", _FLAG, "calibrate the class probabilities by exact leave-one-out"),
     ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
     ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
     ("select", "--bins", {"type": int, "default": 10}, "number of bins of a numeric column (default 10)"),
     ("select", "--max", {"type": int}, "largest number of added features (default: by the number of features)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
-    ("compare", "--models", {"type": _models}, f"of {', '.join(_WHICH['choices'][1:])} (default: all but the last)"),
+    ("compare", "--models", {"type": _LIST["type"]}, f"of {', '.join(_NAMES)} (default: all but the last)"),
     ("fit", "--set", {"metavar": "NAME=VALUE", **_LIST, "type": _setting}, "a parameter, such as alpha=0.5"),
     ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
     ("predict", "--output", {"metavar": "FILE"}, "CSV file to write (default: standard output)"),
     ("predict", "--id", {"metavar": "COLUMN"}, "column to print first, unchanged"),
-    ("predict", "--digits", {"type": int, "default": 4}, "digits of a probability or its complement (default 4)"),
     ("predict", "--interval", {"type": float, "metavar": "LEVEL"}, "posterior mass of the intervals, such as 0.9"),
 ]
 
@@ -134,39 +117,29 @@ def make_parser() -> argparse.ArgumentParser:
         description = f"{' '.join(text.split())} The exit code is 2 if the input cannot be used."
         command = commands.add_parser(name, help=head[:1].lower() + head[1:-1], description=description)
         command.set_defaults(run=globals()[name])
-        reading = command.add_argument_group("how the file is written (by default this is found in the file)")
         for used, option, settings, text in _OPTIONS:
             if not used or name in used.split():
                 short = ["-o"] if option == "--output" else []
-                (command if used else reading).add_argument(*short, option, help=text, **settings)
+                command.add_argument(*short, option, help=text, **settings)
     return parser
-
-
-def _writing(options: argparse.Namespace) -> dict[str, Any]:
-    """What the user has said about how a file is written."""
-    return {"encoding": options.encoding, "sep": options.sep}
 
 
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said about the columns."""
-    wishes = {name: getattr(options, name) for name in ("drop", "decimal", "thousands")}
-    return wishes | {"columns": dict(options.columns)}
+    about = {"drop": options.drop, "columns": dict(options.columns)}
+    return about | {"decimal": options.decimal, "thousands": options.thousands}
 
 
 def _table(options: argparse.Namespace) -> LabelledTable:
     """The data with their labels, under the column contract."""
-    return LabelledTable(options.data, options.target, **_wishes(options), **_writing(options))
+    return LabelledTable(options.data, options.target, encoding=options.encoding, sep=options.sep, **_wishes(options))
 
 
 def _load(options: argparse.Namespace) -> Dataset:
     """All rows of the data, which are announced."""
     data = _table(options).load()
-    _announce(options, data, len(data.y))
+    _announce(data, len(data.y))
     return data
-
-
-def _code(estimator: Any) -> str:
-    return " ".join(repr(estimator).split())
 
 
 def _model(X: pd.DataFrame, name: str, contract: ColumnContract) -> Any:
@@ -189,21 +162,11 @@ def _estimator(options: argparse.Namespace, X: pd.DataFrame, contract: ColumnCon
     return nb
 
 
-def _announce(options: argparse.Namespace, table: Dataset | LabelledTable, rows: int) -> None:
-    """Say what is worked on, before the work; in JSON it is part of the report."""
-    if not options.json:
-        features = len(table.contract.used)
-        print(f"{table.name}: {rows} rows, {features} features, target {table.target!r} ({table.source})")
-        print(table.contract.summary(most=12))
-        for text in table.notes:
-            print(f"note: {text}", flush=True)
-
-
-def _tell(options: argparse.Namespace, table: Any, text: Any, fields: dict[str, Any]) -> None:
-    """Print the outcome as text, or its fields as JSON."""
-    about = {"data": table.name, "target": table.target, "notes": table.notes}
-    columns = table.contract.to_frame().to_dict("index")
-    print(json.dumps({**about, "columns": columns, **fields}, indent=2, default=str) if options.json else text)
+def _announce(table: Dataset | LabelledTable, rows: int) -> None:
+    """Say what is worked on, before the work."""
+    features, notes = len(table.contract.used), [f"note: {text}" for text in table.notes]
+    print(f"{table.name}: {rows} rows, {features} features, target {table.target!r} ({table.source})")
+    print(table.contract.summary(most=12), *notes, sep="\n", flush=True)
 
 
 def describe(options: argparse.Namespace) -> None:
@@ -213,18 +176,10 @@ def describe(options: argparse.Namespace) -> None:
     values, the share of missing cells and an example. A mark (!) shows possible problems: numbers written as text,
     a target with many classes, and identifiers and dates, which are left out by default.
     """
-    file, name = open_table(options.data, **_writing(options)), Path(options.data).stem
+    file = open_table(options.data, encoding=options.encoding, sep=options.sep)
     with naming(file):
         contract = describe_columns(file.first, options.target or file.target, **_wishes(options))
-    if options.json:
-        print(json.dumps({"data": name, **asdict(contract)}, indent=2))
-        return
-    rows = f"{contract.rows} rows" if file.is_whole else f"the first {contract.rows} rows"
-    print(f"{name}: {rows}, {len(contract.columns)} columns ({options.data})\n{contract}")
-    with contextlib.suppress(ValueError):  # no columns, or a cell that no model takes
-        print(f"suggested model: {_code(choose_model(contract.apply(file.first), 'auto', contract))}")
-    print("Empty cells, NA, N/A, #N/A, NaN, NULL and None are missing cells.")
-    print("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
+    print(f"{options.data}: {len(contract.columns)} columns, by the first {contract.rows} rows\n{contract}")
 
 
 def check(options: argparse.Namespace) -> int:
@@ -236,13 +191,11 @@ def check(options: argparse.Namespace) -> int:
     data = _load(options)
     estimator = _estimator(options, data.X, data.contract)
     report = estimator.check(data.X, data.y, options.seed)
-    text, fields = report.explain(options.verbose), report.to_dict() if options.json else {}
     if not options.calibrate and options.model != SHARP:
         from .reporting import calibration_gain
 
-        fields["loo_log_loss"], figures = calibration_gain(estimator, data.X, data.y)
-        text = f"  {figures}\n\n{text}"
-    _tell(options, data, text, fields)
+        print(f"  {calibration_gain(estimator, data.X, data.y)}\n")
+    print(report.explain(options.verbose))
     return 0 if report.passed else 1
 
 
@@ -258,8 +211,7 @@ def select(options: argparse.Namespace) -> None:
     data = _load(options)
     most = {} if options.max is None else {"max_features": options.max}
     spss = SPSSNaiveBayes(n_bins=options.bins, force=options.force, seed=options.seed, **most)
-    report = spss.fit(data.X, data.y).report_
-    _tell(options, data, report, report.to_dict())
+    print(spss.fit(data.X, data.y).report_)
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -273,18 +225,19 @@ def compare(options: argparse.Namespace) -> None:
     from .analysis.comparison import compare as compare_models
 
     data, models, reasons = _load(options), dict[str, Any](), dict[str, list[str]]()
+    if unknown := {*(options.models or ())} - {*_NAMES}:
+        raise ValueError(f"{min(unknown)!r} is not one of {', '.join(_NAMES)}")
     for name in options.models or _models_to_try(data.X):
         try:
             models[name] = _model(data.X, name, data.contract).fit(data.X, data.y)
         except ValueError as error:  # the table is not for this model
             reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
             reasons.setdefault(shorten(reason, 200), []).append(name)
-    if not models:
-        raise TableError("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
-    outcome = compare_models(models, data.X, data.y, fitted=True)
     unfit = [f"{', '.join(names)} cannot use this table: {why}" for why, names in reasons.items()]
-    outcome = replace(outcome, notes=(*outcome.notes, *unfit))
-    _tell(options, data, outcome, outcome.to_dict(list(data.notes)))
+    if not models:
+        raise TableError("; ".join(unfit))
+    outcome = compare_models(models, data.X, data.y, fitted=True)
+    print(replace(outcome, notes=(*outcome.notes, *unfit)))
 
 
 def _models_to_try(X: pd.DataFrame) -> list[str]:
@@ -305,7 +258,7 @@ def fit(options: argparse.Namespace) -> None:
 
     table = _table(options)
     estimator = _estimator(options, next(iter(table.batches()))[0], table.contract)
-    _announce(options, table, table.n_labelled)
+    _announce(table, table.n_labelled)
     if options.calibrate or options.model == SHARP:
         data = table.load()
         estimator.fit(data.X, data.y)
@@ -314,13 +267,9 @@ def fit(options: argparse.Namespace) -> None:
     nb = getattr(estimator, "estimator_", getattr(estimator, "reader_", estimator))
     nb.contract_ = table.contract
     estimator.save(options.output)
-    rows = {str(label): float(n) for label, n in zip(nb.classes_, nb.class_count_, strict=True)}
-    counted = [f"{n:g} {label!r}" for label, n in rows.items()]
-    more = f" and {len(counted) - 12} more classes" if len(counted) > 12 else ""
-    text = f"{_code(estimator)}, rows a class: {', '.join(counted[:12])}{more}\nsaved as {options.output}"
-    text += "".join(f"\n! {sentence}" for sentence in table.contract.cautions)
-    fields = {"model": _code(estimator), "rows": rows, "file": options.output, "cautions": table.contract.cautions}
-    _tell(options, table, text, fields)
+    counted = [f"{n:g} {str(label)!r}" for label, n in zip(nb.classes_, nb.class_count_, strict=True)]
+    said = f"{' '.join(repr(estimator).split())}, rows a class: {', '.join(counted[:12])}{' …' * (len(counted) > 12)}"
+    print(said, f"saved as {options.output}", *(f"! {text}" for text in table.contract.cautions), sep="\n")
 
 
 def report(options: argparse.Namespace) -> None:
@@ -329,19 +278,14 @@ def report(options: argparse.Namespace) -> None:
     Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, calibration,
     importance, explained rows, priors and other models. The page needs no network.
     """
-    from .reporting import python_code
     from .reporting import report as make_report
 
     data = _load(options)
     estimator = _estimator(options, data.X, data.contract)
-    given = "".join(f", {name}={value!r}" for name, value in (_wishes(options) | _writing(options)).items() if value)
-    read = f"data = bayesnb.datasets.read_table({options.data!r}, {data.target!r}{given})\nX, y = data.X, data.y"
     about: Any = {"title": f"{data.name}: {data.target}", "contract": data.contract, "lines": data.lines}
-    page = make_report(estimator, data.X, data.y, code=python_code(estimator, read), **about)
+    page = make_report(estimator, data.X, data.y, **about)
     page.save(options.output)
-    text = f"leave-one-out accuracy {page.accuracy:.4f}, log loss {page.log_loss:.4f}\nsaved as {options.output}"
-    fields = {"accuracy": page.accuracy, "log_loss": page.log_loss, "warnings": page.warnings, "file": options.output}
-    _tell(options, data, text, fields)
+    print(f"leave-one-out accuracy {page.accuracy:.4f}, log loss {page.log_loss:.4f}\nsaved as {options.output}")
 
 
 def predict(options: argparse.Namespace) -> None:
@@ -356,10 +300,9 @@ def predict(options: argparse.Namespace) -> None:
     `bayesnb fit` wrote. Columns are found by name, in any order; further columns, such as the target, are ignored.
     Differences from the training table are printed on standard error.
     """
-    check_least(1, digits=options.digits)
     model = io.load(options.fitted)
     contract = contract_of(model, options.decimal, options.thousands)
-    file = open_table(options.data, **_writing(options))
+    file = open_table(options.data, encoding=options.encoding, sep=options.sep)
     names = [name for name in file.names if name != file.target]  # a data set has its labels beside the rows
     table = pd.concat(file.pieces(contract.plain - {options.id}, names), ignore_index=True)
     if options.id is not None and options.id not in table.columns:
@@ -368,15 +311,12 @@ def predict(options: argparse.Namespace) -> None:
         X, notes = contract.apply(table), contract.differences(table)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", UserWarning)
-        columns = _predictions(model, X, options.interval, contract)
+        found = pd.DataFrame(_predictions(model, X, options.interval, contract))
     for text in [*notes, *dict.fromkeys(f"{str(warning.message).rstrip('.')}." for warning in warned)]:
         print(f"note: {text}", file=sys.stderr)
-    if options.id in columns:
-        what = f"--id {options.id} has the name of a column that predict prints"
-        raise TableError(f"{what}; rename column {options.id!r} in {options.data}.")
-    columns |= {name: _rounded(p, options.digits) for name, p in columns.items() if p.dtype.kind == "f"}
-    first = {} if options.id is None else {options.id: table[options.id].to_numpy()}
-    csv = pd.DataFrame(first | columns).to_csv(index=False, lineterminator="\n")
+    if options.id is not None:
+        found.insert(0, options.id, table[options.id].to_numpy())
+    csv = found.to_csv(index=False, lineterminator="\n")
     if options.output is None:
         getattr(sys.stdout, "reconfigure", dict)(encoding="utf-8")  # as in a file: labels as they stood in the data
         print(csv, end="")
@@ -401,17 +341,5 @@ def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: Col
         notes = {"note": note}
     top = np.arange(len(p)), np.searchsorted(model.classes_, label)
     columns |= {"probability" if name == "p" else name: values[top] for name, values in tables.items()}
-    of_class = [{f"{name}({one})": t[:, k] for name, t in tables.items()} for k, one in enumerate(model.classes_)]
-    return columns | {name: values for one in of_class for name, values in one.items()} | notes
-
-
-def _rounded(p: np.ndarray, digits: int) -> np.ndarray:
-    """Probabilities to so many digits of p or of 1 − p, whichever is smaller: none but 0 and 1 becomes 0 or 1."""
-    small = np.minimum(p, 1 - p)
-    with np.errstate(divide="ignore"):
-        places = np.where(small > 0, digits - 1 - np.floor(np.log10(np.where(small > 0, small, 1))), digits)
-    return np.array([round(one, int(k)) for one, k in zip(p.tolist(), places.tolist(), strict=True)])
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    each = itertools.product(enumerate(model.classes_), tables.items())
+    return columns | {f"{name}({label})": values[:, k] for (k, label), (name, values) in each} | notes

@@ -15,7 +15,7 @@ import pandas as pd
 
 from .core.pytrees import record
 
-FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and no share for a difference
+FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and a class is called rare
 ROLES = ("numbers", "counts", "yes/no", "levels")
 """What a column that is used can be."""
 
@@ -25,7 +25,7 @@ LISTED = 100  # levels that a contract keeps
 
 def shorten(value: Any, most: int = 28) -> str:
     """A value as text, a long one cut."""
-    shown = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    shown = str(value)
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
@@ -116,10 +116,10 @@ def number_format(
                 return chosen[0]
             word = words[two].iloc[0]
             mark = "." if "." in word else ","
+            two_ways = f"{word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it"
             raise ValueError(
-                f"{word!r} may be {word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it; "
-                f"give --decimal {mark} or --thousands {mark} (in Python decimal={mark!r} or thousands={mark!r} of "
-                "`describe` or `read_table`)"
+                f"{word!r} may be {two_ways}; give --decimal {mark} or --thousands {mark}, "
+                "in Python to `describe` or `read_table`"
             )
     return fitting[0] if fitting else None
 
@@ -327,47 +327,44 @@ class ColumnContract:
         It lists new columns, new levels, numbers outside the known range, and columns with far more missing cells. All
         columns of the contract must be present.
         """
-        applied, found = self.apply(table), []
-        names = {column.name for column in self.columns} | {self.target, "Unnamed: 0"}
-        if new := [name for name in pd.DataFrame(table).columns if name not in names]:
-            found.append(f"columns that the model was not fitted to are ignored: {listed(new)}.")
+        applied, names = self.apply(table), {column.name for column in self.columns}
+        new = [name for name in pd.DataFrame(table).columns if name not in names]
+        found = [f"columns that the model was not fitted to are ignored: {listed(new)}."] * bool(new)
         for column in self.used:
             cells, where = applied[column.name], f"column {column.name!r}"
-            gaps = float(cells.isna().mean())
-            if gaps > column.missing + 0.2 and len(cells) >= FEW_ROWS:
-                usual = f"{column.missing:.0%} in the training rows"
-                found.append(f"{where}: {gaps:.0%} of the cells are missing, but {usual}.")
             if column.levels and (new := [one for one in cells.dropna().unique() if one not in column.levels]):
-                n = int(cells.isin(new).sum())
-                found.append(f"{where}: levels that are not in the training rows ({listed(new, 3)}), in {n} rows.")
-            elif far := int(column.is_far(cells).sum()):
+                what = f"levels that are not in the training rows ({listed(new, 3)})"
+                found.append(f"{where}: {what}, in {cells.isin(new).sum()} rows.")
+            elif n := int(column.is_far(cells).sum()):
                 span = f"{column.low:g} to {column.high:g}, the range of the training rows"
-                found.append(f"{where}: {far} rows lie far outside of {span}.")
+                found.append(f"{where}: {n} rows lie far outside of {span}.")
         return found
 
     def far_columns(self, applied: pd.DataFrame) -> list[str]:
         """A note for each row of `apply`: its numbers beyond the training range by more than that range; "" if none."""
-        far = {c: c.is_far(applied[c.name]) for c in self.used}
-        said = {
-            c: f"column {c.name!r} lies far outside of {c.low:g} to {c.high:g}" for c, at in far.items() if at.any()
-        }
-        return ["; ".join(text for c, text in said.items() if far[c][i]) for i in range(len(applied))]
+        notes = np.full(len(applied), "", object)
+        for c in self.used:
+            if (far := c.is_far(applied[c.name])).any():
+                notes[far] += f"; column {c.name!r} lies far outside of {c.low:g} to {c.high:g}"
+        return [note[2:] for note in notes]
+
+    def shown(self, most: int | None = None) -> tuple[pd.DataFrame, str]:
+        """The contract as a table of text, `!` beside what to look at; of many columns the target and those first."""
+        kept = {c.name for c in sorted(self.columns, key=lambda c: (c.role != "target", not c.warning))[:most]}
+        rows = []
+        for c in self.columns:
+            cells = shorten(c.name), c.role, str(c.distinct), f"{c.missing:.0%}", shorten(c.example)
+            why = "; ".join(filter(None, [c.why, c.warning]))
+            rows += [("!" * bool(c.warning), *cells, why)] if c.name in kept else []
+        table = pd.DataFrame(rows, columns=["", "column", "role", "distinct", "missing", "example", "why"])
+        return table, f"… and {len(self.columns) - len(rows)} more columns" * (len(rows) < len(self.columns))
 
     def summary(self, most: int | None = None) -> str:
-        """The contract as a readable table; after `most` columns, those without a note are only counted."""
-        kept = sorted(self.columns, key=lambda c: c.role != "target" and not (c.warning or c.role == "dropped"))[:most]
-        shown = [c for c in self.columns if c in kept or c.role == "target"]
-        wide = min(max([6, *(len(c.name) for c in shown)]), 24)
-        lines = [f"  {'column':{wide}}  role     distinct missing  {'example':24}  why"]
-        for c in shown:
-            head = (
-                f"{'!' if c.warning else ' '} {shorten(c.name, 24):{wide}}  {c.role:7}  {c.distinct:8} {c.missing:7.0%}"
-            )
-            lines.append(f"{head}  {shorten(c.example, 24):24}  {'; '.join(filter(None, [c.why, c.warning]))}")
-        if left := [c.role for c in self.columns if c not in shown]:
-            counted = ", ".join(f"{left.count(role)} {role}" for role in (*ROLES, "dropped") if role in left)
-            lines.append(f"  … and {len(left)} more columns ({counted})")
-        return "\n".join([*lines, *(f"! {note}" for note in self.notes)])
+        """The contract as a readable text, with at most so many columns."""
+        table, more = self.shown(most)
+        line = "{:1} {:28}  {:7}  {:>8} {:>7}  {:28}  {}".format
+        lines = [line(*row) for row in (table.columns, *table.to_numpy())]
+        return "\n".join([*lines, *[more] * bool(more), *(f"! {note}" for note in self.notes)])
 
     def __str__(self) -> str:
         return self.summary()

@@ -5,14 +5,11 @@ text, because a parser hides how a cell is written: zeros in front of a code, an
 They give each column its role. All pieces are then read by these roles, with numbers parsed by pandas.
 """
 
-import bz2
 import codecs
 import contextlib
 import csv
-import difflib
 import gzip
 import io
-import lzma
 import re
 import shlex
 from collections import Counter
@@ -38,7 +35,6 @@ HEAD = 1 << 22
 ROWS = 1 << 16
 """Rows of a piece, at most."""
 
-_OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MISSING = ("", *"NA N/A n/a #N/A NaN nan NULL null None".split())  # as for pandas, which does not see them with blanks
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # as Python writes it
 
@@ -91,8 +87,7 @@ def load(name: str) -> Dataset:
 
     bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
     labels = np.asarray(bunch.target_names).astype(str)
-    source = f"scikit-learn: {_SCIKIT_LEARN[name]}"
-    return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", source)
+    return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", f"scikit-learn: {_SCIKIT_LEARN[name]}")
 
 
 def load_spam() -> Bunch:
@@ -148,14 +143,10 @@ def open_table(path: str | Path, **writing: Any) -> Any:
     if path in NAMES:
         data = load(str(path))
         table = data.X.assign(**{data.target: data.y})
-
-        def pieces(numbers: Any = None, columns: Any = None, rows: Any = None) -> Iterator[pd.DataFrame]:
-            yield table[_names(columns, table)]
-
         about = {"names": [*table], "first": table, "target": data.target, "source": data.source}
-        return SimpleNamespace(pieces=pieces, is_whole=True, **about)
+        return SimpleNamespace(pieces=lambda numbers, columns=None: iter([table[_names(columns, table)]]), **about)
     path = Path(path)
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
     return ParquetFile(path) if path.is_dir() or path.suffix in (".parquet", ".pq") else TextFile(path, **writing)
 
@@ -173,7 +164,6 @@ class TextFile:
     def __init__(self, path: Path, sep: str | None = None, encoding: str | None = None) -> None:
         self.path, self.source, self.encoding = path, str(path), encoding or "utf-8-sig"
         with self._readable():
-            self._piped = None if path.is_file() else path.read_bytes()  # which can be read only once
             with self._bytes() as file:
                 start = file.read(2)
             if start == b"PK":
@@ -198,13 +188,11 @@ class TextFile:
                 raise TableError(f"{path} has {many}; name all columns in the header.")
             if not row:
                 raise TableError(f"{path} has no rows below the header; add rows to learn from.")
-            self.is_whole, self.first = len(head) < HEAD, next(self.pieces((), rows=lines))
+            self.first = next(self.pieces((), rows=lines))
 
     def _bytes(self) -> Any:
         """The bytes of the file, from the first on."""
-        if self._piped is not None:
-            return io.BytesIO(self._piped)
-        return _OPEN.get(self.path.suffix, open)(self.path, "rb")
+        return gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb")
 
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
         """The rows, piece by piece: numbers in these columns, by default as the first lines show; else text.
@@ -269,26 +257,16 @@ class ParquetFile:
     def __init__(self, path: Path) -> None:
         try:
             from pyarrow import dataset, unify_schemas
-        except ImportError as error:
-            advice = "`pip install pyarrow`, or save it as CSV."
-            raise TableError(f"{path} is a Parquet file and pyarrow is not installed; {advice}") from error
-        if not (path.is_file() or path.is_dir()):
-            raise TableError(f"{path} is a pipe, from which Parquet cannot be read; save it to a file first.")
-        try:
+
             settings: dict[str, Any] = {"format": "parquet", "partitioning": "hive"}
             table = dataset.dataset(path, **settings)
             each = [table.schema, *(file.physical_schema for file in table.get_fragments())]
             self._table = dataset.dataset(path, unify_schemas(each, promote_options="permissive"), **settings)
-        except Exception as error:  # whatever pyarrow makes of damaged metadata
+        except Exception as error:  # there is no pyarrow, or whatever it makes of damaged metadata
             why = str(error).partition("\n")[0]
-            raise TableError(f"{path} is not a Parquet file that can be read ({why}); save it again.") from error
+            raise TableError(f"{path} is not a Parquet file that can be read ({why}).") from error
         self.names, self.source = [str(name) for name in self._table.schema.names], str(path)
-        self.is_whole = self._table.count_rows() <= ROWS
-
-    @property
-    def first(self) -> pd.DataFrame:
-        """The first rows."""
-        return next(self.pieces(), pd.DataFrame(columns=self.names))
+        self.first = next(self.pieces(), pd.DataFrame(columns=self.names))
 
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
         """Row group by row group, for Arrow left to itself reads ahead until the whole file is in memory."""
@@ -365,7 +343,7 @@ def read_table(
 class LabelledTable:
     """The rows of a table that have a label, under its column contract, whole or in batches.
 
-    `n_rows` counts all rows, `notes` says which are left out.
+    `n_rows` counts all rows, `notes` says which are left out, `labels` has all labels, sorted.
     """
 
     def __init__(
@@ -377,10 +355,7 @@ class LabelledTable:
         self.name, self.source, self.target, self.n_rows = Path(source).stem, self._file.source, target, 0
         names, first, where = self._file.names, self._file.first, f"{source}: column {target!r}"
         if target not in names:
-            lower = {name.lower(): name for name in names}
-            close = [lower[name] for name in difflib.get_close_matches(target.lower(), lower, 1)]
-            hint = f"the closest is {close[0]!r}" if close else f"the columns are {listed(names)}"
-            raise TableError(f"{source} has no column {target!r}; {hint}.")
+            raise TableError(f"{source} has no column {target!r}; the columns are {listed(names)}.")
         self._file.target = target
         with naming(self._file):
             self.contract = describe(first[first[target].notna()], target, **wishes)
@@ -397,13 +372,9 @@ class LabelledTable:
             why = "; ".join(f"{column.name!r}: {column.why}" for column in self.contract.dropped[:4])
             raise TableError(f"{source} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
         self._labels, self.n_labelled = _labels([*counts], isinstance(self._file, TextFile)), counts.total()
+        self.labels = np.unique(_array([*self._labels.values()]))
         left = f"{self.n_rows - self.n_labelled} of {self.n_rows} rows have no value in {target!r} and were left out."
         self.notes = (left,) * (self.n_labelled < self.n_rows)
-
-    @property
-    def labels(self) -> np.ndarray:
-        """All labels, sorted."""
-        return np.unique(_array([*self._labels.values()]))
 
     def batches(self) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
         """Features and labels, so many rows at a time; the contract then knows the ranges and levels of all rows."""

@@ -33,7 +33,6 @@ from .columns import (
 
 _LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
 _MANY_CLASSES = 20
-_COMPARED = 100  # labels, the most frequent, that are compared with each other
 _DATE = (
     r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?:[T ].*)?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2})(?:[T ,].*)?"
     r"|[0-9]{4}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?"
@@ -43,7 +42,6 @@ _IDENTIFIER = re.compile(
     r"|nummer$|[a-z](Id|ID|Nr|No)$"
 )
 _NO_LABEL = re.compile(r"[\W_]*|unknown|missing", re.IGNORECASE)
-_POSTAL = re.compile(r"(^|[\W_])(zip|zipcode|postal|postcode|plz)($|[\W_])", re.IGNORECASE)
 
 
 def describe(
@@ -97,8 +95,7 @@ def describe(
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(map(str, table.columns))}")
     known = {name: table[name].dropna().infer_objects() for name in table.columns}
     words = {name: clean(cells.astype("str")).value_counts() for name, cells in known.items() if _is_text(cells)}
-    features = [name for name in known if name != target]
-    shown = _decimal_shown([known[name] for name in features], [words[n].index for n in features if n in words])
+    shown = _decimal_shown(*({n: one for n, one in cells.items() if n != target} for cells in (known, words)))
     writing = decimal, thousands, shown
     found: dict[Any, Column] = {}
     for name, cells in known.items():
@@ -112,7 +109,7 @@ def describe(
         found[name] = _role(base, cells, words.get(name), wish)
     if target is None:
         return ColumnContract(tuple(found.values()), len(table))
-    found[target], notes = _target(known[target], found[target], found.values())
+    found[target], notes = _target(known[target], found[target])
     for name, column in found.items():
         pairs = table[[name, target]].iloc[:_LOOKED_AT].dropna() if column.role in ROLES else table.iloc[:0, :0]
         distinct = pairs.drop_duplicates()
@@ -129,14 +126,16 @@ def _is_text(known: pd.Series) -> bool:
     return kind.kind != "O" or not any(isinstance(cell, list | dict | set | np.ndarray) for cell in known.iloc[:1000])
 
 
-def _decimal_shown(known: Iterable[pd.Series], words: Iterable[pd.Index]) -> str:
+def _decimal_shown(known: dict[Any, pd.Series], words: dict[Any, pd.Series]) -> str:
     """The decimal separator that all columns agree on: floats with a fraction show a point; "" if there is none."""
-    shown = {"." for one in known if one.dtype.kind == "f" and (one.iloc[:_LOOKED_AT] % 1 > 0).any()}
-    for one in words:
+    shown = {"." for one in known.values() if one.dtype.kind == "f" and (one.iloc[:_LOOKED_AT] % 1 > 0).any()}
+    for one in (
+        counts.index for counts in words.values()
+    ):  # no group of thousands begins with 0 or has other than three digits
         numbers = one[one.str.fullmatch(NUMBER) & ~one.str.fullmatch(_DATE)]
         for mark in (r"\.", ","):  # no group of thousands begins with 0 or has other than three digits
             alone = numbers[numbers.str.count(mark) == 1]  # not the marks of a version or an address
-            if alone.str.contains(rf"(?:^|[^0-9])0?{mark}[0-9]|{mark}(?:[0-9]{{1,2}}|[0-9]{{4,}})(?:[^0-9]|$)").any():
+            if alone.str.contains(rf"(?<![1-9])(?<![0-9]0){mark}[0-9]|{mark}(?![0-9]{{3}}(?![0-9]))[0-9]").any():
                 shown |= {mark[-1]}
     return shown.pop() if len(shown) == 1 else ""
 
@@ -150,8 +149,6 @@ def _role(base: Column, known: pd.Series, counts: pd.Series | None, wish: str | 
     base = replace(base, distinct=int(known.iloc[:_LOOKED_AT].nunique()), example=str(next(iter(known), "")))
     if wish == "drop":
         return replace(base, why="left out as asked")
-    if base.name == "Unnamed: 0" and not wish:
-        return replace(base, why="row numbers: the column has no name")
     if base.distinct == 1 and not wish and len(known) >= FEW_ROWS * (1 - base.missing) and known.nunique() == 1:
         return replace(base, why=CONSTANT)
     is_date = known.dtype.kind in "mM" or (
@@ -226,8 +223,6 @@ def _numbers(base: Column, values: np.ndarray, wish: str | None, why: str) -> Co
     if whole and not why and (reason := _names_rows(base.name, some)):
         return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
     notes = [base.warning, _codes_of_gaps(some)]
-    notes += ["holds infinity, which no model takes; leave the cell empty"] * (len(known) < len(values))
-    notes += [f"a postal code? {base.name}=levels makes it levels"] * bool(whole and _POSTAL.search(base.name))
     why = why or ("whole numbers" if whole else "numbers")
     return replace(base, role="numbers", why=why, warning="; ".join(filter(None, notes)))
 
@@ -264,7 +259,7 @@ def _codes_of_gaps(values: np.ndarray) -> str:
     return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}" if codes else ""
 
 
-def _target(known: pd.Series, column: Column, columns: Iterable[Column]) -> tuple[Column, tuple[str, ...]]:
+def _target(known: pd.Series, column: Column) -> tuple[Column, tuple[str, ...]]:
     """The column of labels, with a warning if it holds measurements, and what to look at.
 
     These are many classes, and labels that are spelled alike when one of them is rare.
@@ -274,14 +269,12 @@ def _target(known: pd.Series, column: Column, columns: Iterable[Column]) -> tupl
     counts, form = known.value_counts(), column.written or NumberFormat(".")
     words = clean(pd.Series(counts.index.astype("str"), dtype="str"))
     numbers, n, k, warning, notes = form.read(words), len(known), len(counts), "", []
-    names = [repr(c.name) for c in columns if c.role in ("levels", "yes/no") and 2 <= c.distinct <= _MANY_CLASSES]
-    hint = f": did you mean {' or '.join(names[:4])}?" if names else ""
     if column.low is not None and not column.words:
         if (fractions := words[numbers % 1 > 0]).any() and not form.sign:
-            warning = f"holds measurements such as {fractions.iloc[0]}, not classes; bin it or name another{hint}"
+            warning = f"holds measurements such as {fractions.iloc[0]}, not classes; bin it or name another"
         elif n >= FEW_ROWS and k > max(n / 2, _MANY_CLASSES):
-            warning = f"holds {k} different numbers in {n} rows, which are measurements; bin it or name another{hint}"
-    plain = words.str.casefold().str.replace(" ", "").mask(numbers.notna(), numbers.astype(str)).tolist()[:_COMPARED]
+            warning = f"holds {k} different numbers in {n} rows, which are measurements; bin it or name another"
+    plain = words.str.casefold().str.replace(" ", "").mask(numbers.notna(), numbers.astype(str)).tolist()[:LISTED]
     pairs = [
         f"{counts.index[i]!r} ({counts.iloc[i]} rows) and {counts.index[j]!r} ({counts.iloc[j]})"
         for i, j in itertools.combinations(range(len(plain)), 2)  # the second is not more frequent than the first
@@ -296,8 +289,7 @@ def _target(known: pd.Series, column: Column, columns: Iterable[Column]) -> tupl
         what = f"labels of {column.name!r} that may stand for a missing one"
         notes.append(f"{what}: {', '.join(gaps)}; leave these cells empty")
     if k > _MANY_CLASSES and not warning:
-        once = int((counts == 1).sum())
-        notes.append(f"target {column.name!r} has {k} classes{f', {once} of them in a single row' * (once > 0)}{hint}")
+        notes.append(f"target {column.name!r} has {k} classes, {(counts == 1).sum()} of them in a single row")
     notes += [f"target {column.name!r} {warning}"] if warning else []
     made = Column(column.name, "target", f"{k} classes", k, column.missing, column.example, warning)
     return made, tuple(notes)

@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
@@ -23,12 +23,11 @@ from . import estimators, plots
 from .analysis.calibration import CalibratedClassifierLOO
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
-from .columns import shorten
+from .columns import FEW_ROWS, listed, shorten
 from .core.supports import check_level
-from .inference.held_out import column_of, take_rows
+from .inference.held_out import take_rows
 from .io import replace_file
 
-_FEW_ROWS = 20  # of a class, below which its results are called uncertain
 _SHOWN = 12  # features of the importance, classes of a confusion table
 _INK = "#0a0b0c"  # stands for the colour of the text around a figure
 
@@ -62,10 +61,6 @@ class Report:
         """Write the page to a file; if writing fails, an older file stays as it was."""
         replace_file(path, self.html.encode())
 
-    def _repr_html_(self) -> str:
-        style = "width: 100%; height: 48rem; border: 0"
-        return f'<iframe srcdoc="{_html.escape(self.html)}" title="report" loading="lazy" style="{style}"></iframe>'
-
 
 def report(
     estimator: Any,
@@ -74,10 +69,8 @@ def report(
     *,
     title: str | None = None,
     contract: Any = None,
-    code: str | None = None,
     others: Any = "auto",
     level: float = 0.9,
-    seed: int = 0,
     lines: Any = None,
 ) -> Report:
     """Make one page about a model and its training rows, to read, print and send.
@@ -85,8 +78,8 @@ def report(
     The page shows what needs care, how each column was used, the balance of the classes, and accuracy and log loss of
     exact leave-one-out. It has a calibration plot with its band, the confusion table, and the importance of each
     feature. The most and the least certain rows come with their nomograms, and the strongest features with prior and
-    posterior. The page also shows which model has the largest evidence, and the Python code that makes the page. It
-    needs no network, follows light and dark settings, and suits a phone and paper.
+    posterior. The page also shows which model has the largest evidence. It needs no network, follows light and dark
+    settings, and suits a phone and paper.
 
     Parameters
     ----------
@@ -94,12 +87,10 @@ def report(
         change
     X, y : its training rows and labels
     title : title of the page, by default the name of the model
-    contract : how the columns were used, as returned by `describe`
-    code : the Python code that makes the page, by default derived from the model
+    contract : how the columns were used, as returned by `describe`; by default that of the model, if it has one
     others : mapping from name to estimator, the models to compare with; "auto" chooses models that suit the cells, None
         no model
     level : level of the credible intervals
-    seed : seed of all draws
     lines : (n,) the line of each row in its file, by which rows are named; by default the index of a data frame
 
     Raises
@@ -120,13 +111,13 @@ def report(
 
     check_level(level)
     y = np.asarray(y)
-    if len(y) < 2 or len(np.unique(y)) < 2:
-        raise ValueError(f"`y` has {len(y)} rows and {len(np.unique(y))} classes; a report needs at least two of each")
+    if len(np.unique(y)) < 2:
+        raise ValueError(f"`y` has {len(np.unique(y))} classes; a report needs at least two")
     try:
         check_is_fitted(estimator)
     except ValueError:
         estimator = clone(estimator).fit(X, y)
-    m = SimpleNamespace(nb=estimator, X=X, y=y, n=len(y), level=level, seed=seed, classes=estimator.classes_.tolist())
+    m = SimpleNamespace(nb=estimator, X=X, y=y, n=len(y), level=level, classes=estimator.classes_.tolist())
     m.inside = getattr(estimator, "reader_", estimator)  # the naive Bayes model that reads the rows
     m.loo = estimator.loo(X, y)
     m.count = np.bincount(m.loo.index, minlength=len(m.classes))
@@ -134,45 +125,28 @@ def report(
     m.base, m.base_loss = float(share.max()), float(-(share * np.log(share)).sum())  # of the class frequencies alone
     m.importance = importance(estimator, X, y, level=level)
     m.contract = getattr(estimator, "contract_", None) if contract is None else contract
-    m.columns = _column_table(m.inside, X) if m.contract is None else m.contract.to_frame()
     m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
-    word, index = "Row", X.index if isinstance(X, pd.DataFrame) else range(m.n)
-    if lines is not None:
-        word, index = "Line", np.asarray(lines).tolist()
-    m.row_names = [f"{word} {i:,}" if isinstance(i, int) else f"{word} {i}" for i in index]
+    index = X.index if isinstance(X, pd.DataFrame) else range(m.n)
+    m.row_names = [f"Row {i}" for i in index] if lines is None else [f"Line {i}" for i in lines]
     m.cautions = tuple(_cautions(m))
     title = title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes"
     makers = _careful, _columns, _classes, _accuracy, _calibration, _confusion, _importance, _rows, _priors, _models
     parts = {make.__name__.strip("_"): make(m) for make in makers}
-    parts |= {"title": _text(title), "header": _header(title, m), "python": _text(code or python_code(estimator))}
-    parts["exact"] = "exact" if m.loo.exact else "approximate"
+    parts |= {"title": _text(title), "header": _header(title, m), "exact": "exact" if m.loo.exact else "approximate"}
     template = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8"))
     page = template.substitute(parts, version=__version__, level=f"{level:.0%}")
     page = re.sub(r'<section id="\w+"><h2>[^<]*</h2></section>\n', "", page)  # of sections without a text
-    found = re.findall(r'<section id="(\w+)"><h2>([^<]*)', page)
-    links = "".join(f'<a href="#{key}">{heading}</a>' for key, heading in found)
-    return Report(page.replace("<!-- links -->", links), m.loo.accuracy, m.loo.log_loss, m.cautions)
+    return Report(page, m.loo.accuracy, m.loo.log_loss, m.cautions)
 
 
-def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> str:
-    """The Python that fits an estimator to rows, which some lines of code read, and makes the page."""
-    return (
-        f"import bayesnb\nfrom bayesnb import {type(estimator).__name__}\n\n{rows}\n"
-        f"nb = {' '.join(repr(estimator).split())}.fit(X, y)\n"
-        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb, X, y))\nprint(nb.explain(X[:1]))\n"
-        'bayesnb.report(nb, X, y).save("report.html")'
-    )
-
-
-def calibration_gain(nb: Any, X: Any, y: Any) -> tuple[dict[str, float], str]:
+def calibration_gain(nb: Any, X: Any, y: Any) -> str:
     """The leave-one-out log loss, plain and calibrated, in nats a row, and what it says."""
     found = CalibratedClassifierLOO(clone(nb)).fit(X, y).loo_log_loss_
     plain, calibrated = found["plain"], found["calibrated"]
     said = f"Leave-one-out log loss: {plain:.4f} nats a row, {calibrated:.4f} after calibration. "
     if calibrated >= 0.95 * plain:  # the map is fitted to these rows, so a small gain is no reason for it
-        return found, f"{said}Calibration changes little: it is not needed for this model."
-    code = f"CalibratedClassifierLOO({' '.join(repr(nb).split())})"
-    return found, f"{said}Calibration lowers it by {1 - calibrated / plain:.0%}: use {code}, or --calibrate."
+        return f"{said}Calibration changes little: it is not needed for this model."
+    return f"{said}Calibration lowers it by {1 - calibrated / plain:.0%}: use CalibratedClassifierLOO, or --calibrate."
 
 
 def candidates(kind: str, n: int, d: int) -> list[Any]:
@@ -184,15 +158,13 @@ def candidates(kind: str, n: int, d: int) -> list[Any]:
 
 def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> Comparison | None:
     """The model beside others of the same cells; those that cannot take them or are the same are left out."""
-    own_model, chosen = nb, not isinstance(others, str)
+    own_model, chosen, models = nb, not isinstance(others, str), {}
     nb = getattr(nb, "reader_", nb)
     if not chosen:
-        kinds = {block.inner.cells_.kind for block in nb.posterior_.blocks.values()}
-        others = {str(one): one for one in (candidates(next(iter(kinds)), *X.shape) if len(kinds) == 1 else ())}
-        if "parts" in nb.get_params(deep=False):
-            others = _other_parts(nb, X.shape[0])
+        kind = next(iter(nb.posterior_.blocks.values())).inner.cells_.kind
+        is_mixed = "parts" in nb.get_params(deep=False)
+        others = _other_parts(nb, len(y)) if is_mixed else {str(one): one for one in candidates(kind, *X.shape)}
         others |= {} if nb is own_model else {"naive Bayes": nb}
-    models = {}
     for name, one in others.items():
         try:
             with warnings.catch_warnings():
@@ -218,34 +190,20 @@ def _other_parts(nb: Any, n: int) -> dict[str, Any]:
     return {f"numbers: {one}": type(nb)([*found, ("unused", "drop", left)]) for one, found in parts.items()}
 
 
-def _column_table(nb: Any, X: Any) -> pd.DataFrame:
-    """Role of each column as the model has it, distinct values, missing share and an example."""
-    blocks, names = nb.block_columns().items(), pd.Index(nb.feature_names(), name="column")
-    role = {j: nb.posterior_.blocks[block].inner.cells_.role for block, at in blocks for j in at.tolist()}
-    cells = [pd.Series(column_of(X, j)) for j in range(len(names))]
-    lines = [
-        (role.get(j, "left out"), c.nunique(), c.isna().mean(), next(iter(c.dropna()), "")) for j, c in enumerate(cells)
-    ]
-    return pd.DataFrame(lines, names, ["role", "distinct", "missing", "example"])
-
-
 def _cautions(m: Any) -> Iterator[str]:
     """What a reader should be careful about, a sentence each."""
     loo, top = m.loo, m.importance
     if ignored := m.nb.ignored_by_loo:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
     yield from () if m.contract is None else m.contract.cautions
-    if small := [k for k in np.argsort(m.count, kind="stable") if m.count[k] < _FEW_ROWS]:
-        named = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
-        more = f" and {len(small) - 6} more" * (len(small) > 6)
-        yield f"Few rows in the class{'es' * (len(small) > 1)} {named}{more}: their results are uncertain."
+    rare = np.argsort(m.count, kind="stable")[: (m.count < FEW_ROWS).sum()]
+    if small := [f"{m.classes[k]} ({m.count[k]})" for k in rare]:
+        yield f"Few rows in some classes: {listed(small, 6)}. Their results are uncertain."
     kinds = {block.inner.cells_.kind for block in m.inside.posterior_.blocks.values()}
     copies = int(pd.DataFrame(m.X).duplicated().sum()) if "real" in kinds and not hasattr(m.X, "nnz") else 0
     if copies > 0.05 * m.n:
         left = "Leave-one-out leaves them in, so its figures are too good"
         yield f"{copies} of {m.n} rows are copies of another row. {left}: drop them, or use `loo(groups=…)`."
-    if m.n < 100:
-        yield f"There are only {m.n} rows. Accuracy and calibration are therefore uncertain."
     if loo.log_loss >= m.base_loss:
         losses = f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({m.base_loss:.3f})"
         yield f"{losses}. Do not trust the probabilities as they are."
@@ -258,13 +216,12 @@ def _cautions(m: Any) -> Iterator[str]:
         yield f"The model is {sure}: {means}. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
     if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
         yield f"The column {top.feature[0]} determines the label almost completely. Do you know it before you predict?"
-    if len(top) > 3 and (noise := int((top.low <= 0).sum())) > len(top) / 2:
-        yield f"{noise} of {len(top)} features are not shown to help. FeatureAverage weights features by evidence."
     if m.comparison is not None and (line := m.comparison.table.loc["this model"]).elpd_diff < -2 * line.se_diff:
         best = m.comparison.table.index[0]
         yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
-    for name, missing in m.columns["missing"][m.columns["missing"] > 0.2].items():
-        yield f"Column {name}: {missing:.0%} of the cells are missing."
+    for column in () if m.contract is None else m.contract.used:
+        if column.missing > 0.2:
+            yield f"Column {column.name}: {column.missing:.0%} of the cells are missing."
     yield "Rows are taken to be independent. If rows belong together, such as those of one person, use `loo(groups=…)`."
 
 
@@ -275,27 +232,10 @@ def _text(value: Any) -> str:
     return _html.escape(str(value))
 
 
-def number(value: float) -> str:
-    """A number in three digits, never in scientific form where a reader would not expect it."""
-    if value != value:
-        return "–"
-    shown = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return shown.replace("-", "−", 1) if "e" not in shown else f"{value:.1e}"
-
-
-def percent(value: float) -> str:
-    """A share in percent, with one digit behind the point."""
-    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if value == value else "–"
-
-
 def _table(frame: pd.DataFrame, name: str, index: bool = False) -> str:
     """A table in a box that scrolls by itself where the screen is narrow."""
-    table = frame.to_html(index=index, border=0, escape=True, justify="left", na_rep="–")
+    table = frame.to_html(index=index, border=0, justify="left", na_rep="–", float_format="{:,.3f}".format)
     return f'<div class="wide" tabindex="0" role="region" aria-label="{name}">{table}</div>'
-
-
-def _cards(pairs: Sequence[tuple[str, str]]) -> str:
-    return '<div class="cards">' + "".join(f"<div><b>{v}</b><span>{k}</span></div>" for k, v in pairs) + "</div>"
 
 
 def _figure(svg: str, caption: str) -> str:
@@ -331,57 +271,41 @@ def inline_svg(draw: Callable[..., Any], title: str, height: float = 3.2) -> str
 
 
 def _header(title: str, m: Any) -> str:
-    figures = [
-        ("accuracy, leave-one-out", percent(m.loo.accuracy)),
-        ("most frequent class", percent(m.base)),
-        ("log loss, leave-one-out", number(m.loo.log_loss)),
-        ("log loss of the frequencies", number(m.base_loss)),
-        ("rows", f"{m.n:,}"),
-        ("features", f"{m.nb.n_features_in_:,}"),
-    ]
     said = (
-        f"If each row is predicted from all other rows, {percent(m.loo.accuracy)} of the {m.n:,} rows get their own "
-        f"label. Always predicting the most frequent class would be right for {percent(m.base)}."
+        f"If each row is predicted from all other rows, {m.loo.accuracy:.1%} of the {m.n:,} rows get their own label. "
+        f"Always predicting the most frequent class would be right for {m.base:.1%}."
     )
-    model = _text(" ".join(repr(m.nb).split()))
-    return f"<h1>{_text(title)}</h1><p><code>{model}</code></p><p>{said}</p>{_cards(figures)}"
+    return f"<h1>{_text(title)}</h1><p><code>{_text(' '.join(repr(m.nb).split()))}</code></p><p>{said}</p>"
 
 
 def _careful(m: Any) -> str:
-    return (
-        "<ul>" + re.sub(r"`([^`]*)`", r"<code>\1</code>", "".join(f"<li>{_text(c)}</li>" for c in m.cautions)) + "</ul>"
-    )
+    return "<ul>" + "".join(f"<li>{_text(caution)}</li>" for caution in m.cautions) + "</ul>"
 
 
 def _columns(m: Any) -> str:
-    first = (m.columns["role"] == "target") | (m.columns.get("warning", "") != "")
-    shown = m.columns[np.argsort(np.argsort(~first, kind="stable")) < 40].reset_index(names="column")
-    shown = shown.rename(columns={"role": "used as", "warning": "to look at"})
-    shown["missing"] = [percent(share) if share else "" for share in shown["missing"]]
-    shown["example"] = [shorten(value) for value in shown["example"]]
-    more = len(m.columns) - len(shown)
-    return _table(shown, "Columns") + (f"<p class='soft'>and {more:,} more columns</p>" if more > 0 else "")
+    if m.contract is None:
+        return ""
+    shown, more = m.contract.shown(40)
+    return _table(shown, "Columns") + f"<p class='soft'>{more}</p>" * bool(more)
 
 
 def _classes(m: Any) -> str:
     law, tail = m.inside.posterior_.classes.marginals().get("pi"), (1 - m.level) / 2
-    table = pd.DataFrame({"class": m.classes, "rows": m.count, "share": [percent(one) for one in m.count / m.n]})
+    table = pd.DataFrame({"class": m.classes, "rows": m.count, "share": m.count / m.n})
     if law is not None:
-        ends = zip(law.ppf(tail), law.ppf(1 - tail), strict=True)
-        table["interval"] = [f"{percent(low)} to {percent(high)}" for low, high in ends]
+        table["low"], table["high"] = law.ppf(tail), law.ppf(1 - tail)
     return _table(table, "Classes")
 
 
 def _accuracy(m: Any) -> str:
     loo, error = m.loo, np.sqrt(m.loo.accuracy * (1 - m.loo.accuracy) / m.n)
     rows = [
-        ["accuracy", percent(loo.accuracy), percent(error), percent(m.base)],
-        ["log loss, nats a row", number(loo.log_loss), number(loo.se / m.n), number(m.base_loss)],
-        ["log p(y | x), nats", number(loo.elpd), number(loo.se), number(-m.n * m.base_loss)],
+        ["accuracy", loo.accuracy, error, m.base],
+        ["log loss, nats a row", loo.log_loss, loo.se / m.n, m.base_loss],
+        ["log p(y | x), nats", loo.elpd, loo.se, -m.n * m.base_loss],
+        ["log evidence, nats", getattr(m.nb, "log_evidence_", np.nan), np.nan, np.nan],
     ]
-    table = pd.DataFrame(rows, columns=["", "value", "standard error", "frequencies"])
-    fit = [("log evidence", number(m.nb.log_evidence_))] if hasattr(m.nb, "log_evidence_") else []
-    return _table(table, "Leave-one-out") + _cards(fit)
+    return _table(pd.DataFrame(rows, columns=["", "value", "standard error", "frequencies"]), "Leave-one-out")
 
 
 def _calibration(m: Any) -> str:
@@ -391,7 +315,7 @@ def _calibration(m: Any) -> str:
     of = _text(m.classes[1]) if two else "the predicted label"
     said = f"Share of events against the leave-one-out probability of {of}. "
     with contextlib.suppress(ValueError, TypeError):  # what cannot be calibrated
-        said += "" if hasattr(m.nb, "maps_") else _text(calibration_gain(m.nb, m.X, m.y)[1])
+        said += "" if hasattr(m.nb, "maps_") else calibration_gain(m.nb, m.X, m.y)
     return _figure(inline_svg(partial(plots.reliability, event, p), "Calibration"), said)
 
 
@@ -402,20 +326,15 @@ def _confusion(m: Any) -> str:
         wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
     table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
-    names = [shorten(one, 14) for one in m.classes]
-    return _table(pd.DataFrame(table.to_numpy(), names, names), "Confusion table", index=True)
+    return _table(table.rename_axis(None).rename_axis(None, axis=1), "Confusion table", index=True)
 
 
 def _importance(m: Any) -> str:
-    shown = m.importance.iloc[:_SHOWN].copy()
-    shown["feature"] = [shorten(name, 26) for name in shown["feature"]]
-    if shown["feature"].duplicated().any():
-        shown["feature"] = [f"{name} ({i})" for i, name in enumerate(shown["feature"])]
-    height = 0.8 + 0.24 * len(shown)
-    svg = inline_svg(lambda ax: plots.feature_weights(shown, n=_SHOWN, ax=ax), "Importance", height=height)
     grey, many = int((m.importance["low"] <= 0).sum()), len(m.importance)
+    draw = partial(plots.feature_weights, m.importance, n=_SHOWN)
+    svg = inline_svg(draw, "Importance", height=0.8 + 0.24 * min(_SHOWN, many))
     said = f"{m.level:.0%} intervals over the rows. {grey} of {many} features are not shown to help. "
-    said += f"The log loss of the class frequencies is {number(m.base_loss)} nats."
+    said += f"The log loss of the class frequencies is {m.base_loss:.3f} nats."
     return _figure(svg, said)
 
 
@@ -429,17 +348,15 @@ def _rows(m: Any) -> str:
     )
     p, loo, made = m.loo.proba, m.loo, []
     order = np.argsort(p.max(1), kind="stable").tolist()
-    chosen = {order[0]: "The least certain row", order[-1]: "The most certain row"}
-    if m.n > 3:
-        chosen |= {order[1]: "The second least certain row", order[-2]: "The second most certain row"}
+    chosen = dict.fromkeys(order[:2], "One of the least certain rows")
+    chosen |= dict.fromkeys(order[:-3:-1], "One of the most certain rows")
     if len(wrong := np.flatnonzero(loo.log_joint.argmax(1) != loo.index)):
         chosen.setdefault(int(wrong[p[wrong].max(1).argmax()]), "The most certain mistake")
-    names = [shorten(name, 18) for name in m.nb.feature_names()]
     for i, said in chosen.items():
         best, other = np.argsort(-p[i], kind="stable")[:2].tolist()
         asked: Any = {"label": m.classes[best], "against": m.classes[other], "n_draws": 400, "level": m.level}
-        draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), feature_names=names, **asked)
-        svg = inline_svg(draw, f"{said}: nomogram", height=1.75 + 0.25 * min(12, m.nb.n_features_in_))
+        draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), **asked)
+        svg = inline_svg(draw, f"{said}: nomogram {i}", height=1.75 + 0.25 * min(12, m.nb.n_features_in_))
         sure = f"{p[i, best]:.3f}" if p[i, best] < 0.9995 else "above 0.999"  # not 1 where it is less
         truth = "which is right" if loo.index[i] == best else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
         predicts = f"the other rows predict <b>{_text(m.classes[best])}</b> with probability {sure}, {truth}."
@@ -463,11 +380,12 @@ def _models(m: Any) -> str:
     if m.comparison is None:
         return ""
     found = m.comparison.table
-    names = {"log_evidence": "log evidence", "elpd": "log p(y | x)", "elpd_diff": "to the best", "se_diff": "± error"}
-    shown = found[[*names, "probability", "accuracy"]].rename(columns=names).reset_index(names="model")
-    table = shown.assign(**{name: shown[name].map(number) for name in names.values()})
-    table = table.assign(**{name: shown[name].map(percent) for name in ("probability", "accuracy")})
+    names = ["log_evidence", "elpd", "elpd_diff", "se_diff", "probability", "accuracy"]
     said = f"<p>By leave-one-out <b>{_text(found.index[0])}</b> predicts the labels best.</p>"
     if found["log_evidence"].notna().any():
         said = f"<p><b>{_text(found['log_evidence'].idxmax())}</b> has the largest evidence.</p>{said}"
-    return said + _table(table, "Models") + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
+    return (
+        said
+        + _table(found[names].reset_index(names="model"), "Models")
+        + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
+    )

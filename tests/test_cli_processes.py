@@ -48,34 +48,14 @@ def test_an_interrupt_at_any_time_ends_the_process(command: list[str]) -> None:
         assert process.returncode == 0 or err.endswith(("bayesnb: interrupted\n", "KeyboardInterrupt\n")), (delay, err)
 
 
-def test_what_a_host_program_does_with_interrupts_stays(capsys: Any) -> None:
-    own = signal.getsignal(signal.SIGINT)
-    hook = sys.unraisablehook
-    assert cli.main(["select", "votes", "--max", "1"]) == 0
-    assert signal.getsignal(signal.SIGINT) is own
-    assert sys.unraisablehook is hook
-    assert signal.set_wakeup_fd(-1) == -1
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as `nohup` and the `&` of a script leave it
-    try:
-        assert cli.main(["select", "votes", "--max", "1"]) == 0
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, own)
-
-
 # --- streams --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_a_full_disk_is_told() -> None:
-    for arguments in (["select", "votes", "--max", "1"], ["--help"]):
-        with open("/dev/full", "w") as full:
-            done = run(*arguments, stdout=full)
-        if arguments != ["--help"]:
-            assert done.returncode == 2
-            assert done.stderr == "bayesnb: [Errno 28] No space left on device\n"
-        assert "Traceback" not in done.stderr
-        assert "Exception" not in done.stderr
+    with open("/dev/full", "w") as full:
+        done = run("select", "votes", "--max", "1", stdout=full)
+    assert (done.returncode, done.stderr) == (2, "bayesnb: [Errno 28] No space left on device\n")
 
 
 def test_help_that_nobody_reads() -> None:
@@ -87,27 +67,16 @@ def test_help_that_nobody_reads() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_an_encoding_without_the_letters(encoding: str, tmp_path: Path) -> None:
+def test_an_encoding_without_the_letters(tmp_path: Path) -> None:
     table, path = tmp_path / "tähti.csv", tmp_path / "modèle"
     table.write_text("sörte,x\nä,1\nß☃,20\nä,2\nß☃,21\n", encoding="utf-8")
-    environment = ENVIRONMENT | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"}
-    done = run("fit", table, "--target", "sörte", "-o", path, env=environment, encoding=encoding)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert {"ascii": "2 '\\xdf\\u2603', 2 '\\xe4'", "latin-1": "2 'ß\\u2603', 2 'ä'"}[encoding] in done.stdout
+    environment = ENVIRONMENT | {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "1"}
+    done = run("fit", table, "--target", "sörte", "-o", path, env=environment, encoding="latin-1")
+    assert (done.returncode, done.stderr) == (0, "") and "2 'ß\\u2603', 2 'ä'" in done.stdout
     assert bayesnb.load(path).classes_.tolist() == ["ß☃", "ä"]
     done = run("predict", path, table, env=environment)  # as in a file: labels as they stand, in UTF-8
     assert done.returncode == 0
     assert [line.split(",")[0] for line in done.stdout.splitlines()] == ["predicted", "ä", "ß☃", "ä", "ß☃"]
-
-
-def test_a_table_through_a_pipe_is_read_to_its_end() -> None:
-    """The file is longer than what is read of it to find how it is written."""
-    text = "weight;kind\n" + "".join(f"{i % 90},25;{'ab'[i % 2]}\n" for i in range(150_000))
-    found = run("describe", "/dev/stdin", "--target", "kind", input=text)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert found.stdout.startswith("stdin: 150000 rows, 2 columns")
-    assert "numbers written as text, such as 0,25" in found.stdout
 
 
 # --- the last line of defence ---------------------------------------------------------------------------------------

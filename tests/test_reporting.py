@@ -17,7 +17,7 @@ from scipy import sparse
 import bayesnb
 from bayesnb.columns import Column, ColumnContract
 from bayesnb.core.supports import COMPOSITE
-from bayesnb.reporting import _compared, candidates, inline_svg, number, percent
+from bayesnb.reporting import _compared, candidates, inline_svg
 
 from .estimators_table import DEFAULTS
 
@@ -89,9 +89,9 @@ def test_the_page_says_what_the_model_says(tmp_path: Path) -> None:
     X, y = table()
     nb = bayesnb.MixedNB().fit(X, y)
     loo, said = nb.loo(X, y), Words(made().html).text
-    assert percent(loo.accuracy) in said and number(loo.log_loss) in said
+    assert f"{loo.accuracy:.1%}" in said and f"{loo.log_loss:.3f}" in said
     assert made().accuracy == loo.accuracy and made().log_loss == loo.log_loss
-    assert number(nb.log_evidence_) in said
+    assert f"{nb.log_evidence_:,.3f}" in said
     for heading in ("Columns", "Classes", "Calibration", "Confusion table", "Importance of the features"):
         assert heading in said
     for name in ("fever", "town & country", "<ill>"):
@@ -106,25 +106,18 @@ def test_the_page_says_what_the_model_says(tmp_path: Path) -> None:
     loss = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X, y).loo_log_loss_
     assert f"{loss['plain']:.4f} nats a row, {loss['calibrated']:.4f} after calibration." in said
     assert "Brier" in said and "MCB" in said
-    code = re.search(r"<code>(import .*?)</code>", made().html, re.S)
-    assert code is not None and "MixedNB().fit(X, y)" in code[1]
-    exec(code[1].replace("&quot;", '"').rpartition("bayesnb.report")[0], {"X": X, "y": y})
     made().save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text("utf-8") == made().html
-    shown = made()._repr_html_()
-    assert shown.startswith("<iframe srcdoc=") and "<!DOCTYPE" not in shown  # it is escaped
 
 
-def test_a_contract_code_and_title_of_ones_own() -> None:
+def test_a_contract_and_title_of_ones_own() -> None:
     X, y = table()
-
     column = Column("fever", "numbers", "all cells are numbers", 9, 0.5, "37", "look here")
     nb = bayesnb.GaussianNB().fit(X[["fever"]], y)
-    mine = bayesnb.report(
-        nb, X[["fever"]], y, title="A & B", contract=ColumnContract((column,), len(y)), code="print(1 < 2)", others=None
-    )
+    contract = ColumnContract((column,), len(y))
+    mine = bayesnb.report(nb, X[["fever"]], y, title="A & B", contract=contract, others=None)
     said = Words(mine.html).text
-    assert "A & B" in said and "all cells are numbers" in said and "print(1 < 2)" in said and "look here" in said
+    assert "A & B" in said and "all cells are numbers; look here" in said
     assert "Column 'fever': look here." in mine.warnings
     assert "Which model is preferred" not in said
 
@@ -134,8 +127,8 @@ def test_the_rarest_classes_are_named_and_nomograms_are_of_the_classes_of_their_
     y = np.repeat(np.arange(10), [30, 19, 18, 17, 16, 15, 14, 13, 12, 3])
     X = pd.DataFrame({"pay in $ per $": rng.normal(size=len(y)), "_b": rng.normal(size=len(y))})
     mine = bayesnb.report(bayesnb.GaussianNB(), X, y, others=None)
-    assert mine.warnings[0] == (
-        "Few rows in the classes 9 (3), 8 (12), 7 (13), 6 (14), 5 (15), 4 (16) and 3 more: their results are uncertain."
+    assert mine.warnings[0].startswith(
+        "Few rows in some classes: '9 (3)', '8 (12)', '7 (13)', '6 (14)', '5 (15)', '4 (16)'"
     )
     said = Words(mine.html).text
     predicted = re.findall(r"the other rows predict (\d) with", said)
@@ -153,9 +146,8 @@ def test_warnings_name_what_is_wrong() -> None:
 
     noise = rng.normal(size=(60, 5))
     chance = said_of(noise)
-    assert "Few rows in the class yes (15): their results are uncertain. There are only 60 rows." in chance
+    assert "'yes (15)'. Their results are uncertain." in chance
     assert "is no better than with the class frequencies" in chance
-    assert "5 of 5 features are not shown to help" in chance
     assert "which leave-one-out ignores" not in chance and "copies" not in chance
     copies = np.repeat(noise[:, :1] + 1.0 * (y == "yes")[:, None], 5, axis=1)
     assert "The model is too sure of itself" in said_of(copies)
@@ -281,8 +273,5 @@ def test_it_reads_well_in_a_browser(driver: Any, width: int, scheme: str, tmp_pa
     svg = driver.execute_script("return getComputedStyle(document.querySelector('svg')).color")
     assert svg == light[1]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media | {"media": "print"})  # on paper dark on white
-    found = driver.execute_script(
-        "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color,"
-        " getComputedStyle(document.querySelector('nav')).display]"
-    )
-    assert found == ["rgb(255, 255, 255)", "rgb(0, 0, 0)", "none"]
+    found = driver.execute_script("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
+    assert found == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
