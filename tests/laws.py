@@ -138,25 +138,14 @@ FAMILIES = [
         lambda rng, n, d: rng.integers(0, K, (n, d)).astype(float),
         categorical_log_pdf,
     ),
-    Family(
-        "multinomial",
-        lambda rng, d: DirichletMultinomial(positive(rng, C, d)),
-        counts,
-        multinomial_log_pdf,
-        d=3,
-    ),
+    Family("multinomial", lambda rng, d: DirichletMultinomial(positive(rng, C, d)), counts, multinomial_log_pdf, d=3),
     Family(
         "poisson",
         lambda rng, d: GammaPoisson(positive(rng, C, d), positive(rng, C, d)),
         counts,
         cellwise(lambda x, sites: st.poisson.logpmf(x, sites["rate"])),
     ),
-    Family(
-        "complement",
-        lambda rng, d: DirichletComplement(positive(rng, C, d)),
-        counts,
-        complement_log_pdf,
-    ),
+    Family("complement", lambda rng, d: DirichletComplement(positive(rng, C, d)), counts, complement_log_pdf),
     Family(
         "exponential",
         lambda rng, d: GammaExponential(positive(rng, C, d), positive(rng, C, d)),

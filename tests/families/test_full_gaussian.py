@@ -8,10 +8,7 @@ import pytest
 import scipy.stats as st
 
 from bayesnb.core.wishart import InverseWishartMarginal
-from bayesnb.families import (
-    NormalInverseWishart,
-    TiedNormalInverseWishart,
-)
+from bayesnb.families import NormalInverseWishart, TiedNormalInverseWishart
 from bayesnb.statistics import one_hot
 
 from ..laws import FAMILIES, case, spread

@@ -10,15 +10,7 @@ from numpyro.infer import MCMC, NUTS, SVI, Predictive
 from numpyro.infer.autoguide import AutoNormal
 from scipy.special import logsumexp
 
-from bayesnb import (
-    FamilyNB,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    PoissonNB,
-    families,
-)
+from bayesnb import FamilyNB, GaussianNB, KernelNB, MixedNB, MultinomialNB, PoissonNB, families
 from bayesnb.naive_bayes import NaiveBayes
 
 from ..laws import FAMILIES, C, case, jitted

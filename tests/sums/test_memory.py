@@ -56,12 +56,7 @@ for name, call in calls.items():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize(
-    ("estimator", "kind"),
-    [
-        ("GaussianNB()", "gaps"),
-        ("CategoricalNB()", "levels"),
-        ("KernelNB()", "levels"),
-    ],
+    ("estimator", "kind"), [("GaussianNB()", "gaps"), ("CategoricalNB()", "levels"), ("KernelNB()", "levels")]
 )
 def test_a_million_rows_of_ten_cells(estimator, kind):
     """At most 100 MiB beyond input and output for a fit and a prediction, 200 for all else."""
