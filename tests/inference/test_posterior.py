@@ -20,28 +20,22 @@ def nb(iris):
     return GaussianNB().fit(*iris)
 
 
-def variable(data, group, name):
-    return data[group][name]
-
-
 def test_groups_dims_and_coords(nb, iris):
     X, y = iris
     data = nb.sample_posterior(draws=50, seed=1, X=X, y=y, chains=2)
-    mu = variable(data, "posterior", "mu")
-    assert mu.dims == ("chain", "draw", "class", "feature")
-    assert mu.sizes["chain"] == 2
-    assert mu.sizes["draw"] == 50
+    mu = data["posterior"]["mu"]
+    assert mu.sizes == {"chain": 2, "draw": 50, "class": 3, "feature": 4}
     assert mu.coords["class"].values.tolist() == nb.classes_.tolist()
     assert mu.coords["feature"].values.tolist() == X.columns.tolist()
-    assert variable(data, "prior", "variance").dims == mu.dims
-    assert variable(data, "posterior_predictive", "y").shape == (2, 50, 150)
-    observed = variable(data, "observed_data", "y")
+    assert data["prior"]["variance"].dims == mu.dims
+    assert data["posterior_predictive"]["y"].shape == (2, 50, 150)
+    observed = data["observed_data"]["y"]
     assert data["observed_data"]["class"].values[observed.values].tolist() == y.tolist()
     # pointwise log p(x_i, y_i | θ) of the first draw, by SciPy
-    theta = {name: variable(data, "posterior", name).values[0, 0] for name in ("pi", "mu", "variance")}
+    theta = {name: data["posterior"][name].values[0, 0] for name in ("pi", "mu", "variance")}
     c = nb.class_index(y)
     expected = np.log(theta["pi"][c]) + stats.norm.logpdf(X, theta["mu"][c], np.sqrt(theta["variance"][c])).sum(1)
-    np.testing.assert_allclose(variable(data, "log_likelihood", "y").values[0, 0], expected, rtol=1e-12)
+    np.testing.assert_allclose(data["log_likelihood"]["y"].values[0, 0], expected, rtol=1e-12)
 
 
 def test_equal_seeds_give_equal_draws(nb):
