@@ -181,18 +181,15 @@ def test_more_rows_than_one_slice(name: str, monkeypatch: pytest.MonkeyPatch) ->
     assert_same(got, want, rtol=1e-11)  # 3,000 roundings
 
 
-@pytest.mark.parametrize(
-    ("n", "least", "want"),
-    [
-        (2000, 0, [2000]),
-        (4000, 0, [2000, 2000]),  # two cores share what would fit into one slice
-        (4000, 1 << 19, [4000]),
-        (18_000, 0, [4500] * 4),
-        (30_000, 1 << 21, [7500] * 4),
-    ],
-)
+CUTS = [(2000, 0, [2000]), (4000, 0, [2000, 2000]), (4000, 1 << 19, [4000]), (18_000, 0, [4500] * 4)]
+
+
+@pytest.mark.parametrize(("n", "least", "want"), [*CUTS, (30_000, 1 << 21, [7500] * 4)])
 def test_rows_are_cut_once(n: int, least: int, want: list[int]) -> None:
-    """An even number of slices, with a bounded number of cells; a slice is not cut again, other rows beside it are."""
+    """An even number of slices, with a bounded number of cells; a slice is not cut again, other rows beside it are.
+
+    Two cores share what would fit into one slice.
+    """
     x = np.broadcast_to(0.0, (n, 200))
     parts = row_slices({"x": x}, lambda: least)
     assert [part.stop - part.start for part in parts] == want
