@@ -17,13 +17,13 @@ from sklearn.base import clone
 from bayesnb import (
     CalibratedClassifierLOO,
     CategoricalNB,
-    ComplementNB,
     DistributedNB,
     GaussianDA,
     GaussianNB,
     MixedNB,
     MultinomialNB,
 )
+from bayesnb.estimators import ComplementNB
 
 from .estimators.test_merge import BY_CLASS
 

@@ -298,13 +298,12 @@ def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_ow
     own = X["two_"][y == "bee"]
     n, q = len(own), int((own == "q").sum())
     np.testing.assert_allclose(density, stats.beta(1 + q, 2 + n - q).pdf(x), rtol=1e-10)
-    other = canvas().subplots()
-    plots.parameter_intervals(nb, ["one", "two"], "mu", ax=other)
-    assert [text.get_text() for text in other.get_yticklabels()] == ["one", "two"]
-    assert other.get_xlabel() == "mean: median and 90% interval"
-    plots.parameter_intervals(nb, ["one", "two_"], ax=ax)
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["mean of one", "probability of two_ = p"]
-    assert ax.get_xlabel() == "median and 90% interval"
+    for some, names, label in (
+        ((["one", "two"], "mu"), ["one", "two"], "mean: median and 90% interval"),
+        ((["one", "two_"],), ["mean of one", "probability of two_ = p"], "median and 90% interval"),
+    ):
+        ax = plots.parameter_intervals(nb, *some, ax=canvas().subplots())
+        assert [text.get_text() for text in ax.get_yticklabels()] == names and ax.get_xlabel() == label
 
 
 def test_intervals_of_words_are_quantiles_of_beta_marginals(ax: Any) -> None:

@@ -172,11 +172,6 @@ def test_drawn_parameters_average_to_the_prediction():
     for given, word in (({"method": "analytic"}, "method"), ({"n_draws": 1}, "n_draws"), ({"level": 1.0}, "level")):
         with pytest.raises(ValueError, match=f"`{word}` is"):
             nb.predict_interval(rows, **given)
-
-
-@pytest.mark.slow
-def test_one_parent_passes_the_check():
-    X, y = levels()
     report = OneDependenceNB().check(X, y, parent="colour")
     assert report.passed, report
 

@@ -15,8 +15,6 @@ import bayesnb
 from bayesnb import (
     BernoulliNB,
     CategoricalNB,
-    ComplementNB,
-    ExponentialNB,
     FamilyNB,
     GaussianDA,
     GaussianNB,
@@ -26,6 +24,7 @@ from bayesnb import (
     families,
 )
 from bayesnb.core.distributions import alike, describe
+from bayesnb.estimators import ComplementNB, ExponentialNB
 
 from ..estimators_table import ALL, WHOLE
 

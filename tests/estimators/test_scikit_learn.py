@@ -8,20 +8,8 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.utils.estimator_checks import check_estimator
 
 import bayesnb
-from bayesnb import (
-    BernoulliNB,
-    CalibratedClassifierLOO,
-    CategoricalNB,
-    FamilyNB,
-    GaussianDA,
-    GaussianNB,
-    MixedNB,
-    MultinomialNB,
-    OneDependenceNB,
-    PoissonNB,
-    families,
-)
-from bayesnb.estimators import ComplementNB, KernelNB
+from bayesnb import BernoulliNB, CalibratedClassifierLOO, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, families
+from bayesnb.estimators import ComplementNB, FamilyNB, KernelNB, MixedNB, OneDependenceNB, PoissonNB
 
 from ..estimators_table import DEFAULTS, mostly_slow, these
 

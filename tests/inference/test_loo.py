@@ -12,18 +12,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import accuracy_score, log_loss
 
-from bayesnb.estimators import (
-    BernoulliNB,
-    CategoricalNB,
-    ComplementNB,
-    ExponentialNB,
-    GaussianDA,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    PoissonNB,
-)
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, PoissonNB
+from bayesnb.estimators import ComplementNB, ExponentialNB, KernelNB
 from bayesnb.inference.loo import copies
 from bayesnb.inference.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
