@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -42,13 +42,8 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-@functools.cache
-def imports(path: Path, for_types: bool = True) -> tuple[str, ...]:
+def imports(path: Path, for_types: bool = True) -> Iterator[str]:
     """Absolute names of all that a file imports, wherever in the file, by a call of `import_module` too."""
-    return (*_imports(path, for_types),)
-
-
-def _imports(path: Path, for_types: bool) -> Iterator[str]:
     package = ("bayesnb", *path.relative_to(ROOT).parent.parts)
     nodes: list[ast.AST] = [tree_of(path)]
     while nodes:
@@ -149,7 +144,7 @@ def test_what_is_read_of_an_estimator_is_public() -> None:
     assert private_reads(source) == ["nb.fit(X)._encode"]
 
 
-def private_imports(names: tuple[str, ...]) -> list[str]:
+def private_imports(names: Iterable[str]) -> list[str]:
     """Names with an underscore imported from another module, but from one that is private as a whole."""
     known = [name.split(".") for name in names if name.startswith("bayesnb.") and name not in MODULES]
     private = [name for name in known if name[-1].startswith("_") and not name[-1].endswith("__")]
@@ -158,9 +153,8 @@ def private_imports(names: tuple[str, ...]) -> list[str]:
 
 def test_private_names_stay_in_their_module() -> None:
     assert {str(path.relative_to(ROOT)): found for path in FILES if (found := private_imports(imports(path)))} == {}
-    assert private_imports(("bayesnb.sums.rows._half", "bayesnb.estimators._base", "numpy._core")) == [
-        "bayesnb.sums.rows._half"
-    ]
+    own = "bayesnb.sums.rows._half"
+    assert private_imports((own, "bayesnb.estimators._base", "numpy._core")) == [own]
 
 
 def test_no_imports_run_in_a_circle() -> None:

@@ -116,13 +116,10 @@ def test_what_was_saved_comes_back_bit_for_bit(name: str, tmp_path: Path) -> Non
     nb.fit(X, LABELS)
     loaded = again(nb, tmp_path)
     few = X[:7] if not sparse.issparse(X) else sparse.csr_array(X)[:7]
-    for method in ("predict", "predict_joint_log_proba", "predict_proba"):
+    for method in ("predict", "predict_joint_log_proba", "predict_interval"):
         assert identical(getattr(nb, method)(few), getattr(loaded, method)(few)), method
-    assert identical(nb.sample_proba(few, 3, seed=1), loaded.sample_proba(few, 3, seed=1))
-    assert identical(nb.predict_interval(few, n_draws=16), loaded.predict_interval(few, n_draws=16))
     assert getattr(nb, "log_evidence_", None) == getattr(loaded, "log_evidence_", None)
-    if hasattr(nb, "parts_"):
-        assert identical(nb.parts_, loaded.parts_)
+    assert identical(getattr(nb, "parts_", None), getattr(loaded, "parts_", None))
 
 
 @pytest.mark.parametrize("name", ["bernoulli-sparse", "categorical-frame", "da", "kernel", "mixed-classes"])
@@ -139,10 +136,14 @@ def test_learning_goes_on_where_it_was_saved(name: str, tmp_path: Path) -> None:
 
 
 def test_labels_of_any_kind(tmp_path: Path) -> None:
-    lists: list[Any] = [[3.5e9, -1.0, 2.0], ["b", "ä\N{SNOWMAN}", 'a"\\\n']]
-    lists += [np.array(["b", "a", "c"], object), np.array([1, 2, 3], "m8[25s]"), np.array([1, 2, 3], ">i4")]
-    for labels in [*lists, pd.Series(["u", "v", "w"], dtype="category")]:
-        y = labels.repeat(20) if hasattr(labels, "repeat") else [label for label in labels for _ in range(20)]
+    kinds = np.array(["b", "a", "c"], object), np.array([1, 2, 3], "m8[25s]"), np.array([1, 2, 3], ">i4")
+    kinds += (
+        np.array([3.5e9, -1.0, 2.0]),
+        np.array(["b", "ä\N{SNOWMAN}", 'a"\\\n']),
+        pd.Series([*"uvw"], dtype="category"),
+    )
+    for labels in kinds:
+        y = labels.repeat(20)
         nb = bayesnb.GaussianNB().fit(REAL, y)
         assert identical(again(nb, tmp_path).predict(REAL), nb.predict(REAL))
 

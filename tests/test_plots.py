@@ -103,14 +103,9 @@ def report(**pit: np.ndarray) -> CheckReport:
     return CheckReport("GaussianNB()", (CheckRow("3a", 0.5, 0.01, "p", True, "", pit=pit),), (), {})
 
 
-def two_features(**settings: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:
-    X, y = data("reals")
-    return bayesnb.GaussianDA(**settings).fit(X.iloc[:, :2], y), X.iloc[:, :2], y
-
-
 def comparison() -> Any:
     X, y = data("counts")
-    return bayesnb.compare({"Poisson": bayesnb.PoissonNB(), "rows": bayesnb.MultinomialNB()}, X, y)
+    return bayesnb.compare({"Poisson": bayesnb.PoissonNB(), "rows": bayesnb.MultinomialNB()}, X, y).table
 
 
 LONG = "a name of a feature, a level or a class that is longer than any line, and ends with "
@@ -183,13 +178,13 @@ def test_many_classes_leave_room_for_the_axes(rng: np.random.Generator) -> None:
     y = np.arange(300) % 30
     X, counts = rng.normal(y[:, None], 2, (300, 2)), rng.poisson(1 + (y[:, None] % 4 == np.arange(4)))
     nb, words = bayesnb.GaussianNB().fit(X, y), bayesnb.MultinomialNB().fit(counts, y)
-    drawn: list[tuple[str, Callable[..., Any]]] = [
-        ("boundaries of\nposterior draws", lambda ax: plots.decision_regions(nb, X, y, n_draws=1, points=9, ax=ax)),
-        ("α of the model", lambda ax: plots.smoothing_path(words, 1, ax=ax)),
-        ("", lambda ax: plots.class_probabilities(nb, X, y, label=3, ax=ax)),
-        ("posterior draws", lambda ax: plots.prior_to_posterior(nb, 0, draws=nb.sample_posterior(9, seed=0), ax=ax)),
-    ]
-    for last, draw in drawn:
+    drawn: dict[str, Callable[..., Any]] = {
+        "boundaries of\nposterior draws": lambda ax: plots.decision_regions(nb, X, y, n_draws=1, points=9, ax=ax),
+        "α of the model": lambda ax: plots.smoothing_path(words, 1, ax=ax),
+        "": lambda ax: plots.class_probabilities(nb, X, y, label=3, ax=ax),
+        "posterior draws": lambda ax: plots.prior_to_posterior(nb, 0, draws=nb.sample_posterior(9, seed=0), ax=ax),
+    }
+    for last, draw in drawn.items():
         figure = canvas()
         figure.set_size_inches(4.6, 3.2)
         ax = draw(figure.subplots())
@@ -225,17 +220,6 @@ def assert_readable(figure: Figure) -> None:
             if text.get_text() and text.get_visible():
                 box = text.get_window_extent(renderer)
                 assert shown.contains(box.x0, box.y0) and shown.contains(box.x1, box.y1), text
-
-
-def test_makes_a_figure_where_no_axes_are_given() -> None:
-    import matplotlib.pyplot as plt
-
-    try:
-        ax = plots.simplex([1, 1, 1])
-        assert plt.gcf() is ax.figure
-        assert len(plots.comparison(comparison().table)) == 2
-    finally:
-        plt.close("all")
 
 
 # --- parameters -----------------------------------------------------------------------------------------------------
@@ -283,11 +267,9 @@ def test_draws_of_arviz_are_histograms(ax: Any) -> None:
     nb, _, _ = fitted("gaussian")
     draws = nb.sample_posterior(100, seed=0)
     plots.prior_to_posterior(nb, "three", "variance", draws=draws, ax=ax)
-    values = np.asarray(draws["posterior"]["variance"])[..., 2]
     bars = sum(patch.get_width() * patch.get_height() for patch in ax.patches)
     assert bars == pytest.approx(3)  # a histogram of mass 1 for each class
-    first = ax.patches[0].get_x()
-    assert first == pytest.approx(values[..., 0].min())
+    assert ax.patches[0].get_x() == pytest.approx(np.min(draws["posterior"]["variance"][..., 0, 2]))
 
 
 def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_own(ax: Any) -> None:
@@ -330,17 +312,13 @@ def test_the_lines_of_a_simplex_hold_their_mass(alpha: tuple[float, ...], ax: An
     inside = law.pdf(np.clip(draws, 1e-12, None).T)[:, None] > contour.levels
     np.testing.assert_allclose(inside.mean(0), [0.9, 0.5], atol=0.03)  # √(0.25/4000) = 0.008, fourfold
 
-    def probabilities(label: str) -> np.ndarray:
+    points = {"mean": np.array(alpha)} | ({"mode": np.array(alpha) - 1} if min(alpha) > 1 else {})
+    assert {"mean", "mode"} & lines(ax).keys() == points.keys()
+    for label, weight in points.items():
         x, y = (float(value[0]) for value in lines(ax)[label].get_data())
         third = y / np.sqrt(0.75)
-        return np.array([1 - (x - third / 2) - third, x - third / 2, third])
-
-    total = np.array(alpha)
-    np.testing.assert_allclose(probabilities("mean"), total / total.sum(), atol=1e-12)
-    if min(alpha) > 1:
-        np.testing.assert_allclose(probabilities("mode"), (total - 1) / (total - 1).sum(), atol=1e-12)
-    else:
-        assert "mode" not in lines(ax)
+        found = [1 - (x - third / 2) - third, x - third / 2, third]
+        np.testing.assert_allclose(found, weight / weight.sum(), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["categorical", "complement"])
@@ -390,7 +368,7 @@ def test_class_probabilities_are_sorted_with_their_own_intervals(ax: Any) -> Non
 
 
 def test_regions_are_those_of_predict_and_boundaries_where_two_classes_tie(ax: Any) -> None:
-    nb, X, y = two_features(covariance="class")
+    nb, X, y = models("plain")["two"]
     plots.decision_regions(nb, X, y, points=40, n_draws=2, ax=ax)
     (image,) = ax.images
     left, right, bottom, top = image.get_extent()
@@ -497,7 +475,7 @@ def test_the_parts_of_a_score_add_up(rng: np.random.Generator) -> None:
 
 
 def test_comparison_shows_the_table() -> None:
-    table, figure = comparison().table, canvas()
+    table, figure = comparison(), canvas()
     table.loc["rows", "log_bayes_factor"] = np.nan
     left, right = plots.comparison(table, axes=figure.subplots(1, 2))
     assert_readable(figure)
@@ -538,7 +516,7 @@ BAD: list[tuple[str, Callable[[], Any]]] = [
     ("`label` is needed", lambda: plots.class_probabilities(*fitted("poisson"))),
     ("`y` has shape", lambda: plots.class_probabilities(*fitted("poisson")[:2], y=["ape"], label="ape")),
     ("`estimator` has 4 features", lambda: plots.decision_regions(*fitted("gaussian"))),
-    ("`X` has shape", lambda: plots.decision_regions(two_features()[0], np.zeros((3, 3)))),
+    ("`X` has shape", lambda: plots.decision_regions(models("plain")["two"][0], np.zeros((3, 3)))),
     ("`probability`", lambda: plots.reliability([0, 1], [0.5, np.nan])),
     ("`event`", lambda: plots.reliability([0, 2], [0.5, 0.5])),
     ("`result` has no column", lambda: plots.comparison({})),
@@ -559,6 +537,11 @@ def test_bad_input_is_named_and_leaves_no_figure() -> None:
         with pytest.raises(ValueError, match=match):
             call()
     assert plt.get_fignums() == []
+    try:  # and without Axes there is one
+        assert plots.simplex([1, 1, 1]).figure is plt.gcf()
+        assert len(plots.comparison(comparison())) == 2
+    finally:
+        plt.close("all")
 
 
 # --- the gallery ----------------------------------------------------------------------------------------------------
