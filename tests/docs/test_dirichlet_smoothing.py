@@ -122,10 +122,6 @@ class Page:
     def find(self, selector: str) -> Any:
         return self.driver.find_element("css selector", selector)
 
-    def press(self, *keys: str) -> None:
-        """Keys, to whatever has the focus."""
-        self.driver.switch_to.active_element.send_keys(*keys)
-
     def put(self, selector: str, value: Any) -> None:
         """A field as if typed."""
         typed = "field.value = arguments[1]; field.dispatchEvent(new Event('input', {bubbles: true}))"
@@ -314,14 +310,17 @@ def test_every_number_of_a_scene_is_the_librarys(page: Page, scene: str, said: d
 def test_it_works_by_keyboard(page: Page) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    page.press(Keys.TAB, Keys.TAB)  # the address has led to the scene
+    def press(*keys: str) -> None:
+        page.driver.switch_to.active_element.send_keys(*keys)
+
+    press(Keys.TAB, Keys.TAB)  # the address has led to the scene
     for key, alpha in ((Keys.RIGHT, 1.12), (Keys.LEFT, 1), (Keys.HOME, 0.001), (Keys.END, 1000)):
-        page.press(key)
+        press(key)
         assert page.alpha == alpha
     page.open(address="scene=simplex")
     page("document.querySelector('#handle').focus()")
     for key, after in ((Keys.UP, [5, 2, 1]), (Keys.RIGHT, [4, 3, 1]), (Keys.LEFT, [5, 2, 1]), (Keys.DOWN, [5, 3, 0])):
-        page.press(key)
+        press(key)
         spoken = "free {}, money {}, thanks {}".format(*after)
         assert page("return state.simplex.counts[0]") == after
         assert page.find("#handle").get_attribute("aria-valuetext") == spoken
