@@ -134,6 +134,10 @@ def test_evidence_of_the_average_and_of_each_parent():
     X = X.fillna({"colour": "none"})
     nb.fit(X, y)
     assert nb.log_evidence_ == pytest.approx(np.log(np.exp(nb.parent_log_evidence_ + 300).mean()) - 300, rel=1e-12)
+    pairs, drawn = [*zip(X["colour"], X["size"], y, strict=True)], nb.sample(4000, seed=0)
+    new = [*zip(*drawn[0].T[:2], drawn[1], strict=True)]
+    share = [(pairs.count(one) / 90, new.count(one) / 4000) for one in {*pairs}]
+    assert np.corrcoef(*zip(*share, strict=True))[0, 1] > 0.9  # rows drawn depend on each other as these do
     for name in X.columns:
         own, _, pairs = nb._of_parent(name, X, y)
         assert own.log_evidence_ == pytest.approx(nb.parent_log_evidence_[list(X.columns).index(name)], rel=1e-12)

@@ -37,6 +37,7 @@ def names_of(data: Any) -> set[str]:
 
 
 def test_groups_of_labelled_rows(data: Any, two: Any) -> None:
+    """And `log_prior` is the closed form."""
     assert names_of(data) == GROUPS
     for group in ("prior_predictive", "posterior_predictive", "observed_data"):
         y = data[group]["y"]
@@ -53,9 +54,6 @@ def test_groups_of_labelled_rows(data: Any, two: Any) -> None:
     for group in GROUPS:
         assert {"created_at", "inference_library_version"} <= data[group].attrs.keys()
         assert data[group].attrs["inference_library"] == "bayesnb"
-
-
-def test_log_prior_and_likelihood_are_the_closed_forms(data: Any, two: Any) -> None:
     nb = GaussianNB().fit(*two)
     theta = nb.posterior_.from_sites({k: data["posterior"][k].values for k in ("pi", "mu", "variance")})
     total = sum(data["log_prior"][name] for name in ("pi", "x"))
