@@ -21,14 +21,8 @@ EVERY = [BernoulliNB(binarize=0, alpha="clop"), *GIVEN_BANDWIDTH, MixedNB()]
 
 
 # the same examples on every run; what fails is small as it is
-law = settings(
-    max_examples=15,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-    phases=(Phase.explicit, Phase.generate),
-)
+same = {"derandomize": True, "deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+law = settings(max_examples=15, phases=(Phase.explicit, Phase.generate), **same)
 
 
 SCALARS = st.one_of(

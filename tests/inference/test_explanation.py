@@ -76,11 +76,9 @@ def test_contributions_add_up_to_the_log_odds_of_predict_proba(name: str) -> Non
 
 def test_of_sparse_rows_only_the_words_that_are_there_are_listed() -> None:
     X = sparse.csr_array(COUNTS)
-    nb = bayesnb.MultinomialNB().fit(X, LABELS)
-    listed = nb.explain(X[:4], n_draws=20)
+    listed = bayesnb.MultinomialNB().fit(X, LABELS).explain(X[:4], n_draws=20)
     for i in range(4):
-        words = set(listed.feature[listed.row == i]) - {"(class prior)"}
-        assert words == set(np.flatnonzero(COUNTS[i]).tolist())
+        assert {*listed.feature[listed.row == i]} == {"(class prior)", *np.flatnonzero(COUNTS[i]).tolist()}
     there = listed[listed.feature != "(class prior)"]
     np.testing.assert_array_equal(there.value.astype(float), COUNTS[there.row, there.feature.astype(int)])
 

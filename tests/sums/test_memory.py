@@ -27,9 +27,7 @@ def table(n):
     return X, y
 
 KIND, nb = {kind!r}, bayesnb.{estimator}
-calls = dict(
-    fit=lambda X, y: nb.fit(X, y), predict=lambda X, y: nb.predict_log_proba(X), loo=lambda X, y: nb.loo(X, y).log_proba
-)
+calls = dict(fit=nb.fit, predict=lambda X, y: nb.predict_log_proba(X), loo=lambda X, y: nb.loo(X, y).log_proba)
 if KIND == "gaps":  # these take seconds
     calls |= dict(
         predict_interval=lambda X, y: nb.predict_interval(X),
