@@ -279,7 +279,8 @@ def _header(title: str, m: Any) -> str:
 
 
 def _careful(m: Any) -> str:
-    return "<ul>" + "".join(f"<li>{_text(caution)}</li>" for caution in m.cautions) + "</ul>"
+    said = "".join(f"<li>{_text(caution)}</li>" for caution in m.cautions)
+    return "<ul>" + re.sub(r"`([^`]*)`", r"<code>\1</code>", said) + "</ul>"
 
 
 def _columns(m: Any) -> str:

@@ -12,24 +12,9 @@ import numpy as np
 import scipy.stats as st
 from numpyro.infer.util import log_density
 
+from bayesnb import families as fam
 from bayesnb.base import Block
 from bayesnb.core.supports import COMPOSITE
-from bayesnb.families import (
-    BetaBernoulli,
-    BetaGeometric,
-    BetaNegativeBinomial,
-    DirichletCategorical,
-    DirichletComplement,
-    DirichletMultinomial,
-    GammaExponential,
-    GammaPoisson,
-    KnownVarianceNormal,
-    LogNormal,
-    NormalInverseGamma,
-    NormalInverseWishart,
-    PooledNormalInverseGamma,
-    TiedNormalInverseWishart,
-)
 from bayesnb.testing import C as C
 from bayesnb.testing import Case, make_case
 from bayesnb.testing import D as D
@@ -105,17 +90,17 @@ def cellwise(log_pdf: Callable[..., np.ndarray]) -> Callable[[dict[str, np.ndarr
     return lambda sites, x: np.nansum(log_pdf(x[:, None, :], sites), -1)
 
 
-def categorical_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+def levels_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
     events = (x[:, None, :, None] == np.arange(K)).astype(float)  # NaN: no event, and log pmf 0 of none of 0
     return st.multinomial.logpmf(events, events.sum(-1), sites["theta"]).sum(-1)
 
 
-def multinomial_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+def words_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
     return st.multinomial.logpmf(x[:, None, :], x.sum(-1)[:, None], sites["theta"])
 
 
 def complement_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
-    table = multinomial_log_pdf(sites, x)
+    table = words_log_pdf(sites, x)
     return np.stack([np.delete(table, c, 1).sum(1) for c in range(C)], 1)
 
 
@@ -125,101 +110,74 @@ def gaussian_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
     return np.stack([st.multivariate_normal.logpdf(x, m, v).reshape(len(x)) for m, v in pairs], -1)
 
 
+def pair(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
+    return positive(rng, C, d), positive(rng, C, d)
+
+
+def normal(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
+    return reals(rng, C, d), positive(rng, C, d)
+
+
+def log_normal(rng: np.random.Generator, d: int) -> Block:
+    """With a > 8 nothing to speak of lies beyond the largest and below the least float."""
+    return fam.LogNormal(*normal(rng, d), positive(rng, C, d) + 8, positive(rng, C, d))
+
+
+def pooled(rng: np.random.Generator, d: int) -> Block:
+    return fam.PooledNormalInverseGamma(*normal(rng, d), positive(rng, d), positive(rng, d))
+
+
+def known(rng: np.random.Generator, d: int) -> Block:
+    return fam.KnownVarianceNormal(*normal(rng, d), np.full((C, d), 1.7), np.zeros((C, d)))
+
+
+def full(rng: np.random.Generator, d: int) -> Block:
+    return fam.NormalInverseWishart(reals(rng, C, d), positive(rng, C), positive(rng, C) + d, spread(rng, C, d, d))
+
+
+def tied(rng: np.random.Generator, d: int) -> Block:
+    return fam.TiedNormalInverseWishart(reals(rng, C, d), positive(rng, C), positive(rng, 1) + d, spread(rng, d, d))
+
+
+def negative_binomial(rng: np.random.Generator, d: int) -> Block:
+    return fam.BetaNegativeBinomial(positive(rng, C, d), positive(rng, C, d) + 8, 2.5)
+
+
+def geometric(rng: np.random.Generator, d: int) -> Block:
+    return fam.BetaGeometric(positive(rng, C, d) + 8, positive(rng, C, d))
+
+
+def amounts(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    return rng.gamma(0.7, 3, (n, d))
+
+
+def codes(k: int) -> Callable[[np.random.Generator, int, int], np.ndarray]:
+    return lambda rng, n, d: rng.integers(0, k, (n, d)).astype(float)
+
+
+CELL = {
+    "bernoulli": cellwise(lambda x, at: st.bernoulli.logpmf(x, at["theta"])),
+    "poisson": cellwise(lambda x, at: st.poisson.logpmf(x, at["rate"])),
+    "exponential": cellwise(lambda x, at: st.expon.logpdf(x, scale=1 / at["rate"])),
+    "geometric": cellwise(lambda x, at: st.geom.logpmf(x + 1, at["theta"])),
+    "negative": cellwise(lambda x, at: st.nbinom.logpmf(x, 2.5, 1 - at["theta"])),
+    "log": cellwise(lambda x, at: st.lognorm.logpdf(x, np.sqrt(at["variance"]), scale=np.exp(at["mu"]))),
+    "normal": cellwise(lambda x, at: st.norm.logpdf(x, at["mu"], np.sqrt(at.get("variance", 1.7)))),
+}
 FAMILIES = [
-    Family(
-        "bernoulli",
-        lambda rng, d: BetaBernoulli(positive(rng, C, d), positive(rng, C, d)),
-        lambda rng, n, d: rng.integers(0, 2, (n, d)).astype(float),
-        cellwise(lambda x, sites: st.bernoulli.logpmf(x, sites["theta"])),
-    ),
-    Family(
-        "categorical",
-        lambda rng, d: DirichletCategorical(positive(rng, C, d, K)),
-        lambda rng, n, d: rng.integers(0, K, (n, d)).astype(float),
-        categorical_log_pdf,
-    ),
-    Family(
-        "multinomial",
-        lambda rng, d: DirichletMultinomial(positive(rng, C, d)),
-        counts,
-        multinomial_log_pdf,
-        d=3,
-    ),
-    Family(
-        "poisson",
-        lambda rng, d: GammaPoisson(positive(rng, C, d), positive(rng, C, d)),
-        counts,
-        cellwise(lambda x, sites: st.poisson.logpmf(x, sites["rate"])),
-    ),
-    Family(
-        "complement",
-        lambda rng, d: DirichletComplement(positive(rng, C, d)),
-        counts,
-        complement_log_pdf,
-    ),
-    Family(
-        "exponential",
-        lambda rng, d: GammaExponential(positive(rng, C, d), positive(rng, C, d)),
-        lambda rng, n, d: rng.gamma(0.7, 3, (n, d)),
-        cellwise(lambda x, sites: st.expon.logpdf(x, scale=1 / sites["rate"])),
-    ),
-    Family(
-        "geometric",
-        lambda rng, d: BetaGeometric(positive(rng, C, d) + 8, positive(rng, C, d)),
-        counts,
-        cellwise(lambda x, sites: st.geom.logpmf(x + 1, sites["theta"])),
-    ),
-    Family(
-        "negative_binomial",
-        lambda rng, d: BetaNegativeBinomial(positive(rng, C, d), positive(rng, C, d) + 8, 2.5),
-        counts,
-        cellwise(lambda x, sites: st.nbinom.logpmf(x, 2.5, 1 - sites["theta"])),
-    ),
-    Family(
-        "log_normal",
-        lambda rng, d: LogNormal(  # with a > 8 nothing to speak of lies beyond the largest and below the least float
-            reals(rng, C, d), positive(rng, C, d), positive(rng, C, d) + 8, positive(rng, C, d)
-        ),
-        lambda rng, n, d: np.exp(reals(rng, n, d)),
-        cellwise(lambda x, sites: st.lognorm.logpdf(x, np.sqrt(sites["variance"]), scale=np.exp(sites["mu"]))),
-    ),
-    Family(
-        "gaussian",
-        lambda rng, d: NormalInverseGamma(reals(rng, C, d), *(positive(rng, C, d) for _ in "kab")),
-        reals,
-        cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(sites["variance"]))),
-    ),
-    Family(
-        "pooled_gaussian",
-        lambda rng, d: PooledNormalInverseGamma(
-            reals(rng, C, d), positive(rng, C, d), positive(rng, d), positive(rng, d)
-        ),
-        reals,
-        cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(sites["variance"]))),
-    ),
-    Family(
-        "known_gaussian",
-        lambda rng, d: KnownVarianceNormal(
-            reals(rng, C, d), positive(rng, C, d), np.full((C, d), 1.7), np.zeros((C, d))
-        ),
-        reals,
-        cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(1.7))),
-    ),
-    Family(
-        "full_gaussian",
-        lambda rng, d: NormalInverseWishart(
-            reals(rng, C, d), positive(rng, C), positive(rng, C) + d, spread(rng, C, d, d)
-        ),
-        reals,
-        gaussian_log_pdf,
-    ),
-    Family(
-        "tied_gaussian",
-        lambda rng, d: TiedNormalInverseWishart(
-            reals(rng, C, d), positive(rng, C), positive(rng, 1) + d, spread(rng, d, d)
-        ),
-        reals,
-        gaussian_log_pdf,
-    ),
+    Family("bernoulli", lambda rng, d: fam.BetaBernoulli(*pair(rng, d)), codes(2), CELL["bernoulli"]),
+    Family("categorical", lambda rng, d: fam.DirichletCategorical(positive(rng, C, d, K)), codes(K), levels_log_pdf),
+    Family("multinomial", lambda rng, d: fam.DirichletMultinomial(positive(rng, C, d)), counts, words_log_pdf, d=3),
+    Family("poisson", lambda rng, d: fam.GammaPoisson(*pair(rng, d)), counts, CELL["poisson"]),
+    Family("complement", lambda rng, d: fam.DirichletComplement(positive(rng, C, d)), counts, complement_log_pdf),
+    Family("exponential", lambda rng, d: fam.GammaExponential(*pair(rng, d)), amounts, CELL["exponential"]),
+    Family("geometric", geometric, counts, CELL["geometric"]),
+    Family("negative_binomial", negative_binomial, counts, CELL["negative"]),
+    Family("log_normal", log_normal, lambda *size: np.exp(reals(*size)), CELL["log"]),
+    Family("gaussian", lambda rng, d: fam.NormalInverseGamma(*normal(rng, d), *pair(rng, d)), reals, CELL["normal"]),
+    Family("pooled_gaussian", pooled, reals, CELL["normal"]),
+    Family("known_gaussian", known, reals, CELL["normal"]),
+    Family("full_gaussian", full, reals, gaussian_log_pdf),
+    Family("tied_gaussian", tied, reals, gaussian_log_pdf),
 ]
 OF_WHOLE_CELLS = [kind for row in FAMILIES if (kind := row.kind).cells_.whole]

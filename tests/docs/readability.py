@@ -74,13 +74,18 @@ def sentences(texts: Iterable[str]) -> Prose:
     return Prose([sentence for sentence in found if len(sentence.split()) > 3])
 
 
-def prose(path: Path) -> Prose:
-    """The sentences of a page."""
+def written(path: Path) -> str:
+    """The text of a page, of a notebook that of its Markdown."""
     text = path.read_text("utf-8")
     if path.suffix == ".ipynb":
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
         text = "\n\n".join("".join(cell["source"]) for cell in cells)
-    return sentences(paragraphs(text))
+    return text
+
+
+def prose(path: Path) -> Prose:
+    """The sentences of a page."""
+    return sentences(paragraphs(written(path)))
 
 
 def public() -> dict[str, str]:

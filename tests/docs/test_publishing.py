@@ -45,15 +45,9 @@ def test_a_notebook_can_be_taken_away(publishing: ModuleType, address: str) -> N
 
 
 def test_a_page_is_edited_where_it_is_written(publishing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = {
-        "index": ".md",
-        "guide/which_variant": ".md",
-        "api/estimators": ".rst",
-        "api/estimators/GaussianNB": ".rst",
-    }
-    pages |= {"api/command_line": ".rst", "theory/gaussian": ".rst", "theory/one_dependence": ".rst"}
-    pages |= {"theory/index": ".md", "notebooks/04_text": ".ipynb", "project/CHANGELOG": ".md"}
-    for page, suffix in pages.items():
+    pages = dict.fromkeys(("index", "guide/which_variant", "theory/index", "project/CHANGELOG"), ".md")
+    pages |= dict.fromkeys(("api/estimators/GaussianNB", "api/command_line", "theory/one_dependence"), ".rst")
+    for page, suffix in (pages | {"notebooks/04_text": ".ipynb"}).items():
         assert (ROOT / publishing.source_of(page, suffix)).exists(), page
     assert publishing.source_of("theory/gaussian", ".rst") == "bayesnb/families/gaussian.py"
 

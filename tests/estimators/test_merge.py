@@ -103,12 +103,13 @@ def test_what_does_not_merge_is_named_and_nothing_changes():
 
 
 def test_equal_hyperparameters_may_be_other_objects():
+    def mixed() -> MixedNB:
+        return MixedNB([("x", {0: BernoulliNB(alpha=np.ones(1)), 1: BernoulliNB()}, np.array([0])), ("y", "drop", [1])])
+
     for make in (
         lambda: GaussianNB(prior=NormalInverseGamma(*np.ones((4, 2, 2))), priors=[0.5, 0.5]),
-        lambda: MixedNB(
-            [("x", {0: BernoulliNB(alpha=np.ones(1)), 1: BernoulliNB()}, np.array([0])), ("y", "drop", [1])]
-        ),
         lambda: ComplementNB(alpha=np.array([1, 2])),
+        mixed,
     ):
         merged = make().fit(X2, Y2).merge(make().fit(X2, Y2))
         assert_same(merged, make().fit(np.tile(X2, (2, 1)), np.tile(Y2, 2)), X2)

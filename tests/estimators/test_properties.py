@@ -13,37 +13,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
-from bayesnb import BernoulliNB, GaussianDA, GaussianNB, KernelNB, MixedNB
+from bayesnb import BernoulliNB, MixedNB
 
-from ..estimators_table import DEFAULTS
+from ..estimators_table import GIVEN_BANDWIDTH
 
-COUNTS = [
-    BernoulliNB(binarize=1),
-    BernoulliNB(binarize=0, alpha="clop"),
-    *(nb for nb in DEFAULTS if nb.cells.kind in ("levels", "counts", "amounts")),
-]
-REALS = [
-    GaussianNB(),
-    GaussianNB(variance="pooled"),
-    GaussianNB(known_variance=2.0),
-    GaussianDA(),
-    GaussianDA(covariance="shared"),
-    GaussianDA(covariance="identity"),
-    KernelNB(bandwidth=0.5),
-]
-EVERY = [*COUNTS, *REALS]
+EVERY = [BernoulliNB(binarize=0, alpha="clop"), *GIVEN_BANDWIDTH, MixedNB()]
 
 
-def law(examples: int) -> Any:
-    """So many examples, the same on every run."""
-    return settings(
-        max_examples=examples,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.generate),  # what fails is small as it is
-    )
+# the same examples on every run; what fails is small as it is
+same = {"derandomize": True, "deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+law = settings(max_examples=15, phases=(Phase.explicit, Phase.generate), **same)
 
 
 SCALARS = st.one_of(
@@ -94,7 +73,10 @@ LABELS = [
 ODD = [None, 3, "ab", [0, 1, 0], [], np.zeros((4, 2)), np.zeros((4, 1)), pd.Series([None] * 4), [0, np.nan, 1, 1j]]
 
 
-def survives(nb: Any, data: Any) -> None:
+@pytest.mark.parametrize("nb", EVERY, ids=repr)
+@law
+@given(data=st.data())
+def test_no_input_brings_an_estimator_down(nb: Any, data: Any) -> None:
     """A call ends in finite probabilities, or in a ValueError or TypeError that names what is wrong."""
     X, y = data.draw(anything(4)), data.draw(st.sampled_from(LABELS) | st.sampled_from(LABELS) | st.sampled_from(ODD))
     weights = None, None, None, np.ones(4), np.zeros(4), -np.ones(4), "w", [np.inf], np.full(4, 1e300)
@@ -123,10 +105,3 @@ def survives(nb: Any, data: Any) -> None:
             assert np.isfinite(p).all()
             np.testing.assert_allclose(p.sum(1), 1, rtol=1e-9)
             assert set(model.predict(rows_asked)) <= set(model.classes_)
-
-
-@pytest.mark.parametrize("nb", [*EVERY, MixedNB()], ids=repr)
-@law(15)
-@given(data=st.data())
-def test_no_input_brings_an_estimator_down(nb, data):
-    survives(nb, data)

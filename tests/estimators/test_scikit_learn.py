@@ -8,22 +8,10 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.utils.estimator_checks import check_estimator
 
 import bayesnb
-from bayesnb import (
-    BernoulliNB,
-    CalibratedClassifierLOO,
-    CategoricalNB,
-    FamilyNB,
-    GaussianDA,
-    GaussianNB,
-    MixedNB,
-    MultinomialNB,
-    OneDependenceNB,
-    PoissonNB,
-    families,
-)
-from bayesnb.estimators import ComplementNB, KernelNB
+from bayesnb import BernoulliNB, CalibratedClassifierLOO, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, families
+from bayesnb.estimators import ComplementNB, FamilyNB, KernelNB, MixedNB, OneDependenceNB, PoissonNB
 
-from ..estimators_table import DEFAULTS
+from ..estimators_table import DEFAULTS, mostly_slow, these
 
 ALL = [
     *DEFAULTS,
@@ -59,34 +47,20 @@ FIRST = [GaussianNB(), BernoulliNB(), MultinomialNB(), ComplementNB(), Categoric
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize(
-    "nb",
-    [
-        *FIRST,
-        *(
-            pytest.param(nb, marks=pytest.mark.slow)
-            for nb in [*ALL, OneDependenceNB()]
-            if repr(nb) not in map(repr, FIRST)
-        ),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("nb", mostly_slow([*ALL, MixedNB(), OneDependenceNB()], these(*map(repr, FIRST))), ids=repr)
 def test_scikit_learns_checks(nb):
     check_estimator(nb, expected_failed_checks=expected_failures(nb))
 
 
-@pytest.mark.parametrize(
-    "nb",
-    [OneDependenceNB(), PoissonNB(), GaussianDA(estimate="mle"), CalibratedClassifierLOO(OneDependenceNB())],
-    ids=repr,
-)
+SOME = [OneDependenceNB(), PoissonNB(), GaussianDA(estimate="mle"), CalibratedClassifierLOO(OneDependenceNB())]
+
+
+@pytest.mark.parametrize("nb", SOME, ids=repr)
 def test_every_attribute_is_there_or_raises_an_attribute_error(nb):
     """Tab completion, and the page of a notebook that scikit-learn makes, ask `hasattr` of every name."""
     X, y = np.array([[0, 1], [0, 2], [1, 0], [1, 3]] * 5), np.repeat([0, 1], 10)
-    constant = np.array([[1, 1]] * 20)  # no covariance to invert
-    many = 10**12 + X
     assert "fit" in dir(nb)
-    for rows in (X, constant, many):
+    for rows in (X, 0 * X + 1, 10**12 + X):  # of the second there is no covariance to invert
         try:
             fitted = clone(nb).fit(rows, y)
         except ValueError:  # such rows are refused
@@ -101,12 +75,6 @@ def test_settings_that_a_model_does_not_have():
         assert name not in nb.get_params() and hasattr(nb, name)
 
 
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X, y, np.random.default_rng(0).random(len(y)) + 0.5
-
-
 def test_decision_function_is_the_log_odds():
     for nb in ALL:
         X, y = load_iris(return_X_y=True)
@@ -116,17 +84,15 @@ def test_decision_function_is_the_log_odds():
         np.testing.assert_allclose(fitted.decision_function(X), log_p[:, 1] - log_p[:, 0], rtol=1e-9, atol=1e-12)
 
 
-def test_mean_is_scikit_learns_smoothing(digits):
-    X, y, w = digits
+def test_mean_is_scikit_learns_smoothing_and_mle_its_gaussian():
+    X, y = load_digits(return_X_y=True)
+    w = np.random.default_rng(0).random(len(y)) + 0.5
     for name, settings in (("BernoulliNB", {"binarize": 7}), ("CategoricalNB", {}), ("MultinomialNB", {})):
         settings |= {"alpha": 0.3, "class_prior": np.full(10, 0.1)}
         ours = getattr(bayesnb, name)(estimate="mean", **settings).fit(X, y, w)
         theirs = getattr(peers, name)(**settings).fit(X, y, w)
         # scikit-learn's fit sums the same counts; 64 logarithms of size 10 leave 1e-13
         np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(X), atol=1e-10)
-
-
-def test_mle_is_scikit_learns_gaussian(digits):
     X, y = load_iris(return_X_y=True)
     ours = GaussianNB(estimate="mle").fit(X, y)
     theirs = peers.GaussianNB().fit(X, y)

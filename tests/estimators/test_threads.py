@@ -1,4 +1,4 @@
-"""Many threads, one model: the same numbers to the last bit; and what a seed reproduces."""
+"""One model learns while many threads ask it: each answer, draws of a seed too, is that of one state."""
 
 import pickle
 import sys
@@ -12,33 +12,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from bayesnb import (
-    BernoulliNB,
-    CategoricalNB,
-    ComplementNB,
-    GaussianDA,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    fit_batches,
-    load,
-)
+from bayesnb import BernoulliNB, ComplementNB, GaussianNB, MixedNB, fit_batches, load
 from bayesnb.estimators._base import AbstractNB
 
-from ..estimators_table import DEFAULTS, mostly_slow, these
-
-EVERY = [
-    BernoulliNB(binarize=3),
-    CategoricalNB(),
-    MultinomialNB(),
-    ComplementNB(),
-    GaussianNB(),
-    GaussianNB(variance="pooled"),
-    GaussianDA(),
-    KernelNB(),
-    MixedNB([("yes", BernoulliNB(binarize=3), [0]), ("reals", GaussianNB(), [1, 2, 3])]),
-]
+from ..estimators_table import ALL, mostly_slow, these
 
 
 @pytest.fixture(scope="module")
@@ -47,32 +24,7 @@ def table():
     return np.round(X)[::2], np.array(["setosa", "versicolor", "virginica"])[y[::2]]
 
 
-def test_seeds_reproduce(table):
-    for nb in EVERY:
-        X, y = table
-        fitted = clone(nb).fit(X, y)
-        if not isinstance(nb, ComplementNB):
-            one, other, third = (fitted.sample(30, seed=seed) for seed in (1, 1, 2))
-            np.testing.assert_array_equal(one[0], other[0])
-            np.testing.assert_array_equal(one[1], other[1])
-            assert not np.array_equal(one[1], third[1])
-        same, again = (fitted.sample_posterior(5, seed=3, chains=1)["posterior"] for _ in range(2))
-        for name in same.data_vars:
-            np.testing.assert_array_equal(same[name].values, again[name].values)
-
-
-# --- one model learns while others ask it ---------------------------------------------------------------------------
-
-LEARNERS = [
-    *EVERY,
-    *(nb for nb in DEFAULTS if type(nb) not in map(type, EVERY)),
-    GaussianNB(known_variance=0.5),
-    GaussianDA(covariance="shared"),
-]
-
-
-def home(nb):
-    return f"{type(nb).__module__}.{type(nb).__name__}"
+LEARNERS = [*ALL, MixedNB([("yes", BernoulliNB(binarize=3), [0]), ("reals", GaussianNB(), [1, 2, 3])])]
 
 
 def through_a_file(nb):
@@ -180,7 +132,7 @@ def teach_while_others_ask(nb, steps, asked, answers, readers=8):
 
 
 # levels that grow, means that are cached
-@pytest.mark.parametrize("nb", mostly_slow(LEARNERS, these("CategoricalNB()", "GaussianDA()")), ids=home)
+@pytest.mark.parametrize("nb", mostly_slow(LEARNERS, these("CategoricalNB()", "GaussianDA()")), ids=repr)
 def test_a_model_learns_while_eight_threads_ask_it(nb, table):
     """Each answer is that of one state the writer went through, to 1e-12, and never a mixture of two."""
     X = table[0][::5]

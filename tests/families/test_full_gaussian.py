@@ -8,10 +8,7 @@ import pytest
 import scipy.stats as st
 
 from bayesnb.core.wishart import InverseWishartMarginal
-from bayesnb.families import (
-    NormalInverseWishart,
-    TiedNormalInverseWishart,
-)
+from bayesnb.families import NormalInverseWishart, TiedNormalInverseWishart
 from bayesnb.statistics import one_hot
 
 from ..laws import FAMILIES, case, spread
@@ -80,15 +77,12 @@ def test_textbook_page_of_one_covariance() -> None:
 @pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)
 def test_some_features_are_the_marginal_model(family: Any) -> None:
     """Draws of all features, cut to two, follow the block of those two."""
-    block = case(family).block
-    columns = np.array([2, 0])
-    part = block.select(columns)
-    draws = block.sample(np.random.default_rng(1), (4000,))
-    cut = draws["covariance"][..., columns, :][..., columns]
-    u = part.marginals()["covariance"].cdf(cut).reshape(4000, -1)
-    assert st.kstest(u, "uniform", axis=0).pvalue.min() > 1e-6  # 9 at most
-    u = part.marginals()["mu"].cdf(draws["mu"][..., columns]).reshape(4000, -1)
-    assert st.kstest(u, "uniform", axis=0).pvalue.min() > 1e-6
+    block, columns = case(family).block, np.array([2, 0])
+    laws, draws = block.select(columns).marginals(), block.sample(np.random.default_rng(1), (4000,))
+    draws = {"covariance": draws["covariance"][..., columns, :][..., columns], "mu": draws["mu"][..., columns]}
+    for name, cut in draws.items():
+        u = laws[name].cdf(cut).reshape(4000, -1)
+        assert st.kstest(u, "uniform", axis=0).pvalue.min() > 1e-6  # 9 at most
 
 
 def test_mle_is_the_sample_covariance_and_empty_classes_fall_back() -> None:

@@ -46,12 +46,10 @@ def check(prior: DirichletMultinomial, x: np.ndarray, y: np.ndarray, rtol: float
             np.testing.assert_allclose(block.log_predictive(x)[:, c], table, rtol=rtol, atol=ATOL)
 
 
-def test_textbook_page() -> None:
+def test_textbook_page(rng: np.random.Generator) -> None:
+    """Also with concentrations from 1e-8 to 1e8."""
     this = case(FAMILY)
     check(this.block, this.x, this.y, rtol=1e-10)
-
-
-def test_concentrations_from_1e_minus_8_to_1e8(rng: np.random.Generator) -> None:
     alpha = np.concatenate([np.repeat(EXTREMES[:, None], 5, 1), rng.permuted(np.tile(EXTREMES, (3, 1)), axis=1)])
     check(DirichletMultinomial(alpha), rng.poisson(2, (20, 5)).astype(float), np.arange(20) % 8, rtol=1e-9)
 

@@ -10,15 +10,8 @@ from bayesnb import GaussianNB, MixedNB, MultinomialNB, datasets
 from bayesnb.inference.to_arviz import import_arviz
 
 matplotlib.use("Agg")
-GROUPS = {
-    "posterior",
-    "prior",
-    "prior_predictive",
-    "posterior_predictive",
-    "log_likelihood",
-    "log_prior",
-    "observed_data",
-}
+GROUPS = {"posterior", "prior", "prior_predictive", "posterior_predictive", "observed_data"}
+GROUPS |= {"log_likelihood", "log_prior"}
 OLD = import_arviz().__version__.startswith("0.")
 pytestmark = pytest.mark.filterwarnings("ignore")  # ArviZ and Matplotlib warn of each other
 
@@ -43,11 +36,8 @@ def names_of(data: Any) -> set[str]:
     return set(data.groups()) if OLD else set(data.children)
 
 
-def attributes(data: Any, group: str) -> dict[str, Any]:
-    return dict(data[group].attrs)
-
-
 def test_groups_of_labelled_rows(data: Any, two: Any) -> None:
+    """And `log_prior` is the closed form."""
     assert names_of(data) == GROUPS
     for group in ("prior_predictive", "posterior_predictive", "observed_data"):
         y = data[group]["y"]
@@ -62,11 +52,8 @@ def test_groups_of_labelled_rows(data: Any, two: Any) -> None:
     nb = MixedNB([("one", GaussianNB(), [0]), ("other", MultinomialNB(), [1, 2, 3])]).fit(X, y)
     assert set(nb.sample_posterior(draws=5, X=X, y=y)["log_prior"].data_vars) == {"pi", "one", "other"}
     for group in GROUPS:
-        found = attributes(data, group)
-        assert found["inference_library"] == "bayesnb" and found["created_at"] and found["inference_library_version"]
-
-
-def test_log_prior_and_likelihood_are_the_closed_forms(data: Any, two: Any) -> None:
+        assert {"created_at", "inference_library_version"} <= data[group].attrs.keys()
+        assert data[group].attrs["inference_library"] == "bayesnb"
     nb = GaussianNB().fit(*two)
     theta = nb.posterior_.from_sites({k: data["posterior"][k].values for k in ("pi", "mu", "variance")})
     total = sum(data["log_prior"][name] for name in ("pi", "x"))
@@ -84,10 +71,7 @@ def test_loo_compare_pit_summary_and_files(data: Any, two: Any, tmp_path: Any) -
     assert abs(found - float(joint.elpd_loo if OLD else joint.elpd)) < 3
     assert len(arviz.compare({"class": data, "pooled": other})) == 2
     arviz.plot_khat(loo)
-    if OLD:
-        pit = arviz.loo_pit(data, y="y")
-    else:
-        pit = arviz.loo_pit(data)
+    pit = arviz.loo_pit(data, y="y") if OLD else arviz.loo_pit(data)
     assert np.isfinite(np.asarray(pit["y"] if hasattr(pit, "data_vars") else pit)).all()
     assert len(arviz.summary(data, var_names=["mu"])) == 8
     path = tmp_path / "draws.nc"
@@ -97,22 +81,14 @@ def test_loo_compare_pit_summary_and_files(data: Any, two: Any, tmp_path: Any) -
     assert back["observed_data"]["class"].values.tolist() == ["versicolor", "virginica"]
 
 
-PLOTS = {
-    "plot_separation": {"y": "y"},
-    "plot_forest": {"var_names": ["mu"]},
-    "plot_ppc_pava": {},
-    "plot_ppc_rootogram": {},
-    "plot_psense_dist": {"var_names": ["pi"]},
-    "plot_loo_pit": {"y": "y"} if OLD else {},
-}
+PLOTS = {"plot_separation": {"y": "y"}, "plot_forest": {"var_names": ["mu"]}, "plot_ppc_pava": {}}
+PLOTS |= {"plot_psense_dist": {"var_names": ["pi"]}, "plot_loo_pit": {"y": "y"} if OLD else {}}
 
 
 @pytest.mark.parametrize("name", [name for name in PLOTS if hasattr(import_arviz(), name)])
 def test_arviz_draws(data: Any, name: str) -> None:
     import matplotlib.pyplot as plt
 
-    if name in ("plot_ppc_pava", "plot_separation"):
-        assert set(np.unique(data["observed_data"]["y"])) <= {0, 1}
     try:
         assert getattr(import_arviz(), name)(data, **PLOTS[name]) is not None
     finally:
@@ -135,7 +111,7 @@ def test_nuts_has_sample_stats_and_its_energy_is_drawn(two: Any) -> None:
     nb = GaussianNB().fit(*two)
     data = nb.sample_posterior(draws=50, method="nuts", warmup=50, chains=2)
     assert {"diverging", "energy", "lp", "step_size"} <= set(data["sample_stats"].data_vars)
-    assert attributes(data, "posterior")["inference_library"] == "numpyro"
+    assert data["posterior"].attrs["inference_library"] == "numpyro"
     assert not data["sample_stats"]["diverging"].values.all()
     # the energy of NUTS is potential plus kinetic energy, which is positive
     assert (data["sample_stats"]["energy"].values + data["sample_stats"]["lp"].values >= 0).all()

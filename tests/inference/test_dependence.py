@@ -53,10 +53,9 @@ def test_wide_and_sparse_rows_and_what_cannot_be_compared(rng):
     assert found(GaussianNB(), X[:20, :2], y[:20]).remark == "no class has 20 rows in which two columns vary"
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_heavy_tails_and_totals_are_no_finding(seed):
+def test_heavy_tails_and_totals_are_no_finding():
     """Under independence: log-normal cells of a Gaussian model, and multinomial counts, whose total ties them."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 150)
     assert found(GaussianNB(), np.exp(2 * rng.normal(size=(150, 8))), y).beyond == 0
     counts = rng.multinomial(rng.poisson(30, 150), [0.4, 0.3, 0.2, 0.1]).astype(float)
@@ -66,9 +65,8 @@ def test_heavy_tails_and_totals_are_no_finding(seed):
 def test_levels_are_compared_by_indicators(rng):
     y = np.arange(200) % 2
     colour = rng.choice(["blue", "green", "red"], 200)
-    X = pd.DataFrame(
-        {"colour": colour, "paint": np.where(rng.random(200) < 0.8, colour, "red"), "word": rng.choice(["x", "y"], 200)}
-    )
+    X = pd.DataFrame({"colour": colour, "paint": np.where(rng.random(200) < 0.8, colour, "red")})
+    X["word"] = rng.choice(["x", "y"], 200)
     for nb in (CategoricalNB(), MixedNB()):
         result = found(nb, X, y)
         assert result.compared == 3 and result.beyond == 1

@@ -29,11 +29,11 @@ TABLE = pd.DataFrame({"size": REAL[:, 0], "wet": BITS[:, 0], "kind": np.array(li
 EACH = {"a": bayesnb.GaussianNB(), "b": bayesnb.KernelNB(), "c": bayesnb.GaussianNB()}
 GAPS = np.where(RNG.random(REAL.shape) < 0.2, np.nan, REAL)
 
+BY_CLASS = [("size", EACH, ["size"]), ("rest", bayesnb.CategoricalNB(), [1, 2])]
 MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "bernoulli": (bayesnb.BernoulliNB, BITS),
     "bernoulli, sparse": (bayesnb.BernoulliNB, sparse.csr_array(BITS)),
     "categorical": (bayesnb.CategoricalNB, LEVELS),
-    "multinomial": (bayesnb.MultinomialNB, COUNTS),
     "multinomial, sparse": (bayesnb.MultinomialNB, sparse.csr_array(COUNTS)),
     "complement": (bayesnb.ComplementNB, COUNTS),
     "poisson, sparse": (bayesnb.PoissonNB, sparse.csr_array(COUNTS)),
@@ -50,27 +50,19 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "family": (lambda: bayesnb.FamilyNB(families.GammaPoisson(1.0, 1.0)), COUNTS),
     "one dependence": (bayesnb.OneDependenceNB, LEVELS),
     "mixed": (bayesnb.MixedNB, TABLE),
-    "mixed by class": (
-        lambda: bayesnb.MixedNB([("size", EACH, ["size"]), ("rest", bayesnb.CategoricalNB(), [1, 2])]),
-        TABLE,
-    ),
+    "mixed by class": (lambda: bayesnb.MixedNB(BY_CLASS), TABLE),
 }
 # by default one of each kind of cells; the others are slow
 SOME = "bernoulli", "categorical", "multinomial, sparse", "complement", "gaussian", "mixed"
-
-
-def rows_of(X: Any, n: int = 3) -> Any:
-    return X.iloc[:n] if hasattr(X, "iloc") else X[:n]
 
 
 @pytest.mark.filterwarnings("ignore:the posterior mode has parameters on the boundary")
 @pytest.mark.parametrize("name", mostly_slow(MODELS, these(*SOME)))
 def test_contributions_add_up_to_the_log_odds_of_predict_proba(name: str) -> None:
     make, X = MODELS[name]
-    nb, rows = make().fit(X, LABELS), rows_of(X)
-    for estimate in ("predictive", "mean", "map") if "estimate" in nb.get_params() else ("predictive",):
-        if estimate != "predictive":
-            nb.set_params(estimate=estimate)
+    nb, rows = make().fit(X, LABELS), X[:3]
+    for settings in ({}, {"estimate": "mean"}, {"estimate": "map"}) if "estimate" in nb.get_params() else ({},):
+        nb.set_params(**settings)
         log_p = nb.predict_log_proba(rows)
         every = nb.explain(rows, n_draws=20)
         found = every.groupby(["row", "class_"]).contribution.sum().unstack().to_numpy()
@@ -84,11 +76,9 @@ def test_contributions_add_up_to_the_log_odds_of_predict_proba(name: str) -> Non
 
 def test_of_sparse_rows_only_the_words_that_are_there_are_listed() -> None:
     X = sparse.csr_array(COUNTS)
-    nb = bayesnb.MultinomialNB().fit(X, LABELS)
-    listed = nb.explain(X[:4], n_draws=20)
+    listed = bayesnb.MultinomialNB().fit(X, LABELS).explain(X[:4], n_draws=20)
     for i in range(4):
-        words = set(listed.feature[listed.row == i]) - {"(class prior)"}
-        assert words == set(np.flatnonzero(COUNTS[i]).tolist())
+        assert {*listed.feature[listed.row == i]} == {"(class prior)", *np.flatnonzero(COUNTS[i]).tolist()}
     there = listed[listed.feature != "(class prior)"]
     np.testing.assert_array_equal(there.value.astype(float), COUNTS[there.row, there.feature.astype(int)])
 

@@ -5,23 +5,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import expit, ndtri
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, PoissonNB
-from bayesnb.estimators import ComplementNB, KernelNB
-from bayesnb.families import FixedClasses
+from bayesnb import BernoulliNB, GaussianDA, GaussianNB, MixedNB
+from bayesnb.estimators import KernelNB
+from bayesnb.families import BetaBernoulli, FixedClasses
 from bayesnb.inference import intervals as page
 from bayesnb.inference.intervals import LogJointMoments, log_probability_draws, pearson_iii
 from bayesnb.naive_bayes import NaiveBayes
 
 from ..benchmarks.coupled import errors
-from ..estimators_table import mostly_slow, these
-
-DRAWS = 8000
-
+from ..estimators_table import GIVEN_BANDWIDTH, mostly_slow, these
 
 # --- intervals ------------------------------------------------------------------------------------------------------
 
@@ -33,22 +31,11 @@ def table() -> Any:
     return np.round(X[order]), np.array(["setosa", "versicolor", "virginica"])[y[order]]
 
 
-ALL = [
-    BernoulliNB(binarize=3),
-    CategoricalNB(),
-    MultinomialNB(),
-    ComplementNB(),
-    PoissonNB(),
-    GaussianNB(),
-    GaussianNB(variance="pooled"),
-    GaussianNB(known_variance=2.0),
-    GaussianDA(),
-    GaussianDA(covariance="shared"),
-    KernelNB(),
-    MixedNB([("sepals", BernoulliNB(binarize=5), [0, 1]), ("petals", GaussianNB(variance="pooled"), [2, 3])]),
-]
-SOME = ("MultinomialNB()", "GaussianNB()", "GaussianDA(covariance='shared')")
-every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*SOME)), ids=lambda nb: repr(nb)[:60])
+MIXED = MixedNB([("sepals", BernoulliNB(binarize=5), [0, 1]), ("petals", GaussianNB(variance="pooled"), [2, 3])])
+ALL = [*(nb for nb in GIVEN_BANDWIDTH if not isinstance(nb, KernelNB)), KernelNB(), MIXED]
+TIED = GaussianDA(covariance="shared")
+SOME = these("MultinomialNB()", "GaussianNB()", repr(TIED))
+every = pytest.mark.parametrize("nb", mostly_slow(ALL, SOME), ids=lambda nb: repr(nb)[:60])
 
 
 @every
@@ -82,7 +69,7 @@ def test_what_the_settings_do(table: Any) -> None:
         np.testing.assert_array_equal(*same)
         assert (fitted.predict_interval(X, 0.9, method, 16, np.random.default_rng(4)) != same[0]).any()
     kernels = MixedNB([("all", dict.fromkeys(np.unique(y), GaussianNB()) | {"setosa": KernelNB()}, slice(None))])
-    for nb, method in ((KernelNB(), "draws"), (kernels, "draws"), (GaussianNB(), "analytic"), (ALL[9], "analytic")):
+    for nb, method in ((KernelNB(), "draws"), (kernels, "draws"), (GaussianNB(), "analytic"), (TIED, "analytic")):
         assert page.resolve_method(clone(nb).fit(X, y).posterior_, "auto", None)[0] == method
 
     X, y = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), [0, 0, 1, 1]
@@ -99,10 +86,6 @@ def test_two_classes_in_closed_form() -> None:
 
     log θ is no Pearson III variable; it is missed by 0.01 at Beta(2, 3), a table of five rows.
     """
-    from scipy import stats
-
-    from bayesnb.families import BetaBernoulli
-
     for a, b, tolerance in ((2.0, 3.0, 0.01), (20.0, 30.0, 2e-4), (200.0, 100.0, 2e-5)):
         block = BetaBernoulli(np.array([[1e12], [a]]), np.array([[1e12], [b]]))
         nb = NaiveBayes(FixedClasses(np.array([0.5, 0.5])), {"x": block})
@@ -189,7 +172,7 @@ def test_rows_far_away_and_single_classes(table: Any) -> None:
 # --- entropies ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nb", mostly_slow(ALL, these("MultinomialNB()", "GaussianDA(covariance='shared')")), ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow(ALL, these("MultinomialNB()", repr(TIED))), ids=repr)
 def test_total_is_aleatoric_and_epistemic(nb: Any, table: Any) -> None:
     X, y = table
     fitted = clone(nb).fit(X[:75], y[:75])
@@ -230,16 +213,14 @@ def test_two_class_entropies_by_quadrature() -> None:
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{"level": 0}, {"level": 90}, {"method": "exact"}, {"n_draws": 1}], ids=str)
-def test_bad_settings_are_named(settings: dict[str, Any], table: Any) -> None:
-    fitted = GaussianNB().fit(*table)
-    for method in (fitted.predict_interval, *[fitted.uncertainty] * ("level" not in settings)):
-        with pytest.raises(ValueError, match=f"`{next(iter(settings))}` is"):
-            method(table[0], **settings)
-
-
-def test_kernels_have_draws(table: Any) -> None:
+def test_bad_settings_are_named(table: Any) -> None:
+    """Kernels have draws."""
     X, y = table
+    fitted = GaussianNB().fit(X, y)
+    for settings in ({"level": 0}, {"level": 90}, {"method": "exact"}, {"n_draws": 1}):
+        for method in (fitted.predict_interval, *[fitted.uncertainty] * ("level" not in settings)):
+            with pytest.raises(ValueError, match=f"`{next(iter(settings))}` is"):
+                method(X, **settings)
     fitted = KernelNB().fit(X, y)
     np.testing.assert_array_equal(fitted.predict_interval(X[:5]), fitted.predict_interval(X[:5], method="draws"))
     with pytest.raises(ValueError, match="moments do not tell enough"):

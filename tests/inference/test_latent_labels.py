@@ -10,24 +10,13 @@ from numpyro.infer import MCMC, NUTS, SVI, Predictive
 from numpyro.infer.autoguide import AutoNormal
 from scipy.special import logsumexp
 
-from bayesnb import (
-    FamilyNB,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    PoissonNB,
-    families,
-)
+from bayesnb import FamilyNB, GaussianNB, KernelNB, MixedNB, MultinomialNB, PoissonNB, families
 from bayesnb.naive_bayes import NaiveBayes
 
-from ..laws import FAMILIES, C, case, jitted
+from ..estimators_table import mostly_slow, these
+from ..laws import FAMILIES, case, jitted
 
 CASES = {family.name: case(family) for family in FAMILIES}
-QUICK = ("gaussian",)
-BY_FAMILY = pytest.mark.parametrize(
-    "name", [pytest.param(k, marks=[pytest.mark.slow][: k not in QUICK]) for k in CASES]
-)
 
 
 @pytest.fixture(scope="module")
@@ -63,21 +52,21 @@ def by_hand(model: Any, sites: Any, c: int, *args: Any) -> float:
     return float(jitted(log_density)(sites))
 
 
-@BY_FAMILY
-@pytest.mark.usefixtures("x64")
-def test_every_label_of_a_row_side_by_side(name: str, rng: np.random.Generator) -> None:
+def named(name: str, mixed: Any) -> tuple[Any, NaiveBayes, Any, Any]:
+    """A NumPyro model, its prior, encoded rows, and the rows that it takes."""
+    if name == "mixed":
+        return mixed[0].numpyro_model, mixed[0].prior_, mixed[0].encode(mixed[1]), mixed[1]
     this = CASES[name]
-    theta = this.prior.sample(rng)
-    got = by_hand(this.prior.model, this.prior.to_sites(theta), C, {"x": this.x})
-    assert got == pytest.approx(closed_form(this.prior, {"x": this.x}, theta), rel=1e-9)
+    return this.prior.model, this.prior, {"x": this.x}, {"x": this.x}
 
 
+@pytest.mark.parametrize("name", mostly_slow([*CASES, "mixed"], these("gaussian", "mixed")))
 @pytest.mark.usefixtures("x64")
-def test_every_label_of_mixed_blocks_side_by_side(mixed: Any, rng: np.random.Generator) -> None:
-    nb, X, _ = mixed
-    theta = nb.prior_.sample(rng)
-    want = closed_form(nb.prior_, nb.encode(X), theta)
-    assert by_hand(nb.numpyro_model, nb.prior_.to_sites(theta), 2, X) == pytest.approx(want, rel=1e-9)
+def test_every_label_of_a_row_side_by_side(name: str, mixed: Any, rng: np.random.Generator) -> None:
+    model, prior, rows, given = named(name, mixed)
+    theta = prior.sample(rng)
+    got = by_hand(model, prior.to_sites(theta), len(prior.classes.mean()["log_pi"]), given)
+    assert got == pytest.approx(closed_form(prior, rows, theta), rel=1e-9)
 
 
 class TestFunsor:
@@ -87,28 +76,18 @@ class TestFunsor:
     def _funsor(self) -> None:
         pytest.importorskip("funsor", reason="an extra of bayesnb: pip install funsor")
 
-    @staticmethod
-    def log_density(model: Any, rows: Any, sites: Any) -> float:
-        from numpyro.contrib.funsor import config_enumerate, enum, log_density
-
-        enumerated = enum(config_enumerate(model), -3)
-        return float(jitted(lambda sites: log_density(enumerated, (rows,), {}, sites)[0])(sites))
-
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["gaussian", "multinomial", "complement", "mixed"])
     @pytest.mark.usefixtures("x64")
     def test_the_enumerated_log_density_is_the_closed_form(
         self, name: str, mixed: Any, rng: np.random.Generator
     ) -> None:
-        nb, X, _ = mixed
-        model, prior, rows, given = nb.numpyro_model, nb.prior_, nb.encode(X), X
-        if name != "mixed":
-            this = CASES[name]
-            model, prior, rows = this.prior.model, this.prior, {"x": this.x}
-            given = rows
-        theta = prior.sample(rng)
-        want = closed_form(prior, rows, theta)
-        assert self.log_density(model, given, prior.to_sites(theta)) == pytest.approx(want, rel=1e-9)
+        from numpyro.contrib.funsor import config_enumerate, enum, log_density
+
+        model, prior, rows, given = named(name, mixed)
+        theta, enumerated = prior.sample(rng), enum(config_enumerate(model), -3)
+        found = jitted(lambda sites: log_density(enumerated, (given,), {}, sites)[0])(prior.to_sites(theta))
+        assert float(found) == pytest.approx(closed_form(prior, rows, theta), rel=1e-9)
 
     @pytest.mark.slow
     def test_nuts_and_svi_run_and_labels_are_drawn_given_the_rows(self, mixed: Any) -> None:
@@ -143,9 +122,8 @@ def test_estimators_simulate_rows(mixed: Any) -> None:
     nb = mixed[0]
     simulated = Predictive(nb.numpyro_model, num_samples=2)(jax.random.key(0), n=7)
     assert simulated["numbers.x"].shape == (2, 7, 1)
-    assert (
-        simulated["words.x"].sum(-1) == round(nb.statistics_.blocks["words"].n.sum() / nb.statistics_.n.sum())
-    ).all()
+    average = round(nb.statistics_.blocks["words"].n.sum() / nb.statistics_.n.sum())
+    assert (simulated["words.x"].sum(-1) == average).all()
     longer = handlers.trace(handlers.seed(nb.numpyro_model, 0)).get_trace(n=7, length=np.arange(7))
     assert (longer["words.x"]["value"].sum(-1) == np.arange(7)).all()
     with pytest.raises(ValueError, match="`n` is None"):

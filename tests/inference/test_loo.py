@@ -12,18 +12,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import accuracy_score, log_loss
 
-from bayesnb.estimators import (
-    BernoulliNB,
-    CategoricalNB,
-    ComplementNB,
-    ExponentialNB,
-    GaussianDA,
-    GaussianNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    PoissonNB,
-)
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, PoissonNB
+from bayesnb.estimators import ComplementNB, ExponentialNB, KernelNB
 from bayesnb.inference.loo import copies
 from bayesnb.inference.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
@@ -98,10 +88,8 @@ def test_sums_over_the_rows(table):
     assert result.p_loo_joint == pytest.approx(w @ (inside - want)[at], rel=1e-8)
     assert result.p_loo == pytest.approx(w @ (fitted.predict_log_proba(X) - np.log(p))[at], rel=1e-8, abs=1e-8)
     text = str(result)
-    assert re.search(rf"^elpd +log p\(y \| x\) +{result.elpd:.2f} +{result.se:.2f} +{result.p_loo:.2f}$", text, re.M)
-    joint = rf"{result.elpd_joint:.2f} +{result.se_joint:.2f} +{result.p_loo_joint:.2f}$"
-    assert re.search(rf"^elpd_joint +log p\(x, y\) +{joint}", text, re.M)
-    assert "`elpd_joint` also scores the rows, as `arviz.loo` does" in text
+    numbers = result.elpd, result.se, result.p_loo, result.elpd_joint, result.se_joint, result.p_loo_joint
+    assert re.search(r"elpd .*{:.2f} +{:.2f} +{:.2f}\n.*elpd_joint .*{:.2f} +{:.2f} +{:.2f}".format(*numbers), text)
     assert f"accuracy {result.accuracy:.4f}, log loss {result.log_loss:.4f}" in text
 
 
@@ -140,16 +128,14 @@ REFITTED = [
 ]
 
 
-def takes(nb, change):
-    """Whether an estimator takes a table."""
-    levels = "Categorical" in repr(nb)
-    return not ((change is hard and levels) or (change is with_gaps and (levels or "GaussianDA" in repr(nb))))
-
-
 @pytest.mark.parametrize(
     ("nb", "change"),
     mostly_slow(
-        [(nb, change) for nb in REFITTED for change in (None, hard, with_gaps) if takes(nb, change)],
+        [
+            *((nb, None) for nb in REFITTED),
+            *((nb, hard) for nb in REFITTED if "Categorical" not in repr(nb)),
+            *((nb, with_gaps) for nb in REFITTED if not re.search("Categorical|GaussianDA", repr(nb))),
+        ],
         lambda case: case[1] is not None and repr(case[0]) in ("GaussianNB()", "GaussianNB(variance='pooled')"),
     ),
     ids=lambda case: getattr(case, "__name__", repr(case)[:50]),
@@ -202,31 +188,20 @@ def test_a_small_pseudo_count_is_not_lost_beside_the_rows():
     np.testing.assert_allclose(fitted.loo(X, y).log_joint[[99]], want, rtol=1e-13)
 
 
-TABLES = [
-    ALL[-2],
-    BY_CLASS,
-    ComplementNB(norm=True),
-    KernelNB(),
-    GaussianNB(estimate="map"),
-    GaussianNB(priors=[0, 0.5, 0.5]),
-]
-
-
-@pytest.mark.parametrize("nb", TABLES, ids=repr)
-def test_a_table_for_each_part(nb, table):
+def test_a_table_for_each_part(table):
     X, y, w = table
-    fitted = clone(nb).fit(X, y, w)
-    parts = fitted.predict_part_log_likelihood(X)
-    names = list(dict.fromkeys(name.split(".")[0] for name, _, _ in fitted.parts_)) if hasattr(nb, "parts") else ["x"]
-    total = fitted.class_log_prior_ + sum(parts.values())
-    if not getattr(nb, "norm", False):  # which is no likelihood
-        np.testing.assert_allclose(total, fitted.predict_joint_log_proba(X), rtol=1e-12, atol=1e-12)
-    result = fitted.loo(X, y, w)
-    assert list(result.by_block) == list(parts) == names
-    np.testing.assert_allclose(result.log_prior + sum(result.by_block.values()), result.log_joint, rtol=1e-12)
-    for c, row in zip(result.index, result.log_prior, strict=True):
-        assert (row > -800).all()
-        assert row[c] <= fitted.posterior_.classes.log_predictive()[c] + 1e-12
+    rest = ComplementNB(norm=True), KernelNB(), GaussianNB(estimate="map"), GaussianNB(priors=[0, 0.5, 0.5])
+    for nb, names in ((ALL[-2], ["n", "k", "p"]), (BY_CLASS, ["by class"]), *((nb, ["x"]) for nb in rest)):
+        fitted = clone(nb).fit(X, y, w)
+        parts, result = fitted.predict_part_log_likelihood(X), fitted.loo(X, y, w)
+        if not getattr(nb, "norm", False):  # which is no likelihood
+            total = fitted.class_log_prior_ + sum(parts.values())
+            np.testing.assert_allclose(total, fitted.predict_joint_log_proba(X), rtol=1e-12, atol=1e-12)
+        assert list(result.by_block) == list(parts) == names
+        np.testing.assert_allclose(result.log_prior + sum(result.by_block.values()), result.log_joint, rtol=1e-12)
+        assert (result.log_prior > -800).all()
+        own = result.log_prior[np.arange(len(y)), result.index]
+        assert (own <= fitted.posterior_.classes.log_predictive()[result.index] + 1e-12).all()
 
 
 @pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), ComplementNB(), PoissonNB()], ids=repr)
@@ -244,55 +219,34 @@ def test_sparse_rows_and_some_of_the_rows(nb, table):
 
 def test_what_cannot_have_been_fitted_is_refused(table):
     X, y, w = table
-    fitted = GaussianNB().fit(X, y)
+    fitted, four = GaussianNB().fit(X, y), np.arange(4.0)[:, None]
+    improper = GaussianNB(known_variance=1.0, prior={"m": 0.0, "kappa": 0.0}).fit(four, [0, 0, 0, 1])
     for call, message in (
         (lambda: PoissonNB().fit(X[:30], y[:30]).loo(X, y), "never fitted"),
         (lambda: PoissonNB().fit(X, y).loo(X, y, 1 + w), "never fitted"),
         (lambda: fitted.loo(X, y, 1 + w), "would give negative counts"),
         (lambda: GaussianNB(known_variance=1.0).fit(X, y).loo(X + 50, y), "never fitted"),
         (lambda: fitted.loo(X + 50, y, groups=y), "would give negative squares"),
+        (lambda: fitted.loo(X + 50, y), "would give negative squares"),  # the same squares about another mean
+        (lambda: GaussianDA().fit(X, y).loo(X[:3] + 50, y[:3]), "would give negative squares"),
+        (lambda: GaussianNB(variance="pooled").fit(X, y).loo(X[:3] + 50, y[:3]), "would give negative squares"),
         (lambda: fitted.loo(np.where(X > 6, np.inf, X), y), "infinity"),
         (lambda: fitted.loo(X, np.full(len(y), "d")), "do not exist in the initial classes"),
         (lambda: fitted.loo(X, y).to_arviz("loo"), "`kind` is 'loo'"),
         (lambda: fitted.loo(X, y, prior="new"), "`prior` is 'new'; choose 'kept' or 'refit'"),
         (lambda: fitted.loo(X, y, groups=[1, 2, 3]), r"`groups` has shape \(3,\); it needs one label for each of the"),
         (lambda: fitted.loo(X, y, groups=[np.nan, *y[1:]]), "`groups` has missing labels"),
-        (lambda: _improper().loo(np.arange(4.0)[:, None], [0, 0, 0, 1]), "improper, and without row 3 of `X`"),
+        (lambda: improper.loo(four, [0, 0, 0, 1]), "improper, and without row 3 of `X`"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
 
 
-def _improper():
-    """A class of one row, whose posterior is a density with that row only."""
-    nb = GaussianNB(known_variance=1.0, prior={"m": 0.0, "kappa": 0.0})
-    return nb.fit(np.arange(4.0)[:, None], [0, 0, 0, 1])
-
-
-@pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(variance="pooled"), GaussianDA()], ids=repr)
-def test_far_rows_that_were_never_fitted_are_refused(nb, table):
-    """Their weights are those of rows fitted; their squares are more than all rows have."""
-    X, y, w = table
-    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
-    for rows in (X,) if isinstance(nb, GaussianDA) else (X, holes):
-        fitted = clone(nb).fit(rows, y, w)
-        for some in (slice(3), slice(None)):  # a few of the weights, and all
-            far = rows.copy()
-            far[some] += np.where(y[some] == "a", 50, -50)[:, None]
-            with pytest.raises(ValueError, match="would give negative squares"):
-                fitted.loo(far[some], y[some], w[some])
-            fitted.loo(rows[some], y[some], w[some])
-    with pytest.raises(ValueError, match="would give negative squares"):
-        clone(nb).fit(X, y).loo(X + 50, y)  # the same squares about another mean
-
-
 def test_rows_that_occur_more_than_once():
-    nan = np.nan
-    X = np.array([[1.0, nan], [2, 3], [1, nan], [-0.0, 0], [0, -0.0], [2, 3], [2, 3.5]])
+    X = np.array([[1.0, np.nan], [2, 3], [1, np.nan], [-0.0, 0], [0, -0.0], [2, 3], [2, 3.5]])
     y = np.array(["a", "a", "a", "b", "b", "c", "a"])
     want = [0, 1, 0, 2, 2, 3, 4]
-    for rows in (X, X.astype(np.float32), pd.DataFrame(X), pd.DataFrame(X).astype(object), np.asfortranarray(X)):
-        assert copies(rows, y).tolist() == want
+    for rows in (X, X.astype(np.float32), pd.DataFrame(X).astype(object), np.asfortranarray(X)):
         assert copies(rows, list(y)).tolist() == want
     words = np.array([["u", None], ["v", "w"], ["u", None]], dtype=object)
     assert copies(words, [0, 0, 0]).tolist() == [0, 1, 0]

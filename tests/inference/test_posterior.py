@@ -20,28 +20,22 @@ def nb(iris):
     return GaussianNB().fit(*iris)
 
 
-def variable(data, group, name):
-    return data[group][name]
-
-
 def test_groups_dims_and_coords(nb, iris):
     X, y = iris
     data = nb.sample_posterior(draws=50, seed=1, X=X, y=y, chains=2)
-    mu = variable(data, "posterior", "mu")
-    assert mu.dims == ("chain", "draw", "class", "feature")
-    assert mu.sizes["chain"] == 2
-    assert mu.sizes["draw"] == 50
+    mu = data["posterior"]["mu"]
+    assert mu.sizes == {"chain": 2, "draw": 50, "class": 3, "feature": 4}
     assert mu.coords["class"].values.tolist() == nb.classes_.tolist()
     assert mu.coords["feature"].values.tolist() == X.columns.tolist()
-    assert variable(data, "prior", "variance").dims == mu.dims
-    assert variable(data, "posterior_predictive", "y").shape == (2, 50, 150)
-    observed = variable(data, "observed_data", "y")
+    assert data["prior"]["variance"].dims == mu.dims
+    assert data["posterior_predictive"]["y"].shape == (2, 50, 150)
+    observed = data["observed_data"]["y"]
     assert data["observed_data"]["class"].values[observed.values].tolist() == y.tolist()
     # pointwise log p(x_i, y_i | θ) of the first draw, by SciPy
-    theta = {name: variable(data, "posterior", name).values[0, 0] for name in ("pi", "mu", "variance")}
+    theta = {name: data["posterior"][name].values[0, 0] for name in ("pi", "mu", "variance")}
     c = nb.class_index(y)
     expected = np.log(theta["pi"][c]) + stats.norm.logpdf(X, theta["mu"][c], np.sqrt(theta["variance"][c])).sum(1)
-    np.testing.assert_allclose(variable(data, "log_likelihood", "y").values[0, 0], expected, rtol=1e-12)
+    np.testing.assert_allclose(data["log_likelihood"]["y"].values[0, 0], expected, rtol=1e-12)
 
 
 def test_equal_seeds_give_equal_draws(nb):
@@ -84,21 +78,13 @@ def test_bad_settings_are_named(nb, iris):
             nb.sample_posterior(**settings)
 
 
-@pytest.mark.parametrize(
-    "nb",
-    [
-        KernelNB(),
-        KernelNB(bandwidth="nrd0"),
-        MixedNB([("k", KernelNB(), [0, 1]), ("g", GaussianNB(), [2, 3])]),
-        MixedNB([("k", {"setosa": KernelNB(), "versicolor": GaussianNB(), "virginica": GaussianNB()}, [0, 1, 2, 3])]),
-    ],
-    ids=repr,
-)
-def test_a_kernel_density_gives_no_likelihood_of_training_rows(nb, iris):
+def test_a_kernel_density_gives_no_likelihood_of_training_rows(iris):
     """It would contain the row's own kernel: importance sampling was off by 32 nats, every Pareto k good."""
-    X, y = iris[0][::5], iris[1][::5]
-    data = nb.fit(X.to_numpy(), y).sample_posterior(draws=5, X=X.to_numpy(), y=y)
-    assert "observed_data" in data
-    assert "log_likelihood" not in data
-    assert data["log_prior"].data_vars
-    assert all(np.isfinite(level).all() for level in data["log_prior"].data_vars.values())
+    X, y = iris[0][::5].to_numpy(), iris[1][::5]
+    each = {"setosa": KernelNB(), "versicolor": GaussianNB(), "virginica": GaussianNB()}
+    parts = [("k", KernelNB(), [0, 1]), ("g", GaussianNB(), [2, 3])]
+    for nb in (KernelNB(), KernelNB(bandwidth="nrd0"), MixedNB(parts), MixedNB([("k", each, [0, 1, 2, 3])])):
+        data = nb.fit(X, y).sample_posterior(draws=5, X=X, y=y)
+        assert "observed_data" in data and "log_likelihood" not in data
+        assert data["log_prior"].data_vars
+        assert all(np.isfinite(level).all() for level in data["log_prior"].data_vars.values())

@@ -31,9 +31,8 @@ def test_tables_hold_the_marginals() -> None:
     a, b = block.a[1, 0], block.b[1, 0]
     found = line(nb.tables()[0], "b", "sd")
     law = stats.invgamma(a, scale=b)
-    np.testing.assert_allclose(
-        [found.estimate, found.low, found.high], np.sqrt([b / (a - 1), law.ppf(0.05), law.ppf(0.95)])
-    )
+    want = np.sqrt([b / (a - 1), law.ppf(0.05), law.ppf(0.95)])
+    np.testing.assert_allclose([found.estimate, found.low, found.high], want)
     assert line(nb.tables()[0], "b", "mean").estimate == nb.means_[1, 0]
     np.testing.assert_array_equal(nb.variances_, nb.posterior_.mean()["x"]["variance"])
 

@@ -12,14 +12,13 @@ N, D = 300, 40
 
 
 def rows(kind, rng):
-    if kind == "gaps":
+    if kind in ("gaps", "far"):
         x = rng.normal(size=(N, D))
+        if kind == "far":
+            x[0] += 1e4
+            return x
         x[rng.random(x.shape) < 0.1] = np.nan
         x[:, 0] = 3.0
-        return x
-    if kind == "far":
-        x = rng.normal(size=(N, D))
-        x[0] += 1e4
         return x
     x = rng.integers(0, 4, (N, D))
     if kind == "large":

@@ -27,9 +27,7 @@ def table(n):
     return X, y
 
 KIND, nb = {kind!r}, bayesnb.{estimator}
-calls = dict(
-    fit=lambda X, y: nb.fit(X, y), predict=lambda X, y: nb.predict_log_proba(X), loo=lambda X, y: nb.loo(X, y).log_proba
-)
+calls = dict(fit=nb.fit, predict=lambda X, y: nb.predict_log_proba(X), loo=lambda X, y: nb.loo(X, y).log_proba)
 if KIND == "gaps":  # these take seconds
     calls |= dict(
         predict_interval=lambda X, y: nb.predict_interval(X),
@@ -56,12 +54,7 @@ for name, call in calls.items():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize(
-    ("estimator", "kind"),
-    [
-        ("GaussianNB()", "gaps"),
-        ("CategoricalNB()", "levels"),
-        ("KernelNB()", "levels"),
-    ],
+    ("estimator", "kind"), [("GaussianNB()", "gaps"), ("CategoricalNB()", "levels"), ("KernelNB()", "levels")]
 )
 def test_a_million_rows_of_ten_cells(estimator, kind):
     """At most 100 MiB beyond input and output for a fit and a prediction, 200 for all else."""
