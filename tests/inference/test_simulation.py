@@ -8,6 +8,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from matplotlib.figure import Figure
 from scipy.stats import kstwo
 
 from bayesnb import BernoulliNB, GaussianNB, KernelNB, MixedNB, PoissonNB, plots
@@ -90,7 +91,7 @@ def test_of_estimators_and_families() -> None:
     row = simulation_based_calibration(block, simulations=100, draws=9)
     assert row.pit["mu"].shape == (100, 12) and "100 simulations, 9 draws" in row.remark
     assert row.threshold == pytest.approx(0.01 / (3 * (3 + 12 + 12 + 1)))
-    ax = plots.pit(row)
+    ax = plots.pit(row, ax=Figure().subplots())
     assert {line.get_label() for line in ax.get_lines()} >= {"pi", "mu", "variance", "log likelihood"}
     assert ax.patches[0].get_height() == pytest.approx(2 * kstwo.isf(row.threshold, 100))
     assert random_case(block).prior.blocks["x"].shape == (3, 4)
