@@ -71,11 +71,6 @@ class Comparison:
         )
         return "\n".join([shown, *(f"note: {text}" for text in self.notes)])
 
-    def to_dict(self, notes: Sequence[str] = ()) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON; NaN becomes None. The given notes come first."""
-        rows = self.table.astype(object).where(self.table.notna(), None)
-        return {"models": rows.to_dict("index"), "notes": [*notes, *self.notes]}
-
 
 def compare(
     estimators: Mapping[str, Any],

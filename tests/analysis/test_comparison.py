@@ -69,7 +69,6 @@ def test_evidence_that_does_not_compare_is_told():
     assert np.isnan(found.table.loc["complement", ["log_evidence", "log_bayes_factor", "probability"]].to_list()).all()
     assert found.table.loc["poisson", "probability"] == 1
     assert "complement has no evidence" in found.notes[0]
-    assert found.to_dict()["models"]["complement"]["log_evidence"] is None
     kernel = compare({"kernel": KernelNB(bandwidth="nrd0"), "gaussian": GaussianNB()}, X[::5], y[::5])
     assert "kernel has no evidence: KernelNB has no log_evidence_" in kernel.notes[0]
     assert kernel.table["elpd"].notna().all()
