@@ -18,6 +18,7 @@ import itertools
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import fields
@@ -37,6 +38,7 @@ FORMAT = 1
 """Number of the format written; a file with a larger one is refused."""
 
 _KEY = "bayesnb"
+_LEARNT = re.compile(r"statistics|(maps|modes|draws)_")  # names of tensors whose numbers are finite
 
 
 def require(holds: Any, what: str) -> None:
@@ -102,11 +104,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     written = f"format {_brief(found['format'])} of bayesnb {_brief(found.get('version'))}"
     require(not newer, f"{name} has {written}, but {version} reads formats up to {FORMAT}. Install a newer release")
     require(sound, f"{name} is damaged: the contents do not have the SHA-256 of the header; {again}")
+    odd = [key for key, one in tensors.items() if _LEARNT.search(key) and one.dtype.kind == "f" and _is_odd(key, one)]
+    require(not odd, f"{name} is damaged: {', '.join(odd[:1])} has numbers that are not finite; {again}")
     try:
         return _read(found["model"], tensors)
     except Exception as error:  # of a class that is not there, or has changed
         why = f"{name} describes no model that {version} can build ({_brief(error)}); save the model again"
         raise ValueError(why) from error
+
+
+def _is_odd(key: str, numbers: np.ndarray) -> bool:
+    """Whether some are not finite; the cells of a kernel density may be missing."""
+    return bool(np.isinf(numbers).any() or (np.isnan(numbers).any() and ".value." not in key))
 
 
 def _brief(what: Any) -> str:

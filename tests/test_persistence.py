@@ -281,6 +281,24 @@ def test_a_file_builds_what_is_listed_and_nothing_else(tmp_path: Path) -> None:
     assert bayesnb.load(tmp_path / "m").var_smoothing == bayesnb.GaussianNB().var_smoothing
 
 
+def test_numbers_of_a_file_are_finite(tmp_path: Path) -> None:
+    """But for the missing cells of a kernel density."""
+    X, name = np.where(np.eye(*REAL.shape) == 1, np.nan, REAL), "_state.statistics.blocks.x."
+    for nb, at, bad in (
+        (bayesnb.KernelNB(), f"{name}value.1", np.inf),
+        (bayesnb.KernelNB(), f"{name}weight.0", np.nan),
+        (bayesnb.GaussianNB(), f"{name}mean", np.nan),
+        (bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()), "maps_.1.mode", -np.inf),
+    ):
+        made = forged(nb.fit(X, LABELS), lambda header, model, tensors, at=at, bad=bad: tensors[at].put(0, bad))
+        (tmp_path / "m").write_bytes(made)
+        with pytest.raises(ValueError, match=f"is damaged: .*{at} has numbers that are not finite"):
+            bayesnb.load(tmp_path / "m")
+    nb = bayesnb.KernelNB().fit(X, LABELS)
+    (tmp_path / "m").write_bytes(forged(nb, lambda *_: None))
+    np.testing.assert_array_equal(bayesnb.load(tmp_path / "m").predict_proba(X), nb.predict_proba(X))
+
+
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
