@@ -146,7 +146,9 @@ def open_table(path: str | Path, **writing: Any) -> Any:
         about = {"names": [*table], "first": table, "target": data.target, "source": data.source}
         return SimpleNamespace(pieces=lambda numbers, columns=None: iter([table[_names(columns, table)]]), **about)
     path = Path(path)
-    if not (path.is_file() or path.is_dir()):
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise TableError(f"{path} is a pipe or a device; save what it gives to a file first.")
+    if not path.exists():
         raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
     return ParquetFile(path) if path.is_dir() or path.suffix in (".parquet", ".pq") else TextFile(path, **writing)
 

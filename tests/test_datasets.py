@@ -214,6 +214,8 @@ def test_an_encoding_that_the_file_has_not(tmp_path: Path) -> None:
 
 
 def test_unusable_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TableError, match="is a pipe or a device; save"):
+        read_table("/dev/null", "y")
     with pytest.raises(TableError, match=r"no file .*absent\.csv; check the path, or choose one of iris"):
         read_table(tmp_path / "absent.csv", "y")
     with pytest.raises(TableError, match=r"is not a Parquet file that can be read|has no column 'y'"):
