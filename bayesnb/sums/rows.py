@@ -66,7 +66,11 @@ def is_missing_free(x: Array | Sparse) -> bool:
 def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
     if not is_sparse(x):
-        return x @ weights.swapaxes(-1, -2)
+        right = weights.swapaxes(-1, -2)
+        if x.dtype != np.uint8:
+            return x @ right
+        parts = slices(len(x), x.shape[1], _FEW)  # a core's cache holds what is converted
+        return np.concatenate([x[part].astype(weights.dtype) @ right for part in parts], -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
     if x.format == "csr" and worth(x.nnz * len(flat)):
         from ._compiled import stored_product
@@ -428,10 +432,14 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
     return {name: some_rows(x, part) for name, x in rows.items()}
 
 
-def some_cells(x: Any, part: slice, like: Array | Sparse) -> Any:
-    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
+def some_cells(x: Any, part: slice, like: Array | Sparse, kind: str = "") -> Any:
+    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole.
+
+    Dense integers that are levels stay integers.
+    """
     piece = some_rows(x, part)
-    if piece.dtype == like.dtype or namespace(x) is not np:
+    levels = kind in ("yes/no", "levels") and piece.dtype.kind != "f" and not is_sparse(x)
+    if piece.dtype == like.dtype or levels or namespace(x) is not np:
         return piece
     return piece.astype(np.result_type(piece.dtype, like.dtype))
 
