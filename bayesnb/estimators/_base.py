@@ -255,7 +255,7 @@ class AbstractNB(AbstractFitted):
 
         If classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it, the
         classes are independent, each with its exact distribution. For 5 to 150 rows of 3 to 6 classes, endpoints are at
-        most 0.004 off on average, and a single one at most 0.08. With 1,000 draws these numbers are 0.01 and 0.21. The
+        most 0.004 off on average, and a single one at most 0.07. With 1,000 draws these numbers are 0.01 and 0.27. The
         table is in the guide "How sure is it?", section "Intervals of coupled classes".
 
         "auto" uses draws for KernelNB, for which "analytic" is an error. It also uses them for rows where the skewness
