@@ -129,9 +129,7 @@ def _is_text(known: pd.Series) -> bool:
 def _decimal_shown(known: dict[Any, pd.Series], words: dict[Any, pd.Series]) -> str:
     """The decimal separator that all columns agree on: floats with a fraction show a point; "" if there is none."""
     shown = {"." for one in known.values() if one.dtype.kind == "f" and (one.iloc[:_LOOKED_AT] % 1 > 0).any()}
-    for one in (
-        counts.index for counts in words.values()
-    ):  # no group of thousands begins with 0 or has other than three digits
+    for one in (counts.index for counts in words.values()):
         numbers = one[one.str.fullmatch(NUMBER) & ~one.str.fullmatch(_DATE)]
         for mark in (r"\.", ","):  # no group of thousands begins with 0 or has other than three digits
             alone = numbers[numbers.str.count(mark) == 1]  # not the marks of a version or an address

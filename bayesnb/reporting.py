@@ -26,6 +26,7 @@ from .analysis.importance import importance
 from .columns import FEW_ROWS, listed, shorten
 from .core.supports import check_level
 from .inference.held_out import take_rows
+from .inference.loo import copies
 from .io import replace_file
 
 _SHOWN = 12  # features of the importance, classes of a confusion table
@@ -200,10 +201,10 @@ def _cautions(m: Any) -> Iterator[str]:
     if small := [f"{m.classes[k]} ({m.count[k]})" for k in rare]:
         yield f"Few rows in some classes: {listed(small, 6)}. Their results are uncertain."
     kinds = {block.inner.cells_.kind for block in m.inside.posterior_.blocks.values()}
-    copies = int(pd.DataFrame(m.X).duplicated().sum()) if "real" in kinds and not hasattr(m.X, "nnz") else 0
-    if copies > 0.05 * m.n:
+    again = m.n - len(np.unique(copies(m.inside.encode(m.X), m.loo.index))) if "real" in kinds else 0
+    if again > 0.05 * m.n:
         left = "Leave-one-out leaves them in, so its figures are too good"
-        yield f"{copies} of {m.n} rows are copies of another row. {left}: drop them, or use `loo(groups=…)`."
+        yield f"{again} of {m.n} rows are copies of another row. {left}: drop them, or use `loo(groups=…)`."
     if loo.log_loss >= m.base_loss:
         losses = f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({m.base_loss:.3f})"
         yield f"{losses}. Do not trust the probabilities as they are."

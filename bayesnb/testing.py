@@ -105,7 +105,7 @@ def check_family(family: Block) -> None:
                 law(random_case(family))
         except Exception as error:
             said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-            said += "; `gain` takes series too: use `log_rising` and `log1p`" * ("'Jet'" in said)
+            said += "; `gain` takes series too: use `log_rising` and `log1p`" * ("Jet" in said)
             raise BrokenLaw(f"{type(family).__name__} breaks the law {name!r}: {said}") from error
 
 

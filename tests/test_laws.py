@@ -1,14 +1,15 @@
 """The laws every family obeys, each run over the table in `laws.py`; the laws themselves are in `bayesnb.testing`."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bayesnb.base import from_sites, to_sites
-from bayesnb.families import DirichletClasses
+from bayesnb.families import COUNT, DirichletClasses, Field, GammaExponential, declare, gammaln, pytree
 from bayesnb.naive_bayes import NaiveBayes
-from bayesnb.testing import laws_of
+from bayesnb.testing import BrokenLaw, check_family, laws_of
 
 from .laws import FAMILIES, C, D, Family, assert_same, case
 
@@ -80,7 +81,7 @@ geometric counts whole sparse gaps apart: a pos cf, b pos cf
 negative_binomial counts whole sparse gaps apart: a pos cf, b pos cf
 log_normal positive gaps apart: m rea cf, kappa pos cf, a pos cf, b pos cf
 gaussian real sparse gaps apart: m rea cf, kappa pos cf 0, a pos cf -0.5, b pos cf 0
-pooled_gaussian real sparse gaps apart coupled: m rea cf, kappa pos cf 0, a pos f -1e+08, b pos f 0
+pooled_gaussian real sparse gaps apart coupled: m rea cf, kappa pos cf 0, a pos f -0.5 summed, b pos f 0
 known_gaussian real sparse gaps apart: m rea cf, kappa pos cf 0, variance pos cf fixed, log_c rea cf fixed
 full_gaussian real: m rea cf, kappa pos c, nu deg c, S mat cff
 tied_gaussian real coupled: m rea cf, kappa pos c, nu deg o, S mat ff
@@ -98,6 +99,7 @@ def test_what_the_pages_declare() -> None:
             " ".join(
                 [name, field.support.kind[:3], "".join(axis[0] for axis in field.axes)]
                 + ([] if field.limit is None else [f"{field.limit:g}"])
+                + ["summed"] * field.per_class
                 + ["fixed"] * (not field.fitted)
             )
             for name, field in kind.fields_.items()
@@ -105,3 +107,43 @@ def test_what_the_pages_declare() -> None:
         words = [family.name, cells.kind, *(word for word, holds in flags.items() if holds)]
         lines.append(f"{' '.join(words)}: {', '.join(fields)}")
     assert lines == DECLARED.strip().splitlines()
+
+
+@pytree
+@dataclass(frozen=True)
+class Undeclared(GammaExponential):
+    fields_ = declare(a=Field(COUNT))
+
+
+@pytree
+@dataclass(frozen=True)
+class Renamed(GammaExponential):
+    parameters = ("rate",)
+
+
+@pytree
+@dataclass(frozen=True)
+class Spoilt(GammaExponential):
+    def added(self, s: Any, a: Any, b: Any) -> Any:
+        return a + s.n, b + 1.001 * s.total
+
+
+@pytree
+@dataclass(frozen=True)
+class Difference(GammaExponential):
+    def gain(self, s: Any, a: Any, b: Any) -> Any:
+        return super().gain(s, a, b) + gammaln(a + s.n) - gammaln(a + s.n)
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        (Undeclared, r"`fields_` declares \['a'\], the fields are \['a', 'b'\]"),
+        (Renamed, r"`parameters` has \['rate'\], `mean` \['log_rate'\]"),
+        (Spoilt, "'updates chain'.*\n?.*`gain` of two steps"),
+        (Difference, "`gain` takes series too: use `log_rising` and `log1p`"),
+    ],
+)
+def test_a_mistake_in_a_family_is_named(family: Any, message: str) -> None:
+    with pytest.raises(BrokenLaw, match=f"(?s){family.__name__} breaks the law.*{message}"):
+        check_family(family(2.0, 3.0))

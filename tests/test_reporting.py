@@ -156,7 +156,7 @@ def test_warnings_name_what_is_wrong() -> None:
     leak = said_of(answer)
     assert "determines the label almost completely" in leak
     noise[30:] = noise[:30]
-    assert "30 of 60 rows are copies of another row. Leave-one-out leaves them in" in said_of(noise)
+    assert "15 of 60 rows are copies of another row. Leave-one-out leaves them in" in said_of(noise)
     plugged = said_of(noise, bayesnb.GaussianNB(estimate="mle"))
     assert "The model predicts with estimate='mle', which leave-one-out ignores." in plugged
 

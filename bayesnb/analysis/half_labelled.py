@@ -49,7 +49,7 @@ from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
-from ..naive_bayes import NaiveBayes, Rows, Statistics
+from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
 from ._suited import check_independent, split_labels
 from ._wrapper import AbstractWrapper
@@ -199,8 +199,14 @@ class HalfLabelledClassifier(AbstractWrapper):
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
-        blocks = posterior.blocks.items()
-        return posterior.classes.log_cumulants()[0] + sum(block.log_moments(rows[name])[0] for name, block in blocks)
+
+        def table(part: slice) -> np.ndarray:
+            total = posterior.classes.log_cumulants()[0]
+            for name, block in posterior.blocks.items():
+                total = total + block.log_moments(rows[name][part].astype(float, copy=False))[0]
+            return total
+
+        return by_rows(table, rows)
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 

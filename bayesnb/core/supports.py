@@ -73,6 +73,7 @@ class Field:
     support : the values of the field in a proper density
     axes : names of its axes, ("class", "feature") by default; "one" is an axis of length one
     limit : the smallest value in an improper prior that is still useful, such as κ = 0; None if there is none
+    per_class : whether the limit counts once a class, and their sum is the limit of a field that the classes share
     optional : whether the field may be None
     public : name of the hyperparameter in estimators and `fit_prior`, which several fields may share; by default the
         field's own
@@ -84,6 +85,7 @@ class Field:
     support: Support
     axes: tuple[str, ...] = ("class", "feature")
     limit: float | None = None
+    per_class: bool = False
     optional: bool = False
     public: str = ""
     per: str = ""
@@ -262,6 +264,8 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
         checked_numbers(f"{name}.{key}", getattr(prior, key), (), support)
     for key, field in prior.fields_.items():
         value = getattr(prior, key) if fields is None or key not in fields else fields[key]
+        if field.per_class and field.limit is not None:
+            field = replace(field, limit=field.limit * sizes["class"])
         if value is None and field.optional:
             continue
         label, k, d = f"{name}.{key}", len(field.axes), sizes["feature"]

@@ -45,7 +45,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     fields_ = declare(
         m=Field(REAL),
         kappa=Field(COUNT, limit=0.0),
-        a=Field(COUNT, ("feature",), limit=-1e8),
+        a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)

@@ -92,8 +92,8 @@ def intervals(
     Parameters
     ----------
     level : posterior mass inside, between 0 and 1
-    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, where
-        classes share a parameter, and for rows whose log joint is too skewed for a Pearson III variable, else analytic
+    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, and for rows
+        whose log joint is too skewed for a Pearson III variable, else analytic
     n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
     seed : of either; all rows share one set of points
 
@@ -202,7 +202,8 @@ def _log_probabilities(
         if known.any():
             log_odds = shapes.two_class_log_odds(z)[known]
             yield at[known], -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed[known]
-        others = np.flatnonzero(~known)
+        if not len(others := np.flatnonzero(~known)):
+            continue
         ends = np.cumsum([one.dimensions + 2 * c for one in quadratics])
         size = power + 2 * (tails is not None and bool(quadratics))  # four times as many: tails without a formula
         z_all = _normal_points(1 << (c + int(ends[-1:].sum()) - 1).bit_length(), size, seed)  # of few sizes

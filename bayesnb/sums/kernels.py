@@ -17,8 +17,7 @@ import numpy as np
 
 from ..core.arrays import Array, Float
 from ..core.special import LOG_2PI, namespace
-from ..sums.rows import in_order
-from .rows import rounding, worth
+from .rows import in_order, rounding, worth
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding
 _CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache

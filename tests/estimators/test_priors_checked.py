@@ -52,6 +52,10 @@ WRONG = [
     (GaussianNB(var_smoothing=math.inf), "`var_smoothing` is inf.* from 0 to"),
     (GaussianNB(var_smoothing=-1), "`var_smoothing` is -1"),
     (GaussianNB(var_smoothing="a"), "`var_smoothing` is 'a'"),
+    (
+        GaussianNB(variance="pooled", prior={"m": 0, "kappa": 1, "a": -1.1, "b": 0}),
+        r"`prior.a` is -1.1; .* from -1 to 0",
+    ),
     (GaussianNB(estimate="median"), "`estimate` is 'median'"),
     (GaussianNB(variance="none"), "`variance` is 'none'"),
     (GaussianDA(covariance="full"), "`covariance` is 'full'"),
