@@ -176,11 +176,10 @@ class NaiveBayes:
         ----------
         rows, r : rows that this posterior contains, with the weights that they had in `suffstats`
         """
+        parts = [[*self.blocks]] if self.blocks else []
 
         def table(part: slice) -> Array:
-            w = some_cells(r, part, r)
-            blocks = self.loo_tables(rows_at(rows, part), w, [[*self.blocks]] if self.blocks else [])
-            return sum(blocks, self.classes.log_loo(w.toarray() if is_sparse(w) else w))
+            return self.loo_tables(rows_at(rows, part), some_cells(r, part, r), parts).sum(0)
 
         return by_rows(table, rows, self.min_chunk_cells)
 
@@ -206,7 +205,7 @@ class NaiveBayes:
     def log_loo_parts(
         self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], *, scores: bool = False
     ) -> Float[Array, "p n c"]:
-        """log p(x_i,part | y = c, data without row i), a table for each part: leave-one-out of `log_parts`.
+        """log p(y = c | data without row i), then log p(x_i,part | y = c, data without row i), a table for each part.
 
         Parameters
         ----------
@@ -228,7 +227,8 @@ class NaiveBayes:
             log_loo = block.log_loo_score if scores else block.log_loo
             return log_loo(some_cells(rows[name], slice(None), r, block.cells_.kind), r)
 
-        return _stacked(of_block, parts)
+        classes = self.classes.log_loo(r)
+        return namespace(classes, *rows.values()).stack([classes, *_stacked(of_block, parts)])
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites."""

@@ -268,16 +268,17 @@ class OneDependence:
     def log_loo(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Float[np.ndarray, "n c"]:
         """`log_joint` of a posterior that knows the rows, each left out of its own prediction; the weights v stay."""
         r = sparse.csr_array(r)
-        table = self.classes.log_loo(r.toarray())
+        table = self.classes.log_loo(r)
         for part, of_parents in self.log_loo_parents(rows, r):
             table[part] = self._pooled(of_parents, table[part])
         return table
 
     def loo_tables(
         self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse, parts: Any = None, *, scores: bool = False
-    ) -> Float[np.ndarray, "1 n c"]:
-        """`log_loo` without the class probabilities, log p(x | y, data without row i)."""
-        return (self.log_loo(rows, r) - self.classes.log_loo(sparse.csr_array(r).toarray()))[None]
+    ) -> Float[np.ndarray, "2 n c"]:
+        """log p(y | data without row i), and `log_loo` less that, log p(x | y, data without row i)."""
+        classes = self.classes.log_loo(sparse.csr_array(r))
+        return np.stack([classes, self.log_loo(rows, r) - classes])
 
     log_loo_parts = loo_tables
 

@@ -4,12 +4,12 @@ Statistics of two disjoint sets of rows add to those of their union, in any orde
 adding. Fitting in batches, on a cluster, forgetting rows and leaving one out are folds over these three operations.
 All are frozen dataclasses and JAX pytrees, with classes along the first axis.
 
-Each operation rounds. Statistics of an estimator therefore carry `error`, the variance of the rounding of their sums,
-so that `forget` can say whether enough digits are left. Statistics without `error` only add and subtract.
+Each operation rounds. Sums that only grow have lost no more than their size and the number of operations tell. Before
+rows are subtracted, `with_error` makes of that the variance of the rounding, `error`, which statistics carry from then
+on, so that `forget` can say whether enough digits are left. Statistics without `error` only add and subtract.
 """
 
 import operator
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -82,13 +82,15 @@ class _Additive(Summed):
         return self._found(values, [self.error, other.error])
 
     @np.errstate(over="ignore", invalid="ignore")
-    def bounded(self, rows: int, whole: bool) -> Self:
-        """The same with the rounding of sums of so many rows; whole numbers are summed exactly."""
-        error = {}
-        for name, leaf in vars(self).items():
-            if name != "error" and not (whole and name != "log_h") and leaf.any():
+    def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
+        """The same with the rounding of sums of so many rows, of which so many were added; whole numbers have none."""
+        error, most = {}, rows + pieces**0.5
+        leaves = {name: leaf for name, leaf in vars(self).items() if name != "error"}
+        whole = whole and all(is_whole(leaf) for name, leaf in leaves.items() if name != "log_h")
+        for name, leaf in leaves.items():
+            if not (whole and name != "log_h") and leaf.any():
                 size = leaf.sum(-1, keepdims=True) + 0 * leaf if leaf.ndim > 2 else leaf  # levels, one by subtraction
-                error[name] = (rows * EPS / 2 * size) ** 2
+                error[name] = (most * EPS / 2 * size) ** 2
         return replace(self, error=error)  # type: ignore[type-var]
 
 
@@ -189,12 +191,17 @@ class _Centred(Summed):
         return replace(joined, error=_joined_error(self, other, joined, replace(joined, ss=between).own))
 
     @np.errstate(over="ignore", invalid="ignore")
-    def bounded(self, rows: int, whole: bool) -> Self:
-        """The same with the rounding of sums of so many rows; whole weights are summed exactly."""
-        n, size = along(self.n, self.mean), self.own
-        sums = EPS * n * abs(self.mean) + rows * EPS * np.sqrt(n * size)
-        error = {"mean": sums**2, "ss": ((rows / 2 + 16) * EPS * size) ** 2}
-        return replace(self, error=error if whole else error | {"n": (rows * EPS / 2 * n) ** 2 + 0 * size})
+    def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
+        """The same with the rounding of sums of so many rows, of which so many were added; whole weights have none.
+
+        Where a piece moves the mean by d, the rounding of the mean moves ss by 2 n d times as much. All n d² together
+        are at most ss.
+        """
+        n, size, joined = along(self.n, self.mean), self.own, pieces**0.5
+        level, spread, most = joined * EPS * n * abs(self.mean), np.sqrt(n * size), rows + joined
+        squares = (most / 2 + 16) * EPS * size + (2 * EPS * abs(self.mean) * spread if pieces > 1 else 0)
+        error = {"mean": (level + most * EPS * spread) ** 2, "ss": squares**2}
+        return replace(self, error=error if whole else error | {"n": (most * EPS / 2 * n) ** 2 + 0 * size})
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -333,22 +340,22 @@ class Statistics(Summed):
         return type(self)(n, blocks, np.where(error > 0, error + rounded(n), 0))
 
 
-def with_error(stats: Statistics, rows: Mapping[str, Any] | None = None, r: Any = None) -> Statistics:
-    """Statistics on the host with the rounding of their sums; weights and cells that are whole are summed exactly.
+def with_error(stats: Statistics, rows: int = 0, pieces: int = 1) -> Statistics:
+    """Statistics on the host with the rounding of their sums; what is whole was summed exactly.
 
     Parameters
     ----------
-    rows, r : rows behind the statistics and their weights; by default there are as many as all weights together
+    rows, pieces : rows that were summed at a time, by default as many as all weights together, and how many such sums
+        were added up. None has shrunk since, or all by the same factor
     """
     if stats.error is not None:
         return stats
-    many = r.shape[0] if rows is not None else int(min(stats.n.sum(), 1 << 20)) + 1
-    whole, blocks = is_whole(stats.n if rows is None else r), dict(stats.blocks)
+    rows = rows or int(min(stats.n.sum(), 1 << 20)) + 1
+    whole, blocks = is_whole(stats.n), dict(stats.blocks)
     for name, block in stats.blocks.items():
-        if isinstance(block, Counts | Totals | Moments | Scatter) and block.error is None:
-            cells = 0.0 if hasattr(block, "ss") else block.n if rows is None else rows[name]
-            blocks[name] = block.bounded(many, whole and is_whole(cells))
-    return Statistics(stats.n, blocks, 0 * stats.n if whole else (many * EPS / 2 * stats.n) ** 2)
+        if isinstance(block, Counts | Totals | Moments | Scatter):
+            blocks[name] = block.bounded(rows, pieces, whole)
+    return Statistics(stats.n, blocks, 0 * stats.n if whole else ((rows + pieces**0.5) * EPS / 2 * stats.n) ** 2)
 
 
 def in_floats(stats: Any) -> Any:

@@ -1,6 +1,7 @@
 """Fixtures of all tests; and what JAX compiles for them is kept, for half of their time is compilation."""
 
 import gc
+import importlib
 import os
 import threading
 from collections.abc import Iterator
@@ -23,6 +24,12 @@ for name, value in COMPILED.items():
     jax.config.update(name, type(value)(os.environ.setdefault(name.upper(), str(value))))
 
 collected = threading.Event()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """ArviZ writes a file on its first import of a day, which two workers at the same moment would fail at."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        importlib.import_module("arviz")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

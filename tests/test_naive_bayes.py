@@ -174,7 +174,7 @@ def test_more_rows_than_one_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_same(got, want, rtol=1e-11)  # 3,000 roundings
 
 
-CUTS = [(2000, 0, [2000]), (4000, 0, [2000, 2000]), (4000, 1 << 19, [4000]), (18_000, 0, [4500] * 4)]
+CUTS = [(2000, 0, [2000]), (4000, 0, [2000, 2000]), (4000, 1 << 19, [4000]), (36_000, 0, [9000] * 4)]
 
 
 @pytest.mark.parametrize(("n", "least", "want"), [*CUTS, (30_000, 1 << 21, [7500] * 4)])

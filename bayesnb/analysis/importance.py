@@ -151,7 +151,7 @@ def _tables(model: Any, name: str, x: Any, j: int, leaving: Any) -> np.ndarray:
     if isinstance(model, OneDependence):
         alone = {name: np.where(np.arange(x.shape[1]) == j, x, np.nan)}
         parts = model.log_parts(alone) if leaving is None else model.log_loo_parts(alone, leaving)
-        return np.stack([parts[0], np.full_like(parts[0], np.nan)])
+        return np.stack([parts[-1], np.full_like(parts[-1], np.nan)])
     if block.missing_value == 0:  # one kind of events among all
         count, length = x[:, one].toarray() if sparse.issparse(x) else x[:, one], np.reshape(x.sum(1), (-1, 1))
         found = lost = table(block.merged(one), np.hstack([count, length - count]))

@@ -508,7 +508,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any, fresh: bool = False) -> Any:
         """Rows with the types that they have, and columns as those of the fit."""
         known = None if fresh else Columns(vars(self)["n_features_in_"], getattr(self, "feature_names_in_", None))
-        X, _, columns = checked_rows(self, X, known, numbers=False, sparse=False, gaps=True)
+        X, _, columns = checked_rows(self, X, known, numbers=False, sparse=False)
         self.n_features_in_ = columns.n
         if columns.names is not None:
             self.feature_names_in_ = columns.names

@@ -52,8 +52,7 @@ class AbstractNB(AbstractFitted):
         joint probability. The posterior mean of the class probabilities is a different number,
         `sample_proba(X).mean(0)`.
         """
-        table = copy.copy(self)._table(X, scores=True)
-        return log_normalize(table, out=table)
+        return copy.copy(self)._table(X, scores=True, normalized=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y = c | x_i), (n, c); see `predict_log_proba`."""
@@ -101,8 +100,8 @@ class AbstractNB(AbstractFitted):
         tables = self._by_encoded_rows(self._state, X, lambda rows: nb.log_parts(rows, names, theta))
         return dict(zip(parts, tables, strict=True))
 
-    def _table(self, X: Any, scores: bool = False) -> np.ndarray:
-        """`predict_joint_log_proba`; as scores up to a term of the row that is the same in all classes."""
+    def _table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
+        """`predict_joint_log_proba`; as scores up to what is the same in all classes of a row, or normalised."""
         state = self._fitted()
         posterior, theta = state.posterior, self.point_estimate(state)
         X = self._checked(X, state)[0]
@@ -110,7 +109,10 @@ class AbstractNB(AbstractFitted):
             theta = map_leaves(np.asfortranarray, theta)
 
         def table(part: slice) -> np.ndarray:
-            return posterior.log_table(self._rows(state, cut_rows(X, part)), theta, scores=scores)
+            found = posterior.log_table(self._rows(state, cut_rows(X, part)), theta, scores=scores)
+            if self._infinite_shows and not found.min() > np.finfo(float).min:
+                self._check_finite(X)
+            return log_normalize(found, out=found) if normalized else found
 
         return by_rows(table, {BLOCK: X}, lambda: posterior.min_chunk_cells() // 4)  # as in `log_joint`
 

@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..base import AbstractConjugate
+from ..core.arrays import is_sparse
 from ..core.pytrees import record, register_pytrees
 from ..core.supports import (
     COMPOSITE,
@@ -42,6 +43,7 @@ from ._input import (
     boolean,
     check_cells,
     check_decay,
+    check_finite,
     checked_labels,
     checked_rows,
     checked_weights,
@@ -75,6 +77,7 @@ class State:
     encoding : what turns cells into rows by block: levels of each column, or parts; None where nothing is needed
     statistics : of all rows; None where only the encoding is known
     prior : the model before the rows; None until they are there
+    longest, pieces : how they were summed: at most so many rows at a time, and so many such sums
     """
 
     classes: np.ndarray
@@ -82,9 +85,11 @@ class State:
     encoding: Any = None
     statistics: Any = None
     prior: Any = None
+    longest: int = 0
+    pieces: int = 1
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in [*vars(self).items()] if name != "posterior"}
+        return {name: value for name, value in [*vars(self).items()] if name not in ("posterior", "bounded")}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -95,6 +100,19 @@ class State:
     def bare(self) -> Self:
         """The same without rows."""
         return replace(self, statistics=None, prior=None)
+
+    @functools.cached_property
+    def bounded(self) -> Statistics:
+        """The statistics with what is known of their rounding, for subtracting some."""
+        return with_error(self.statistics, self.longest, self.pieces)
+
+    def with_rows(self, other: "State") -> Self:
+        """The state that knows the rows of another one too. Where one knows its rounding, the other's is found."""
+        one, two = self.statistics, other.statistics
+        if (one.error is None) != (two.error is None):
+            one, two = self.bounded, other.bounded
+        longest, pieces = max(self.longest, other.longest), self.pieces + other.pieces
+        return replace(self, statistics=one + two, longest=longest, pieces=pieces)
 
     @functools.cached_property
     def posterior(self) -> Any:
@@ -128,6 +146,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     _n_levels: ClassVar[int | None] = None  # of cells that are levels, where the family fixes their number
     _takes_text: ClassVar[bool] = False
     _default_follows_rows: ClassVar[Any] = False  # whether the rows scale the default prior
+    _infinite_shows: ClassVar[bool] = False  # in all that is computed of dense rows, which need not be looked through
     _learnt_names = frozenset({"_state"})
 
     # --- rows -------------------------------------------------------------------------------------------------------
@@ -139,19 +158,26 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
         """Rows, labels if they are given, and columns, as `checked_rows` finds them."""
-        known, numbers, family = None if state is None else state.columns, not self._takes_text, self._family
-        gaps = family.missing_value != family.missing_value  # NaN is left out
-        return checked_rows(self, X, known, *y, numbers=numbers, sparse=family.cells_.sparse, gaps=gaps)
+        known = None if state is None else state.columns
+        return checked_rows(self, X, known, *y, numbers=not self._takes_text, sparse=self.cells.sparse)
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         """The state that knows the encoding of rows, such as their levels; statistics are recoded."""
         return state
 
     def _rows(self, state: State, X: Any) -> Rows:
-        """Checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
+        """Some checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
+        if not self._infinite_shows or is_sparse(X):
+            self._check_finite(X)
         if (cells := self._family.cells_).kind != "real":
             check_cells(self, X, state.columns, cells, self._cell_advice(), self._n_levels)
         return {BLOCK: X}
+
+    def _check_finite(self, X: Any) -> None:
+        """Raise a ValueError if a cell is infinite, or missing where it must not."""
+        missing = self._family.missing_value
+        if not self._takes_text:
+            check_finite(self, X, gaps=missing != missing)  # NaN is left out
 
     def _cell_advice(self) -> str:
         """What to do about a cell that the likelihood does not know."""
@@ -172,12 +198,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _encoded(self, state: State, X: Any) -> Rows:
         """Checked rows by block, in float64."""
+        self._check_finite(X)
         return {name: x.astype(float, copy=False) for name, x in self._rows(state, X).items()}
 
     def encode_labelled(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
         """Rows by block with the types that they have, and the class index of each. Provisional."""
         state = self._fitted()
         X, y, _ = self._checked(X, state, y)
+        self._check_finite(X)
         return self._rows(state, X), places_of(y, state.classes)
 
     # --- the prior --------------------------------------------------------------------------------------------------
@@ -252,9 +280,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         X, y, columns = self._checked(X, None, y)
         classes, index = classes_of(y)
         state = self._learn_encoding(State(classes, columns), X)
-        stats = self._gather(state, X, index, sample_weight)
-        refuse_no_weight(stats.n)
-        state = self._conditioned(state, stats)
+        state = self._gather(state, X, index, sample_weight)
+        refuse_no_weight(state.statistics.n)
+        state = self._conditioned(state)
         _ = state.posterior  # which says so where these rows do not make it a density
         self._state = state
         return self
@@ -306,10 +334,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"`classes` is {labels}, which is not {before}; give the same labels in every call")
         X, y, columns = self._checked(X, state, y)
         state = self._learn_encoding(State(labels, columns) if state is None else state, X)
-        stats = self._gather(state, X, places_of(y, state.classes), sample_weight)
+        added = self._gather(state, X, places_of(y, state.classes), sample_weight)
         if (held := state.statistics) is not None:
-            stats = (held if decay == 1 else held.scaled(decay)) + stats
-        self._state = self._conditioned(state, stats)
+            faded = state if decay == 1 else replace(state, statistics=held.scaled(decay))
+            added = faded.with_rows(added)
+        self._state = self._conditioned(added)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -328,9 +357,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         X, y, _ = self._checked(X, state, y)
         state = self._learn_encoding(state, X)
         gone = self._gather(state, X, places_of(y, state.classes), sample_weight)
-        left, moved = without(state.statistics, gone)
-        after = self._conditioned(state, left)
-        check_digits(after, self._conditioned(state, moved))
+        left, moved = without(state.bounded, gone.bounded)
+        after = self._conditioned(replace(state, statistics=left))
+        check_digits(after, self._conditioned(replace(state, statistics=moved)))
         self._state = after
         return self
 
@@ -365,12 +394,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                     f"`other` has the {what} {there}, but this estimator has {here}; fit both with the same"
                 )
         state = self._united(state, theirs)
-        self._state = self._conditioned(state, state.statistics)
+        self._state = self._conditioned(state)
         return self
 
     def _united(self, state: State, other: State) -> State:
         """The state of the rows of both, in an encoding that knows what either knew."""
-        return replace(state, statistics=state.statistics + other.statistics)
+        return state.with_rows(other)
 
     def learn_columns(self, X: Any, classes: Any) -> Self:
         """Learn names, number and levels of the columns beside all labels, sorted, and nothing else. Provisional."""
@@ -381,35 +410,35 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def with_statistics(self, stats: Statistics) -> Self:
         """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
         other = copy.copy(self)
-        other._state = self._conditioned(other._state, stats)
+        other._state = self._conditioned(replace(other._state, statistics=stats))
         return other
 
     def statistics_without(self, stats: Statistics) -> Statistics:
         """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
-        return without(self._fitted().statistics, stats)[0]
+        return without(self._fitted().bounded, with_error(stats))[0]
 
-    def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
-        """Statistics of checked rows with class indices."""
+    def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
+        """The state with the statistics of checked rows with class indices, and no others."""
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         r, prior = one_hot(index, len(state.classes), weights), self._gatherer(state.bare)
 
         def gather(part: slice) -> Statistics:
-            rows, w = self._rows(state, cut_rows(X, part)), csr_slice(r, part)
-            return with_error(prior.statistics(rows, w), rows, w)
+            return prior.statistics(self._rows(state, cut_rows(X, part)), csr_slice(r, part))
 
+        parts = row_slices({BLOCK: X}, prior.min_chunk_cells)
         with np.errstate(over="ignore", invalid="ignore"):
-            stats = fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
+            stats = fold_rows(gather, parts)
         for block in stats.blocks.values():
             for key, most in _MOST.items():
                 if not np.all(abs(getattr(block, key, 0.0)) <= most):
+                    self._check_finite(X)
                     many = f"Values too large to be summed in data passed to {type(self).__name__} (input X)"
                     raise ValueError(f"{many}; rescale the columns or the weights, because sums or squares overflow")
-        return stats
+        return replace(state, statistics=stats, longest=len(index[parts[0]]), pieces=len(parts))
 
-    def _conditioned(self, state: State, stats: Statistics) -> State:
-        """The state with these statistics, and the prior that belongs to them."""
+    def _conditioned(self, state: State) -> State:
+        """The state with the prior that belongs to its statistics."""
         check_choice("estimate", self.estimate, ESTIMATES)
-        state = replace(state, statistics=stats)
         return replace(state, prior=self._prior(state))
 
     # --- model files ------------------------------------------------------------------------------------------------
@@ -421,7 +450,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
         found = super()._from_file(parameters, learnt)
         if found.__sklearn_is_fitted__():
-            found._state = found._conditioned(found._state, found._state.statistics)
+            found._state = found._conditioned(found._state)
             _ = found._state.posterior  # what cannot be updated shows here, and not in the first prediction
         return found
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..naive_bayes import Statistics
-from ..statistics import NEVER_FITTED, Moments, Scatter, Summed, with_error
+from ..statistics import NEVER_FITTED, Moments, Scatter, Summed
 from ._input import BLOCK
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ _NO_EVENT = 1e-9  # a weight within its bound is 0 for certain where the bound i
 
 
 def without(held: Statistics, gone: Statistics) -> tuple[Statistics, Statistics]:
-    """The statistics of the rows that are left, and the same moved by the bounds of their rounding.
+    """The statistics of the rows that are left, and the same moved by the bounds of their rounding; both know theirs.
 
     Raises
     ------
     ValueError
         if rows to be forgotten were never fitted
     """
-    left: Any = with_error(held) - with_error(gone)
+    left: Any = held - gone
     pairs = {name: _left(block) for name, block in left.blocks.items()}
     n, more = _emptied(left.n, _BOUND * np.sqrt(left.error))
     found = Statistics(n, {name: block for name, (block, _) in pairs.items()}, np.where(n > 0, left.error, 0))

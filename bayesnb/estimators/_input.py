@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing, assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -24,7 +24,7 @@ from ..core import distributions
 from ..core.arrays import is_sparse
 from ..core.pytrees import record
 from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
-from ..sums.rows import csr_slice
+from ..sums.rows import csr_slice, in_order, row_slices
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 _TIMES = re.compile("date|time|period|duration", re.IGNORECASE)  # types of NumPy, pandas, polars and Arrow
@@ -78,7 +78,7 @@ class Columns:
 
 
 def checked_rows(
-    estimator: Any, X: Any, known: Columns | None, *y: Any, numbers: bool, sparse: bool, gaps: bool
+    estimator: Any, X: Any, known: Columns | None, *y: Any, numbers: bool, sparse: bool
 ) -> tuple[Any, Any, Columns]:
     """Rows as an array, sparse array or data frame of pandas, labels as an array, and what the columns are.
 
@@ -89,10 +89,10 @@ def checked_rows(
     known : the columns of the fit, which these have to be; None at the first fit
     y : labels; without them None is returned
     numbers : whether cells have to be numbers. Otherwise they may be of any type, and a data frame stays as it is
-    sparse, gaps : whether rows may be sparse, and whether a dense cell may be missing
+    sparse : whether rows may be sparse
     """
     X, labels = as_table(X), None
-    with naming("X", "y"), np.errstate(over="ignore", invalid="ignore"):  # sums show whether all cells are finite
+    with naming("X", "y"):
         names = _get_feature_names(X)
         if numbers:
             _refuse_times(X, names)
@@ -106,7 +106,7 @@ def checked_rows(
                     X,
                     accept_sparse="csr" if sparse else False,
                     dtype=_NUMBERS if numbers else None,
-                    ensure_all_finite=numbers and ("allow-nan" if gaps and not is_sparse(X) else True),
+                    ensure_all_finite=False,  # `check_finite` looks at some rows at a time
                     estimator=estimator,
                     input_name="X",
                 )
@@ -175,6 +175,15 @@ def _refuse_text(X: Any, names: np.ndarray | None, error: ValueError) -> None:
                 "column out, make numbers of it, or use CategoricalNB for text; MixedNB takes columns of text beside "
                 "columns of numbers"
             ) from error
+
+
+@np.errstate(over="ignore", invalid="ignore")  # a sum shows whether all cells are finite
+def check_finite(estimator: Any, X: Any, gaps: bool) -> None:
+    """Raise a ValueError if a cell is infinite, or missing where there may be no gaps."""
+    if X.dtype.kind == "f":
+        say = {"allow_nan": gaps and not is_sparse(X), "estimator_name": type(estimator).__name__, "input_name": "X"}
+        for _ in in_order(lambda part: assert_all_finite(cut_rows(X, part), **say), row_slices({BLOCK: X})):
+            pass
 
 
 def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: str, levels: int | None = None) -> None:

@@ -78,6 +78,7 @@ class BernoulliNB(AbstractNB):
     def _rows(self, state: State, X: Any) -> Rows:
         if self.binarize is None:
             return super()._rows(state, X)
+        self._check_finite(X)
         threshold = as_numbers("binarize", self.binarize, "a number, or None")
         if threshold.ndim or np.isnan(threshold):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")

@@ -88,7 +88,7 @@ class CategoricalNB(AbstractLevels):
             for i, j in enumerate(at.tolist()):
                 (block, own), to = here[j], places_among(state.encoding[j], after.encoding[j])
                 n[:, i, to] = block.n[:, own, : len(to)]
-                error[:, i, to] = block.error.get("n", 0 * block.n)[:, own, : len(to)]
+                error[:, i, to] = (block.error or {}).get("n", 0 * block.n)[:, own, : len(to)]
             blocks[name] = Counts(n, np.zeros(n.shape[:2]), {"n": error} if error.any() else {})
         return blocks
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.special import log_normalize
 from ..core.supports import checked_numbers
 from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
@@ -334,12 +335,13 @@ class ComplementNB(AbstractNB):
             return super()._class_prior(state)
         return FixedClasses(np.full(len(state.classes), 1 / len(state.classes)))
 
-    def _table(self, X: Any, scores: bool = False) -> np.ndarray:
+    def _table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
         """With `norm` the linear score."""
         if not self.norm:
-            return super()._table(X, scores)
+            return super()._table(X, scores, normalized)
         state, (weights, intercept) = self._fitted(), self.linear_form()
-        return self._encoded(state, self._checked(X, state)[0])[BLOCK] @ weights + intercept
+        found = self._encoded(state, self._checked(X, state)[0])[BLOCK] @ weights + intercept
+        return log_normalize(found) if normalized else found
 
     def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
         """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""

@@ -93,6 +93,7 @@ class GaussianNB(AbstractNB):
     _family = NormalInverseGamma
     variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
     _default_follows_rows = True
+    _infinite_shows = True
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("variance", self.variance, ("class", "pooled"))

@@ -52,15 +52,16 @@ class Part:
         """Its columns of X."""
         return _safe_indexing(X, self.at, axis=1)
 
-    def state(self, stats: Statistics | None) -> State:
+    def state(self, whole: State) -> State:
         """What its estimator knows, with its share in the statistics of all parts."""
-        if stats is None:
+        if (stats := whole.statistics) is None:
             return self.estimator._state
         n, error = stats.n, stats.error
         if self.k is not None:
             n, error = n[[self.k]], None if error is None else error[[self.k]]
         blocks = {inner: stats.blocks[name] for inner, name in self.names.items()}
-        return replace(self.estimator._state, statistics=Statistics(n, blocks, error))
+        held = Statistics(n, blocks, error)
+        return replace(self.estimator._state, statistics=held, longest=whole.longest, pieces=whole.pieces)
 
     def holding(self, state: State) -> "Part":
         """The same with a copy of the estimator that holds a state."""
@@ -158,7 +159,7 @@ class MixedNB(AbstractNB):
     def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
         sparse = self.__sklearn_tags__().input_tags.sparse
         known = None if state is None else state.columns
-        X, labels, columns = checked_rows(self, X, known, *y, numbers=False, sparse=sparse, gaps=True)
+        X, labels, columns = checked_rows(self, X, known, *y, numbers=False, sparse=sparse)
         if self._is_automatic and isinstance(X, pd.DataFrame):
             if state is None:
                 columns = replace(columns, contract=automatic_contract(X))
@@ -171,7 +172,7 @@ class MixedNB(AbstractNB):
         parts: list[Part] = []
         blocks: dict[str, Any] = {}
         for part in self._resolve(state, X) if state.encoding is None else state.encoding:
-            own = part.state(held) if hasattr(part.estimator, "_state") else None
+            own = part.state(state) if hasattr(part.estimator, "_state") else None
             rows, _, columns = part.estimator._checked(part.table(X), own)
             labels = state.classes if part.k is None else state.classes[[part.k]]
             own = part.estimator._learn_encoding(own or State(labels, columns), rows)
@@ -189,11 +190,12 @@ class MixedNB(AbstractNB):
                 raise ValueError(
                     f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
                 )
-            own = part.estimator._united(part.state(state.statistics), twin.state(other.statistics))
+            own = part.estimator._united(part.state(state), twin.state(other))
             parts.append(part := part.holding(own.bare))
             blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
-        mine, theirs = (replace(one.statistics, blocks={}) for one in (state, other))
-        return replace(state, encoding=parts, statistics=replace(mine + theirs, blocks=blocks))
+        mine, theirs = (replace(one, statistics=replace(one.statistics, blocks={})) for one in (state, other))
+        both = mine.with_rows(theirs)
+        return replace(both, encoding=parts, statistics=replace(both.statistics, blocks=blocks))
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
@@ -226,7 +228,7 @@ class MixedNB(AbstractNB):
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
         """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
         state = self._known()
-        held = [part.holding(part.state(state.statistics)) for part in state.encoding]
+        held = [part.holding(part.state(state)) for part in state.encoding]
         return [(part.name, part.estimator, part.at) for part in held]
 
     # --- what the parts supply --------------------------------------------------------------------------------------
@@ -253,14 +255,16 @@ class MixedNB(AbstractNB):
         found: dict[str, Any] = {}
         for part in state.encoding:
             nb = part.estimator
-            own = nb._rows(nb._state, nb._checked(part.table(X), nb._state)[0])
+            table = nb._checked(part.table(X), nb._state)[0]
+            nb._check_finite(table)
+            own = nb._rows(nb._state, table)
             found |= {name: own[inner] for inner, name in part.names.items()}
         return found
 
     def _blocks(self, state: State) -> dict[str, Any]:
         blocks: dict[str, Any] = {}
         for part in state.encoding:
-            for inner, block in part.estimator._blocks(part.state(state.statistics)).items():
+            for inner, block in part.estimator._blocks(part.state(state)).items():
                 if part.k is not None:
                     if block.missing_value is None:
                         raise ValueError(
@@ -276,7 +280,7 @@ class MixedNB(AbstractNB):
             own = {CLASS: theta[CLASS], **{inner: theta[name] for inner, name in part.names.items()}}
             nb = copy.copy(part.estimator)
             nb.estimate = self.estimate
-            own = nb._refined(part.state(state.statistics), own)
+            own = nb._refined(part.state(state), own)
             theta = {**theta, **{name: own[inner] for inner, name in part.names.items()}}
         return theta
 

@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from ..conjugate import FromPrior
+from ..core.arrays import Weights, is_sparse
 from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
-from ..sums.rows import downdate
+from ..sums.rows import downdate, row_totals
 from ._page import COUNT, SIMPLEX, Array, Field, Float, Key, Table, Theta, Value, declare, pytree
 
 
@@ -48,7 +51,7 @@ class AbstractClasses(abc.ABC):
         """log p(y = c | data) of the next label: that of the mean of π."""
         return self.mean()["log_pi"]
 
-    def log_loo(self, r: Table) -> Table:
+    def log_loo(self, r: Weights) -> Table:
         """log p(y = c | data without label i), from a posterior that contains labels with weights r."""
         return namespace(self.log_predictive(), r).broadcast_to(self.log_predictive(), r.shape)
 
@@ -115,10 +118,16 @@ class DirichletClasses(FromPrior, AbstractClasses):
         xp = namespace(self.alpha)
         return xp.log(self.alpha) - xp.log(self.alpha.sum())
 
-    def log_loo(self, r: Table) -> Table:
-        """log (α_c − r_ic) / (Σα − Σ_c r_ic)."""
-        xp = namespace(self.alpha, r)
-        return xp.log(downdate(self.alpha, r)) - xp.log(downdate(self.alpha.sum(), r.sum(1, keepdims=True)))
+    def log_loo(self, r: Weights) -> Table:
+        """log (α_c − r_ic) / (Σα − Σ_c r_ic); of sparse weights only those that are there are subtracted."""
+        xp, total = namespace(self.alpha, r), self.alpha.sum()
+        left = xp.log(downdate(total, row_totals(r)))[:, None]
+        if not is_sparse(r):
+            return xp.log(downdate(self.alpha, r)) - left
+        r, table = r.tocsr(), xp.log(self.alpha) - left
+        at = np.repeat(np.arange(len(table)), np.diff(r.indptr))
+        table[at, r.indices] = np.log(downdate(self.alpha[r.indices], r.data)) - left[at, 0]
+        return table
 
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
         """ψ(α) − ψ(A), ψ₁(α) and ψ₂(α), A = Σα.

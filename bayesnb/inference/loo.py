@@ -39,7 +39,7 @@ from ..core.special import log_normalize
 from ..core.supports import AMOUNT, COUNT, check_choice, improper
 from ..naive_bayes import Rows
 from ..statistics import NEVER_FITTED, Moments, Scatter, one_hot
-from ..sums.rows import rows_at
+from ..sums.rows import by_rows, rows_at
 
 _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row, so that subtracting would not leave it
 
@@ -88,12 +88,15 @@ class LooResult:
     @functools.cached_property
     def log_joint(self) -> Float[np.ndarray, "n c"]:
         """log p(x_i, y = c | D₋ᵢ), nats."""
-        return sum(self.by_block.values(), self.log_prior)
+        return by_rows(self._joint, {"x": self.log_prior})
+
+    def _joint(self, part: slice) -> np.ndarray:
+        return sum((table[part] for table in self.by_block.values()), self.log_prior[part])
 
     @functools.cached_property
     def log_proba(self) -> Float[np.ndarray, "n c"]:
         """Log class probabilities log p(y = c | x_i, D₋ᵢ) in nats, (n, c)."""
-        return log_normalize(self.log_joint)
+        return by_rows(lambda part: log_normalize(self._joint(part)), {"x": self.log_prior})
 
     @property
     def proba(self) -> Float[np.ndarray, "n c"]:
@@ -277,12 +280,13 @@ def leave_out(
     names = list(parts.values())
     log_prior, tables = np.empty(r.shape), np.empty((len(parts), *r.shape))
     for at, model, leaving in left_out(estimator, rows, r, place, prior):
-        own = rows if isinstance(at, slice) else rows_at(rows, at)
-        if leaving is None:
-            log_prior[at], tables[:, at] = model.classes.log_predictive(), model.log_parts(own, names)
+        if isinstance(at, slice):  # all at once
+            log_prior, *tables = model.log_loo_parts(rows, leaving, names, scores=scores)
+        elif leaving is None:
+            log_prior[at], tables[:, at] = model.classes.log_predictive(), model.log_parts(rows_at(rows, at), names)
         else:
-            log_prior[at] = model.classes.log_loo(leaving.toarray())
-            tables[:, at] = model.log_loo_parts(own, leaving, names, scores=scores)
+            found = model.log_loo_parts(rows_at(rows, at), leaving, names, scores=scores)
+            log_prior[at], tables[:, at] = found[0], found[1:]
     by_block = dict(zip(parts, tables, strict=True))
     return LooResult(
         estimator.classes_, index, weights, log_prior, by_block, prior, _posterior=estimator.posterior_, _rows=rows
@@ -350,7 +354,7 @@ def _model_of(estimator: Any, left: Any, prior: str, row: int) -> Any:
 
 def _check_fitted(estimator: Any, rows: Rows, r: Sparse) -> None:
     """ValueError where removing all of the rows would leave negative counts or squares: they were never fitted."""
-    gone = estimator.prior_.suffstats(rows, r).in_floats()
+    gone = estimator.prior_.suffstats(rows, r)
     left, held = estimator.statistics_without(gone), estimator.statistics_
     for name, taken in gone.blocks.items():
         if isinstance(taken, Moments | Scatter):  # where nothing is left: put back, would they make more squares?

@@ -354,15 +354,26 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
 @loop(FAST)
 def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
     """Add w, w z and w z² of the observed cells, z = x − shift of the row's class, to n, s and q (c, d)."""
+    whole = np.zeros(len(n))
     for i in range(len(X)):
-        k, v = np.uint64(y[i]), w[i]
+        k, v, total = np.uint64(y[i]), w[i], 0.0
         weight, first, second, m, row = n[k], s[k], q[k], shift[k], X[i]
+        for j in range(len(row)):
+            total += row[j]
+        if total == total:  # no cell is missing
+            whole[k] += v
+            for j in range(len(row)):
+                z = row[j] - m[j]
+                first[j] += v * z
+                second[j] += v * z * z
+            continue
         for j in range(len(row)):
             z = row[j] - m[j]
             u, z = (v, z) if z == z else (0.0, 0.0)
             weight[j] += u
             first[j] += u * z
             second[j] += u * z * z
+    n += np.expand_dims(whole, 1)
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ from ..core.arrays import (
 )
 from ..core.special import namespace
 
-_CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
+_CELLS = 1 << 21  # cells of X worked on at a time: 16 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
 _FEW = 1 << 15  # cells that stay in a core's cache
 
