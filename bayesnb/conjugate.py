@@ -291,26 +291,31 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         levels = 0 if np.ndim(w) or namespace(x, *self._arrays()) is not np else self.levels(x)
         if not levels:
             return sum_over_cells_of(f, x if is_sparse(x) else self.cells(x), w, self._arrays())
-        tables = self._table(f, levels, w)
-        if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
-            return contract(x, tables[..., 1] - tables[..., 0], tables[..., 0])
-        return look_up(x, tables)
+        return self._looked_up(x, levels, (f, w))[0]
+
+    def _looked_up(self, x: Any, levels: int, *asked: tuple[Callable[..., Any], float]) -> Float[np.ndarray, "k n c"]:
+        """Tables of `rows`, for each function of a cell and weight that are asked for, of cells of few levels."""
+        key = tuple((f.__name__, levels, w) for f, w in asked)
+        if key not in self._known_tables:
+            tables = np.stack([self._table(f, levels, w) for f, w in asked])
+            linear = self.cells_.kind == "yes/no" and np.isfinite(tables.sum())
+            level, slope = tables[..., 0], np.asfortranarray(tables[..., 1] - tables[..., 0]) if linear else None
+            self._known_tables[key] = tables, slope, level, level.sum(-1)
+        tables, *line = self._known_tables[key]
+        return look_up(x, tables) if line[0] is None else contract(x, *line)
 
     def _table(self, f: Callable[..., Any], levels: int, w: float) -> Float[np.ndarray, "c d k"]:
-        """f of each level, made once for all blocks of rows."""
-        key = f.__name__, levels, w
-        if key not in self._known_tables:
-            with np.errstate(all="ignore"):  # of levels that a class does not have
-                self._known_tables[key] = f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
-        return self._known_tables[key]
+        """f of each level."""
+        with np.errstate(all="ignore"):  # of levels that a class does not have
+            return f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
 
     def levels(self, x: Array | Sparse) -> int:
         """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0."""
         return n_levels(x, self._arrays()[0].size) if self.cells_.kind in ("yes/no", "counts") else 0
 
     @cached_property
-    def _known_tables(self) -> dict[tuple[str, int, float], Any]:
-        """Tables (c, d, levels) by formula and weight, made once for all blocks of rows."""
+    def _known_tables(self) -> dict[tuple[tuple[str, int, float], ...], Any]:
+        """Tables (k, c, d, levels) by formula and weight, and their slopes, levels and sums, made once for all rows."""
         return {}
 
     def log_predictive(self, x: Data) -> Table:
@@ -325,16 +330,20 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """log_predictive without row i: Σ_j power(1 − w) − power(−w) in the classes in which the row has weight w."""
         if namespace(x, r, *self._arrays()) is not np:
             return self.log_left_out(x, r)
-        table, r = self.log_predictive(x), sparse.csr_array(r)
-        at = np.repeat(np.arange(len(table)), np.diff(r.indptr))
-        table[at, r.indices] = self.own_left_out(x, at, r.indices, r.data)
+        r = sparse.csr_array(r)
+        at, y, w = np.repeat(np.arange(r.shape[0]), np.diff(r.indptr)), r.indices, r.data
+        levels = 0 if is_sparse(x) or not len(w) or (w != w[0]).any() else self.levels(x)
+        if levels:
+            table, left = self._looked_up(x, levels, (self.predictive, 1.0), (self.left_out, float(w[0])))
+            table[at, y] = left[at, y]
+        else:
+            table = self.log_predictive(x)
+            table[at, y] = self.own_left_out(x, at, y, w)
         return table
 
     def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out of rows `at` on the host, for one class of each, y, and the weight that it has there."""
         if not is_sparse(x):
-            if len(at) and (w == w[0]).all() and self.levels(x):
-                return self.log_left_out(x, float(w[0]))[at, y]
             return sum_over_own(self.left_out, self.cells(x), at, y, w, self._arrays())
         x, found, groups = x.tocsr(), np.empty(len(at)), np.lexsort((w, y))  # of one class and weight
         starts = np.flatnonzero((np.diff(y[groups]) != 0) | (np.diff(w[groups]) != 0)) + 1

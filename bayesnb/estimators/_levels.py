@@ -123,12 +123,20 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
 
 def _ends(X: Any) -> Any:
     """Of an array of integers the least and the largest cell of each column: its levels depend on nothing else."""
-    return np.stack([X.min(0), X.max(0)]) if isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size else X
+    if not (isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size):
+        return X
+    largest, most = _as_unsigned(X).max(0), np.iinfo(np.int64 if X.dtype == np.uint64 else X.dtype).max
+    return largest[None].astype(np.int64) if (largest <= most).all() else np.stack([X.min(0), X.max(0)])
+
+
+def _as_unsigned(X: np.ndarray) -> np.ndarray:
+    """The same integers, of which those below 0 are larger than any other."""
+    return X.view(X.dtype.str.replace("i", "u"))
 
 
 def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
-    if X.dtype.kind in "iu" and X.size and ((ends := _ends(X)) >= 0).all() and (ends < n_levels).all():
+    if X.dtype.kind in "iu" and X.size and (_as_unsigned(X).max(0) < n_levels).all():
         return X
     table = X.astype(float)
     table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan

@@ -7,10 +7,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Tags
 
-from ..core.arrays import Scalar
 from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
 from ..naive_bayes import Rows
+from ..sums.rows import above
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK
@@ -78,19 +78,23 @@ class BernoulliNB(AbstractNB):
     def _rows(self, state: State, X: Any) -> Rows:
         if self.binarize is None:
             return super()._rows(state, X)
-        self._check_finite(X)
         threshold = as_numbers("binarize", self.binarize, "a number, or None")
         if threshold.ndim or np.isnan(threshold):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
         if not sparse.issparse(X):
-            return {BLOCK: binarized(X, self.binarize)}
+            table, finite = above(X, self.binarize)
+            if not finite:
+                self._check_finite(X)
+                table = np.where(np.isnan(X), np.nan, table)
+            return {BLOCK: table}
+        self._check_finite(X)
         if self.binarize < 0:
             why = f"`binarize` is {self.binarize}, which would turn every empty cell of sparse rows into a one"
             raise ValueError(f"{why}. Pass dense rows.")
-        above = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
-        above.data = (X.data > self.binarize).astype(float)
-        above.eliminate_zeros()
-        return {BLOCK: above}
+        table = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
+        table.data = (X.data > self.binarize).astype(float)
+        table.eliminate_zeros()
+        return {BLOCK: table}
 
     def _cell_advice(self) -> str:
         return (
@@ -124,11 +128,3 @@ def _shares(state: State) -> np.ndarray:
     zeros, ones = np.moveaxis(state.statistics.blocks[BLOCK].n.sum(0), -1, 0)
     least = 0.5 / (zeros + ones + 1)
     return np.clip(ones / np.maximum(zeros + ones, least), least, 1 - least)
-
-
-def binarized(X: np.ndarray, threshold: Scalar) -> np.ndarray:
-    """[x > threshold] of each cell as bytes; as floats with NaN where a cell is missing."""
-    table = X > threshold
-    if X.dtype.kind == "f" and np.isnan(X.min(initial=0)):
-        return np.where(np.isnan(X), np.nan, table)
-    return table.view(np.uint8)

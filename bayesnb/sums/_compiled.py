@@ -7,6 +7,7 @@ all columns; that is decided when a loop is compiled.
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from math import lgamma
 from math import log as log_of_number
 from typing import Any
 
@@ -24,6 +25,7 @@ except ImportError:  # Windows, which refuses to replace a file that is being re
 FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums may be taken in any order; NaN and infinity keep their meaning
 _EPS = special.EPS
 _HALF_LOG_2PI = 0.5 * special.LOG_2PI
+_LARGEST = np.finfo(float).max
 _TILE = 128  # rows of normal and Student densities that are summed together
 _PRODUCT = 24  # factors to a logarithm: of cells 1e6 spreads away 1e12 each
 _MULTIPLIED = 64  # counts above are few, and take Stirling's series
@@ -146,6 +148,16 @@ def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> N
 
 
 @loop()
+def above(cells: Any, threshold: float, out: Any) -> bool:
+    """[x > threshold] of each cell; returns whether all cells are finite."""
+    odd = 0
+    for p in range(len(cells)):
+        out[p] = cells[p] > threshold
+        odd += not abs(cells[p]) <= _LARGEST
+    return odd == 0
+
+
+@loop()
 def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
     """out_kjl = Σ_i w_i [y_i = k] [x_ij = l]; any other code is missing."""
     n, d = X.shape
@@ -156,6 +168,18 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
             x = X[i, j]
             if 0 <= x < levels:
                 table[j, int(x)] += v
+
+
+@loop(FAST)
+def log_coefficient(ends: Any, cells: Any, known: Any, out: Any) -> None:
+    """out_i = log L!/Π_j x_ij!, L the sum of the cells; `known` has the logarithms of the first factorials."""
+    for i in range(len(ends) - 1):
+        length, total = 0.0, 0.0
+        for p in range(ends[i], ends[i + 1]):
+            x = np.float64(cells[p])
+            length += x
+            total += known[int(x)] if 0 <= x < len(known) and x == np.floor(x) else lgamma(x + 1.0)
+        out[i] = lgamma(length + 1.0) - total
 
 
 @loop(FAST)

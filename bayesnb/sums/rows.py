@@ -65,14 +65,14 @@ def is_missing_free(x: Array | Sparse) -> bool:
 
 def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
+    if not is_sparse(x) and x.dtype != np.uint8:
+        return x @ weights.swapaxes(-1, -2)
+    flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one product for all draws
     if not is_sparse(x):
-        right = weights.swapaxes(-1, -2)
-        if x.dtype != np.uint8:
-            return x @ right
-        parts = slices(len(x), x.shape[1], _FEW)  # a core's cache holds what is converted
-        return np.concatenate([x[part].astype(weights.dtype) @ right for part in parts], -2)
-    flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
-    if x.format == "csr" and worth(x.nnz * len(flat)):
+        table, right = np.empty((len(x), len(flat))), np.ascontiguousarray(flat.T)
+        for part in slices(len(x), x.shape[1], 8 * _FEW):  # a core's cache holds what is converted
+            np.matmul(x[part].astype(right.dtype), right, out=table[part])
+    elif x.format == "csr" and worth(x.nnz * len(flat)):
         from ._compiled import stored_product
 
         table = np.zeros((x.shape[0], len(flat)))
@@ -82,11 +82,13 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
-def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Tables:
-    """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
+def contract(
+    x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"], total: Any = None
+) -> Tables:
+    """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), of dense or sparse rows; `total` is Σ_j level_cj."""
     xp = namespace(x)
     if is_missing_free(x):
-        return matmul(x, slope) + level.sum(-1)[..., None, :]
+        return matmul(x, slope) + (level.sum(-1) if total is None else total)[..., None, :]
     seen = ~xp.isnan(x)
     return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
 
@@ -181,6 +183,17 @@ def row_totals(x: Array | Sparse) -> Array:
     return np.asarray(x.sum(axis=1)).ravel() if is_sparse(x) else x.sum(1)
 
 
+def above(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray, bool]:
+    """[x > threshold] of each cell as bytes, and whether all cells are finite."""
+    if x.dtype != np.float64 or not x.flags.c_contiguous or not worth(2 * x.size):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return (x > threshold).view(np.uint8), bool(np.isfinite(x.sum()))
+    from . import _compiled
+
+    table = np.empty(x.shape, np.uint8)
+    return table, _compiled.above(x.ravel(), float(threshold), table.ravel())
+
+
 def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
     """f of every cell, for f(0) = 0, dense or sparse."""
     if not is_sparse(x):
@@ -208,15 +221,22 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    size = table.nnz if is_sparse(table) else table.size
-    if namespace(r, table) is not np or table.ndim != 2 or not worth(8 * size) or not is_one_hot(r):
+    size, shape = table.nnz if is_sparse(table) else table.size, (r.shape[1], table.shape[-1])
+    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r):
         total = r.T @ table
         total = total.toarray() if is_sparse(total) else total
         # row by row, as files hold it: the last bits of a sum depend on the layout
         return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
+    if is_sparse(table) and not worth(8 * size):
+        x = table.tocsr()
+        many = np.diff(x.indptr)
+        place = np.repeat(r.indices.astype(np.intp) * shape[1], many) + x.indices
+        return np.bincount(place, np.repeat(r.data, many) * x.data, shape[0] * shape[1]).reshape(shape)
+    if not worth(8 * size):
+        return np.ascontiguousarray(r.T @ table)
     from . import _compiled
 
-    total = np.zeros((r.shape[1], table.shape[1]))
+    total = np.zeros(shape)
     _compiled.by_class(*stored(table), r.indices, r.data, total)
     return total
 
