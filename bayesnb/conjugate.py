@@ -295,27 +295,31 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     def _looked_up(self, x: Any, levels: int, *asked: tuple[Callable[..., Any], float]) -> Float[np.ndarray, "k n c"]:
         """Tables of `rows`, for each function of a cell and weight that are asked for, of cells of few levels."""
-        key = tuple((f.__name__, levels, w) for f, w in asked)
-        if key not in self._known_tables:
-            tables = np.stack([self._table(f, levels, w) for f, w in asked])
+
+        @np.errstate(all="ignore")  # of levels that a class does not have
+        def found() -> tuple[Any, ...]:
+            fields = [v[:, :, None] for v in self._arrays()]
+            tables = np.stack([f(np.arange(float(levels)), w, *fields) for f, w in asked])
             linear = self.cells_.kind == "yes/no" and np.isfinite(tables.sum())
             level, slope = tables[..., 0], np.asfortranarray(tables[..., 1] - tables[..., 0]) if linear else None
-            self._known_tables[key] = tables, slope, level, level.sum(-1)
-        tables, *line = self._known_tables[key]
+            return tables, slope, level, level.sum(-1)
+
+        tables, *line = self._once((levels, *((f.__name__, w) for f, w in asked)), found)
         return look_up(x, tables) if line[0] is None else contract(x, *line)
 
-    def _table(self, f: Callable[..., Any], levels: int, w: float) -> Float[np.ndarray, "c d k"]:
-        """f of each level."""
-        with np.errstate(all="ignore"):  # of levels that a class does not have
-            return f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once for all slices of rows."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def levels(self, x: Array | Sparse) -> int:
         """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0."""
         return n_levels(x, self._arrays()[0].size) if self.cells_.kind in ("yes/no", "counts") else 0
 
     @cached_property
-    def _known_tables(self) -> dict[tuple[tuple[str, int, float], ...], Any]:
-        """Tables (k, c, d, levels) by formula and weight, and their slopes, levels and sums, made once for all rows."""
+    def _made(self) -> dict[Any, Any]:
+        """What `_once` has made."""
         return {}
 
     def log_predictive(self, x: Data) -> Table:

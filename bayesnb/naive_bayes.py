@@ -84,7 +84,7 @@ class NaiveBayes:
 
     def min_chunk_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
-        return 2 * sum(map(operator.attrgetter("size"), leaves(self)))
+        return 4 * sum(map(operator.attrgetter("size"), leaves(self)))
 
     def update(self, stats: Statistics) -> Self:
         """The posterior given statistics."""
@@ -146,7 +146,7 @@ class NaiveBayes:
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
         return by_rows(
-            lambda part: self.log_table(rows_at(rows, part), theta), rows, lambda: self.min_chunk_cells() // 4
+            lambda part: self.log_table(rows_at(rows, part), theta), rows, lambda: self.min_chunk_cells() // 8
         )
 
     def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:

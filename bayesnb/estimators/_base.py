@@ -114,7 +114,7 @@ class AbstractNB(AbstractFitted):
                 self._check_finite(X)
             return log_normalize(found, out=found) if normalized else found
 
-        return by_rows(table, {BLOCK: X}, lambda: posterior.min_chunk_cells() // 4)  # as in `log_joint`
+        return by_rows(table, {BLOCK: X}, lambda: posterior.min_chunk_cells() // 8)  # as in `log_joint`
 
     def _by_encoded_rows(self, state: State, X: Any, table: Callable[[Rows], np.ndarray]) -> np.ndarray:
         """A table (…, n, c) of encoded rows, made a slice of rows at a time: memory does not grow with the rows."""

@@ -146,7 +146,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     _n_levels: ClassVar[int | None] = None  # of cells that are levels, where the family fixes their number
     _takes_text: ClassVar[bool] = False
     _default_follows_rows: ClassVar[Any] = False  # whether the rows scale the default prior
-    _infinite_shows: ClassVar[bool] = False  # in all that is computed of dense rows, which need not be looked through
+    _infinite_shows: ClassVar[bool] = False  # in what is computed of dense rows, which are not looked through
     _learnt_names = frozenset({"_state"})
 
     # --- rows -------------------------------------------------------------------------------------------------------
@@ -169,12 +169,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """Some checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
         if not self._infinite_shows or is_sparse(X):
             self._check_finite(X)
-        if (cells := self._family.cells_).kind != "real":
+        if (cells := self.cells).kind != "real":
             check_cells(self, X, state.columns, cells, self._cell_advice(), self._n_levels)
         return {BLOCK: X}
 
     def _check_finite(self, X: Any) -> None:
-        """Raise a ValueError if a cell is infinite, or missing where it must not."""
+        """Raise a ValueError if a cell of checked rows is infinite, or missing where it must not be."""
         missing = self._family.missing_value
         if not self._takes_text:
             check_finite(self, X, gaps=missing != missing)  # NaN is left out
@@ -422,7 +422,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
         """The state with the statistics of checked rows with class indices, and no others."""
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        r, prior = one_hot(index, len(state.classes), weights), self._gatherer(state.bare)
+        known = state.prior is not None and state.encoding is None
+        r, prior = one_hot(index, len(state.classes), weights), state.prior if known else self._gatherer(state.bare)
 
         def gather(part: slice) -> Statistics:
             return prior.statistics(self._rows(state, cut_rows(X, part)), csr_slice(r, part))

@@ -82,7 +82,6 @@ class GaussianDA(AbstractNB):
     variants: ClassVar = {"gaussian-da": {}, "shared-da": {"covariance": "shared"}}
     _most_columns = 60
     _default_follows_rows = True
-    _infinite_shows = True
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("covariance", self.covariance, ("class", "shared", "identity"))

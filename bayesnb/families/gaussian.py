@@ -53,7 +53,8 @@ class NormalCells(Conjugate[Moments]):
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), Murphy (2007), (100); with known variance normal, (36)."""
         if namespace(x, self.m) is not np:
             return super().log_predictive(x)
-        return sum_of_logs(self._of_cells(x), *self._terms(1.0), student=self.student) + self._change(x)
+        terms = self._once("terms", lambda: self._terms(1.0))
+        return sum_of_logs(self._of_cells(x), *terms, student=self.student) + self._change(x)
 
     def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out: in one pass for rows of weight 1."""

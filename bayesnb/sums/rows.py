@@ -231,7 +231,8 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
         x = table.tocsr()
         many = np.diff(x.indptr)
         place = np.repeat(r.indices.astype(np.intp) * shape[1], many) + x.indices
-        return np.bincount(place, np.repeat(r.data, many) * x.data, shape[0] * shape[1]).reshape(shape)
+        total = np.bincount(place, np.repeat(r.data, many) * x.data, shape[0] * shape[1])
+        return total.astype(r.dtype, copy=False).reshape(shape)  # whole numbers where there are no cells
     if not worth(8 * size):
         return np.ascontiguousarray(r.T @ table)
     from . import _compiled
@@ -302,21 +303,21 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     if xp is not np:
         w = r.T[..., None]
         return _moments(x, lambda table: (w * table).sum(1), lambda mean: mean[:, None])
-    dtype = np.result_type(x.dtype, r.dtype)
+    dtype, shape = np.result_type(x.dtype, r.dtype), (r.shape[1], x.shape[1])
     x, y, w = _with_one_class(x, r)
+    if not is_sparse(x) and worth(8 * x.size):
+        return _looped(contiguous(x), y, w, shape[0])
     if is_sparse(x):  # only the stored cells are read
-        shape, stored = (r.shape[1], x.shape[1]), np.diff(x.indptr)
-        place, weight = np.repeat(y.astype(np.intp) * shape[1], stored) + x.indices, np.repeat(w, stored)
+        cells, column, many = x.data, x.indices, np.diff(x.indptr)
         n = np.tile(class_totals(r)[:, None], shape[1])
+    else:
+        cells, column, many, n = x.astype(dtype).ravel(), np.tile(np.arange(shape[1]), len(x)), shape[1], None
+    place, weight = np.repeat(y.astype(np.intp) * shape[1], many) + column, np.repeat(w, many)
 
-        def total(cells: np.ndarray) -> np.ndarray:
-            return np.bincount(place, weight * cells, n.size).reshape(shape)
+    def total(cells: np.ndarray) -> np.ndarray:
+        return np.bincount(place, weight * cells, shape[0] * shape[1]).astype(dtype).reshape(shape)
 
-        return _moments(x.data, total, lambda mean: mean.ravel()[place], n)
-    if worth(8 * x.size):
-        return _looped(contiguous(x), y, w, r.shape[1])
-    columns = sparse.csr_array((w, y, np.arange(len(y) + 1)), (len(y), r.shape[1])).T
-    return _moments(x.astype(dtype, copy=False), columns.__matmul__, lambda mean: mean[y])
+    return _moments(cells, total, lambda mean: mean.ravel()[place], n)
 
 
 def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Array], Array], n: Any = None) -> Triple:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, OneDependenceNB
 
-from ..estimators_table import ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
+from ..estimators_table import ALL, ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
 
 PARTS = [("counts", BernoulliNB(binarize=1), [0, 1]), ("reals", GaussianNB(), slice(2, None))]
 EVERY = [*ONE_OF_EACH, MixedNB(PARTS)]
@@ -133,6 +133,25 @@ def test_sparse_cells_that_are_no_numbers_are_refused(table):
         for nb in (MultinomialNB(), ComplementNB(), BernoulliNB(binarize=None)):
             with pytest.raises(ValueError, match=r"[iI]nput X"):
                 nb.fit(thin, table.y)
+
+
+@pytest.mark.parametrize("worth", [1, 1 << 60])
+def test_cells_that_are_no_numbers_are_refused(worth, table, monkeypatch):
+    """By loops and by formulas, dense and sparse, in rows that are fitted, predicted or left out."""
+    monkeypatch.setattr("bayesnb.sums.rows.WORTH", worth)
+    for nb in (nb for nb in ALL if not isinstance(nb, CategoricalNB)):
+        for bad in (np.inf, np.nan):
+            odd = np.where(np.arange(table.X.size).reshape(table.X.shape) == 9, bad, table.X)
+            forms = [] if bad is np.nan and nb in TAKES_MISSING else [odd]
+            fitted = clone(nb).fit(table.X, table.y)
+            for X in [*forms, sparse.csr_array(odd)] if nb.cells.sparse else forms:
+                asks = [fitted.predict, fitted.predict_joint_log_proba, fitted.predict_interval]
+                for ask in [
+                    *(partial(ask, X) for ask in asks),
+                    *(partial(ask, X, table.y) for ask in (nb.fit, fitted.loo)),
+                ]:
+                    with pytest.raises(ValueError, match=r"[iI]nput X.*(NaN|inf)"):
+                        ask()
 
 
 def test_input_is_never_written_to(table):

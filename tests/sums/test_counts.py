@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from bayesnb.statistics import one_hot
 from bayesnb.sums import rows as loops
-from bayesnb.sums.rows import by_class, contract, levels_by_class, map_cells, matmul, sum_over_cells_of
+from bayesnb.sums.rows import above, by_class, contract, levels_by_class, map_cells, matmul, sum_over_cells_of
 from bayesnb.sums.tables import log_coefficient, log_factorial, log_polya, look_up, n_levels
 
 SHAPES = [(1, 1, 1), (300, 7, 5), (3, 2000, 2), (20, 3, 1000)]  # rows, columns, classes
@@ -54,6 +54,27 @@ def test_levels(n, d, c, form, rng):
     np.testing.assert_allclose(look_up(thin, tables), look_up(dense, tables), rtol=1e-12, atol=1e-12)
     lacking = np.where(np.arange(k) == k - 1, -np.inf, tables)  # of a level that these rows do not have
     assert np.isfinite(look_up(np.minimum(dense, k - 2), lacking)).all()
+
+
+def test_cells_above_a_threshold(form, rng):
+    x = rng.normal(size=(50, 7))
+    for rows in (x, x.T, x.astype("float32"), rng.integers(-2, 3, (9, 4))):
+        table, finite = above(rows, 0.25)
+        assert table.dtype == np.uint8 and finite
+        np.testing.assert_array_equal(table, rows > 0.25)
+    for odd in (np.nan, np.inf, -np.inf):
+        x[3, 2] = odd
+        table, finite = above(x, 0.25)
+        assert not finite and table.sum() == (x > 0.25).sum()
+
+
+def test_log_coefficients(form, rng):
+    """Whole counts, large ones and others; rows without an event have one order."""
+    x = rng.poisson(2.0, (40, 6)) * 1.0
+    x[0], x[1, 2], x[2, 3], x[3] = 0, 0.5, 5000, 1e6 + 0.25
+    want = gammaln(x.sum(1) + 1) - gammaln(x + 1).sum(1)
+    for rows in (x, sparse.csr_array(x), sparse.csc_array(x)):
+        np.testing.assert_allclose(log_coefficient(rows), want, rtol=1e-13, atol=1e-12)
 
 
 def test_how_many_levels_are_tabulated():
