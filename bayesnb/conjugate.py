@@ -304,22 +304,19 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
             level, slope = tables[..., 0], np.asfortranarray(tables[..., 1] - tables[..., 0]) if linear else None
             return tables, slope, level, level.sum(-1)
 
-        tables, *line = self._once((levels, *((f.__name__, w) for f, w in asked)), found)
+        key = levels, *((f.__name__, w) for f, w in asked)
+        if key not in self._known_tables:  # made once for all slices of rows
+            self._known_tables[key] = found()
+        tables, *line = self._known_tables[key]
         return look_up(x, tables) if line[0] is None else contract(x, *line)
-
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made once for all slices of rows."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
 
     def levels(self, x: Array | Sparse) -> int:
         """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0."""
         return n_levels(x, self._arrays()[0].size) if self.cells_.kind in ("yes/no", "counts") else 0
 
     @cached_property
-    def _made(self) -> dict[Any, Any]:
-        """What `_once` has made."""
+    def _known_tables(self) -> dict[tuple[Any, ...], Any]:
+        """Tables (k, c, d, levels) by what was asked for, and their slopes, levels and sums of levels."""
         return {}
 
     def log_predictive(self, x: Data) -> Table:

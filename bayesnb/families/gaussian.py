@@ -9,6 +9,7 @@ Gaussian distribution, §3 (with α, β for a, b); Gelman et al. (2013), Bayesia
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +42,10 @@ class NormalCells(Conjugate[Moments]):
         """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.tables`."""
         raise NotImplementedError
 
+    @cached_property
+    def _predictive_terms(self) -> tuple[Array, ...]:
+        return self._terms(1.0)
+
     def _change(self, x: Any) -> Any:
         """Σ_j log |dt/dx| over the observed cells, (n, 1)."""
         return 0.0
@@ -53,8 +58,7 @@ class NormalCells(Conjugate[Moments]):
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), Murphy (2007), (100); with known variance normal, (36)."""
         if namespace(x, self.m) is not np:
             return super().log_predictive(x)
-        terms = self._once("terms", lambda: self._terms(1.0))
-        return sum_of_logs(self._of_cells(x), *terms, student=self.student) + self._change(x)
+        return sum_of_logs(self._of_cells(x), *self._predictive_terms, student=self.student) + self._change(x)
 
     def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out: in one pass for rows of weight 1."""

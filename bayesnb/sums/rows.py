@@ -221,20 +221,15 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    size, shape = table.nnz if is_sparse(table) else table.size, (r.shape[1], table.shape[-1])
-    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r):
+    shape, many = (r.shape[1], table.shape[-1]), worth(8 * (table.nnz if is_sparse(table) else table.size))
+    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r) or not (many or is_sparse(table)):
         total = r.T @ table
         total = total.toarray() if is_sparse(total) else total
         # row by row, as files hold it: the last bits of a sum depend on the layout
         return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
-    if is_sparse(table) and not worth(8 * size):
-        x = table.tocsr()
-        many = np.diff(x.indptr)
-        place = np.repeat(r.indices.astype(np.intp) * shape[1], many) + x.indices
-        total = np.bincount(place, np.repeat(r.data, many) * x.data, shape[0] * shape[1])
-        return total.astype(r.dtype, copy=False).reshape(shape)  # whole numbers where there are no cells
-    if not worth(8 * size):
-        return np.ascontiguousarray(r.T @ table)
+    if not many:
+        cells, place, w = _cells(sparse.csr_array(table), r.indices, r.data)
+        return np.bincount(place, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
     from . import _compiled
 
     total = np.zeros(shape)
@@ -254,8 +249,7 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
         total: np.ndarray = np.zeros(shape)
         _compiled.levels_by_class(contiguous(x), y, w, total)
         return total
-    row, column = np.indices(x.shape).reshape(2, -1) if not is_sparse(x) else x.tocoo().coords
-    cells, place, w = x.data if is_sparse(x) else x.ravel(), y[row].astype(np.intp) * shape[1] + column, w[row]
+    cells, place, w = _cells(x, y, w)
     known = (cells >= 0) & (cells < levels)  # False for NaN
     at = place * levels + np.where(known, cells, 0).astype(np.intp)
     total = np.bincount(at, w * known, np.prod(shape)).astype(r.dtype).reshape(shape)
@@ -271,6 +265,13 @@ def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndar
         r = sparse.csr_array(r)
         x = x[np.repeat(np.arange(x.shape[0]), np.diff(r.indptr))]
     return sparse.csr_array(x) if is_sparse(x) else x, r.indices, r.data
+
+
+def _cells(x: Any, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cells that are stored, of dense rows all; the place of each among classes and columns; the weight of each."""
+    d, sparse_rows = x.shape[1], is_sparse(x)
+    column, many = (x.indices, np.diff(x.indptr)) if sparse_rows else (np.tile(np.arange(d), len(x)), d)
+    return x.data if sparse_rows else x.ravel(), np.repeat(y.astype(np.intp) * d, many) + column, np.repeat(w, many)
 
 
 def is_one_hot(r: Array | Sparse) -> TypeGuard[Sparse]:
@@ -307,17 +308,13 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     x, y, w = _with_one_class(x, r)
     if not is_sparse(x) and worth(8 * x.size):
         return _looped(contiguous(x), y, w, shape[0])
-    if is_sparse(x):  # only the stored cells are read
-        cells, column, many = x.data, x.indices, np.diff(x.indptr)
-        n = np.tile(class_totals(r)[:, None], shape[1])
-    else:
-        cells, column, many, n = x.astype(dtype).ravel(), np.tile(np.arange(shape[1]), len(x)), shape[1], None
-    place, weight = np.repeat(y.astype(np.intp) * shape[1], many) + column, np.repeat(w, many)
+    n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None
+    cells, place, weight = _cells(x, y, w)
 
     def total(cells: np.ndarray) -> np.ndarray:
         return np.bincount(place, weight * cells, shape[0] * shape[1]).astype(dtype).reshape(shape)
 
-    return _moments(cells, total, lambda mean: mean.ravel()[place], n)
+    return _moments(cells.astype(dtype, copy=False), total, lambda mean: mean.ravel()[place], n)
 
 
 def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Array], Array], n: Any = None) -> Triple:
