@@ -16,9 +16,7 @@ from .laws import FAMILIES, C, D, Family, assert_same, case
 # Compiling these, or drawing, takes up to seconds a family: by default one family of each kind of parameter, and of
 # JAX's own draws.
 COMPILED = {
-    "bayes' identity": {"bernoulli", "gaussian"},
     "mode": {"poisson"},
-    "moments": {"poisson", "categorical", "gaussian", "full_gaussian"},
     "draws": {"gaussian", "multinomial"},  # a second each
     "NumPy and JAX agree in float32": {"poisson"},
     "NumPy and JAX agree in float64": {"categorical", "gaussian"},
@@ -147,3 +145,18 @@ class Difference(GammaExponential):
 def test_a_mistake_in_a_family_is_named(family: Any, message: str) -> None:
     with pytest.raises(BrokenLaw, match=f"(?s){family.__name__} breaks the law.*{message}"):
         check_family(family(2.0, 3.0))
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f.name != "complement"], ids=lambda family: family.name)
+def test_new_rows_follow_the_predictive(family: Family) -> None:
+    """Rows of p and of q, prior and posterior: E_p q/(p + q) = E_q p/(p + q), and each row has no term above 1."""
+    this, y = case(family), np.repeat(np.arange(C), 4000)
+    blocks = [model.blocks["x"] for model in (this.prior, this.posterior)]
+    sides = []
+    for block, other in (blocks, blocks[::-1]):
+        x = block.sample_predictive(this.rng, y, length=6)
+        log_ratio = (block.log_predictive(x) - other.log_predictive(x))[np.arange(len(y)), y]
+        sides.append((1 / (1 + np.exp(log_ratio))).reshape(C, -1))
+    gap = sides[0].mean(1) - sides[1].mean(1)
+    error = np.sqrt(sum(side.var(1) for side in sides) / 4000)
+    assert (abs(gap) < 4.5 * error).all(), gap / error

@@ -44,16 +44,21 @@ def rows(kind, rng):
 def test_leaving_rows_out(estimator, kind, rng, monkeypatch):
     x, y = rows(kind, rng), rng.integers(3, size=N)
     y[0] = 3  # a class of one row
-    found, r = [], one_hot(y, 4)
-    for worth in (1, 1 << 60):
-        monkeypatch.setattr(loops, "WORTH", worth)
-        nb = estimator.fit(x, y)
-        found.append((nb.loo(x, y).log_proba, nb.posterior_.log_loo(nb.encode(x), r)))
-    (loop, many), (few, some) = found
-    np.testing.assert_allclose(loop, few, rtol=1e-9, atol=1e-9)
-    formula = nb.posterior_.log_loo(nb.encode(x), r.toarray())  # of rows of any weight
-    np.testing.assert_allclose(many, formula, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(some, formula, rtol=1e-9, atol=1e-9)
+    for w in (np.ones(N), rng.choice([0.5, 1.0, 2.0], N)):
+        found, r = [], one_hot(y, 4, w)
+        for worth in (1, 1 << 60):
+            monkeypatch.setattr(loops, "WORTH", worth)
+            nb = estimator.fit(x, y, w)
+            found.append((nb.loo(x, y, w).log_proba, nb.posterior_.log_loo(nb.encode(x), r)))
+        (loop, many), (few, some) = found
+        np.testing.assert_allclose(loop, few, rtol=1e-9, atol=1e-9)
+        formula = nb.posterior_.log_loo(nb.encode(x), r.toarray())  # of rows of any weight
+        np.testing.assert_allclose(many, formula, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(some, formula, rtol=1e-9, atol=1e-9)
+        for i in range(7, N, 31):  # without it, as an update
+            row = {name: cells[[i]] for name, cells in nb.encode(x).items()}
+            left = nb.prior_.update(nb.statistics_without(nb.prior_.suffstats(row, r[[i]])))
+            np.testing.assert_allclose(many[i], left.log_joint(row)[0], rtol=1e-8)
 
 
 COUNTS = [MultinomialNB(), ComplementNB(), PoissonNB(), CategoricalNB(), BernoulliNB()]
