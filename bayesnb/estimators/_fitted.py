@@ -159,7 +159,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
         """Rows, labels if they are given, and columns, as `checked_rows` finds them."""
         known = None if state is None else state.columns
-        return checked_rows(self, X, known, *y, numbers=not self._takes_text, sparse=self.cells.sparse)
+        return checked_rows(self, X, known, *y, numbers=not self._takes_text, sparse=self._family.cells_.sparse)
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         """The state that knows the encoding of rows, such as their levels; statistics are recoded."""
@@ -169,7 +169,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """Some checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
         if not self._infinite_shows or is_sparse(X):
             self._check_finite(X)
-        if (cells := self.cells).kind != "real":
+        if (cells := self._family.cells_).kind != "real":
             check_cells(self, X, state.columns, cells, self._cell_advice(), self._n_levels)
         return {BLOCK: X}
 

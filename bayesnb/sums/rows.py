@@ -463,7 +463,7 @@ def some_cells(x: Any, part: slice, like: Array | Sparse, kind: str = "") -> Any
 
 
 def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
-    """Slices of rows that keep every block's part within about a million cells, or `least()`, if that is more.
+    """Slices of rows that keep every block's part within about two million cells, or `least()`, if that is more.
 
     There are two as soon as half of the rows is work enough for a core, and their number is even. JAX arrays stay
     whole, and rows that are a slice already are not cut again.

@@ -291,3 +291,13 @@ def test_cells_under_a_trace_are_those_of_the_host(rng: np.random.Generator) -> 
         m, blank = want.shape[-1], np.asarray(leaf)[:, want.shape[-1] :]
         assert_same(np.asarray(leaf)[:, :m], want)
         assert (np.isnan(blank) | (blank == 0)).all()
+
+
+@pytest.mark.usefixtures("x64")
+def test_the_twin_of_a_known_bandwidth_has_the_evidence_of_new_rows(rng: np.random.Generator) -> None:
+    prior = replace(random_prior(rng, D), low=None, high=None)
+    x, y = reals(rng, 5 * C, D), np.arange(5 * C) % C
+    first, new = (Sample.of(x[part], one_hot(y[part], C)) for part in (slice(3 * C), slice(3 * C, None)))
+    held = prior.update(first)
+    density, _ = log_density(held.model, (x[3 * C :], y[3 * C :]), {}, {})
+    assert float(density) == pytest.approx(held.log_marginal(new).sum(), rel=1e-12)
