@@ -1,6 +1,8 @@
 """The command `bayesnb`, and `python -m bayesnb`."""
 
+import os
 import sys
+from contextlib import suppress
 
 
 def main() -> int:
@@ -8,10 +10,15 @@ def main() -> int:
     try:
         from .cli import main as run
 
-        return run()
+        code = run()
     except KeyboardInterrupt:
         print("bayesnb: interrupted", file=sys.stderr)
-        return 130
+        code = 130
+    if code == 130:  # XLA may still compile in threads of its own, which would crash as the interpreter is taken down
+        with suppress(OSError):
+            sys.stdout.flush()
+        os._exit(code)
+    return code
 
 
 if __name__ == "__main__":
