@@ -295,20 +295,17 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     def _looked_up(self, x: Any, levels: int, *asked: tuple[Callable[..., Any], float]) -> Float[np.ndarray, "k n c"]:
         """Tables of `rows`, for each function of a cell and weight that are asked for, of cells of few levels."""
-
-        @np.errstate(all="ignore")  # of levels that a class does not have
-        def found() -> tuple[Any, ...]:
-            fields = [v[:, :, None] for v in self._arrays()]
-            tables = np.stack([f(np.arange(float(levels)), w, *fields) for f, w in asked])
-            linear = self.cells_.kind == "yes/no" and np.isfinite(tables.sum())
-            level, slope = tables[..., 0], np.asfortranarray(tables[..., 1] - tables[..., 0]) if linear else None
-            return tables, slope, level, level.sum(-1)
-
         key = levels, *((f.__name__, w) for f, w in asked)
         if key not in self._known_tables:  # made once for all slices of rows
-            self._known_tables[key] = found()
-        tables, *line = self._known_tables[key]
-        return look_up(x, tables) if line[0] is None else contract(x, *line)
+            cells, fields = np.arange(float(levels)), [v[:, :, None] for v in self._arrays()]
+            with np.errstate(all="ignore"):  # of levels that a class does not have
+                tables, line = np.stack([f(cells, w, *fields) for f, w in asked]), None
+            if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
+                level = tables[..., 0]
+                line = np.asfortranarray(tables[..., 1] - level), level, level.sum(-1)
+            self._known_tables[key] = tables, line
+        tables, line = self._known_tables[key]
+        return look_up(x, tables) if line is None else contract(x, *line)
 
     def levels(self, x: Array | Sparse) -> int:
         """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0."""
@@ -316,7 +313,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     @cached_property
     def _known_tables(self) -> dict[tuple[Any, ...], Any]:
-        """Tables (k, c, d, levels) by what was asked for, and their slopes, levels and sums of levels."""
+        """Tables (k, c, d, levels) by what was asked for; of yes/no cells also slope, level and the sum of levels."""
         return {}
 
     def log_predictive(self, x: Data) -> Table:

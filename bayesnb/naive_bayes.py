@@ -27,7 +27,7 @@ from .statistics import Statistics as Statistics
 from .statistics import class_totals, one_hot
 from .sums.rows import Rows as Rows
 from .sums.rows import by_rows as by_rows
-from .sums.rows import fold_rows, row_slices, rows_at, some_cells
+from .sums.rows import fold_rows, in_precision, row_slices, rows_at, some_rows
 
 Parameters: TypeAlias = dict[str, Theta]
 
@@ -70,14 +70,14 @@ class NaiveBayes:
         """
 
         def gather(part: slice) -> Statistics:
-            return self.statistics(rows_at(rows, part), some_cells(r, part, r))
+            return self.statistics(rows_at(rows, part), some_rows(r, part))
 
         return fold_rows(gather, row_slices(rows, self.min_chunk_cells))
 
     def statistics(self, rows: Rows, r: Weights) -> Statistics:
         """`suffstats` of a few rows, computed in one piece."""
         blocks = {
-            name: block.suffstats(some_cells(rows[name], slice(None), r, block.cells_.kind), r)
+            name: block.suffstats(in_precision(rows[name], r, block.cells_.kind), r)
             for name, block in self.blocks.items()
         }
         return Statistics(class_totals(r), blocks)
@@ -158,7 +158,7 @@ class NaiveBayes:
         total, xp = log_pi, namespace(log_pi, *rows.values())
         with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
             for name, block in self.blocks.items():
-                x = some_cells(rows[name], slice(None), log_pi, block.cells_.kind)
+                x = in_precision(rows[name], log_pi, block.cells_.kind)
                 given = None if theta is None else theta[name]
                 total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
                 if xp is not np:  # traced cells cannot be refused
@@ -179,7 +179,7 @@ class NaiveBayes:
         parts = [[*self.blocks]] if self.blocks else []
 
         def table(part: slice) -> Array:
-            return self.loo_tables(rows_at(rows, part), some_cells(r, part, r), parts).sum(0)
+            return self.loo_tables(rows_at(rows, part), some_rows(r, part), parts).sum(0)
 
         return by_rows(table, rows, self.min_chunk_cells)
 
@@ -194,7 +194,7 @@ class NaiveBayes:
         """
 
         def of_block(name: str, part: slice) -> Array:
-            x = some_cells(rows[name], part, self.classes.log_predictive())
+            x = in_precision(some_rows(rows[name], part), self.classes.log_predictive())
             return _log_density(self.blocks[name], x, None if theta is None else theta[name])
 
         def tables(part: slice) -> Array:
@@ -213,7 +213,7 @@ class NaiveBayes:
         """
 
         def tables(part: slice) -> Array:
-            return self.loo_tables(rows_at(rows, part), some_cells(r, part, r), parts, scores=scores)
+            return self.loo_tables(rows_at(rows, part), some_rows(r, part), parts, scores=scores)
 
         return by_rows(tables, rows, self.min_chunk_cells)
 
@@ -225,7 +225,7 @@ class NaiveBayes:
         def of_block(name: str) -> Array:
             block = self.blocks[name]
             log_loo = block.log_loo_score if scores else block.log_loo
-            return log_loo(some_cells(rows[name], slice(None), r, block.cells_.kind), r)
+            return log_loo(in_precision(rows[name], r, block.cells_.kind), r)
 
         classes = self.classes.log_loo(r)
         return namespace(classes, *rows.values()).stack([classes, *_stacked(of_block, parts)])

@@ -64,6 +64,7 @@ def test_pages_say_which_file_each_number_is_from() -> None:
 def test_tables_of_the_page_are_their_raw_results() -> None:
     page = pages.PAGE.read_text("utf-8")
     assert pages.filled(page) == page
+    assert page.count(": met |") >= 10
     counted = re.findall(r"(\d+) calls, (\d+) files", (DOCS / "data" / "path-of-x.txt").read_text("utf-8"))
     assert [f"{calls} calls in {files} files" in " ".join(page.split()) for calls, files in counted] == [True, True]
     records = json.loads((DOCS / "data" / "speed.json").read_text("utf-8"))

@@ -149,7 +149,7 @@ def test_a_mistake_in_a_family_is_named(family: Any, message: str) -> None:
 
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f.name != "complement"], ids=lambda family: family.name)
 def test_new_rows_follow_the_predictive(family: Family) -> None:
-    """Rows of p and of q, prior and posterior: E_p q/(p + q) = E_q p/(p + q), and each row has no term above 1."""
+    """E_p q/(p + q) = E_q p/(p + q) for the predictives p, q of prior and posterior; the terms lie between 0 and 1."""
     this, y = case(family), np.repeat(np.arange(C), 4000)
     blocks = [model.blocks["x"] for model in (this.prior, this.posterior)]
     sides = []

@@ -109,9 +109,10 @@ class AbstractNB(AbstractFitted):
             theta = map_leaves(np.asfortranarray, theta)
 
         def table(part: slice) -> np.ndarray:
-            found = posterior.log_table(self._rows(state, cut_rows(X, part)), theta, scores=scores)
+            rows = cut_rows(X, part)
+            found = posterior.log_table(self._rows(state, rows), theta, scores=scores)
             if self._infinite_shows and not found.min() > np.finfo(float).min:
-                self._check_finite(X)
+                self._check_finite(rows)
             return log_normalize(found, out=found) if normalized else found
 
         return by_rows(table, {BLOCK: X}, lambda: posterior.min_chunk_cells() // 8)  # as in `log_joint`

@@ -7,7 +7,7 @@ each answer is that of one state, without a lock and without a copy.
 
 import copy
 import functools
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -89,7 +89,7 @@ class State:
     pieces: int = 1
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in [*vars(self).items()] if name not in ("posterior", "bounded")}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def shape(self) -> tuple[int, int]:

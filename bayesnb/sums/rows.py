@@ -450,16 +450,15 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
     return {name: some_rows(x, part) for name, x in rows.items()}
 
 
-def some_cells(x: Any, part: slice, like: Array | Sparse, kind: str = "") -> Any:
-    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole.
+def in_precision(x: Any, like: Array | Sparse, kind: str = "") -> Any:
+    """A slice of rows in the precision of their table; integers and float32 are never widened as a whole.
 
     Dense integers that are levels stay integers.
     """
-    piece = some_rows(x, part)
-    levels = kind in ("yes/no", "levels") and piece.dtype.kind != "f" and not is_sparse(x)
-    if piece.dtype == like.dtype or levels or namespace(x) is not np:
-        return piece
-    return piece.astype(np.result_type(piece.dtype, like.dtype))
+    levels = kind in ("yes/no", "levels") and x.dtype.kind != "f" and not is_sparse(x)
+    if x.dtype == like.dtype or levels or namespace(x) is not np:
+        return x
+    return x.astype(np.result_type(x.dtype, like.dtype))
 
 
 def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
