@@ -1,5 +1,7 @@
 """Moments where sums of squares have no digits left, and the edges of the monoids."""
 
+import functools
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -114,3 +116,16 @@ def test_whole_weights_are_forgotten_exactly(nb: Any) -> None:
     np.testing.assert_array_equal(found.class_count_, kept.class_count_)
     (left,), (expected,) = (one.statistics_.blocks.values() for one in (found, kept))
     np.testing.assert_array_equal(left.n, expected.n)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_rounding_of_many_sums_is_within_its_bound(offset: float, rng: np.random.Generator) -> None:
+    """Pieces of five rows that drift, against exact sums."""
+    x = rng.normal(size=2000) + np.linspace(0, 9, 2000) + offset
+    pieces = [Moments.of(part[:, None], one_hot(np.zeros(5, int), 1)) for part in x.reshape(-1, 5)]
+    found = functools.reduce(operator.add, pieces)
+    error = found.bounded(rows=5, pieces=len(pieces), whole=True).error
+    n, mean, ss = exact(x)
+    for name, value, want in (("mean", n * found.mean.item(), n * mean), ("ss", found.ss.item(), ss)):
+        gap, bound = abs(value - want), 4 * np.sqrt(error[name].item())
+        assert gap <= bound <= 1e-9 * want, (name, gap, bound)

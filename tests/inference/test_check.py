@@ -261,14 +261,14 @@ def test_coupled_features_have_a_dense_metric(rng):
 
 
 def test_how_well_a_table_predicts_and_how_two_differ():
-    """By hand: confidences .7 and .72 share a bin, in which one of the two is right; a sure row is in the last bin."""
-    p = np.array([[0.7, 0.3], [0.28, 0.72], [0.6, 0.4], [0.0, 1.0]])
+    """By hand: confidences .7 and .74 share a bin, in which one of the two is right; a sure row is in the last bin."""
+    p = np.array([[0.7, 0.3], [0.26, 0.74], [0.6, 0.4], [0.0, 1.0]])
     with np.errstate(divide="ignore"):
         joint = np.log(p) + np.arange(4)[:, None]
     found = quality("model", 3, joint, np.array([0, 0, 1, 1]))
     assert (found.name, found.features, found.accuracy) == ("model", 3, 0.5)
-    assert found.log_loss == pytest.approx(-np.log([0.7, 0.28, 0.4, 1.0]).mean())
-    assert found.calibration_error == pytest.approx((abs(0.7 + 0.72 - 1) + 0.6) / 4)
-    other = np.log([[0.6, 0.4], [0.28, 0.72], [0.3, 0.7], [0.1, 0.9]])
+    assert found.log_loss == pytest.approx(-np.log([0.7, 0.26, 0.4, 1.0]).mean())
+    assert found.calibration_error == pytest.approx((abs(0.7 + 0.74 - 1) + 0.6) / 4)
+    other = np.log([[0.6, 0.4], [0.26, 0.74], [0.3, 0.7], [0.1, 0.9]])
     apart = differences(joint, other)
     assert (apart.mean, apart.largest, apart.labels, apart.rows) == pytest.approx((0.125, 0.3, 1, 4))
