@@ -174,12 +174,30 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
 def log_coefficient(ends: Any, cells: Any, known: Any, out: Any) -> None:
     """out_i = log L!/Π_j x_ij!, L the sum of the cells; `known` has the logarithms of the first factorials."""
     for i in range(len(ends) - 1):
-        length, total = 0.0, 0.0
-        for p in range(ends[i], ends[i + 1]):
-            x = np.float64(cells[p])
-            length += x
-            total += known[int(x)] if 0 <= x < len(known) and x == np.floor(x) else lgamma(x + 1.0)
+        x, length, total, odd = cells[ends[i] : ends[i + 1]], 0.0, 0.0, 0
+        for p in range(len(x)):
+            k = np.int32(x[p])
+            whole = (k == x[p]) & (0 <= k) & (k < len(known))
+            length += x[p]
+            total += known[np.uint64(k)] if whole else 0.0
+            odd += not whole
+        if odd:
+            total = 0.0
+            for p in range(len(x)):
+                total += lgamma(x[p] + 1.0)
         out[i] = lgamma(length + 1.0) - total
+
+
+@loop(FAST)
+def byte_product(cells: Any, weights: Any, out: Any) -> None:
+    """out_ik = Σ_j x_ij weights_kj of dense rows of bytes."""
+    for i in range(len(cells)):
+        x = cells[i]
+        for k in range(len(weights)):
+            w, total = weights[k], 0.0
+            for j in range(len(x)):
+                total += x[j] * w[j]
+            out[i, k] = total
 
 
 @loop(FAST)

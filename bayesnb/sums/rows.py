@@ -43,6 +43,7 @@ from ..core.special import namespace
 _CELLS = 1 << 21  # cells of X worked on at a time: 16 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
 _FEW = 1 << 15  # cells that stay in a core's cache
+_FEW_CLASSES = 16  # for which a loop over bytes is faster than a product of what they are converted to
 
 WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
 
@@ -68,10 +69,13 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     if not is_sparse(x) and x.dtype != np.uint8:
         return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one product for all draws
-    if not is_sparse(x):
-        table, right = np.empty((len(x), len(flat))), np.ascontiguousarray(flat.T)
-        for part in slices(len(x), x.shape[1], 8 * _FEW):  # a core's cache holds what is converted
-            np.matmul(x[part].astype(right.dtype), right, out=table[part])
+    if not is_sparse(x) and len(flat) <= _FEW_CLASSES and worth(x.size * len(flat)):
+        from ._compiled import byte_product
+
+        table = np.empty((len(x), len(flat)))
+        byte_product(contiguous(x), contiguous(flat), table)
+    elif not is_sparse(x):
+        table = x.astype(flat.dtype) @ flat.T
     elif x.format == "csr" and worth(x.nnz * len(flat)):
         from ._compiled import stored_product
 

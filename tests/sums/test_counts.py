@@ -103,10 +103,10 @@ def test_how_many_levels_are_tabulated():
 
 @pytest.mark.parametrize("c", [1, 2, 3, 9])
 def test_products(c, form, rng):
-    """Of sparse rows, and of dense ones whose missing cells are left out."""
+    """Of sparse rows, of bytes, and of dense rows whose missing cells are left out."""
     x, slope, level = rng.poisson(0.5, (90, 21)) * 1.0, rng.normal(size=(2, c, 21)), rng.normal(size=(2, c, 21))
     want = np.einsum("nd,scd->snc", x, slope)
-    for rows in (x, sparse.csr_array(x), sparse.coo_array(x)):
+    for rows in (x, np.asfortranarray(x.astype("uint8")), sparse.csr_array(x), sparse.coo_array(x)):
         np.testing.assert_allclose(matmul(rows, slope), want, rtol=1e-13, atol=1e-12)
         np.testing.assert_allclose(contract(rows, slope, level), want + level.sum(-1)[:, None], rtol=1e-12, atol=1e-12)
     x[rng.random(x.shape) < 0.2] = np.nan
