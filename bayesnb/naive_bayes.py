@@ -176,12 +176,7 @@ class NaiveBayes:
         ----------
         rows, r : rows that this posterior contains, with the weights that they had in `suffstats`
         """
-        parts = [[*self.blocks]] if self.blocks else []
-
-        def table(part: slice) -> Array:
-            return self.loo_tables(rows_at(rows, part), some_rows(r, part), parts).sum(0)
-
-        return by_rows(table, rows, self.min_chunk_cells)
+        return self.log_loo_parts(rows, r, [[*self.blocks]] if self.blocks else []).sum(0)
 
     def log_parts(
         self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
@@ -213,22 +208,17 @@ class NaiveBayes:
         """
 
         def tables(part: slice) -> Array:
-            return self.loo_tables(rows_at(rows, part), some_rows(r, part), parts, scores=scores)
+            some, weights = rows_at(rows, part), some_rows(r, part)
+
+            def of_block(name: str) -> Array:
+                block = self.blocks[name]
+                log_loo = block.log_loo_score if scores else block.log_loo
+                return log_loo(in_precision(some[name], r, block.cells_.kind), weights)
+
+            classes = self.classes.log_loo(weights)
+            return namespace(classes, *some.values()).stack([classes, *_stacked(of_block, parts)])
 
         return by_rows(tables, rows, self.min_chunk_cells)
-
-    def loo_tables(
-        self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], *, scores: bool = False
-    ) -> Float[Array, "p n c"]:
-        """`log_loo_parts` of so few rows that they are worked on at once."""
-
-        def of_block(name: str) -> Array:
-            block = self.blocks[name]
-            log_loo = block.log_loo_score if scores else block.log_loo
-            return log_loo(in_precision(rows[name], r, block.cells_.kind), r)
-
-        classes = self.classes.log_loo(r)
-        return namespace(classes, *rows.values()).stack([classes, *_stacked(of_block, parts)])
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites."""

@@ -200,7 +200,7 @@ def _log_probabilities(
         at, skewed, quadratics = np.arange(n)[part], shapes.skewed, shapes.quadratics
         known = shapes.single if c == 2 and not quadratics else np.zeros(len(at), bool)
         if known.any():
-            log_odds = shapes.two_class_log_odds(z)[known]
+            log_odds = pearson_iii(z, *(moment[known] for moment in shapes.difference))
             yield at[known], -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed[known]
         if not len(others := np.flatnonzero(~known)):
             continue
@@ -211,8 +211,8 @@ def _log_probabilities(
         shared = [quadratic_points(one, u, c) for one, u in zip(quadratics, uniform, strict=True)]
         for some in batches(len(others), max(1, _TABLE // (c << size))):
             k = others[some]
-            table = np.sqrt(shapes.variance[k])[..., None] * pearson_iii(z_all[:c], shapes.slant[k][..., None])
-            table += (shapes.mean[k] - shapes.mean[k].max(1, keepdims=True))[..., None]
+            mean = shapes.mean[k]
+            table = pearson_iii(z_all[:c], mean - mean.max(1, keepdims=True), shapes.variance[k], shapes.third[k])
             for one, points in zip(quadratics, shared, strict=True):
                 table += quadratic_table(one, points, k)
             table -= table.max(1, keepdims=True)
@@ -273,11 +273,6 @@ class LogJointMoments:
         return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))
 
     @property
-    def slant(self) -> Float[np.ndarray, "n c"]:
-        """A sixth of the skewness of each class."""
-        return _sixth_of_skewness(self.variance, self.third)
-
-    @property
     def skewed(self) -> Bool[np.ndarray, " n"]:
         """Whether a class with a share in the variance is so skewed that three moments do not tell the tails.
 
@@ -311,26 +306,24 @@ class LogJointMoments:
             gap = 1.5 * (terms.sum(1) / variance**2 - third**2 / variance**3)
         return ~(gap > _TAILS)
 
-    def two_class_log_odds(self, z: Float[np.ndarray, " s"]) -> Float[np.ndarray, "n s"]:
-        """ℓ_1 − ℓ_0 at quantiles z of the standard normal."""
-        mean, variance, third = self.difference
-        slant = _sixth_of_skewness(variance, third)[:, None]
-        return mean[:, None] + np.sqrt(variance)[:, None] * pearson_iii(z, slant)
 
+def pearson_iii(
+    z: Float[np.ndarray, "*c s"],
+    mean: Float[np.ndarray, " *n"],
+    variance: Float[np.ndarray, " *n"],
+    third: Float[np.ndarray, " *n"],
+) -> Float[np.ndarray, "*n s"]:
+    """Pearson III variables with these moments at quantiles z of the standard normal: mean + sd · T(z; 6e).
 
-def _sixth_of_skewness(variance: np.ndarray, third: np.ndarray) -> np.ndarray:
-    """A sixth of the skewness, kept within ±1 (a Pearson III variable of skewness 6 is a point and a long tail)."""
+    T = q (1 + eq + (eq)²/3) with q = z − e, where 1 + eq is not negative, and its bound −1/(3e) beyond. The skewness 6e
+    is kept within ±6, at which the variable is a point and a long tail.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.clip(np.nan_to_num(third / variance**1.5 / 6, nan=0.0), -1, 1)
-
-
-def pearson_iii(z: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """T(z; 6e) = q (1 + eq + (eq)²/3) with q = z − e, where 1 + eq is not negative, and its bound −1/(3e) beyond."""
-    q = z - e
-    step = np.maximum(e * q, -1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+        e = np.clip(np.nan_to_num(third / variance**1.5 / 6, nan=0.0), -1, 1)[..., None]
+        q = z - e
+        step = np.maximum(e * q, -1)
         q = np.where(step > -1, q, -1 / e)
-    return q * (1 + step * (1 + step / 3))
+    return np.sqrt(variance)[..., None] * (q * (1 + step * (1 + step / 3))) + mean[..., None]
 
 
 @functools.lru_cache(maxsize=8)

@@ -100,10 +100,11 @@ def test_three_moments_of_the_pearson_variable() -> None:
     z, w = np.polynomial.hermite_e.hermegauss(60)
     w = w / w.sum()
     for skew in (-1.5, -0.5, 0.0, 0.5, 1.0):
-        t = pearson_iii(z, np.array(skew / 6))
+        t, moved = pearson_iii(z, *np.array([[0.0, 3.0], [1.0, 4.0], [skew, 8 * skew]]))
         assert (np.diff(t) >= 0).all()
         np.testing.assert_allclose([(w * t).sum(), (w * t**2).sum(), (w * t**3).sum()], [0, 1, skew], atol=0.04)
-    np.testing.assert_allclose(pearson_iii(z, np.array(0.0)), z)
+        np.testing.assert_allclose(moved, 3 + 2 * t, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(pearson_iii(z, np.zeros(1), np.ones(1), np.zeros(1)), [z])
 
 
 def test_the_difference_of_two_skewed_terms_is_not_one_variable() -> None:
@@ -198,7 +199,7 @@ def test_two_class_entropies_by_quadrature() -> None:
     shapes = LogJointMoments.of(nb, {"x": x})
     assert shapes.single.all()
     z, w = np.polynomial.hermite_e.hermegauss(80)
-    p, w = expit(shapes.two_class_log_odds(z))[0], w / w.sum()
+    p, w = expit(pearson_iii(z, *shapes.difference))[0], w / w.sum()
 
     def entropy(p: Any) -> Any:
         return -p * np.log(p) - (1 - p) * np.log1p(-p)
@@ -206,7 +207,7 @@ def test_two_class_entropies_by_quadrature() -> None:
     found = page.uncertainty(nb, {"x": x})
     assert found.total[0] == pytest.approx(entropy((w * p).sum()), abs=1e-5)
     assert found.aleatoric[0] == pytest.approx((w * entropy(p)).sum(), abs=1e-4)
-    ends = expit(shapes.two_class_log_odds(ndtri([0.05, 0.95])))
+    ends = expit(pearson_iii(ndtri([0.05, 0.95]), *shapes.difference))
     np.testing.assert_allclose(page.intervals(nb, {"x": x})[:, 1], ends, rtol=1e-12)
 
 
