@@ -24,7 +24,7 @@ from bayesnb.inference.chains import run_chains, start_points
 from bayesnb.inference.check import sub_problem
 from bayesnb.inference.draws import drawn_rows, uniform_row
 from bayesnb.inference.held_out import differences, quality, split_halves
-from bayesnb.inference.laws import Problem, closed_rows
+from bayesnb.inference.laws import Problem, choose, closed_rows, kind_of
 from bayesnb.inference.report import CheckReport, CheckRow, Dependence, Differences, Pair
 from bayesnb.naive_bayes import NaiveBayes
 
@@ -262,13 +262,25 @@ def test_coupled_features_have_a_dense_metric(rng):
 
 def test_how_well_a_table_predicts_and_how_two_differ():
     """By hand: confidences .7 and .74 share a bin, in which one of the two is right; a sure row is in the last bin."""
-    p = np.array([[0.7, 0.3], [0.26, 0.74], [0.6, 0.4], [0.0, 1.0]])
+    p = np.array([[0.7, 0.3], [0.26, 0.74], [0.6, 0.4], [0.0, 1.0], [0.15, 0.85]])
     with np.errstate(divide="ignore"):
-        joint = np.log(p) + np.arange(4)[:, None]
-    found = quality("model", 3, joint, np.array([0, 0, 1, 1]))
-    assert (found.name, found.features, found.accuracy) == ("model", 3, 0.5)
-    assert found.log_loss == pytest.approx(-np.log([0.7, 0.26, 0.4, 1.0]).mean())
-    assert found.calibration_error == pytest.approx((abs(0.7 + 0.74 - 1) + 0.6) / 4)
-    other = np.log([[0.6, 0.4], [0.26, 0.74], [0.3, 0.7], [0.1, 0.9]])
+        joint = np.log(p) + np.arange(5)[:, None]
+    found = quality("model", 3, joint, np.array([0, 0, 1, 1, 1]))
+    assert (found.name, found.features, found.accuracy) == ("model", 3, 0.6)
+    assert found.log_loss == pytest.approx(-np.log([0.7, 0.26, 0.4, 1.0, 0.85]).mean())
+    assert found.calibration_error == pytest.approx((abs(0.7 + 0.74 - 1) + 0.6 + 0.15) / 5)
+    other = np.log([[0.6, 0.4], [0.26, 0.74], [0.3, 0.7], [0.1, 0.9], [0.15, 0.85]])
     apart = differences(joint, other)
-    assert (apart.mean, apart.largest, apart.labels, apart.rows) == pytest.approx((0.125, 0.3, 1, 4))
+    assert (apart.mean, apart.largest, apart.labels, apart.rows) == pytest.approx((0.1, 0.3, 1, 5))
+
+
+def test_which_rows_are_tried_and_what_values_a_site_has(rng):
+    assert len({*choose(rng, 9, 8)}) == 8 and choose(rng, 3, 8).tolist() == [0, 1, 2]
+    ones, eye = np.ones((2, 3)), np.tile(np.eye(3), (2, 1, 1))
+    for block, kinds in (
+        (BetaBernoulli(ones, ones), {"theta": "interval"}),
+        (DirichletMultinomial(ones), {"theta": "simplex"}),
+        (NormalInverseGamma(ones, ones, ones, ones), {"mu": "real", "variance": "positive"}),
+        (NormalInverseWishart(ones, np.ones(2), np.full(2, 4.0), eye), {"mu": "real", "covariance": "matrix"}),
+    ):
+        assert {name: kind_of(site) for name, site in block.sites().items()} == kinds

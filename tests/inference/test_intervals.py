@@ -104,7 +104,9 @@ def test_three_moments_of_the_pearson_variable() -> None:
         assert (np.diff(t) >= 0).all()
         np.testing.assert_allclose([(w * t).sum(), (w * t**2).sum(), (w * t**3).sum()], [0, 1, skew], atol=0.04)
         np.testing.assert_allclose(moved, 3 + 2 * t, rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose(pearson_iii(z, np.zeros(1), np.ones(1), np.zeros(1)), [z])
+    plain, most, more = pearson_iii(z, np.zeros(3), np.ones(3), np.array([0.0, 6.0, 20.0]))
+    np.testing.assert_allclose(plain, z)
+    np.testing.assert_allclose(most, more)
 
 
 def test_the_difference_of_two_skewed_terms_is_not_one_variable() -> None:

@@ -227,7 +227,7 @@ def test_what_cannot_have_been_fitted_is_refused(table):
         (lambda: fitted.loo(X, y, 1 + w), "would give negative counts"),
         (lambda: GaussianNB(known_variance=1.0).fit(X, y).loo(X + 50, y), "never fitted"),
         (lambda: fitted.loo(X + 50, y, groups=y), "would give negative squares"),
-        (lambda: fitted.loo(X + 50, y), "would give negative squares"),  # the same squares about another mean
+        (lambda: fitted.loo(X + 1, y), "would give negative squares"),  # the same squares about another mean
         (lambda: GaussianDA().fit(X, y).loo(X[:3] + 50, y[:3]), "would give negative squares"),
         (lambda: GaussianNB(variance="pooled").fit(X, y).loo(X[:3] + 50, y[:3]), "would give negative squares"),
         (lambda: fitted.loo(np.where(X > 6, np.inf, X), y), "infinity"),
