@@ -50,8 +50,7 @@ class OfLogProba:
         draws : `n_draws` and `seed` (0 by default) of `sample_proba`
         """
         check_level(level)
-        p = self.sample_proba(X, **{"seed": 0} | draws)
-        return np.moveaxis(np.quantile(p, [(1 - level) / 2, (1 + level) / 2], axis=0), 0, -1)
+        return central_interval(self.sample_proba(X, **{"seed": 0} | draws), level)
 
     def uncertainty(self, X: Any, **draws: Any) -> Uncertainty:
         """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over `sample_proba`.
@@ -62,6 +61,11 @@ class OfLogProba:
         total, aleatoric = entr(p.mean(0)).sum(-1), entr(p).sum(-1).mean(0)
         aleatoric = np.minimum(aleatoric, total)
         return Uncertainty(total, aleatoric, total - aleatoric)
+
+
+def central_interval(draws: Any, level: Scalar, method: Any = "linear") -> np.ndarray:
+    """Equal-tailed interval over the first axis of draws, (…, 2); `method` is that of NumPy's quantiles."""
+    return np.moveaxis(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method=method), 0, -1)
 
 
 class Known:

@@ -27,12 +27,6 @@ def check_independent(estimator: Any, what: str) -> None:
         )
 
 
-def refuse_points(estimator: Any, what: str) -> None:
-    """ValueError for an estimator that plugs in a point estimate, where the parameters have to be integrated out."""
-    if estimator.estimate != "predictive":
-        raise ValueError(f"`estimator` has estimate={estimator.estimate!r}; {what} needs estimate='predictive'")
-
-
 def weights_of(sample_weight: Any, n: int) -> np.ndarray:
     """The weights of n rows, 1 where none are given."""
     return np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)

@@ -116,19 +116,17 @@ def compare(
     """
     if not estimators:
         raise ValueError("`estimators` is empty; give a mapping from name to estimator")
-    notes = list[str]()
-    models, loo, evidence, kinds = dict[str, Any](), dict[str, LooResult](), dict[str, float](), dict[str, str]()
-    for name, given in estimators.items():
-        estimator, rows = given if isinstance(given, tuple) else (given, X)
-        estimator = estimator if fitted else clone(estimator).fit(rows, y, sample_weight)
-        models[name], loo[name] = estimator, estimator.loo(rows, y, sample_weight, groups=groups)
-        kinds[name] = " and ".join(sorted({block.cells_.measure for block in estimator.prior_.blocks.values()}))
-        evidence[name] = np.nan
+    pairs = {name: given if isinstance(given, tuple) else (given, X) for name, given in estimators.items()}
+    models = {name: nb if fitted else clone(nb).fit(rows, y, sample_weight) for name, (nb, rows) in pairs.items()}
+    loo = {name: models[name].loo(rows, y, sample_weight, groups=groups) for name, (_, rows) in pairs.items()}
+    evidence, kinds, notes = dict.fromkeys(models, np.nan), dict[str, str](), list[str]()
+    for name, nb in models.items():
         try:
-            evidence[name] = float(estimator.log_evidence_)
+            evidence[name] = float(nb.log_evidence_)
         except AttributeError as error:
             notes.append(f"{name} has no evidence: {error}")
-    kinds = {name: kind for name, kind in kinds.items() if np.isfinite(evidence[name])}
+        else:
+            kinds[name] = " and ".join(sorted({block.cells_.measure for block in nb.prior_.blocks.values()}))
     for name in [name for name in kinds if COMPOSITE in kinds[name] and len(set(kinds.values())) > 1]:
         evidence[name] = np.nan
         notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
