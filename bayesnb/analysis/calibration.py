@@ -30,14 +30,13 @@ from ..core.arrays import Scalar, is_sparse
 from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_level
-from ..estimators._base import AbstractNB
 from ..inference.loo import LooResult, copies, group_places, leave_out
 from ..io import Saved
 from ..naive_bayes import Rows
 from ..sums.rows import rows_at
 from ._calibration_map import MODELS, QUANTILES, CalibrationMap, fit_maps, heaviest, numpyro_model
 from ._predicted import Known, OfLogProba, central_interval
-from ._suited import weights_of
+from ._suited import check_own, weights_of
 from ._wrapper import OfEstimator
 
 if TYPE_CHECKING:
@@ -315,15 +314,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
             if the estimator has a setting that leave-one-out ignores (`estimate` other
             than "predictive", or `norm` of ComplementNB), or if it refuses the rows
         """
-        estimator = self.estimator
-        if not isinstance(estimator, AbstractNB):
-            name = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
-            raise TypeError(
-                f"`estimator` is {name}; give an estimator of bayesnb, such as GaussianNB(). Put transforming steps "
-                "before: make_pipeline(steps, CalibratedClassifierLOO(estimator)). For other classifiers use "
-                "PosteriorCalibrator(estimator), which calibrates on folds"
-            )
-        nb = clone(estimator).fit(X, y, sample_weight)
+        check_own(self.estimator, "CalibratedClassifierLOO, unlike PosteriorCalibrator,")
+        nb = clone(self.estimator).fit(X, y, sample_weight)
         if ignored := nb.ignored_by_loo:
             raise ValueError(
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "

@@ -191,7 +191,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         """
         check_is_fitted(self)
         m, c = self.estimator_.predict_log_proba(X).shape  # it refuses rows that are none
-        index = np.searchsorted(self.classes_, self._y)
+        index = np.searchsorted(self.classes_, np.asarray(self._y))
         share = np.eye(c)[index] if self.class_conditional else np.ones((len(index), c))
         share /= np.bincount(self._groups)[self._groups, None]
         smaller, total = np.zeros((m, c)), share.sum(0)
@@ -217,7 +217,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         """The same, where each new row joins the training rows with each label in turn."""
         every = slice(None)
         for t in range(_num_samples(X)):
-            row = take_rows(X, [t])
+            row = take_rows(X, np.array([t]))
             for k, label in enumerate(self.classes_):
                 plus = copy.copy(self.estimator_).partial_fit(row, [label])
                 own = _log_odds_against(plus.loo(self._X, self._y).log_joint)[np.arange(len(index)), index]

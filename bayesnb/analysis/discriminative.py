@@ -245,7 +245,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         cells, label, weight, groups, _ = new.training(X, y, sample_weight, groups)
         of_column = {j: one for _, one, columns in new.reader_.parts_ for j in columns}
-        numbers = [clone(of_column[j]) for at, size in new._blocks().values() if not size for j in at]
+        numbers = [of_column[j] for at, size in new._blocks().values() if not size for j in at]
         sizes = [size for at, size in new._blocks().values() if size for _ in at]
         new.layout_ = layout = ColumnLayout.of(cells, sizes, weight, c)
         own = numbers[:1] if is_sparse(cells) else [numbers[j] for j in layout.used]

@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..core.supports import check_level
-from ..estimators._base import AbstractNB
 from ..inference.loo import group_places, left_out
 from ..one_dependence import OneDependence
 from ..statistics import one_hot
 from ..sums.rows import rows_at
-from ._suited import weights_of
+from ._suited import check_own, weights_of
 
 
 def importance(
@@ -96,8 +95,7 @@ def importance(
         return estimator.importance(X, y, sample_weight, groups=groups, level=level)
     calibrated = getattr(estimator, "calibrated", None)
     nb = estimator if calibrated is None else estimator.estimator_
-    if not isinstance(nb, AbstractNB):
-        raise TypeError(f"`estimator` is {type(nb).__name__}; give an estimator of bayesnb or CalibratedClassifierLOO")
+    check_own(nb, "importance")
     nb = named(nb, None)
     check_level(level)
     index, rows, columns = nb.class_index(y), nb.encode(X), nb.block_columns()

@@ -21,7 +21,7 @@ different rows.
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -320,6 +320,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     denominator: Any = "N"
     seed: Any = 0
 
+    _columns: Columns = field(init=False)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select the predictors and fit the model of the selected ones.
 
@@ -349,13 +351,14 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         given = ~missing & (weight > 0)
         self.classes_, index = np.unique(labels[given[~missing]], return_inverse=True)
-        label, names, c = np.zeros(len(missing), int), self._names(), len(self.classes_)
+        label, names, c = np.zeros(len(missing), int), self._columns.labels.tolist(), len(self.classes_)
         label[given] = index
         columns = self._read(X, fresh=True)
         used = given & np.any([pd.notna(cells) for cells in columns], axis=0)
         held_out = self._hold_out(label, used, rng)
-        columns = self._categories(columns, used & ~held_out)
-        levels = [pd.unique(cells[used & ~held_out & pd.notna(cells)]) for cells in columns]
+        training = used & ~held_out
+        columns = self._categories(columns, training)
+        levels = [pd.unique(cells[training & pd.notna(cells)]) for cells in columns]
         usable = [j for j, found in enumerate(levels) if len(found) > 1]
         if not usable:
             raise ValueError(
@@ -367,7 +370,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         codes = np.stack([pd.Index(found).get_indexer(x) for x, found in zip(columns, levels, strict=True)])
         codes = np.where(codes < 0, sizes, codes)
         used &= (codes < sizes)[usable].any(0)
-        training, held_out = used & ~held_out, used & held_out
+        training, held_out = training & used, held_out & used
         forced = [j for j in self._positions("force", self.force) if j in usable]
         joining = [j for j in usable if j not in forced]
         rows, of_training = codes[:, training], weight[training]
@@ -377,10 +380,10 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             rows, of_training = model.simulate(_SIMULATED, rng), np.ones(_SIMULATED)
         most = self._count_steps(len(joining), len(usable))
         order, fit = model.add_one_by_one(rows, of_training, forced, joining, most, self.denominator == "N")
-        size, sets = len(forced) + np.arange(len(fit)), [[*forced, *order[:s]] for s in range(len(fit))]
-        added = pd.Series([None, *(names[j] for j in order)], dtype=object)
-        steps = pd.DataFrame({"added": added, "n_features": size, "log_likelihood": fit}).rename_axis("step")
-        steps["pseudo_bic"] = -fit + 0.5 * size * np.log(n) / n
+        sets = [[*forced, *order[:s]] for s in range(len(fit))]
+        steps = pd.DataFrame({"added": pd.Series([None, *(names[j] for j in order)], dtype=object)})
+        steps["n_features"], steps["log_likelihood"] = [*map(len, sets)], fit
+        steps["pseudo_bic"] = -fit + 0.5 * steps["n_features"] * np.log(n) / n
         if held_out.any():
             scores = [model.score(codes[:, held_out], label[held_out], chosen) for chosen in sets]
             steps["test_log_likelihood"] = np.average(scores, axis=1, weights=weight[held_out])
@@ -401,7 +404,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         tables = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
         ignored = {"no target": missing, "no weight": ~missing & ~given, "no predictor": given & ~used}
         self.report_ = SelectionReport(
-            steps=steps,
+            steps=steps.rename_axis("step"),
             selected=tuple(names[j] for j in chosen),
             forced=tuple(names[j] for j in forced),
             dropped=tuple(name for j, name in enumerate(names) if j not in usable),
@@ -435,13 +438,11 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _positions(self, argument: str, columns: Any) -> list[int]:
         """Numbers of columns given by name or number, in the order given; ValueError where there is no such column."""
-        names, places = self._names(), []
-        for column in [columns] if isinstance(columns, str) else columns:
-            if column not in (names if isinstance(column, str) else range(len(names))):
-                raise ValueError(
-                    f"`{argument}` has {column!r}, which is not a column of `X`; the columns are {listed(names)}"
-                )
-            places.append(names.index(column) if isinstance(column, str) else int(column))
+        columns = [columns] if isinstance(columns, str) else [*columns]
+        places: list[Any] = [self._columns.place(column) for column in columns]
+        if None in places:
+            what = f"{columns[places.index(None)]!r}, which is not a column of `X`"
+            raise ValueError(f"`{argument}` has {what}; the columns are {listed(self._columns.labels.tolist())}")
         return list(dict.fromkeys(places))
 
     def _count_steps(self, candidates: int, usable: int) -> int:
@@ -466,10 +467,11 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             held_out = used & (pd.Series(np.asarray(self.partition, object)) != 1).to_numpy()
         elif self.test_share is None:
             return held_out
-        for k in np.unique(label[used]) if self.partition is None else ():
-            rows = np.flatnonzero(used & (label == k))
-            size = min(round(self.test_share * len(rows)), len(rows) - 1)
-            held_out[rng.choice(rows, size, replace=False)] = True
+        else:
+            for k in np.unique(label[used]):
+                rows = np.flatnonzero(used & (label == k))
+                size = min(round(self.test_share * len(rows)), len(rows) - 1)
+                held_out[rng.choice(rows, size, replace=False)] = True
         if not 0 < held_out.sum() < used.sum():
             raise ValueError(f"{held_out.sum()} of {used.sum()} usable rows are held out; hold out some, not all")
         return held_out
@@ -507,13 +509,12 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, fresh: bool = False) -> Any:
         """Rows with the types that they have, and columns as those of the fit."""
-        known = None if fresh else Columns(vars(self)["n_features_in_"], getattr(self, "feature_names_in_", None))
-        X, _, columns = checked_rows(self, X, known, numbers=False, sparse=False)
-        self.n_features_in_ = columns.n
-        if columns.names is not None:
-            self.feature_names_in_ = columns.names
-        elif fresh and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        X, _, columns = checked_rows(self, X, None if fresh else self._columns, numbers=False, sparse=False)
+        if fresh:
+            self._columns, self.n_features_in_ = columns, columns.n
+            self.__dict__.pop("feature_names_in_", None)
+            if columns.names is not None:
+                self.feature_names_in_ = columns.names
         return X
 
     # --- the cells: here they are categories; `SPSSNaiveBayes` has numbers too --------------------------------------
@@ -528,15 +529,12 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         """The columns as categories; where training rows are given, what is needed is learnt from them."""
         return columns
 
-    def _names(self) -> list[Any]:
-        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-
     def _chosen(self, columns: list[np.ndarray]) -> Any:
         """The chosen columns as the estimator inside reads them: a data frame where columns have names."""
-        names, places = self._names(), np.flatnonzero(self.support_)
+        names, places = self._columns.labels, np.flatnonzero(self.support_)
         found = {names[j]: columns[j] for j in places} or {"none": np.zeros(len(columns[0]), int)}
         table = pd.DataFrame(found, dtype=object)
-        return table if hasattr(self, "feature_names_in_") else table.to_numpy(dtype=object)
+        return table.to_numpy(dtype=object) if self._columns.names is None else table
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
         check_is_fitted(self)
