@@ -256,16 +256,15 @@ def inline_svg(draw: Callable[..., Any], title: str, height: float = 3.2) -> str
         figure = Figure(figsize=(4.6, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(ax=figure.subplots())
-        about: Any = {"transparent": True, "metadata": {"Date": None, "Creator": None}}
-        figure.savefig(buffer := io.StringIO(), format="svg", **about)
-    svg = buffer.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
+        silent = dict.fromkeys(["Date", "Creator", "Format", "Type"])
+        figure.savefig(buffer := io.StringIO(), format="svg", transparent=True, metadata=silent)
+    svg = buffer.getvalue().partition("<svg")[2]
+    svg = re.sub(r'^([^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg)
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     own = f"f{zlib.crc32(title.encode()):x}-"  # a name is used once on a page
     svg = re.sub(r'(\bid="|url\(#|href="#)', lambda found: found[1] + own, svg)
     about = f'role="img" aria-label="{_text(title)}" style="max-width: 442px"'
-    return svg.replace("<svg", f"<svg {about}", 1).replace(_INK, "currentColor")
+    return f"<svg {about}{svg}".replace(_INK, "currentColor")
 
 
 # --- sections -------------------------------------------------------------------------------------------------------

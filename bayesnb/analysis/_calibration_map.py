@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from ..core.arrays import Float
+from ..core.arrays import Float, PerRow, Table
 from ..core.pytrees import record
 
 WIDTHS = ((0.0, 0.0, 0.3), (0.3, 0.1, 0.3), (1.0, 0.3, 1.0))  # t_o, t_x, t_b
@@ -106,7 +106,7 @@ class CalibrationMap:
         found[row, column] = theta[1:-1]
         return found
 
-    def proba(self, theta: np.ndarray, z: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+    def proba(self, theta: np.ndarray, z: Table) -> Table:
         """p' of rows for given parameters, none below 1e-9."""
         p = self._steps(theta, z)[2] if self.model else softmax(z, axis=1)
         return (1 - _NOTHING) * p + _NOTHING * self.rho
@@ -201,9 +201,9 @@ class Laplace:
 
 
 def fit_maps(
-    z: Float[np.ndarray, "n c"],
+    z: Table,
     index: np.ndarray,
-    weight: Float[np.ndarray, " n"],
+    weight: PerRow,
     groups: np.ndarray | None = None,
 ) -> tuple[CalibrationMap, ...]:
     """The four models of the map, with their probabilities and draws, in pairs about the modes.

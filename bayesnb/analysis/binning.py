@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..core.arrays import Float, Int
+from ..core.arrays import Float, Int, PerRow
 from ..core.supports import check_least, checked_numbers
 
 
@@ -208,7 +208,7 @@ class EvidenceBinner(_AbstractBinner):
         return tags
 
 
-def _equal_widths(seen: Float[np.ndarray, " n"], n_bins: int) -> Float[np.ndarray, " m"]:
+def _equal_widths(seen: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
     """Boundaries of equal width over the range of the values, then without the bins that hold none of them."""
     low, high = seen.min(), seen.max()
     share = np.arange(1, n_bins) / n_bins
@@ -219,7 +219,7 @@ def _equal_widths(seen: Float[np.ndarray, " n"], n_bins: int) -> Float[np.ndarra
 
 
 def _most_evident(
-    seen: Float[np.ndarray, " n"], index: Int[np.ndarray, " n"], c: int, alpha: float, max_cuts: int
+    seen: PerRow, index: Int[np.ndarray, " n"], c: int, alpha: float, max_cuts: int
 ) -> tuple[np.ndarray, float]:
     """Inner boundaries of the largest evidence, and that evidence."""
     values, place = np.unique(seen, return_inverse=True)

@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from ..core.arrays import Float
+from ..core.arrays import Float, PerRow
 from ..core.supports import COMPOSITE
 from ..inference.loo import LooResult
 
@@ -177,7 +177,7 @@ def _disagreements(
     return notes
 
 
-def stacked_weights(pointwise: Sequence[np.ndarray], weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " k"]:
+def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np.ndarray, " k"]:
     """Weights v ≥ 0, Σ v_k = 1, that maximise the score Σ_i w_i log Σ_k v_k p_ik, which is concave in v.
 
     With W = Σ w_i, the gradient of the mean score is g_k = (1/W) Σ_i w_i p_ik / Σ_l v_l p_il.

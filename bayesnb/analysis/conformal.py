@@ -48,7 +48,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
-from ..core.arrays import Bool, Float
+from ..core.arrays import Bool, Table
 from ..core.supports import check_choice
 from ..estimators._base import AbstractNB
 from ..inference.held_out import take_rows
@@ -181,7 +181,7 @@ class ConformalClassifierLOO(AbstractWrapper):
             raise ValueError(f"`coverage` is {coverage!r}; it needs to be between 0 and 1, such as 0.9")
         return self.predict_p_values(X) > (1 - float(coverage)) + 1e-12  # 1 − 0.9 is 0.09999999999999998
 
-    def predict_p_values(self, X: Any) -> Float[np.ndarray, "m c"]:
+    def predict_p_values(self, X: Any) -> Table:
         """Conformal p-value of each label of each row, (m, c); the set at coverage 1 − α has the labels with p > α.
 
             p(x, y) = (1 + #{i : s₋ᵢ(x_i, y_i) ≥ s₋ᵢ(x, y)}) / (n + 1)
@@ -244,7 +244,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         return table
 
 
-def _log_odds_against(table: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+def _log_odds_against(table: Table) -> Table:
     """log((1 − p_c)/p_c) of each class, from a joint table in nats; it rises with the score 1 − p_c."""
     with np.errstate(invalid="ignore", divide="ignore"):
         others = logsumexp(np.where(np.eye(table.shape[1], dtype=bool), -np.inf, table[:, None]), axis=2)

@@ -44,7 +44,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from ..base import as_jax
-from ..core.arrays import Float
+from ..core.arrays import Table
 from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
@@ -157,7 +157,7 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         _refuse(self.estimator, gatherer, nb.with_statistics(labelled))
 
-        def soft(q: Float[np.ndarray, "m c"]) -> Statistics:
+        def soft(q: Table) -> Statistics:
             return labelled + gatherer.suffstats(unknown, scale[:, None] * q)
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
@@ -195,7 +195,7 @@ class HalfLabelledClassifier(AbstractWrapper):
             transduction_=classes[soft_labels.argmax(1)],
         )
 
-    def _table(self, posterior: NaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
+    def _table(self, posterior: NaiveBayes, rows: Rows) -> Table:
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))

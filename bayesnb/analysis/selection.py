@@ -34,9 +34,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from ..columns import listed
-from ..core.arrays import Bool, Float, Int
+from ..core.arrays import Bool, Float, Int, PerRow, Table
 from ..core.random import generator
-from ..core.special import most_probable
+from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, checked_rows
@@ -68,7 +68,7 @@ class SmoothedModel:
         cls,
         codes: Int[np.ndarray, "d n"],
         label: Int[np.ndarray, " n"],
-        weight: Float[np.ndarray, " n"],
+        weight: PerRow,
         levels: Int[np.ndarray, " d"],
         c: int,
         alpha: Any,
@@ -93,11 +93,6 @@ class SmoothedModel:
             table += np.log(self.p[j])[:, codes[j]]
         return table
 
-    def score(self, codes: Int[np.ndarray, "d n"], label: Int[np.ndarray, " n"], columns: Sequence[int]) -> np.ndarray:
-        """log p(y_i | x_i) given a set of predictors, (n,)."""
-        table = self.log_joint(codes, columns)
-        return table[label, np.arange(len(label))] - logsumexp(table, 0)
-
     def simulate(self, m: int, rng: np.random.Generator) -> Int[np.ndarray, "d m"]:
         """Codes of m rows drawn from the model, cells missing as often as in the rows of the class."""
         pi = np.exp(self.log_pi)
@@ -112,7 +107,7 @@ class SmoothedModel:
     def add_one_by_one(
         self,
         codes: Int[np.ndarray, "d n"],
-        weight: Float[np.ndarray, " n"],
+        weight: PerRow,
         start: Sequence[int],
         candidates: Sequence[int],
         steps: int,
@@ -385,8 +380,9 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         steps["n_features"], steps["log_likelihood"] = [*map(len, sets)], fit
         steps["pseudo_bic"] = -fit + 0.5 * steps["n_features"] * np.log(n) / n
         if held_out.any():
-            scores = [model.score(codes[:, held_out], label[held_out], chosen) for chosen in sets]
-            steps["test_log_likelihood"] = np.average(scores, axis=1, weights=weight[held_out])
+            tables = [log_normalize(model.log_joint(codes[:, held_out], chosen).T) for chosen in sets]
+            own = [table[np.arange(len(table)), label[held_out]] for table in tables]
+            steps["test_log_likelihood"] = np.average(own, axis=1, weights=weight[held_out])
         worth = {"exact": steps.index, "bic": -steps["pseudo_bic"], "test": steps.get("test_log_likelihood")}[criterion]
         best = int(np.argmax(worth))
         steps["best"], chosen = steps.index == best, sets[best]
@@ -401,7 +397,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         found = most_probable(model.log_joint(codes, chosen).T, model.log_pi)
         samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
         error_on, judged = list(samples.items())[-1]
-        tables = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
+        classified = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
         ignored = {"no target": missing, "no weight": ~missing & ~given, "no predictor": given & ~used}
         self.report_ = SelectionReport(
             steps=steps.rename_axis("step"),
@@ -411,7 +407,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             ignored={reason: int(rows.sum()) for reason, rows in ignored.items()},
             error=float(np.average(found[judged] != label[judged], weights=weight[judged])),
             error_on=error_on,
-            classification=pd.concat(tables, ignore_index=True),
+            classification=pd.concat(classified, ignore_index=True),
             scale=tuple(names[j] for j in self._scale),
             settings={"rows_training": int(training.sum()), "rows_test": int(held_out.sum()), "criterion": criterion}
             | {name: getattr(self, name) for name in ("normalizer", "denominator")},
@@ -487,11 +483,11 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
+    def predict_proba(self, X: Any) -> Table:
         """p(y = c | x_i), (n, c); see `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
+    def predict_log_proba(self, X: Any) -> Table:
         """log p(y = c | x_i) in nats, (n, c), given the selected predictors that are present in the row."""
         nb, rows = self._inside(X)
         return nb.predict_log_proba(rows)

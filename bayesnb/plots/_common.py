@@ -30,11 +30,6 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
     return plt.subplots(1, columns, layout="constrained", **settings)[1]
 
 
-def given_or_new(ax: Drawn | None) -> Drawn:
-    """The Axes given, else those of a new figure."""
-    return new_axes() if ax is None else ax
-
-
 def colour(k: int) -> str:
     """Colour of class k."""
     return PALETTE[k % len(PALETTE)]
