@@ -121,6 +121,7 @@ def report(
     m = SimpleNamespace(nb=estimator, X=X, y=y, n=len(y), level=level, classes=estimator.classes_.tolist())
     m.inside = getattr(estimator, "reader_", estimator)  # the naive Bayes model that reads the rows
     m.loo = estimator.loo(X, y)
+    m.right = m.loo.predicted == m.loo.classes[m.loo.index]
     m.count = np.bincount(m.loo.index, minlength=len(m.classes))
     share = m.count[m.count > 0] / m.n
     m.base, m.base_loss = float(share.max()), float(-(share * np.log(share)).sum())  # of the class frequencies alone
@@ -210,10 +211,10 @@ def _cautions(m: Any) -> Iterator[str]:
         yield f"{losses}. Do not trust the probabilities as they are."
     elif loo.accuracy <= m.base:
         yield "The predicted labels are right no more often than the most frequent class."
-    p, right = loo.proba.max(1), loo.predicted == loo.classes[loo.index]
-    if abs(gap := float(p.mean() - right.mean())) > 0.03 + 2 * np.sqrt(right.mean() * (1 - right.mean()) / m.n):
-        sure = "too sure of itself" if gap > 0 else "not sure enough"
-        means = f"its labels have the mean probability {p.mean():.2f}, and {right.mean():.0%} are right"
+    p, right = loo.proba.max(1).mean(), m.right.mean()
+    if abs(p - right) > 0.03 + 2 * np.sqrt(right * (1 - right) / m.n):
+        sure = "too sure of itself" if p > right else "not sure enough"
+        means = f"its labels have the mean probability {p:.2f}, and {right:.0%} are right"
         yield f"The model is {sure}: {means}. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
     if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
         yield f"The column {top.feature[0]} determines the label almost completely. Do you know it before you predict?"
@@ -311,7 +312,7 @@ def _accuracy(m: Any) -> str:
 
 def _calibration(m: Any) -> str:
     loo, two = m.loo, len(m.classes) == 2
-    event = loo.index == 1 if two else loo.predicted == loo.classes[loo.index]
+    event = loo.index == 1 if two else m.right
     p = loo.proba[:, 1] if two else loo.proba.max(1)
     of = _text(m.classes[1]) if two else "the predicted label"
     said = f"Share of events against the leave-one-out probability of {of}. "
@@ -321,7 +322,7 @@ def _calibration(m: Any) -> str:
 
 
 def _confusion(m: Any) -> str:
-    found = pd.Series(m.loo.classes[m.loo.log_joint.argmax(1)], name="predicted as")
+    found = pd.Series(m.loo.predicted, name="predicted as")
     true = pd.Series(m.loo.classes[m.loo.index], name="class")
     if len(m.classes) > _SHOWN:
         wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
@@ -351,7 +352,7 @@ def _rows(m: Any) -> str:
     order = np.argsort(p.max(1), kind="stable").tolist()
     chosen = dict.fromkeys(order[:2], "One of the least certain rows")
     chosen |= dict.fromkeys(order[:-3:-1], "One of the most certain rows")
-    if len(wrong := np.flatnonzero(loo.log_joint.argmax(1) != loo.index)):
+    if len(wrong := np.flatnonzero(~m.right)):
         chosen.setdefault(int(wrong[p[wrong].max(1).argmax()]), "The most certain mistake")
     for i, said in chosen.items():
         best, other = np.argsort(-p[i], kind="stable")[:2].tolist()

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils import Tags, assert_all_finite, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
@@ -207,7 +207,7 @@ class PosteriorCalibrator(AbstractCalibrated):
         rarest = int(np.unique(y, return_counts=True)[1].min())
         if isinstance(self.cv, int) and rarest < 2:
             raise ValueError("`y` has a class with one sample; cross-validation needs two of each")
-        folds = check_cv(min(self.cv, rarest) if isinstance(self.cv, int) else self.cv, y, classifier=True)
+        folds = min(self.cv, rarest) if isinstance(self.cv, int) else self.cv
         predict = partial(cross_val_predict, self.estimator, X, y, groups=groups, cv=folds, params=params)
         return fitted, _output_of(fitted, lambda method: predict(method=method))
 

@@ -120,9 +120,7 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
         )
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    given = [name for name in ("class_prior", "priors") if getattr(moved, name, None) is not None]
-    given = given or [moved.class_prior_parameter]
-    moved.set_params(**dict.fromkeys(given, np.asarray(class_prior, float)))
+    moved.set_params(**{moved.class_prior_parameter: np.asarray(class_prior, float)})
     return moved.with_statistics(moved.statistics_)
 
 
