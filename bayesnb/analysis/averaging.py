@@ -127,14 +127,13 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         self = copy(self)  # one state, whatever another thread fits meanwhile
         rows = self.estimator_.encode(X)
-        n = next(iter(rows.values())).shape[0]
-        table = np.tile(self.estimator_.posterior_.classes.log_predictive(), (n, 1))
+        table = self.estimator_.posterior_.classes.log_predictive()
         for name, columns, *posteriors in self._parts:
             x = rows[name].tocsc() if is_sparse(rows[name]) else rows[name]
             for j, odds in enumerate(self._odds[columns]):
                 cells = column_of(x, j)[:, None]
                 each, shared = (block.select(np.array([j])).log_predictive(cells) for block in posteriors)
-                table += np.logaddexp(each + log_expit(odds), shared + log_expit(-odds))
+                table = table + np.logaddexp(each + log_expit(odds), shared + log_expit(-odds))
         return table
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

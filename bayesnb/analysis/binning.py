@@ -23,8 +23,7 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        bins = np.stack([np.searchsorted(edges[1:-1], x) for x, edges in zip(X.T, self.edges_, strict=True)], 1)
-        return np.where(np.isnan(X) | (self.n_bins_ == 0), np.nan, bins)
+        return np.where(self.n_bins_ == 0, np.nan, binned(X, [edges[1:-1] for edges in self.edges_]))
 
     def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray], np.ndarray]) -> Self:
         """Boundaries of each column, by a function of its number and of the rows that have a value there."""
@@ -206,6 +205,12 @@ class EvidenceBinner(_AbstractBinner):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def binned(X: np.ndarray, inner: list[np.ndarray]) -> np.ndarray:
+    """Number of the bin of each cell by the inner boundaries of each column, (n, d); NaN if the cell is missing."""
+    bins = [np.searchsorted(ends, x) for x, ends in zip(X.T, inner, strict=True)]
+    return np.where(np.isnan(X), np.nan, np.reshape(bins, X.T.shape).T)
 
 
 def _equal_widths(seen: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:

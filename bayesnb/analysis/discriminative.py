@@ -58,6 +58,7 @@ from ._column_weights import (
 )
 from ._predicted import Known, OfLogProba
 from ._suited import weights_of
+from .binning import binned
 from .calibration import has_fractions
 from .importance import importance
 
@@ -120,8 +121,8 @@ class ColumnLayout:
         """Rows as the model of columns takes them, and as that of pairs does."""
         x, codes = _split(cells, self.sizes)
         x = x[:, self.used]
-        pairs = np.hstack([_binned(x, self.quarters), codes])
-        return cells if is_sparse(cells) else np.hstack([x, codes, _binned(x, self.edges)]), pairs
+        pairs = np.hstack([binned(x, self.quarters), codes])
+        return cells if is_sparse(cells) else np.hstack([x, codes, binned(x, self.edges)]), pairs
 
     def raw(self, cells: Any) -> Any:
         """The columns of the linear term before they are rotated; a missing cell is 0."""
@@ -149,11 +150,6 @@ def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
     """Upper ends of the first k − 1 of k bins of equal weight; each is a cell."""
     at = np.arange(1, k) / k
     return np.unique(np.quantile(x[weight > 0], at, weights=weight[weight > 0], method="inverted_cdf"))
-
-
-def _binned(x: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
-    codes = [np.where(np.isnan(v), np.nan, np.searchsorted(e, v)) for v, e in zip(x.T, edges, strict=True)]
-    return np.column_stack([np.empty((len(x), 0)), *codes])
 
 
 def _one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:

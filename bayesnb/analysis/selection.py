@@ -22,7 +22,7 @@ different rows.
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -42,6 +42,7 @@ from ..estimators import CategoricalNB
 from ..estimators._input import Columns, checked_rows
 from ._suited import split_labels
 
+Codes: TypeAlias = Int[np.ndarray, "d n"]  # category of each cell, by predictor; M_j is a missing cell
 _SIMULATED = 1000  # rows of the simulated B(J)
 
 
@@ -66,7 +67,7 @@ class SmoothedModel:
     @classmethod
     def of(
         cls,
-        codes: Int[np.ndarray, "d n"],
+        codes: Codes,
         label: Int[np.ndarray, " n"],
         weight: PerRow,
         levels: Int[np.ndarray, " d"],
@@ -86,14 +87,14 @@ class SmoothedModel:
             p.append(np.concatenate([share, np.ones((c, 1))], 1))
         return cls(class_count, np.log(class_count + lam) - np.log(n + lam.sum()), counts, p, f, lam)
 
-    def log_joint(self, codes: Int[np.ndarray, "d n"], columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
+    def log_joint(self, codes: Codes, columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
         """log π_k + Σ_j log p_{j x_ij k}, classes first."""
         table = np.repeat(self.log_pi[:, None], codes.shape[1], 1)
         for j in columns:
             table += np.log(self.p[j])[:, codes[j]]
         return table
 
-    def simulate(self, m: int, rng: np.random.Generator) -> Int[np.ndarray, "d m"]:
+    def simulate(self, m: int, rng: np.random.Generator) -> Codes:
         """Codes of m rows drawn from the model, cells missing as often as in the rows of the class."""
         pi = np.exp(self.log_pi)
         y = rng.choice(len(pi), size=m, p=pi / pi.sum())
@@ -106,7 +107,7 @@ class SmoothedModel:
 
     def add_one_by_one(
         self,
-        codes: Int[np.ndarray, "d n"],
+        codes: Codes,
         weight: PerRow,
         start: Sequence[int],
         candidates: Sequence[int],
