@@ -247,15 +247,13 @@ def _figure(svg: str, caption: str) -> str:
 def inline_svg(draw: Callable[..., Any], title: str, height: float = 3.2) -> str:
     """An SVG element of what `draw` draws on Axes; text and lines are in the colour of the page."""
     import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     settings: Any = dict.fromkeys(inked, _INK) | {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 9.0}
-    settings |= {"axes.facecolor": "none", "legend.facecolor": "none"}
-    with matplotlib.rc_context(settings | {"axes.spines.top": False, "axes.spines.right": False}):
+    settings |= {"axes.facecolor": "none", "axes.spines.top": False, "axes.spines.right": False}
+    with matplotlib.rc_context(settings):
         figure = Figure(figsize=(4.6, height), layout="constrained")
-        FigureCanvasSVG(figure)
         draw(ax=figure.subplots())
         silent = dict.fromkeys(["Date", "Creator", "Format", "Type"])
         figure.savefig(buffer := io.StringIO(), format="svg", transparent=True, metadata=silent)

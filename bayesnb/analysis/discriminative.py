@@ -347,17 +347,21 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         layout, k, d = self.layout_, contrasts(len(self.classes_)), self.n_features_in_
         at = np.concatenate([columns for columns, _ in self._blocks().values()])
-        numbers, levels = at[: len(at) - len(layout.sizes)][layout.used], at[len(at) - len(layout.sizes) :]
-        of_t = [d + 1] if is_sparse(cells) else [*numbers, *levels, *numbers, *[d] * (len(self.models_) - 1)]
-        of_z = at if is_sparse(cells) else [*numbers, *np.repeat(levels, layout.sizes)]
-        raw = layout.raw(cells).toarray() if is_sparse(cells) else layout.raw(cells)
+        of_t, of_z, raw = [d + 1], at, layout.raw(cells)
+        if is_sparse(cells):
+            raw = raw.toarray()
+        else:
+            numbers, levels = np.split(at, [len(at) - len(layout.sizes)])
+            numbers = numbers[layout.used]
+            of_t = [*numbers, *levels, *numbers, *[d] * (len(self.models_) - 1)]
+            of_z = np.append(numbers, np.repeat(levels, layout.sizes))
         p = np.exp([rows.log_proba(one.w, one.b) for one in self.modes_])
         share = np.array([one.share for one in self.modes_])[:, None] * np.sqrt(1 - np.square(p).sum(2) + 1e-99)
         found = np.zeros((d + 3, len(raw), len(k)))
         for one, part in zip(self.modes_, share / share.sum(0), strict=True):
             coef, part = one.b[:-1] if layout.axes is None else layout.axes @ one.b[:-1], part[:, None]
             np.add.at(found, np.array(of_t, int), np.einsum("nkj,ck->jnc", rows.t * one.w, k) * part)
-            np.add.at(found, np.array(of_z, int), raw.T[:, :, None] * (coef @ k.T)[:, None] * part)
+            np.add.at(found, of_z, raw.T[:, :, None] * (coef @ k.T)[:, None] * part)
             found[-1] += (rows.offset + k @ one.b[-1]) * part
         return found
 
