@@ -85,7 +85,7 @@ def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
         axis.set_label_text("\n".join(lines) if name is not None else axis.label.get_text())
 
 
-def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 0, **settings: Any) -> None:
+def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -> None:
     """A legend to the right of the Axes, or in them if it is short and should be.
 
     If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the `last`
@@ -93,8 +93,7 @@ def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 
     """
     from matplotlib.lines import Line2D
 
-    entries = list(ax.get_legend_handles_labels()[0] if handles is None else handles)
-    names = [str(entry.get_label()) for entry in entries]
+    entries, names = ax.get_legend_handles_labels()
     names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in names]
     if inside and len(entries) <= _INSIDE:
         ax.legend(entries, names, frameon=False, **settings)

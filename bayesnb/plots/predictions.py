@@ -142,15 +142,15 @@ def decision_regions(
         _boundary(ax, across, up, draw, linewidths=0.5, alpha=0.25)
     _boundary(ax, across, up, proba, linewidths=2)
     for k in np.unique(truth).tolist():
-        own, looks = cells[truth == k].T, _class_style(estimator, k, ax)
-        ax.scatter(own[0], own[1], s=16, edgecolors="white", linewidths=0.4, zorder=3, **looks)
+        edge: Any = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, "zorder": 3}
+        ax.plot(*cells[truth == k].T, linestyle="", **edge, **_class_style(estimator, k, ax))
     ax.set(xlim=sides[:2], ylim=sides[2:])
     name_axes(ax, *(plain_text(feature_name(estimator, j), 60) for j in range(2)))
     if y is not None:  # contours have no entry
-        classes = ax.get_legend_handles_labels()[0]
         lines = {"boundary": 2.0} | ({"boundaries of\nposterior draws": 0.5} if n_draws else {})
-        made = [ax.plot([], [], color=ink(ax), linewidth=wide, label=name)[0] for name, wide in lines.items()]
-        legend(ax, handles=[*classes, *made], last=len(made))
+        for name, wide in lines.items():
+            ax.plot([], [], color=ink(ax), linewidth=wide, label=name)
+        legend(ax, last=len(lines))
     return ax
 
 
