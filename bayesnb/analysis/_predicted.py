@@ -10,7 +10,17 @@ from ..core.supports import check_level
 from ..inference.intervals import Uncertainty
 
 
-class OfLogProba:
+class ProbaOfLog:
+    """Probabilities of a classifier that has their logarithms."""
+
+    predict_log_proba: Any
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))
+
+
+class OfLogProba(ProbaOfLog):
     """Prediction of a classifier that has `predict_log_proba` and `sample_proba`, and the attributes of a model inside.
 
     `_inside` names the attribute that holds the model, `_of_inside` what is the model's, and `_lacks` ends the message
@@ -18,7 +28,6 @@ class OfLogProba:
     """
 
     classes_: np.ndarray
-    predict_log_proba: Any
     sample_proba: Any
     _inside = _of_inside = _lacks = ""
 
@@ -26,10 +35,6 @@ class OfLogProba:
         if name in self._of_inside.split() and self._inside in vars(self):
             return getattr(vars(self)[self._inside], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._lacks}")
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i), (n, c)."""
-        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,)."""

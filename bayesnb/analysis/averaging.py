@@ -30,11 +30,12 @@ from ..core.arrays import is_sparse
 from ..core.special import log_normalize, most_probable
 from ..inference.held_out import column_of
 from ..statistics import pooled
+from ._predicted import ProbaOfLog
 from ._suited import check_independent
 from ._wrapper import OfEstimator
 
 
-class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
+class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
     """Naive Bayes averaged over all subsets of its features, as a scikit-learn classifier.
 
     Parameters
@@ -139,10 +140,6 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) averaged over all subsets, (n, c), nats."""
         return log_normalize(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i) averaged over all subsets, (n, c)."""
-        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger class prior."""

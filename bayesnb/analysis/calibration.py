@@ -213,9 +213,11 @@ class PosteriorCalibrator(AbstractCalibrated):
 
     def log_table(self, X: Any) -> np.ndarray:
         """log p of rows before calibration, (n, c), in nats. Provisional."""
+        output = X
         if self.estimator is not None:
-            X = _output_of(fitted := self.estimator_, lambda method: getattr(fitted, method)(X))
-        z = log_table_of(X)
+            fitted = self.estimator_
+            output = _output_of(fitted, lambda method: getattr(fitted, method)(X))
+        z = log_table_of(output)
         if z.shape[1] != len(self.classes_):
             raise ValueError(f"`X` has {z.shape[1]} columns; give the probabilities of {len(self.classes_)} classes")
         return z

@@ -40,6 +40,7 @@ from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, checked_rows
+from ._predicted import ProbaOfLog
 from ._suited import split_labels
 
 Codes: TypeAlias = Int[np.ndarray, "d n"]  # category of each cell, by predictor; M_j is a missing cell
@@ -215,7 +216,7 @@ class SelectionReport:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
+class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator):
     """Categorical naive Bayes with forward selection of the predictors by average log-likelihood.
 
     The search starts with the forced predictors. Each step adds the predictor that raises the average log-likelihood l̄
@@ -483,10 +484,6 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         return pd.DataFrame({"sample": sample, "observed": self.classes_, **by_class, "correct": correct})
 
     # --- prediction -------------------------------------------------------------------------------------------------
-
-    def predict_proba(self, X: Any) -> Table:
-        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
-        return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Table:
         """log p(y = c | x_i) in nats, (n, c), given the selected predictors that are present in the row."""
