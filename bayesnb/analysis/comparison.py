@@ -125,7 +125,7 @@ def compare(
             evidence[name] = float(nb.log_evidence_)
         except AttributeError as error:
             notes.append(f"{name} has no evidence: {error}")
-        else:
+        if np.isfinite(evidence[name]):
             kinds[name] = " and ".join(sorted({block.cells_.measure for block in nb.prior_.blocks.values()}))
     for name in [name for name in kinds if COMPOSITE in kinds[name] and len(set(kinds.values())) > 1]:
         evidence[name] = np.nan

@@ -161,7 +161,7 @@ class ConformalClassifierLOO(AbstractWrapper):
             raise ValueError(
                 f"{len(y)} sample(s) in one group; leave-one-out needs two rows, of two groups, so add rows"
             )
-        return self._take_over(fitted, _X=X, _y=y, _groups=places)
+        return self._take_over(fitted, _X=take_rows(X, np.arange(len(y))), _y=y, _groups=places)
 
     def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
         """Whether each label is in the set of each row, (m, c); the columns are in the order of `classes_`.
