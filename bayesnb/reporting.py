@@ -326,7 +326,7 @@ def _confusion(m: Any) -> str:
         wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
     table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
-    return _table(table.rename_axis(None).rename_axis(None, axis=1), "Confusion table", index=True)
+    return _table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
 
 
 def _importance(m: Any) -> str:

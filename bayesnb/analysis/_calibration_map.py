@@ -135,8 +135,7 @@ class CalibrationMap:
         own, e = (p * y).sum(1), y - q
         r = (1 - eps) * (q * y).sum(1) / np.maximum(own, 1e-300)
         wr, mixed = weight * r, weight * r * (1 - r)
-        je = np.column_stack([(e * slope).sum(1), e[:, column] * cells])  # Jᵀe
-        jq = np.column_stack([(q * slope).sum(1), q[:, column] * cells])  # Jᵀq
+        je, jq = (np.column_stack([(v * slope).sum(1), v[:, column] * cells]) for v in (e, q))  # Jᵀe and Jᵀq
         h = -(jq * wr[:, None]).T @ jq - (je * mixed[:, None]).T @ je
         for k in range(len(self.rho)):
             at = np.concatenate([[0], 1 + np.flatnonzero(column == k)])

@@ -22,14 +22,14 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import cross_val_predict
-from sklearn.utils import Tags, assert_all_finite, gen_batches
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils import Tags, gen_batches
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import Scalar, is_sparse
 from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_level
+from ..estimators._input import checked_labels
 from ..inference.loo import LooResult, copies, group_places, leave_out
 from ..io import Saved
 from ..naive_bayes import Rows
@@ -177,10 +177,7 @@ class PosteriorCalibrator(AbstractCalibrated):
             if the table holds no probabilities or does not match the labels, if there are fewer than two classes, or
             if a class has a single row where `cv` needs two
         """
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        fitted, output = None, X
+        y, fitted, output = checked_labels(y), None, X
         if self.estimator is not None:
             fitted, output = self._predicted(X, y, sample_weight, groups)
         z = log_table_of(output)

@@ -45,13 +45,13 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Bool, Table
+from ..core.arrays import Bool, Table, is_sparse
 from ..core.supports import check_choice
 from ..estimators._base import AbstractNB
-from ..inference.held_out import take_rows
+from ..estimators._input import checked_labels
 from ..inference.loo import group_places
 from ..statistics import one_hot
 from ._wrapper import AbstractWrapper
@@ -154,14 +154,13 @@ class ConformalClassifierLOO(AbstractWrapper):
                 raise ValueError(f"`estimator` is {kind}, which has no `{name}`; method={self.method!r} needs it")
         if groups is not None and (self.method == "full" or self.class_conditional):
             raise ValueError("`groups` is given; its guarantee needs method='cross' and class_conditional=False")
-        fitted, y = clone(self.estimator).fit(X, y), column_or_1d(y)
-        check_classification_targets(y)
+        fitted, y = clone(self.estimator).fit(X, y), checked_labels(y)
         places = np.arange(len(y)) if groups is None else group_places(groups, len(y))
         if places.max() == 0:
             raise ValueError(
                 f"{len(y)} sample(s) in one group; leave-one-out needs two rows, of two groups, so add rows"
             )
-        return self._take_over(fitted, _X=take_rows(X, np.arange(len(y))), _y=y, _groups=places)
+        return self._take_over(fitted, _X=_as_rows(X), _y=y, _groups=places)
 
     def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
         """Whether each label is in the set of each row, (m, c); the columns are in the order of `classes_`.
@@ -195,7 +194,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         share = np.eye(c)[index] if self.class_conditional else np.ones((len(index), c))
         share /= np.bincount(self._groups)[self._groups, None]
         smaller, total = np.zeros((m, c)), share.sum(0)
-        for rows, t, k, own, new in (self._cross if self.method == "cross" else self._full)(X, index):
+        for rows, t, k, own, new in (self._cross if self.method == "cross" else self._full)(_as_rows(X), index):
             own = own[:, None, None]
             is_smaller = own + _TIE * (1 + np.minimum(abs(own), abs(new))) < new
             smaller[t, k] += np.einsum("ik,itk->tk", share[rows, k], is_smaller)
@@ -210,14 +209,14 @@ class ConformalClassifierLOO(AbstractWrapper):
         order = np.argsort(self._groups, kind="stable")
         for out in np.split(order, np.flatnonzero(np.diff(self._groups[order])) + 1):
             table = self._without(out, index)
-            own = _log_odds_against(table(take_rows(self._X, out)))
+            own = _log_odds_against(table(_safe_indexing(self._X, out)))
             yield out, every, every, own[np.arange(len(out)), index[out]], _log_odds_against(table(X)).reshape(-1, c)
 
     def _full(self, X: Any, index: np.ndarray) -> Iterator[Any]:
         """The same, where each new row joins the training rows with each label in turn."""
         every = slice(None)
-        for t in range(_num_samples(X)):
-            row = take_rows(X, np.array([t]))
+        for t in range(X.shape[0]):
+            row = _safe_indexing(X, [t])
             for k, label in enumerate(self.classes_):
                 plus = copy.copy(self.estimator_).partial_fit(row, [label])
                 own = _log_odds_against(plus.loo(self._X, self._y).log_joint)[np.arange(len(index)), index]
@@ -228,12 +227,12 @@ class ConformalClassifierLOO(AbstractWrapper):
         """The table log p(y = c | x, D₋ᵢ) as a function of rows: by a statistic that is subtracted, or by a new fit."""
         nb, c = self.estimator_, len(self.classes_)
         if isinstance(nb, AbstractNB):  # its prior is that of D₋ᵢ
-            leaving = nb.prior_.suffstats(nb.encode(take_rows(self._X, out)), one_hot(index[out], c))
+            leaving = nb.prior_.suffstats(nb.encode(_safe_indexing(self._X, out)), one_hot(index[out], c))
             return nb.with_statistics(nb.statistics_ - leaving).predict_log_proba
         rest = np.setdiff1d(np.arange(len(index)), out)
         known = np.unique(index[rest])
         again = clone(self.estimator) if len(known) > 1 else DummyClassifier()  # others refuse a single class
-        again.fit(take_rows(self._X, rest), self._y[rest])
+        again.fit(_safe_indexing(self._X, rest), self._y[rest])
 
         def table(X: Any) -> np.ndarray:
             found = again.predict_log_proba(X)
@@ -249,3 +248,10 @@ def _log_odds_against(table: Table) -> Table:
     with np.errstate(invalid="ignore", divide="ignore"):
         others = logsumexp(np.where(np.eye(table.shape[1], dtype=bool), -np.inf, table[:, None]), axis=2)
         return np.nan_to_num(others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
+
+
+def _as_rows(X: Any) -> Any:
+    """Rows that can be picked by number."""
+    if is_sparse(X):
+        return X.tocsr()
+    return X if hasattr(X, "shape") else np.asarray(X)

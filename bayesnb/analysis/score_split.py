@@ -49,7 +49,7 @@ def score_split(event: Any, probability: Any) -> ScoreSplit:
     def mean(x: Any) -> float:
         return float(np.square(x - y).mean())
 
-    best, total, none = mean(monotone(y, p)), mean(p), mean(np.full_like(p, y.mean()))
+    best, total, none = mean(monotone(y, p)), mean(p), mean(y.mean())
     return ScoreSplit(total, total - best, none - best, none)
 
 

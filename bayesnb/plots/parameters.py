@@ -332,7 +332,7 @@ def prior(
         edges = np.arange(low - 0.5, high + step + 0.5, step) if whole else np.linspace(low, high, 41)
     else:  # levels, by their places
         names = sorted({*cells, *rows}, key=str)
-        cells, rows = (np.array([names.index(cell) for cell in part], float) for part in (cells, rows))
+        cells, rows = (pd.Index(names).get_indexer(part) for part in (cells, rows))
         edges = np.arange(len(names) + 1) - 0.5
         ax.set_xticks(range(len(names)), [plain_text(name, 14) for name in names])
         ax.tick_params("x", rotation=0 if sum(map(len, map(str, names))) < 30 else 90)
