@@ -90,8 +90,8 @@ def describe(
         raise ValueError(f"more than one column has the name {table.columns[table.columns.duplicated()][0]!r}")
     if wrong := {*wishes.values()} - {*ROLES, "drop"}:
         raise ValueError(f"`columns` has the role {min(wrong)!r}; choose one of {', '.join(ROLES)} and drop")
-    for name in [*wishes, *([] if target is None else [target])]:
-        if name not in table.columns:
+    for name in [*wishes, target]:
+        if name is not None and name not in table.columns:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(map(str, table.columns))}")
     known = {name: table[name].dropna().infer_objects() for name in table.columns}
     words = {name: clean(cells.astype("str")).value_counts() for name, cells in known.items() if _is_text(cells)}
@@ -111,7 +111,9 @@ def describe(
         return ColumnContract(tuple(found.values()), len(table))
     found[target], notes = _target(known[target], found[target])
     for name, column in found.items():
-        pairs = table[[name, target]].iloc[:_LOOKED_AT].dropna() if column.role in ROLES else table.iloc[:0, :0]
+        if column.role not in ROLES:
+            continue
+        pairs = table[[name, target]].iloc[:_LOOKED_AT].dropna()
         distinct = pairs.drop_duplicates()
         if len(pairs) >= FEW_ROWS and len(distinct) > 1 and distinct.nunique().eq(len(distinct)).all():
             copy = f"a copy of the target {target!r}? {column.name}=drop leaves it out"

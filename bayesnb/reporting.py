@@ -121,6 +121,7 @@ def report(
     m = SimpleNamespace(nb=estimator, X=X, y=y, n=len(y), level=level, classes=estimator.classes_.tolist())
     m.inside = getattr(estimator, "reader_", estimator)  # the naive Bayes model that reads the rows
     m.loo = estimator.loo(X, y)
+    m.right = m.loo.predicted == m.loo.classes[m.loo.index]
     m.count = np.bincount(m.loo.index, minlength=len(m.classes))
     share = m.count[m.count > 0] / m.n
     m.base, m.base_loss = float(share.max()), float(-(share * np.log(share)).sum())  # of the class frequencies alone
@@ -210,10 +211,10 @@ def _cautions(m: Any) -> Iterator[str]:
         yield f"{losses}. Do not trust the probabilities as they are."
     elif loo.accuracy <= m.base:
         yield "The predicted labels are right no more often than the most frequent class."
-    p, right = loo.proba.max(1), loo.predicted == loo.classes[loo.index]
-    if abs(gap := float(p.mean() - right.mean())) > 0.03 + 2 * np.sqrt(right.mean() * (1 - right.mean()) / m.n):
-        sure = "too sure of itself" if gap > 0 else "not sure enough"
-        means = f"its labels have the mean probability {p.mean():.2f}, and {right.mean():.0%} are right"
+    p, right = loo.proba.max(1).mean(), m.right.mean()
+    if abs(p - right) > 0.03 + 2 * np.sqrt(right * (1 - right) / m.n):
+        sure = "too sure of itself" if p > right else "not sure enough"
+        means = f"its labels have the mean probability {p:.2f}, and {right:.0%} are right"
         yield f"The model is {sure}: {means}. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
     if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
         yield f"The column {top.feature[0]} determines the label almost completely. Do you know it before you predict?"
@@ -246,26 +247,23 @@ def _figure(svg: str, caption: str) -> str:
 def inline_svg(draw: Callable[..., Any], title: str, height: float = 3.2) -> str:
     """An SVG element of what `draw` draws on Axes; text and lines are in the colour of the page."""
     import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     settings: Any = dict.fromkeys(inked, _INK) | {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 9.0}
-    settings |= {"axes.facecolor": "none", "legend.facecolor": "none"}
-    with matplotlib.rc_context(settings | {"axes.spines.top": False, "axes.spines.right": False}):
+    settings |= {"axes.facecolor": "none", "axes.spines.top": False, "axes.spines.right": False}
+    with matplotlib.rc_context(settings):
         figure = Figure(figsize=(4.6, height), layout="constrained")
-        FigureCanvasSVG(figure)
         draw(ax=figure.subplots())
-        about: Any = {"transparent": True, "metadata": {"Date": None, "Creator": None}}
-        figure.savefig(buffer := io.StringIO(), format="svg", **about)
-    svg = buffer.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
+        silent = dict.fromkeys(["Date", "Creator", "Format", "Type"])
+        figure.savefig(buffer := io.StringIO(), format="svg", transparent=True, metadata=silent)
+    svg = buffer.getvalue().partition("<svg")[2]
+    svg = re.sub(r'^([^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg)
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     own = f"f{zlib.crc32(title.encode()):x}-"  # a name is used once on a page
     svg = re.sub(r'(\bid="|url\(#|href="#)', lambda found: found[1] + own, svg)
     about = f'role="img" aria-label="{_text(title)}" style="max-width: 442px"'
-    return svg.replace("<svg", f"<svg {about}", 1).replace(_INK, "currentColor")
+    return f"<svg {about}{svg}".replace(_INK, "currentColor")
 
 
 # --- sections -------------------------------------------------------------------------------------------------------
@@ -312,7 +310,7 @@ def _accuracy(m: Any) -> str:
 
 def _calibration(m: Any) -> str:
     loo, two = m.loo, len(m.classes) == 2
-    event = loo.index == 1 if two else loo.predicted == loo.classes[loo.index]
+    event = loo.index == 1 if two else m.right
     p = loo.proba[:, 1] if two else loo.proba.max(1)
     of = _text(m.classes[1]) if two else "the predicted label"
     said = f"Share of events against the leave-one-out probability of {of}. "
@@ -322,13 +320,13 @@ def _calibration(m: Any) -> str:
 
 
 def _confusion(m: Any) -> str:
-    found = pd.Series(m.loo.classes[m.loo.log_joint.argmax(1)], name="predicted as")
+    found = pd.Series(m.loo.predicted, name="predicted as")
     true = pd.Series(m.loo.classes[m.loo.index], name="class")
     if len(m.classes) > _SHOWN:
         wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
     table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
-    return _table(table.rename_axis(None).rename_axis(None, axis=1), "Confusion table", index=True)
+    return _table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
 
 
 def _importance(m: Any) -> str:
@@ -352,7 +350,7 @@ def _rows(m: Any) -> str:
     order = np.argsort(p.max(1), kind="stable").tolist()
     chosen = dict.fromkeys(order[:2], "One of the least certain rows")
     chosen |= dict.fromkeys(order[:-3:-1], "One of the most certain rows")
-    if len(wrong := np.flatnonzero(loo.log_joint.argmax(1) != loo.index)):
+    if len(wrong := np.flatnonzero(~m.right)):
         chosen.setdefault(int(wrong[p[wrong].max(1).argmax()]), "The most certain mistake")
     for i, said in chosen.items():
         best, other = np.argsort(-p[i], kind="stable")[:2].tolist()

@@ -374,13 +374,13 @@ def test_regions_are_those_of_predict_and_boundaries_where_two_classes_tie(ax: A
     left, right, bottom, top = image.get_extent()
     across, up = np.linspace(left, right, 40), np.linspace(bottom, top, 40)
     grid = pd.DataFrame(np.stack(np.meshgrid(across, up), -1).reshape(-1, 2), columns=X.columns)
-    pixels = np.asarray(image.get_array()).reshape(-1, 3)
+    pixels = np.asarray(image.get_array()).reshape(-1, 4)
     k = np.searchsorted(nb.classes_, nb.predict(grid))
-    share = (1 - pixels) / (1 - np.array([to_rgb(colour) for colour in PALETTE[:3]])[k])
-    np.testing.assert_allclose(share, np.repeat(share.mean(1, keepdims=True), 3, 1), atol=1e-6)  # its hue, paler
-    np.testing.assert_allclose(share[:, 0], 0.6 - 0.5 * nb.uncertainty(grid).total / np.log(3), atol=1e-6)
-    assert {*lines(ax)} == {"boundary", "boundaries of\nposterior draws"}
-    assert {found.get_label() for found in ax.collections} >= set(nb.classes_)
+    np.testing.assert_array_equal(pixels[:, :3], np.array([to_rgb(colour) for colour in PALETTE[:3]])[k])
+    np.testing.assert_allclose(pixels[:, 3], 0.6 - 0.5 * nb.uncertainty(grid).total / np.log(3), atol=1e-6)  # its share
+    assert {*lines(ax)} == {*nb.classes_, "boundary", "boundaries of\nposterior draws"}
+    for label, dots in list(lines(ax).items())[:3]:
+        np.testing.assert_array_equal(dots.get_xydata(), X[y == label])
     contours = [found for found in ax.collections if isinstance(found, QuadContourSet)]
     thick = [found for found in contours if found.get_linewidths()[0] == 2]
     assert len(contours) > 2 * len(thick) > 0

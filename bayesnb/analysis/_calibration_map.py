@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from ..core.arrays import Float
+from ..core.arrays import Float, PerRow, Table
 from ..core.pytrees import record
 
 WIDTHS = ((0.0, 0.0, 0.3), (0.3, 0.1, 0.3), (1.0, 0.3, 1.0))  # t_o, t_x, t_b
@@ -41,13 +41,11 @@ MODELS = ("unchanged", "power and shifts", "matrix, narrow prior", "matrix, wide
 UNCHANGED = 0.4  # prior probability that the model is calibrated
 MOST_CLASSES = 12  # with a full matrix O
 LOGIT_EPS = (-4.0, 2.0)  # mean, standard deviation
+QUANTILES: Any = "weibull"  # of draws: an interval holds its level in expectation, also of few draws
 _NOTHING = 1e-9  # probability that no prediction goes below
 _DRAWS = 100  # of the posterior, that a prediction averages
 _STEPS, _LONGEST, _SMALL_GAIN = 100, 2.0, 1e-7  # of Newton's method: steps, longest step, nats of gain
 _LEAST = 0.1  # curvature at the mode: a prior's precision is larger, but the likelihood may take some away
-
-Value = Callable[[np.ndarray], float]
-Derivatives = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]  # value, gradient, Hessian
 
 
 class Labelled(NamedTuple):
@@ -108,7 +106,7 @@ class CalibrationMap:
         found[row, column] = theta[1:-1]
         return found
 
-    def proba(self, theta: np.ndarray, z: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+    def proba(self, theta: np.ndarray, z: Table) -> Table:
         """p' of rows for given parameters, none below 1e-9."""
         p = self._steps(theta, z)[2] if self.model else softmax(z, axis=1)
         return (1 - _NOTHING) * p + _NOTHING * self.rho
@@ -137,8 +135,7 @@ class CalibrationMap:
         own, e = (p * y).sum(1), y - q
         r = (1 - eps) * (q * y).sum(1) / np.maximum(own, 1e-300)
         wr, mixed = weight * r, weight * r * (1 - r)
-        je = np.column_stack([(e * slope).sum(1), e[:, column] * cells])  # Jᵀe
-        jq = np.column_stack([(q * slope).sum(1), q[:, column] * cells])  # Jᵀq
+        je, jq = (np.column_stack([(v * slope).sum(1), v[:, column] * cells]) for v in (e, q))  # Jᵀe and Jᵀq
         h = -(jq * wr[:, None]).T @ jq - (je * mixed[:, None]).T @ je
         for k in range(len(self.rho)):
             at = np.concatenate([[0], 1 + np.flatnonzero(column == k)])
@@ -151,9 +148,25 @@ class CalibrationMap:
         return self.value(rows, theta), gradient, h + np.diag(width**-2)
 
     def fitted(self, rows: Labelled, u: float = 0.0, logit: float = LOGIT_EPS[0]) -> "Laplace":
-        """Its posterior, by Newton's method from a start."""
-        start = np.concatenate([[u], self.entries[2][1:-1], [logit]])
-        return Laplace.fitted(partial(self.value, rows), partial(self.derivatives, rows), start)
+        """Its posterior, by Newton's method from a start; f need not be convex."""
+        theta, damping = np.concatenate([[u], self.entries[2][1:-1], [logit]]), 0.0
+        height, gradient, hessian = self.derivatives(rows, theta)
+        for _ in range(_STEPS):
+            values, vectors = np.linalg.eigh(hessian)
+            curve = np.maximum(abs(values), 1e-3) + damping
+            step = -vectors @ ((vectors.T @ gradient) / curve)
+            step *= min(1.0, _LONGEST / abs(step).max(initial=1e-300))
+            if -(gradient @ step) < _SMALL_GAIN:
+                break
+            if self.value(rows, theta + step) < height:
+                theta, damping = theta + step, damping / 10
+                height, gradient, hessian = self.derivatives(rows, theta)
+            else:
+                damping = max(10 * damping, 0.1 * curve.max())
+        values, vectors = np.linalg.eigh(hessian)
+        values = np.maximum(values, _LEAST)
+        root = (vectors / np.sqrt(values)) @ vectors.T  # symmetric: a vector's sign would change all draws
+        return Laplace(partial(self.value, rows), theta, root, height, float(-height - 0.5 * np.log(values).sum()))
 
 
 @dataclass(frozen=True)
@@ -169,33 +182,11 @@ class Laplace:
     log_evidence : −f(θ̂) − ½ log det H: without ½ p log 2π, which the normaliser of a Gaussian prior cancels
     """
 
-    value: Value
+    value: Callable[[np.ndarray], float]
     mode: Float[np.ndarray, " p"]
     root: Float[np.ndarray, "p p"]
     height: float
     log_evidence: float
-
-    @classmethod
-    def fitted(cls, value: Value, derivatives: Derivatives, start: Float[np.ndarray, " p"]) -> "Laplace":
-        """Newton's method from a start, for f that need not be convex."""
-        theta, damping = start, 0.0
-        height, gradient, hessian = derivatives(theta)
-        for _ in range(_STEPS):
-            values, vectors = np.linalg.eigh(hessian)
-            curve = np.maximum(abs(values), 1e-3) + damping
-            step = -vectors @ ((vectors.T @ gradient) / curve)
-            step *= min(1.0, _LONGEST / abs(step).max(initial=1e-300))
-            if -(gradient @ step) < _SMALL_GAIN:
-                break
-            if value(theta + step) < height:
-                theta, damping = theta + step, damping / 10
-                height, gradient, hessian = derivatives(theta)
-            else:
-                damping = max(10 * damping, 0.1 * curve.max())
-        values, vectors = np.linalg.eigh(hessian)
-        values = np.maximum(values, _LEAST)
-        root = (vectors / np.sqrt(values)) @ vectors.T  # symmetric: a vector's sign would change all draws
-        return cls(value, theta, root, height, float(-height - 0.5 * np.log(values).sum()))
 
     def draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
         """The draw of standard normal numbers s."""
@@ -209,9 +200,9 @@ class Laplace:
 
 
 def fit_maps(
-    z: Float[np.ndarray, "n c"],
+    z: Table,
     index: np.ndarray,
-    weight: Float[np.ndarray, " n"],
+    weight: PerRow,
     groups: np.ndarray | None = None,
 ) -> tuple[CalibrationMap, ...]:
     """The four models of the map, with their probabilities and draws, in pairs about the modes.
@@ -273,8 +264,3 @@ def numpyro_model(one: CalibrationMap, z: Any, index: Any, weight: Any) -> None:
 def heaviest(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:
     """The most probable of the maps with parameters."""
     return max(maps[1:], key=lambda one: one.probability)
-
-
-def quantiles(draws: np.ndarray, at: list[Any]) -> np.ndarray:
-    """Quantiles of a sample whose expected mass is `at`, also of few draws."""
-    return np.quantile(draws, at, axis=0, method="weibull")

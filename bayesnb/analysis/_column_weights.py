@@ -40,7 +40,7 @@ from scipy import linalg
 from scipy.special import gammaln, softmax
 from sklearn.utils import gen_batches
 
-from ..core.arrays import Float
+from ..core.arrays import Float, Table
 from ..core.pytrees import record
 from ..core.special import log_normalize
 
@@ -62,14 +62,14 @@ def contrasts(c: int) -> Float[np.ndarray, "c m"]:
 class Regression:
     """What the regression reads: the last column of `z` is 1, labels (n, c) are one-hot. New rows have only three."""
 
-    offset: Float[np.ndarray, "n c"]
+    offset: Table
     t: Float[np.ndarray, "n m j"]
     z: Float[np.ndarray, "n r"]
     label: Any = None
     weight: Any = None
     groups: Any = None
 
-    def log_proba(self, w: np.ndarray, b: np.ndarray, shift: Any = 0.0) -> Float[np.ndarray, "n c"]:
+    def log_proba(self, w: np.ndarray, b: np.ndarray, shift: Any = 0.0) -> Table:
         """log p of each row; `shift` (n, m) is added to the contrasts of η."""
         return log_normalize(self.offset + (self.t @ w + self.z @ b + shift) @ contrasts(self.offset.shape[1]).T)
 
@@ -206,7 +206,7 @@ def find_mode(rows: Regression, mode: WeightsMode, gain: float = _GAIN) -> Weigh
     return replace(mode, log_evidence=float(evidence), elpd=float(left_out))
 
 
-def left_out_log_proba(rows: Regression, mode: WeightsMode, system: Any = None) -> Float[np.ndarray, "n c"]:
+def left_out_log_proba(rows: Regression, mode: WeightsMode, system: Any = None) -> Table:
     """log p(y = c | D₋ᵢ) of each row by one step of Newton's method from the mode; its column t_i saw no label of i."""
     p, m = np.exp(rows.log_proba(mode.w, mode.b)), mode.b.shape[1]
     system, r = system or System(rows, mode, p), rows.weight[:, None] * ((p - rows.label) @ contrasts(m + 1))

@@ -10,7 +10,17 @@ from ..core.supports import check_level
 from ..inference.intervals import Uncertainty
 
 
-class OfLogProba:
+class ProbaOfLog:
+    """Probabilities of a classifier that has their logarithms."""
+
+    predict_log_proba: Any
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))
+
+
+class OfLogProba(ProbaOfLog):
     """Prediction of a classifier that has `predict_log_proba` and `sample_proba`, and the attributes of a model inside.
 
     `_inside` names the attribute that holds the model, `_of_inside` what is the model's, and `_lacks` ends the message
@@ -18,7 +28,6 @@ class OfLogProba:
     """
 
     classes_: np.ndarray
-    predict_log_proba: Any
     sample_proba: Any
     _inside = _of_inside = _lacks = ""
 
@@ -26,10 +35,6 @@ class OfLogProba:
         if name in self._of_inside.split() and self._inside in vars(self):
             return getattr(vars(self)[self._inside], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._lacks}")
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i), (n, c)."""
-        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,)."""
@@ -50,8 +55,7 @@ class OfLogProba:
         draws : `n_draws` and `seed` (0 by default) of `sample_proba`
         """
         check_level(level)
-        p = self.sample_proba(X, **{"seed": 0} | draws)
-        return np.moveaxis(np.quantile(p, [(1 - level) / 2, (1 + level) / 2], axis=0), 0, -1)
+        return central_interval(self.sample_proba(X, **{"seed": 0} | draws), level)
 
     def uncertainty(self, X: Any, **draws: Any) -> Uncertainty:
         """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over `sample_proba`.
@@ -62,6 +66,11 @@ class OfLogProba:
         total, aleatoric = entr(p.mean(0)).sum(-1), entr(p).sum(-1).mean(0)
         aleatoric = np.minimum(aleatoric, total)
         return Uncertainty(total, aleatoric, total - aleatoric)
+
+
+def central_interval(draws: Any, level: Scalar, method: Any = "linear") -> np.ndarray:
+    """Equal-tailed interval over the first axis of draws, (…, 2); `method` is that of NumPy's quantiles."""
+    return np.moveaxis(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method=method), 0, -1)
 
 
 class Known:

@@ -12,25 +12,24 @@ from ..estimators._base import AbstractNB
 from ..estimators.one_dependence import OneDependenceNB
 
 
-def check_independent(estimator: Any, what: str) -> None:
-    """TypeError unless it is an estimator of bayesnb; ValueError if it is `OneDependenceNB`."""
+def check_own(estimator: Any, what: str) -> None:
+    """TypeError unless it is an estimator of bayesnb."""
     if not isinstance(estimator, AbstractNB):
-        kind = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+        kind = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
         raise TypeError(
             f"`estimator` is {kind}; {what} needs an estimator of bayesnb, such as GaussianNB(). Transform X first, "
             "outside of it"
         )
+
+
+def check_independent(estimator: Any, what: str) -> None:
+    """TypeError unless it is an estimator of bayesnb; ValueError if it is `OneDependenceNB`."""
+    check_own(estimator, what)
     if isinstance(estimator, OneDependenceNB):
         raise ValueError(
             f"`estimator` is OneDependenceNB, an average of models of pairs of features; {what} needs a single model. "
             "Use CategoricalNB"
         )
-
-
-def refuse_points(estimator: Any, what: str) -> None:
-    """ValueError for an estimator that plugs in a point estimate, where the parameters have to be integrated out."""
-    if estimator.estimate != "predictive":
-        raise ValueError(f"`estimator` has estimate={estimator.estimate!r}; {what} needs estimate='predictive'")
 
 
 def weights_of(sample_weight: Any, n: int) -> np.ndarray:

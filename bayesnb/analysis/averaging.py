@@ -22,17 +22,20 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
+from scipy.special import expit, log_expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.arrays import is_sparse
 from ..core.special import log_normalize, most_probable
+from ..inference.held_out import column_of
 from ..statistics import pooled
-from ._suited import check_independent, refuse_points
+from ._predicted import ProbaOfLog
+from ._suited import check_independent
 from ._wrapper import OfEstimator
 
 
-class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
+class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
     """Naive Bayes averaged over all subsets of its features, as a scikit-learn classifier.
 
     Parameters
@@ -84,7 +87,10 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
         """
         check_independent(self.estimator, "averaging over features")
         nb = clone(self.estimator).fit(X, y, sample_weight)
-        refuse_points(nb, "averaging over features")
+        if nb.estimate != "predictive":
+            raise ValueError(
+                f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
+            )
         nb.prior_.refuse_improper("Bayes factors of features")
         d = nb.n_features_in_
         prior = np.asarray(self.inclusion, float)
@@ -92,8 +98,7 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"`inclusion` is {self.inclusion!r}; it needs a probability, or one for each of {d} features"
             )
-        with np.errstate(divide="ignore"):  # a feature that is certainly in or out
-            prior_odds = np.broadcast_to(np.log(prior) - np.log1p(-prior), d)
+        prior_odds = np.broadcast_to(logit(prior), d)
         parts, factor, shared = [], np.full(d, np.nan), np.full(d, np.nan)
         for name, block in nb.prior_.blocks.items():
             if not block.separable:
@@ -107,12 +112,12 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
             shared[at] = _by_column(one.log_marginal(together))
             factor[at] = _by_column(block.log_marginal(stats)) - shared[at]
             parts.append((name, at, nb.posterior_.blocks[name], one.update(together)))
-        mixed = np.logaddexp(factor - np.logaddexp(0, -prior_odds), -np.logaddexp(0, prior_odds))
+        mixed = np.logaddexp(factor + log_expit(prior_odds), log_expit(-prior_odds))
         odds = prior_odds + factor
         return self._take_over(
             nb,
             log_bayes_factor_=factor,
-            inclusion_=np.exp(-np.logaddexp(0, -odds)),
+            inclusion_=expit(odds),
             log_evidence_=float(nb.prior_.classes.log_marginal(nb.statistics_.n) + np.nansum(shared + mixed)),
             _parts=parts,  # name, columns, posterior with a parameter for each class, and with one for all
             _odds=odds,
@@ -123,23 +128,18 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         self = copy(self)  # one state, whatever another thread fits meanwhile
         rows = self.estimator_.encode(X)
-        n = next(iter(rows.values())).shape[0]
-        table = np.tile(self.estimator_.posterior_.classes.log_predictive(), (n, 1))
+        table = self.estimator_.posterior_.classes.log_predictive()
         for name, columns, *posteriors in self._parts:
-            x = sparse.csc_array(rows[name]) if sparse.issparse(rows[name]) else rows[name]
+            x = rows[name].tocsc() if is_sparse(rows[name]) else rows[name]
             for j, odds in enumerate(self._odds[columns]):
-                cells = x[:, [j]].toarray() if sparse.issparse(x) else x[:, [j]]
+                cells = column_of(x, j)[:, None]
                 each, shared = (block.select(np.array([j])).log_predictive(cells) for block in posteriors)
-                table += np.logaddexp(each - np.logaddexp(0, -odds), shared - np.logaddexp(0, odds))
+                table = table + np.logaddexp(each + log_expit(odds), shared + log_expit(-odds))
         return table
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) averaged over all subsets, (n, c), nats."""
         return log_normalize(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i) averaged over all subsets, (n, c)."""
-        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger class prior."""

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..core.arrays import Float, Int
+from ..core.arrays import Float, Int, PerRow
 from ..core.supports import check_least, checked_numbers
 
 
@@ -23,14 +23,11 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        bins = np.stack([np.searchsorted(edges[1:-1], x) for x, edges in zip(X.T, self.edges_, strict=True)], 1)
-        return np.where(np.isnan(X) | (self.n_bins_ == 0), np.nan, bins)
+        return np.where(self.n_bins_ == 0, np.nan, binned(X, [edges[1:-1] for edges in self.edges_]))
 
-    def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray, np.ndarray], np.ndarray]) -> Self:
-        """Boundaries of each column, by a function of its number, its values, and which cells hold them."""
-        held = ~np.isnan(X)
-        columns = enumerate(zip(X.T, held.T, strict=True))
-        self.edges_ = [edges_of(j, x[seen], seen) if seen.any() else np.empty(0) for j, (x, seen) in columns]
+    def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray], np.ndarray]) -> Self:
+        """Boundaries of each column, by a function of its number and of the rows that have a value there."""
+        self.edges_ = [edges_of(j, held) if held.any() else np.empty(0) for j, held in enumerate(~np.isnan(X.T))]
         self.n_bins_ = np.array([max(len(e) - 1, 0) for e in self.edges_])
         return self
 
@@ -101,7 +98,7 @@ class EqualWidthBinner(_AbstractBinner):
         """
         check_least(1, n_bins=self.n_bins)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        return self._set_edges(X, lambda j, values, held: _equal_widths(values, self.n_bins))
+        return self._set_edges(X, lambda j, held: _equal_widths(X[held, j], self.n_bins))
 
 
 class EvidenceBinner(_AbstractBinner):
@@ -197,7 +194,8 @@ class EvidenceBinner(_AbstractBinner):
         classes, index = np.unique(y, return_inverse=True)
         self.log_evidence_ = np.zeros(X.shape[1])
 
-        def edges_of(j: int, values: np.ndarray, held: np.ndarray) -> np.ndarray:
+        def edges_of(j: int, held: np.ndarray) -> np.ndarray:
+            values = X[held, j]
             middle, self.log_evidence_[j] = _most_evident(values, index[held], len(classes), alpha, self.max_cuts)
             return np.concatenate([[values.min()], middle, [values.max()]])
 
@@ -209,7 +207,13 @@ class EvidenceBinner(_AbstractBinner):
         return tags
 
 
-def _equal_widths(seen: Float[np.ndarray, " n"], n_bins: int) -> Float[np.ndarray, " m"]:
+def binned(X: np.ndarray, inner: list[np.ndarray]) -> np.ndarray:
+    """Number of the bin of each cell by the inner boundaries of each column, (n, d); NaN if the cell is missing."""
+    bins = [np.searchsorted(ends, x) for x, ends in zip(X.T, inner, strict=True)]
+    return np.where(np.isnan(X), np.nan, np.reshape(bins, X.T.shape).T)
+
+
+def _equal_widths(seen: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
     """Boundaries of equal width over the range of the values, then without the bins that hold none of them."""
     low, high = seen.min(), seen.max()
     share = np.arange(1, n_bins) / n_bins
@@ -220,7 +224,7 @@ def _equal_widths(seen: Float[np.ndarray, " n"], n_bins: int) -> Float[np.ndarra
 
 
 def _most_evident(
-    seen: Float[np.ndarray, " n"], index: Int[np.ndarray, " n"], c: int, alpha: float, max_cuts: int
+    seen: PerRow, index: Int[np.ndarray, " n"], c: int, alpha: float, max_cuts: int
 ) -> tuple[np.ndarray, float]:
     """Inner boundaries of the largest evidence, and that evidence."""
     values, place = np.unique(seen, return_inverse=True)
@@ -267,16 +271,13 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.nd
 
 def _priced_partition(bins: list[np.ndarray], price: float) -> tuple[np.ndarray, float]:
     """The cuts that maximise the sum over bins of log evidence − price, and their log evidence without the price."""
-    m = len(bins)
-    value, start = np.zeros(m + 1), np.zeros(m + 1, int)
+    value, start = np.zeros(len(bins) + 1), np.zeros(len(bins) + 1, int)
     for e, own in enumerate(bins, 1):
         total = value[:e] + own
-        start[e] = s = total.argmax()
-        value[e] = total[s] - price
-    cuts, evidence, e = [], 0.0, m
-    while e > 0:
-        s = start[e]
-        evidence += bins[e - 1][s]
+        start[e] = total.argmax()
+        value[e] = total[start[e]] - price
+    cuts, s = list[int](), start[-1]
+    while s > 0:
         cuts.append(s - 1)
-        e = s
-    return np.array(cuts[-2::-1], int), evidence
+        s = start[s]
+    return np.array(cuts[::-1], int), value[-1] + price * (len(cuts) + 1)

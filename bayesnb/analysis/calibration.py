@@ -12,30 +12,31 @@ References
 Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-one-out, §2.1, for the table.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import Tags, assert_all_finite, gen_batches
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils import Tags, gen_batches
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import Scalar, is_sparse
 from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_level
-from ..estimators._base import AbstractNB
-from ..inference.held_out import take_rows
+from ..estimators._input import checked_labels
 from ..inference.loo import LooResult, copies, group_places, leave_out
 from ..io import Saved
 from ..naive_bayes import Rows
-from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
-from ._predicted import Known, OfLogProba
-from ._suited import weights_of
+from ..sums.rows import rows_at
+from ._calibration_map import MODELS, QUANTILES, CalibrationMap, fit_maps, heaviest, numpyro_model
+from ._predicted import Known, OfLogProba, central_interval
+from ._suited import check_own, weights_of
 from ._wrapper import OfEstimator
 
 if TYPE_CHECKING:
@@ -109,8 +110,9 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
             parts.append([np.exp(u), *v[-1], expit(logit), *v[:-1].ravel()])
         names = ["power", *(f"b[{k}]" for k in self.classes_), "ε"]
         names += [f"O[{d}, {k}]" for d in self.classes_ for k in self.classes_]
-        found = quantiles(np.array(parts), [0.5, (1 - level) / 2, (1 + level) / 2])
-        table = pd.DataFrame(found.T, index=pd.Index(names, name="parameter"), columns=["median", "low", "high"])
+        table = pd.DataFrame(index=pd.Index(names, name="parameter"))
+        table["median"] = np.quantile(parts, 0.5, axis=0, method=QUANTILES)
+        table[["low", "high"]] = central_interval(parts, level, QUANTILES)
         return table[(table != 0).any(axis=1)]
 
 
@@ -175,10 +177,7 @@ class PosteriorCalibrator(AbstractCalibrated):
             if the table holds no probabilities or does not match the labels, if there are fewer than two classes, or
             if a class has a single row where `cv` needs two
         """
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        fitted, output = None, X
+        y, fitted, output = checked_labels(y), None, X
         if self.estimator is not None:
             fitted, output = self._predicted(X, y, sample_weight, groups)
         z = log_table_of(output)
@@ -205,14 +204,17 @@ class PosteriorCalibrator(AbstractCalibrated):
         rarest = int(np.unique(y, return_counts=True)[1].min())
         if isinstance(self.cv, int) and rarest < 2:
             raise ValueError("`y` has a class with one sample; cross-validation needs two of each")
-        folds = check_cv(min(self.cv, rarest) if isinstance(self.cv, int) else self.cv, y, classifier=True)
-        method = "predict_proba" if hasattr(fitted, "predict_proba") else "decision_function"
-        found = cross_val_predict(self.estimator, X, y, groups=groups, cv=folds, method=method, params=params)
-        return fitted, found if method == "predict_proba" else _of_scores(found)
+        folds = min(self.cv, rarest) if isinstance(self.cv, int) else self.cv
+        predict = partial(cross_val_predict, self.estimator, X, y, groups=groups, cv=folds, params=params)
+        return fitted, _output_of(fitted, lambda method: predict(method=method))
 
     def log_table(self, X: Any) -> np.ndarray:
         """log p of rows before calibration, (n, c), in nats. Provisional."""
-        z = log_table_of(X if self.estimator is None else output_of(self.estimator_, X))
+        output = X
+        if self.estimator is not None:
+            fitted = self.estimator_
+            output = _output_of(fitted, lambda method: getattr(fitted, method)(X))
+        z = log_table_of(output)
         if z.shape[1] != len(self.classes_):
             raise ValueError(f"`X` has {z.shape[1]} columns; give the probabilities of {len(self.classes_)} classes")
         return z
@@ -230,8 +232,7 @@ class PosteriorCalibrator(AbstractCalibrated):
         check_is_fitted(self, "maps_")
         check_level(level)
         z = self.log_table(X)
-        p = np.stack([one.proba(theta, z) for one, theta in _drawn(self.maps_)])
-        return np.moveaxis(quantiles(p, [(1 - level) / 2, (1 + level) / 2]), 0, -1)
+        return central_interval([one.proba(theta, z) for one, theta in _drawn(self.maps_)], level, QUANTILES)
 
     def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         z = self.log_table(X)
@@ -312,21 +313,14 @@ class CalibratedClassifierLOO(AbstractCalibrated):
             if the estimator has a setting that leave-one-out ignores (`estimate` other
             than "predictive", or `norm` of ComplementNB), or if it refuses the rows
         """
-        estimator = self.estimator
-        if not isinstance(estimator, AbstractNB):
-            name = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
-            raise TypeError(
-                f"`estimator` is {name}; give an estimator of bayesnb, such as GaussianNB(). Put transforming steps "
-                "before: make_pipeline(steps, CalibratedClassifierLOO(estimator)). For other classifiers use "
-                "PosteriorCalibrator(estimator), which calibrates on folds"
-            )
-        nb = clone(estimator).fit(X, y, sample_weight)
+        check_own(self.estimator, "CalibratedClassifierLOO, unlike PosteriorCalibrator,")
+        nb = clone(self.estimator).fit(X, y, sample_weight)
         if ignored := nb.ignored_by_loo:
             raise ValueError(
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
                 "probabilities than those of `predict_proba`; leave it out"
             )
-        (z, index, weight, place), n_copies = left_out_table(nb, X, np.asarray(y).ravel(), sample_weight, groups)
+        z, index, weight, place, n_copies = left_out_table(nb, X, y, sample_weight, groups)
         maps = fit_maps(floored(z), index, weight, place)
         own, share = np.arange(len(index)), weight / weight.sum()
         tables = {"plain": z, "calibrated": np.log(average(maps, z))}
@@ -370,8 +364,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
     def left_out(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> tuple[np.ndarray, ...]:
         """Log probabilities (n, c) of training rows by all other rows, with their classes and weights. Provisional."""
-        (z, *rows, _), _ = left_out_table(self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
-        return floored(z), *rows
+        z, index, weight, *_ = left_out_table(self.estimator_, X, y, sample_weight, groups)
+        return floored(z), index, weight
 
     def check(self, X: Any, y: Any, seed: int = 0) -> "CheckReport":
         """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.
@@ -392,14 +386,11 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 # --- tables of log probabilities -------------------------------------------------------------------------------------
 
 
-def output_of(estimator: Any, X: Any) -> np.ndarray:
-    """Class probabilities of rows, or scores that stand for log odds."""
+def _output_of(estimator: Any, predict: Callable[[str], np.ndarray]) -> np.ndarray:
+    """What `predict` gives by the best method that the estimator has: class probabilities, or scores as log odds."""
     if hasattr(estimator, "predict_proba"):
-        return estimator.predict_proba(X)
-    return _of_scores(estimator.decision_function(X))
-
-
-def _of_scores(scores: np.ndarray) -> np.ndarray:
+        return predict("predict_proba")
+    scores = predict("decision_function")
     return scores if scores.ndim == 1 else np.exp(log_normalize(scores))
 
 
@@ -435,42 +426,41 @@ def floored(z: np.ndarray) -> np.ndarray:
     return np.maximum(z, -690.0)
 
 
-def left_out_table(
-    nb: Any, X: Any, y: np.ndarray, sample_weight: Any = None, groups: Any = None
-) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, Any], int]:
+def left_out_table(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, ...]:
     """log p(y = c | x_i, D₋ᵢ) of fitted rows, with class, weight and group of each; and how many rows are copies.
 
     Parameters
     ----------
-    groups : (n,) labels of groups of rows that leave together, None for no groups
+    groups : (n,) labels of groups of rows that leave together; None for no groups, and None is then returned
     """
-    n, rows, index = len(y), nb.encode(X), nb.class_index(y)
-    weight = weights_of(sample_weight, n)
-    place = _copies(nb, rows, index) if groups is None else group_places(groups, n)
-    counted = weight / np.bincount(place)[place] if groups is None else weight  # copies count as one row
-    some, n_copies = np.flatnonzero(weight > 0), n - len(np.unique(place)) if groups is None else 0
+    rows, index = nb.encode(X), nb.class_index(y)
+    n = len(index)
+    weight = counted = weights_of(sample_weight, n)
+    if groups is None:
+        place = _copies(nb, rows, index)
+        counted = weight / np.bincount(place)[place]  # copies count as one row
+    else:
+        place = group_places(groups, n)
+    some = np.flatnonzero(weight > 0)
     if len(some) > _MOST_ROWS:  # whole groups
         every = np.random.default_rng(0).permutation(np.unique(place[some]))
         some = some[np.isin(place[some], every[: max(1, _MOST_ROWS * len(every) // len(some))])]
-    rows, leaving = (
-        {name: take_rows(x, some) for name, x in rows.items()},
-        np.unique(place[some], return_inverse=True)[1],
-    )
-    together = None if leaving.max() == len(some) - 1 else leaving
-    found = leave_out(nb, rows, index[some], weight[some], together, "kept", scores=True)
-    return (found.log_proba, found.index, counted[some], None if groups is None else place[some]), n_copies
+    together = np.unique(place[some], return_inverse=True)[1]
+    found = leave_out(nb, rows_at(rows, some), index[some], weight[some], together, "kept", scores=True)
+    own = found.log_proba, found.index, counted[some]
+    return (*own, None, n - place.max() - 1) if groups is None else (*own, place[some], 0)
 
 
 def _copies(nb: Any, rows: Rows, index: np.ndarray) -> np.ndarray:
     """Group of each row, 0 … g−1: rows that copy each other share one."""
     owner = copies(rows, index)
     again = np.flatnonzero(np.bincount(owner)[owner] > 1)
-    chance = again[~np.any([has_fractions(take_rows(x, again)) for x in rows.values()], axis=0)]
-    if len(chance):
+    if len(again):
         # of a row of whole numbers: how many such rows the model expects in the class
-        some = {name: take_rows(x, chance) for name, x in rows.items()}
-        own = nb.posterior_.log_parts(some, [list(some)])[0][np.arange(len(chance)), index[chance]]
-        single = chance[np.log(np.bincount(index)[index[chance]]) + own > np.log(_SAME_BY_CHANCE)]
+        some, label = rows_at(rows, again), index[again]
+        own = nb.posterior_.log_parts(some, [list(some)])[0][np.arange(len(again)), label]
+        by_chance = np.log(np.bincount(index)[label]) + own > np.log(_SAME_BY_CHANCE)
+        single = again[by_chance & ~np.any([has_fractions(x) for x in some.values()], axis=0)]
         owner[single] = len(index) + np.arange(len(single))
     return np.unique(owner, return_inverse=True)[1]
 

@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from ..core.arrays import Float
+from ..core.arrays import Float, PerRow
 from ..core.supports import COMPOSITE
 from ..inference.loo import LooResult
 
@@ -116,19 +116,17 @@ def compare(
     """
     if not estimators:
         raise ValueError("`estimators` is empty; give a mapping from name to estimator")
-    notes = list[str]()
-    models, loo, evidence, kinds = dict[str, Any](), dict[str, LooResult](), dict[str, float](), dict[str, str]()
-    for name, given in estimators.items():
-        estimator, rows = given if isinstance(given, tuple) else (given, X)
-        estimator = estimator if fitted else clone(estimator).fit(rows, y, sample_weight)
-        models[name], loo[name] = estimator, estimator.loo(rows, y, sample_weight, groups=groups)
-        kinds[name] = " and ".join(sorted({block.cells_.measure for block in estimator.prior_.blocks.values()}))
-        evidence[name] = np.nan
+    pairs = {name: given if isinstance(given, tuple) else (given, X) for name, given in estimators.items()}
+    models = {name: nb if fitted else clone(nb).fit(rows, y, sample_weight) for name, (nb, rows) in pairs.items()}
+    loo = {name: models[name].loo(rows, y, sample_weight, groups=groups) for name, (_, rows) in pairs.items()}
+    evidence, kinds, notes = dict.fromkeys(models, np.nan), dict[str, str](), list[str]()
+    for name, nb in models.items():
         try:
-            evidence[name] = float(estimator.log_evidence_)
+            evidence[name] = float(nb.log_evidence_)
         except AttributeError as error:
             notes.append(f"{name} has no evidence: {error}")
-    kinds = {name: kind for name, kind in kinds.items() if np.isfinite(evidence[name])}
+        if np.isfinite(evidence[name]):
+            kinds[name] = " and ".join(sorted({block.cells_.measure for block in nb.prior_.blocks.values()}))
     for name in [name for name in kinds if COMPOSITE in kinds[name] and len(set(kinds.values())) > 1]:
         evidence[name] = np.nan
         notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
@@ -179,7 +177,7 @@ def _disagreements(
     return notes
 
 
-def stacked_weights(pointwise: Sequence[np.ndarray], weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " k"]:
+def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np.ndarray, " k"]:
     """Weights v ≥ 0, Σ v_k = 1, that maximise the score Σ_i w_i log Σ_k v_k p_ik, which is concave in v.
 
     With W = Σ w_i, the gradient of the mean score is g_k = (1/W) Σ_i w_i p_ik / Σ_l v_l p_il.

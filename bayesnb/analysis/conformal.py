@@ -42,16 +42,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.utils import _safe_indexing
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Bool, Float
+from ..core.arrays import Bool, Table, is_sparse
 from ..core.supports import check_choice
 from ..estimators._base import AbstractNB
+from ..estimators._input import checked_labels
 from ..inference.loo import group_places
 from ..statistics import one_hot
 from ._wrapper import AbstractWrapper
@@ -154,8 +154,7 @@ class ConformalClassifierLOO(AbstractWrapper):
                 raise ValueError(f"`estimator` is {kind}, which has no `{name}`; method={self.method!r} needs it")
         if groups is not None and (self.method == "full" or self.class_conditional):
             raise ValueError("`groups` is given; its guarantee needs method='cross' and class_conditional=False")
-        fitted, y = clone(self.estimator).fit(X, y), column_or_1d(y)
-        check_classification_targets(y)
+        fitted, y = clone(self.estimator).fit(X, y), checked_labels(y)
         places = np.arange(len(y)) if groups is None else group_places(groups, len(y))
         if places.max() == 0:
             raise ValueError(
@@ -181,7 +180,7 @@ class ConformalClassifierLOO(AbstractWrapper):
             raise ValueError(f"`coverage` is {coverage!r}; it needs to be between 0 and 1, such as 0.9")
         return self.predict_p_values(X) > (1 - float(coverage)) + 1e-12  # 1 − 0.9 is 0.09999999999999998
 
-    def predict_p_values(self, X: Any) -> Float[np.ndarray, "m c"]:
+    def predict_p_values(self, X: Any) -> Table:
         """Conformal p-value of each label of each row, (m, c); the set at coverage 1 − α has the labels with p > α.
 
             p(x, y) = (1 + #{i : s₋ᵢ(x_i, y_i) ≥ s₋ᵢ(x, y)}) / (n + 1)
@@ -232,19 +231,19 @@ class ConformalClassifierLOO(AbstractWrapper):
             return nb.with_statistics(nb.statistics_ - leaving).predict_log_proba
         rest = np.setdiff1d(np.arange(len(index)), out)
         known = np.unique(index[rest])
-        if len(known) == 1:  # scikit-learn's classifiers refuse a single class
-            return lambda X: np.tile(np.where(np.arange(c) == known[0], 0.0, -np.inf), (X.shape[0], 1))
-        again = clone(self.estimator).fit(_safe_indexing(self._X, rest), self._y[rest])
+        again = clone(self.estimator) if len(known) > 1 else DummyClassifier()  # others refuse a single class
+        again.fit(_safe_indexing(self._X, rest), self._y[rest])
 
         def table(X: Any) -> np.ndarray:
-            full = np.full((X.shape[0], c), -np.inf)
-            full[:, known] = again.predict_log_proba(X)
+            found = again.predict_log_proba(X)
+            full = np.full((len(found), c), -np.inf)
+            full[:, known] = found
             return full
 
         return table
 
 
-def _log_odds_against(table: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+def _log_odds_against(table: Table) -> Table:
     """log((1 − p_c)/p_c) of each class, from a joint table in nats; it rises with the score 1 − p_c."""
     with np.errstate(invalid="ignore", divide="ignore"):
         others = logsumexp(np.where(np.eye(table.shape[1], dtype=bool), -np.inf, table[:, None]), axis=2)
@@ -253,6 +252,6 @@ def _log_odds_against(table: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c
 
 def _as_rows(X: Any) -> Any:
     """Rows that can be picked by number."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return X.tocsr()
     return X if hasattr(X, "shape") else np.asarray(X)

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..core.arrays import Float, Int, Scalar
+from ..core.arrays import Float, Int, Scalar, Table
 from ..estimators._base import AbstractNB
 from ._wrapper import AbstractWrapper
 
@@ -120,16 +120,14 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
         )
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    given = [name for name in ("class_prior", "priors") if getattr(moved, name, None) is not None]
-    given = given or [moved.class_prior_parameter]
-    moved.set_params(**dict.fromkeys(given, np.asarray(class_prior, float)))
+    moved.set_params(**{moved.class_prior_parameter: np.asarray(class_prior, float)})
     return moved.with_statistics(moved.statistics_)
 
 
 # --- any number of classes ------------------------------------------------------------------------------------------
 
 
-def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar | None = None) -> Int[np.ndarray, " n"]:
+def decide(p: Table, costs: Any = None, abstain_cost: Scalar | None = None) -> Int[np.ndarray, " n"]:
     """Index of the class with the least expected cost for each row, or −1 if abstaining costs less.
 
     Parameters

@@ -58,6 +58,7 @@ from ._column_weights import (
 )
 from ._predicted import Known, OfLogProba
 from ._suited import weights_of
+from .binning import binned
 from .calibration import has_fractions
 from .importance import importance
 
@@ -120,8 +121,8 @@ class ColumnLayout:
         """Rows as the model of columns takes them, and as that of pairs does."""
         x, codes = _split(cells, self.sizes)
         x = x[:, self.used]
-        pairs = np.hstack([_binned(x, self.quarters), codes])
-        return cells if is_sparse(cells) else np.hstack([x, codes, _binned(x, self.edges)]), pairs
+        pairs = np.hstack([binned(x, self.quarters), codes])
+        return cells if is_sparse(cells) else np.hstack([x, codes, binned(x, self.edges)]), pairs
 
     def raw(self, cells: Any) -> Any:
         """The columns of the linear term before they are rotated; a missing cell is 0."""
@@ -149,11 +150,6 @@ def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
     """Upper ends of the first k − 1 of k bins of equal weight; each is a cell."""
     at = np.arange(1, k) / k
     return np.unique(np.quantile(x[weight > 0], at, weights=weight[weight > 0], method="inverted_cdf"))
-
-
-def _binned(x: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
-    codes = [np.where(np.isnan(v), np.nan, np.searchsorted(e, v)) for v, e in zip(x.T, edges, strict=True)]
-    return np.column_stack([np.empty((len(x), 0)), *codes])
 
 
 def _one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
@@ -245,7 +241,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         cells, label, weight, groups, _ = new.training(X, y, sample_weight, groups)
         of_column = {j: one for _, one, columns in new.reader_.parts_ for j in columns}
-        numbers = [clone(of_column[j]) for at, size in new._blocks().values() if not size for j in at]
+        numbers = [of_column[j] for at, size in new._blocks().values() if not size for j in at]
         sizes = [size for at, size in new._blocks().values() if size for _ in at]
         new.layout_ = layout = ColumnLayout.of(cells, sizes, weight, c)
         own = numbers[:1] if is_sparse(cells) else [numbers[j] for j in layout.used]
@@ -351,17 +347,21 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         layout, k, d = self.layout_, contrasts(len(self.classes_)), self.n_features_in_
         at = np.concatenate([columns for columns, _ in self._blocks().values()])
-        numbers, levels = at[: len(at) - len(layout.sizes)][layout.used], at[len(at) - len(layout.sizes) :]
-        of_t = [d + 1] if is_sparse(cells) else [*numbers, *levels, *numbers, *[d] * (len(self.models_) - 1)]
-        of_z = at if is_sparse(cells) else [*numbers, *np.repeat(levels, layout.sizes)]
-        raw = layout.raw(cells).toarray() if is_sparse(cells) else layout.raw(cells)
+        of_t, of_z, raw = [d + 1], at, layout.raw(cells)
+        if is_sparse(cells):
+            raw = raw.toarray()
+        else:
+            numbers, levels = np.split(at, [len(at) - len(layout.sizes)])
+            numbers = numbers[layout.used]
+            of_t = [*numbers, *levels, *numbers, *[d] * (len(self.models_) - 1)]
+            of_z = np.append(numbers, np.repeat(levels, layout.sizes))
         p = np.exp([rows.log_proba(one.w, one.b) for one in self.modes_])
         share = np.array([one.share for one in self.modes_])[:, None] * np.sqrt(1 - np.square(p).sum(2) + 1e-99)
         found = np.zeros((d + 3, len(raw), len(k)))
         for one, part in zip(self.modes_, share / share.sum(0), strict=True):
             coef, part = one.b[:-1] if layout.axes is None else layout.axes @ one.b[:-1], part[:, None]
             np.add.at(found, np.array(of_t, int), np.einsum("nkj,ck->jnc", rows.t * one.w, k) * part)
-            np.add.at(found, np.array(of_z, int), raw.T[:, :, None] * (coef @ k.T)[:, None] * part)
+            np.add.at(found, of_z, raw.T[:, :, None] * (coef @ k.T)[:, None] * part)
             found[-1] += (rows.offset + k @ one.b[-1]) * part
         return found
 

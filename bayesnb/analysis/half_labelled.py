@@ -44,13 +44,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from ..base import as_jax
-from ..core.arrays import Float
+from ..core.arrays import Table
 from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
+from ..sums.rows import rows_at
 from ._suited import check_independent, split_labels
 from ._wrapper import AbstractWrapper
 
@@ -149,15 +150,14 @@ class HalfLabelledClassifier(AbstractWrapper):
         classes, index = np.unique(labels, return_inverse=True)
         rows, n, c = nb.learn_columns(X, classes).encode(X), len(missing), len(classes)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        known, unknown = ({name: x[at] for name, x in rows.items()} for at in (~missing, missing))
-
+        known, unknown = rows_at(rows, ~missing), rows_at(rows, missing)
         gatherer = nb.prior_for()
         labelled = gatherer.suffstats(known, one_hot(index, c, weight[~missing]))
         scale = self.unlabelled_weight * weight[missing]
 
         _refuse(self.estimator, gatherer, nb.with_statistics(labelled))
 
-        def soft(q: Float[np.ndarray, "m c"]) -> Statistics:
+        def soft(q: Table) -> Statistics:
             return labelled + gatherer.suffstats(unknown, scale[:, None] * q)
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
@@ -195,7 +195,7 @@ class HalfLabelledClassifier(AbstractWrapper):
             transduction_=classes[soft_labels.argmax(1)],
         )
 
-    def _table(self, posterior: NaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
+    def _table(self, posterior: NaiveBayes, rows: Rows) -> Table:
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
@@ -229,9 +229,9 @@ class HalfLabelledClassifier(AbstractWrapper):
         labels, missing = split_labels(y, self.missing_label)
         rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}
         with handlers.trace() as sites:
-            prior.model({name: x[~missing] for name, x in rows.items()}, nb.class_index(labels))
+            prior.model(rows_at(rows, ~missing), nb.class_index(labels))
         theta = prior.from_sites({name: site["value"] for name, site in sites.items()})
-        table = prior.log_table({name: x[missing] for name, x in rows.items()}, theta)
+        table = prior.log_table(rows_at(rows, missing), theta)
         numpyro.factor("unlabelled", self.unlabelled_weight * jax.scipy.special.logsumexp(table, axis=-1).sum())
 
 

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..core.supports import check_level
-from ..estimators._base import AbstractNB
+from ..inference.held_out import column_of
 from ..inference.loo import group_places, left_out
 from ..one_dependence import OneDependence
 from ..statistics import one_hot
 from ..sums.rows import rows_at
-from ._suited import weights_of
+from ._suited import check_own, weights_of
 
 
 def importance(
@@ -96,8 +96,7 @@ def importance(
         return estimator.importance(X, y, sample_weight, groups=groups, level=level)
     calibrated = getattr(estimator, "calibrated", None)
     nb = estimator if calibrated is None else estimator.estimator_
-    if not isinstance(nb, AbstractNB):
-        raise TypeError(f"`estimator` is {type(nb).__name__}; give an estimator of bayesnb or CalibratedClassifierLOO")
+    check_own(nb, "importance")
     nb = named(nb, None)
     check_level(level)
     index, rows, columns = nb.class_index(y), nb.encode(X), nb.block_columns()
@@ -106,7 +105,7 @@ def importance(
     if held_out:
         joint = nb.posterior_.log_joint(rows)
         log_prior = np.broadcast_to(nb.posterior_.classes.log_predictive(), (n, c))
-        leave: Any = [(np.arange(n), nb.posterior_, None)]
+        leave: Any = [(slice(None), nb.posterior_, None)]
     else:
         loo = nb.loo(X, y, sample_weight, groups=groups)
         joint, log_prior = loo.log_joint, loo.log_prior
@@ -145,18 +144,17 @@ def _tables(model: Any, name: str, x: Any, j: int, leaving: Any) -> np.ndarray:
     block, one, others = model.blocks[name], np.array([j]), np.delete(np.arange(x.shape[1]), j)
 
     def table(block: Any, x: Any) -> np.ndarray:
-        x = x.toarray() if sparse.issparse(x) else x
         return block.log_predictive(x) if leaving is None else block.log_loo(x, leaving)
 
     if isinstance(model, OneDependence):
         alone = {name: np.where(np.arange(x.shape[1]) == j, x, np.nan)}
         parts = model.log_parts(alone) if leaving is None else model.log_loo_parts(alone, leaving)
         return np.stack([parts[-1], np.full_like(parts[-1], np.nan)])
+    cells = column_of(x, j)[:, None]
     if block.missing_value == 0:  # one kind of events among all
-        count, length = x[:, one].toarray() if sparse.issparse(x) else x[:, one], np.reshape(x.sum(1), (-1, 1))
-        found = lost = table(block.merged(one), np.hstack([count, length - count]))
+        found = lost = table(block.merged(one), np.hstack([cells, np.reshape(x.sum(1), (-1, 1)) - cells]))
     else:
-        found = lost = table(block.select(one), x[:, one])
+        found = lost = table(block.select(one), cells)
         if not block.inner.separable:
             lost = table(block, x) - (table(block.select(others), x[:, others]) if len(others) else 0)
     return np.stack([found, lost])

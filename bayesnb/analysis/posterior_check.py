@@ -26,8 +26,10 @@ from ..inference.chains import run_chains
 from ..inference.held_out import quality, split_halves, take_rows
 from ..inference.report import CheckReport, CheckRow
 from ..statistics import one_hot
+from ..sums.rows import rows_at
 from . import _column_weights as weights
-from ._calibration_map import Labelled, fit_maps, heaviest, numpyro_model, quantiles
+from ._calibration_map import QUANTILES, Labelled, fit_maps, heaviest, numpyro_model
+from ._predicted import central_interval
 
 _ROWS, _LEFT_OUT = 500, 5  # of a map; of weights, rows whose columns are compared
 _COLUMNS, _PROBABILITY = 1e-8, {"Map": 0.02, "Weights": 0.06}
@@ -70,8 +72,8 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow
         return np.array([one.proba(at, z) for at in theta])
 
     drawn = {"theta": np.array([post.draw(s) for s in generator(seed).standard_normal((_LAPLACE, len(post.mode)))])}
-    model, posterior = partial(numpyro_model, one, z, index, weight), (value, post.mode, post.root @ post.root.T, drawn)
-    return _compare("Map", model, lambda at: {"theta": at}, *posterior, proba, seed)
+    model, covariance = partial(numpyro_model, one, z, index, weight), post.root @ post.root.T
+    return _compare("Map", model, lambda at: {"theta": at}, value, post.mode, covariance, drawn, proba, seed)
 
 
 def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
@@ -94,13 +96,13 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[Check
     inverse = np.stack([system.solve(one) for one in np.eye(len(flat))])
     drawn = dict(zip(("w", "B"), weights.draw(rows, (replace(mode, share=1.0),), _LAPLACE, seed), strict=True))
     (cells, label, weight, _), nb, worst = training, fitted.models_[0], 0.0
-    encoded = nb.encode(fitted.layout_.columns(cells)[0])
-    for i in rng.choice(len(label), min(_LEFT_OUT, len(label)), replace=False):
-        row = {name: x[[i]] for name, x in encoded.items()}
-        own = one_hot(nb.class_index(label[[i]]), len(nb.classes_), weight[[i]])
-        other = nb.prior_.update(nb.statistics_without(nb.prior_.suffstats(row, own)))
-        t = fitted.regression(cells[[i]], other.log_parts(row, [*nb.part_blocks().values()])).t
-        worst = max(worst, float(abs(t - rows.t[[i], :, : t.shape[2]]).max()))
+    encoded, own = nb.encode_labelled(fitted.layout_.columns(cells)[0], label)
+    own = one_hot(own, len(nb.classes_), weight)
+    for i in rng.choice(len(label), (min(_LEFT_OUT, len(label)), 1), replace=False):
+        row = rows_at(encoded, i)
+        other = nb.prior_.update(nb.statistics_without(nb.prior_.suffstats(row, own[i])))
+        t = fitted.regression(cells[i], other.log_parts(row, [*nb.part_blocks().values()])).t
+        worst = max(worst, float(abs(t - rows.t[i, :, : t.shape[2]]).max()))
     columns = CheckRow.within("16 Weights, columns", _SAYS["Weights"], worst, _COLUMNS, "nats", _EXACT, "")
     model = partial(weights.numpyro_model, rows, mode.scales)
     found = _compare("Weights", model, sites, value, flat, inverse, drawn, proba, seed)
@@ -108,7 +110,15 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[Check
 
 
 def _compare(
-    what: str, model: Any, sites: Any, value: Any, mode: np.ndarray, covariance: np.ndarray, drawn: Any, *run: Any
+    what: str,
+    model: Any,
+    sites: Any,
+    value: Any,
+    mode: np.ndarray,
+    covariance: np.ndarray,
+    drawn: Any,
+    proba: Any,
+    seed: int,
 ) -> list[CheckRow]:
     """Density, mode, predictions and intervals.
 
@@ -117,9 +127,8 @@ def _compare(
     sites : from unconstrained parameters (…, p) to those of the sites
     value : −log p(y, θ) of unconstrained parameters
     drawn : draws by site, constrained
-    run : from draws by site to class probabilities (s, n, c), and the seed
+    proba : from draws by site to class probabilities (s, n, c)
     """
-    proba, seed = run
     rng = generator(seed)
     with jax.enable_x64(True):
         energy = jax.jit(lambda at: potential_energy(model, (), {}, sites(at)))
@@ -131,18 +140,17 @@ def _compare(
     order = np.asarray(ravel_pytree(sites(np.arange(len(mode))))[0])  # NumPyro sorts the sites
     metric = covariance[np.ix_(order, order)]
     chains, _ = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP)
-    p = [proba(**drawn), proba(**{k: chains[k].reshape(-1, *chains[k].shape[2:])[::_THIN] for k in drawn})]
-    mean, ends = (
-        float(abs(of(p[0]) - of(p[1])).mean()) for of in (partial(np.mean, axis=0), partial(quantiles, at=[0.05, 0.95]))
-    )
+    thinned = {name: np.concatenate(chains[name])[::_THIN] for name in drawn}
+    p, other = proba(**drawn), proba(**thinned)
+    mean = abs(p.mean(0) - other.mean(0)).mean()
+    ends = abs(central_interval(p, 0.9, QUANTILES) - central_interval(other, 0.9, QUANTILES)).mean()
     figures = [
         ("density", worst, IDENTITY, "relative", _EXACT),
         ("mode", gap, _MODE[what], "parameters", "Newton's method ends close to the mode"),
         ("predictions", mean, _PROBABILITY[what], "probability", _NEAR),
         ("90 % intervals", ends, _PROBABILITY[what], "probability", _NEAR),
     ]
-    row = partial(CheckRow.within, meaning=_SAYS[what], remark="")
     return [
-        row(f"{13 + i} {what}, {of}", figure=figure, threshold=limit, unit=unit, reason=reason)
-        for i, (of, figure, limit, unit, reason) in enumerate(figures)
+        CheckRow.within(f"{i} {what}, {of}", _SAYS[what], figure, limit, unit, reason, "")
+        for i, (of, figure, limit, unit, reason) in enumerate(figures, 13)
     ]

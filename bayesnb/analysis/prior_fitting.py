@@ -201,15 +201,16 @@ def fit_prior(
         before = nb.log_evidence_
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
-    own, parameter = nb.get_params(deep=False), _whole_prior(nb)
-    blocks = nb.prior_.blocks
+    own, blocks = nb.get_params(deep=False), nb.prior_.blocks
+    fields = declared_fields(blocks)
+    parameter = "family" if "family" in own else None if fields.keys() <= own.keys() else "prior"  # of a whole prior
     if parameter not in (None, *own) or not all(block.hyperparameters for block in blocks.values()):
         raise ValueError(
             f"`estimator` is a {type(nb).__name__}, whose prior cannot be fitted; choose an estimator whose "
             "hyperparameters are numbers, such as GaussianNB"
         )
     problem = EvidenceOfPrior.of(nb)
-    names = sorted(name for name, field in declared_fields(blocks).items() if field.support.kind != "real")
+    names = sorted(name for name, field in fields.items() if field.support.kind != "real")
     with jax.enable_x64(True):
         z = _minimise(problem, names)
     found = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
@@ -217,12 +218,6 @@ def fit_prior(
     fitted = copy.copy(nb).set_params(**given).with_statistics(nb.statistics_)
     at_bound = {name: int(at >= _LIMITS[1] - _EDGE) - int(at <= _LIMITS[0] + _EDGE) for name, at in z.items()}
     return PriorFit(fitted, fitted.log_evidence_, before, {name: found[name] for name in names}, at_bound)
-
-
-def _whole_prior(nb: Any) -> str | None:
-    """The parameter that holds a whole prior; None if the hyperparameters are parameters of the estimator."""
-    own = nb.get_params(deep=False).keys()
-    return "family" if "family" in own else None if declared_fields(nb.prior_.blocks).keys() <= own else "prior"
 
 
 @partial(jax.jit, static_argnames="names")

@@ -65,8 +65,7 @@ def rank_features(
     check_level(level)
     try:
         labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
-        theta = estimator.point_estimate()
-        weights = _contrasts(estimator, theta or estimator.posterior_.mean())
+        weights = _contrasts(estimator)
     except AttributeError:
         raise ValueError(
             f"`estimator` is {type(estimator).__name__}, and these log odds are not linear in the features, so "
@@ -75,7 +74,7 @@ def rank_features(
     rng = generator(seed)
     draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
     low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)
-    weights = middle if theta is None else weights
+    weights = middle if estimator.estimate == "predictive" else weights
     d, k = weights.shape
     table = {"feature": np.repeat(labels, k)}
     if k > 1:
@@ -84,7 +83,7 @@ def rank_features(
     return pd.DataFrame(table).sort_values("weight", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
-def _contrasts(estimator: Any, theta: Any) -> np.ndarray:
+def _contrasts(estimator: Any, theta: Any = None) -> np.ndarray:
     """Weights (d, 1) of the second class against the first, or (d, c) of each against the mean of all."""
     weights = estimator.linear_form(theta)[0]
     if weights.shape[1] == 2:

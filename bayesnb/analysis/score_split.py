@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from ..core.arrays import Float
+from ..core.arrays import PerRow
 
 
 class ScoreSplit(NamedTuple):
@@ -49,11 +49,11 @@ def score_split(event: Any, probability: Any) -> ScoreSplit:
     def mean(x: Any) -> float:
         return float(np.square(x - y).mean())
 
-    best, total, none = mean(monotone(y, p)), mean(p), mean(np.full_like(p, y.mean()))
+    best, total, none = mean(monotone(y, p)), mean(p), mean(y.mean())
     return ScoreSplit(total, total - best, none - best, none)
 
 
-def monotone(event: Float[np.ndarray, " n"], probability: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def monotone(event: PerRow, probability: PerRow) -> PerRow:
     """The share of events as a non-decreasing function of the probability, at each row: pool adjacent violators."""
     _, place, count = np.unique(probability, return_inverse=True, return_counts=True)
     return isotonic_regression(np.bincount(place, event) / count, sample_weight=count)[place]

@@ -21,8 +21,8 @@ different rows.
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -34,14 +34,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from ..columns import listed
-from ..core.arrays import Bool, Float, Int
+from ..core.arrays import Bool, Float, Int, PerRow, Table
 from ..core.random import generator
-from ..core.special import most_probable
+from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, checked_rows
+from ._predicted import ProbaOfLog
 from ._suited import split_labels
 
+Codes: TypeAlias = Int[np.ndarray, "d n"]  # category of each cell, by predictor; M_j is a missing cell
 _SIMULATED = 1000  # rows of the simulated B(J)
 
 
@@ -66,9 +68,9 @@ class SmoothedModel:
     @classmethod
     def of(
         cls,
-        codes: Int[np.ndarray, "d n"],
+        codes: Codes,
         label: Int[np.ndarray, " n"],
-        weight: Float[np.ndarray, " n"],
+        weight: PerRow,
         levels: Int[np.ndarray, " d"],
         c: int,
         alpha: Any,
@@ -86,19 +88,14 @@ class SmoothedModel:
             p.append(np.concatenate([share, np.ones((c, 1))], 1))
         return cls(class_count, np.log(class_count + lam) - np.log(n + lam.sum()), counts, p, f, lam)
 
-    def log_joint(self, codes: Int[np.ndarray, "d n"], columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
+    def log_joint(self, codes: Codes, columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
         """log π_k + Σ_j log p_{j x_ij k}, classes first."""
         table = np.repeat(self.log_pi[:, None], codes.shape[1], 1)
         for j in columns:
             table += np.log(self.p[j])[:, codes[j]]
         return table
 
-    def score(self, codes: Int[np.ndarray, "d n"], label: Int[np.ndarray, " n"], columns: Sequence[int]) -> np.ndarray:
-        """log p(y_i | x_i) given a set of predictors, (n,)."""
-        table = self.log_joint(codes, columns)
-        return table[label, np.arange(len(label))] - logsumexp(table, 0)
-
-    def simulate(self, m: int, rng: np.random.Generator) -> Int[np.ndarray, "d m"]:
+    def simulate(self, m: int, rng: np.random.Generator) -> Codes:
         """Codes of m rows drawn from the model, cells missing as often as in the rows of the class."""
         pi = np.exp(self.log_pi)
         y = rng.choice(len(pi), size=m, p=pi / pi.sum())
@@ -111,8 +108,8 @@ class SmoothedModel:
 
     def add_one_by_one(
         self,
-        codes: Int[np.ndarray, "d n"],
-        weight: Float[np.ndarray, " n"],
+        codes: Codes,
+        weight: PerRow,
         start: Sequence[int],
         candidates: Sequence[int],
         steps: int,
@@ -219,7 +216,7 @@ class SelectionReport:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
+class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator):
     """Categorical naive Bayes with forward selection of the predictors by average log-likelihood.
 
     The search starts with the forced predictors. Each step adds the predictor that raises the average log-likelihood l̄
@@ -320,6 +317,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     denominator: Any = "N"
     seed: Any = 0
 
+    _columns: Columns = field(init=False)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select the predictors and fit the model of the selected ones.
 
@@ -349,13 +348,14 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         given = ~missing & (weight > 0)
         self.classes_, index = np.unique(labels[given[~missing]], return_inverse=True)
-        label, names, c = np.zeros(len(missing), int), self._names(), len(self.classes_)
+        label, names, c = np.zeros(len(missing), int), self._columns.labels.tolist(), len(self.classes_)
         label[given] = index
         columns = self._read(X, fresh=True)
         used = given & np.any([pd.notna(cells) for cells in columns], axis=0)
         held_out = self._hold_out(label, used, rng)
-        columns = self._categories(columns, used & ~held_out)
-        levels = [pd.unique(cells[used & ~held_out & pd.notna(cells)]) for cells in columns]
+        training = used & ~held_out
+        columns = self._categories(columns, training)
+        levels = [pd.unique(cells[training & pd.notna(cells)]) for cells in columns]
         usable = [j for j, found in enumerate(levels) if len(found) > 1]
         if not usable:
             raise ValueError(
@@ -367,7 +367,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         codes = np.stack([pd.Index(found).get_indexer(x) for x, found in zip(columns, levels, strict=True)])
         codes = np.where(codes < 0, sizes, codes)
         used &= (codes < sizes)[usable].any(0)
-        training, held_out = used & ~held_out, used & held_out
+        training, held_out = training & used, held_out & used
         forced = [j for j in self._positions("force", self.force) if j in usable]
         joining = [j for j in usable if j not in forced]
         rows, of_training = codes[:, training], weight[training]
@@ -377,13 +377,14 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             rows, of_training = model.simulate(_SIMULATED, rng), np.ones(_SIMULATED)
         most = self._count_steps(len(joining), len(usable))
         order, fit = model.add_one_by_one(rows, of_training, forced, joining, most, self.denominator == "N")
-        size, sets = len(forced) + np.arange(len(fit)), [[*forced, *order[:s]] for s in range(len(fit))]
-        added = pd.Series([None, *(names[j] for j in order)], dtype=object)
-        steps = pd.DataFrame({"added": added, "n_features": size, "log_likelihood": fit}).rename_axis("step")
-        steps["pseudo_bic"] = -fit + 0.5 * size * np.log(n) / n
+        sets = [[*forced, *order[:s]] for s in range(len(fit))]
+        steps = pd.DataFrame({"added": pd.Series([None, *(names[j] for j in order)], dtype=object)})
+        steps["n_features"], steps["log_likelihood"] = [*map(len, sets)], fit
+        steps["pseudo_bic"] = -fit + 0.5 * steps["n_features"] * np.log(n) / n
         if held_out.any():
-            scores = [model.score(codes[:, held_out], label[held_out], chosen) for chosen in sets]
-            steps["test_log_likelihood"] = np.average(scores, axis=1, weights=weight[held_out])
+            tables = [log_normalize(model.log_joint(codes[:, held_out], chosen).T) for chosen in sets]
+            own = [table[np.arange(len(table)), label[held_out]] for table in tables]
+            steps["test_log_likelihood"] = np.average(own, axis=1, weights=weight[held_out])
         worth = {"exact": steps.index, "bic": -steps["pseudo_bic"], "test": steps.get("test_log_likelihood")}[criterion]
         best = int(np.argmax(worth))
         steps["best"], chosen = steps.index == best, sets[best]
@@ -398,17 +399,17 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         found = most_probable(model.log_joint(codes, chosen).T, model.log_pi)
         samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
         error_on, judged = list(samples.items())[-1]
-        tables = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
+        classified = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
         ignored = {"no target": missing, "no weight": ~missing & ~given, "no predictor": given & ~used}
         self.report_ = SelectionReport(
-            steps=steps,
+            steps=steps.rename_axis("step"),
             selected=tuple(names[j] for j in chosen),
             forced=tuple(names[j] for j in forced),
             dropped=tuple(name for j, name in enumerate(names) if j not in usable),
             ignored={reason: int(rows.sum()) for reason, rows in ignored.items()},
             error=float(np.average(found[judged] != label[judged], weights=weight[judged])),
             error_on=error_on,
-            classification=pd.concat(tables, ignore_index=True),
+            classification=pd.concat(classified, ignore_index=True),
             scale=tuple(names[j] for j in self._scale),
             settings={"rows_training": int(training.sum()), "rows_test": int(held_out.sum()), "criterion": criterion}
             | {name: getattr(self, name) for name in ("normalizer", "denominator")},
@@ -435,13 +436,11 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _positions(self, argument: str, columns: Any) -> list[int]:
         """Numbers of columns given by name or number, in the order given; ValueError where there is no such column."""
-        names, places = self._names(), []
-        for column in [columns] if isinstance(columns, str) else columns:
-            if column not in (names if isinstance(column, str) else range(len(names))):
-                raise ValueError(
-                    f"`{argument}` has {column!r}, which is not a column of `X`; the columns are {listed(names)}"
-                )
-            places.append(names.index(column) if isinstance(column, str) else int(column))
+        columns = [columns] if isinstance(columns, str) else [*columns]
+        places: list[Any] = [self._columns.place(column) for column in columns]
+        if None in places:
+            what = f"{columns[places.index(None)]!r}, which is not a column of `X`"
+            raise ValueError(f"`{argument}` has {what}; the columns are {listed(self._columns.labels.tolist())}")
         return list(dict.fromkeys(places))
 
     def _count_steps(self, candidates: int, usable: int) -> int:
@@ -466,10 +465,11 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             held_out = used & (pd.Series(np.asarray(self.partition, object)) != 1).to_numpy()
         elif self.test_share is None:
             return held_out
-        for k in np.unique(label[used]) if self.partition is None else ():
-            rows = np.flatnonzero(used & (label == k))
-            size = min(round(self.test_share * len(rows)), len(rows) - 1)
-            held_out[rng.choice(rows, size, replace=False)] = True
+        else:
+            for k in np.unique(label[used]):
+                rows = np.flatnonzero(used & (label == k))
+                size = min(round(self.test_share * len(rows)), len(rows) - 1)
+                held_out[rng.choice(rows, size, replace=False)] = True
         if not 0 < held_out.sum() < used.sum():
             raise ValueError(f"{held_out.sum()} of {used.sum()} usable rows are held out; hold out some, not all")
         return held_out
@@ -485,11 +485,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
+    def predict_log_proba(self, X: Any) -> Table:
         """log p(y = c | x_i) in nats, (n, c), given the selected predictors that are present in the row."""
         nb, rows = self._inside(X)
         return nb.predict_log_proba(rows)
@@ -507,13 +503,12 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, fresh: bool = False) -> Any:
         """Rows with the types that they have, and columns as those of the fit."""
-        known = None if fresh else Columns(vars(self)["n_features_in_"], getattr(self, "feature_names_in_", None))
-        X, _, columns = checked_rows(self, X, known, numbers=False, sparse=False)
-        self.n_features_in_ = columns.n
-        if columns.names is not None:
-            self.feature_names_in_ = columns.names
-        elif fresh and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        X, _, columns = checked_rows(self, X, None if fresh else self._columns, numbers=False, sparse=False)
+        if fresh:
+            self._columns, self.n_features_in_ = columns, columns.n
+            self.__dict__.pop("feature_names_in_", None)
+            if columns.names is not None:
+                self.feature_names_in_ = columns.names
         return X
 
     # --- the cells: here they are categories; `SPSSNaiveBayes` has numbers too --------------------------------------
@@ -528,15 +523,12 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         """The columns as categories; where training rows are given, what is needed is learnt from them."""
         return columns
 
-    def _names(self) -> list[Any]:
-        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-
     def _chosen(self, columns: list[np.ndarray]) -> Any:
         """The chosen columns as the estimator inside reads them: a data frame where columns have names."""
-        names, places = self._names(), np.flatnonzero(self.support_)
+        names, places = self._columns.labels, np.flatnonzero(self.support_)
         found = {names[j]: columns[j] for j in places} or {"none": np.zeros(len(columns[0]), int)}
         table = pd.DataFrame(found, dtype=object)
-        return table if hasattr(self, "feature_names_in_") else table.to_numpy(dtype=object)
+        return table.to_numpy(dtype=object) if self._columns.names is None else table
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
         check_is_fitted(self)

@@ -86,26 +86,27 @@ class SPSSNaiveBayes(ForwardSelection):
         if fresh:
             self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]
         found = []
-        for name, column, is_number in zip(self._names(), columns, self._numbers, strict=True):
-            cells = pd.to_numeric(column, errors="coerce") if is_number else column
-            found.append(cells.to_numpy(float, na_value=np.nan) if is_number else cells.to_numpy(object))
-            if is_number and ((np.isnan(found[-1]) & column.notna()) | np.isinf(found[-1])).any():
-                raise ValueError(f"`X` has cells in column {name!r} that are not finite numbers, as others are")
+        for name, column, is_number in zip(self._columns.labels.tolist(), columns, self._numbers, strict=True):
+            cells = column.to_numpy(object)
+            if is_number:
+                cells = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
+                if ((np.isnan(cells) & column.notna()) | np.isinf(cells)).any():
+                    raise ValueError(f"`X` has cells in column {name!r} that are not finite numbers, as others are")
+            found.append(cells)
         return found
 
     def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
         """Bins of the scale columns; other numbers as text, so that they are names and not codes."""
-        if training is not None:
-            self._scale, self.binner_ = self._scale_columns([x[training] for x in columns]), None
-            if self._scale:
-                values = np.column_stack([columns[j] for j in self._scale])
-                self.binner_ = EqualWidthBinner(self.n_bins).fit(values[training])
         none: Any = None
+        if training is not None:
+            self._scale, self.binner_ = self._scale_columns([x[training] for x in columns]), none
         found = [x if x.dtype.kind == "O" else np.where(np.isnan(x), none, x.astype(str)) for x in columns]
-        if self.binner_ is not None:
-            bins = self.binner_.transform(np.column_stack([columns[j] for j in self._scale]))
-            for j, values in zip(self._scale, bins.T, strict=True):
-                found[j] = values
+        if self._scale:
+            numbers = np.column_stack([columns[j] for j in self._scale])
+            if training is not None:
+                self.binner_ = EqualWidthBinner(self.n_bins).fit(numbers[training])
+            for j, bins in zip(self._scale, self.binner_.transform(numbers).T, strict=True):
+                found[j] = bins
         return found
 
     def _scale_columns(self, columns: list[np.ndarray]) -> list[int]:
@@ -113,7 +114,7 @@ class SPSSNaiveBayes(ForwardSelection):
         if isinstance(self.scale, str) and self.scale == "auto":
             return [j for j, x in enumerate(columns) if x.dtype.kind == "f" and pd.Series(x).nunique() > self.n_bins]
         chosen = self._positions("scale", self.scale)
-        if text := [self._names()[j] for j in chosen if columns[j].dtype.kind != "f"]:
+        if text := [self._columns.labels.tolist()[j] for j in chosen if columns[j].dtype.kind != "f"]:
             raise ValueError(f"`scale` has {text}, which hold no numbers; leave them out")
         return sorted(chosen)
 

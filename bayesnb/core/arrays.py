@@ -61,5 +61,6 @@ else:
 Theta: TypeAlias = dict[str, Array]  # parameters of one block by name
 Data: TypeAlias = Real[Array, "n d"] | Sparse  # rows, cells by column
 Weights: TypeAlias = Float[Array, "n c"] | Sparse  # r_ic, the weight that row i has in class c
+PerRow: TypeAlias = Float[Array, " n"]  # a number for each row
 Table: TypeAlias = Float[Array, "n c"]  # a number for each row and class
 Tables: TypeAlias = Float[Array, "*s n c"]  # a table for each draw

@@ -30,11 +30,6 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
     return plt.subplots(1, columns, layout="constrained", **settings)[1]
 
 
-def given_or_new(ax: Drawn | None) -> Drawn:
-    """The Axes given, else those of a new figure."""
-    return new_axes() if ax is None else ax
-
-
 def colour(k: int) -> str:
     """Colour of class k."""
     return PALETTE[k % len(PALETTE)]
@@ -90,7 +85,7 @@ def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
         axis.set_label_text("\n".join(lines) if name is not None else axis.label.get_text())
 
 
-def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 0, **settings: Any) -> None:
+def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -> None:
     """A legend to the right of the Axes, or in them if it is short and should be.
 
     If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the `last`
@@ -98,8 +93,7 @@ def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 
     """
     from matplotlib.lines import Line2D
 
-    entries = list(ax.get_legend_handles_labels()[0] if handles is None else handles)
-    names = [str(entry.get_label()) for entry in entries]
+    entries, names = ax.get_legend_handles_labels()
     names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in names]
     if inside and len(entries) <= _INSIDE:
         ax.legend(entries, names, frameon=False, **settings)

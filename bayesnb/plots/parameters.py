@@ -15,8 +15,21 @@ from ..core.supports import checked_numbers
 from ..inference.held_out import column_of
 from ..inference.tables import Parameter, parameters_of
 from ..naive_bayes import CLASS
-from . import _common as common
-from ._common import Drawn, colour, column, feature_name, given_or_new, ink, line, marker, plain_text
+from ._common import (
+    Drawn,
+    colour,
+    column,
+    feature_name,
+    ink,
+    intervals,
+    legend,
+    line,
+    list_down,
+    marker,
+    name_axes,
+    new_axes,
+    plain_text,
+)
 
 _TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # corners of the simplex
 _DECADES = 1.5  # of parameters on one axis, from which on it is logarithmic
@@ -57,23 +70,23 @@ def prior_to_posterior(
     """
     estimator = named(estimator, None)
     estimator.prior_.refuse_improper("densities of the prior to plot")
-    of_both = [_chosen(estimator, nb, feature, parameter, category) for nb in (estimator.prior_, estimator.posterior_)]
-    (before, *_), (found, at, quantity) = of_both
+    before, *_ = _chosen(estimator, estimator.prior_, feature, parameter, category)
+    found, at, quantity = _chosen(estimator, estimator.posterior_, feature, parameter, category)
     samples = None if draws is None else np.concatenate([_draws_of(draws, estimator, one, at) for one in found], 1)
 
-    def values(some: list[Parameter], method: str, x: Any) -> np.ndarray:
+    def values(some: list[Parameter], x: Any, method: str = "ppf") -> np.ndarray:
         return np.concatenate([one.of_each(getattr(one.law, method), x)[..., at] for one in some], 1)
 
     # all posteriors, and the middle of the priors as far as it is near them
-    (low, high), near = values(found, "ppf", [0.001, 0.999]), values(before, "ppf", [0.1, 0.9])
-    start, end, half = low.min(), high.max(), (high.max() - low.min()) / 2
-    start, end = max(min(start, near[0].min()), start - half), min(max(end, near[1].max()), end + half)
-    margin, support = 0.05 * (end - start), values(found, "ppf", [0, 1])
-    start, end = max(start - margin, support[0].min()), min(end + margin, support[1].max())
-    middle = values(found, "ppf", np.linspace(0.005, 0.995, 301))  # fine enough, however narrow on these axes
+    tails, near, support = values(found, [0.001, 0.999]), values(before, [0.1, 0.9]), values(found, [0, 1])
+    start, end, half = tails.min(), tails.max(), np.ptp(tails) / 2
+    start, end = np.clip(near.min(), start - half, start), np.clip(near.max(), end, end + half)
+    margin = 0.05 * (end - start)
+    start, end = max(start - margin, support.min()), min(end + margin, support.max())
+    middle = values(found, np.linspace(0.005, 0.995, 301))  # fine enough, however narrow on these axes
     x = np.union1d(np.linspace(start, end, 301)[1:-1], middle[(middle > start) & (middle < end)])
-    prior, posterior = values(before, "pdf", x), values(found, "pdf", x)
-    one_prior, ax = bool((prior == prior[:, :1]).all()), given_or_new(ax)
+    prior, posterior = values(before, x, "pdf"), values(found, x, "pdf")
+    one_prior, ax = bool((prior == prior[:, :1]).all()), ax or new_axes()
     classes = [of for one in found for of in zip(one.classes, map(plain_text, one.labels), strict=True)]
     for i, (k, label) in enumerate(classes):
         style = {"color": ink(ax), "linestyle": "-"} if k is None else line(k)
@@ -87,8 +100,8 @@ def prior_to_posterior(
         ax.fill_between([], [], color=ink(ax), alpha=0.3, linewidth=0, label="posterior draws")
     top = posterior[(middle[0] <= x[:, None]) & (x[:, None] <= middle[-1])].max()  # a density may have no bound
     ax.set(xlim=(start, end), ylim=(0, 1.1 * top), ylabel="density")
-    common.name_axes(ax, plain_text(quantity, 60))
-    common.legend(ax, inside=True, last=samples is not None)
+    name_axes(ax, plain_text(quantity, 60))
+    legend(ax, inside=True, last=samples is not None)
     return ax
 
 
@@ -131,7 +144,7 @@ def parameter_intervals(
     if not wanted:
         raise ValueError("`features` is empty; name at least one")
     rows = [_chosen(estimator, estimator.posterior_, feature, parameter) for feature in wanted]
-    ax, c = given_or_new(ax), len(estimator.classes_)
+    ax, c = ax or new_axes(), len(estimator.classes_)
     points: dict[tuple[int | None, str], list[list[float]]] = {}
     for place, (found, at, _) in enumerate(rows):
         for one in found:
@@ -141,16 +154,16 @@ def parameter_intervals(
                 points.setdefault((k, plain_text(label)), []).append([place + shift, *values])
     for (k, label), listed in points.items():
         style = {"color": ink(ax), "marker": "o"} if k is None else marker(k)
-        common.intervals(ax, *np.array(listed).T, label=label, **style)
+        intervals(ax, *np.array(listed).T, label=label, **style)
     kinds = {found[0].kind for found, *_ in rows}
     quantities = [quantity for *_, quantity in rows]
-    one_kind = f"{kinds.pop()}" if len(kinds) == 1 else ""
-    common.list_down(ax, [name.removeprefix(f"{one_kind} of ") for name in quantities], has_legend=True)
+    one_kind = kinds.pop() if len(kinds) == 1 else ""
+    list_down(ax, [name.removeprefix(f"{one_kind} of ") for name in quantities], has_legend=True)
     ends = np.concatenate([*points.values()])
     if ends[:, 1].min() > 0 and np.log10(ends[:, 3].max() / ends[:, 1].min()) > _DECADES:
         ax.set_xscale("log")
-    common.name_axes(ax, f"{one_kind}: median and 90% interval".removeprefix(": "))
-    common.legend(ax)
+    name_axes(ax, f"{one_kind}: median and 90% interval".removeprefix(": "))
+    legend(ax)
     return ax
 
 
@@ -179,8 +192,8 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
     labels = ["1", "2", "3"] if names is None else [plain_text(name) for name in names]
     if len(labels) != 3:
         raise ValueError(f"`names` has {len(labels)} names; give three")
-    ax, steps, law = given_or_new(ax), 160, stats.dirichlet(concentration)
-    i, j = np.array([(i, j) for i in range(steps) for j in range(steps - i)]).T
+    ax, steps, law = ax or new_axes(), 160, stats.dirichlet(concentration)
+    i, j = np.nonzero(np.tri(steps)[::-1])  # i + j < steps
     p = (np.stack([i, j, steps - 1 - i - j], 1) + 1 / 3) / steps  # a little inside: the border may have density 0 or ∞
     density = law.pdf(p.T)
     at_draws = law.pdf(np.clip(law.rvs(4000, random_state=0), 1e-12, None).T)
@@ -255,7 +268,7 @@ def smoothing_path(
 
     posteriors = [prior(alpha).blocks[one.block].update(stats_of.blocks[one.block]) for alpha in path]
     mean, mode = (np.array([probabilities(getattr(b, kind)()) for b in posteriors]) for kind in ("mean", "mode"))
-    mle, ax = probabilities(estimator.prior_.blocks[one.block].mle(stats_of.blocks[one.block])), given_or_new(ax)
+    mle, ax = probabilities(estimator.prior_.blocks[one.block].mle(stats_of.blocks[one.block])), ax or new_axes()
     for k, label in enumerate(estimator.classes_):
         ax.plot(path, mean[:, k], linewidth=2, markevery=0.12, markersize=5, label=plain_text(label), **marker(k))
         ax.plot(path, mode[:, k], color=colour(k), linewidth=1.4, linestyle="--")
@@ -268,8 +281,8 @@ def smoothing_path(
     if np.ndim(estimator.alpha) == 0 and path[0] <= estimator.alpha <= path[-1]:
         ax.axvline(estimator.alpha, color="0.5", linewidth=1.2, label="α of the model")
     ax.set(xscale="log", xlim=path[[0, -1]])
-    common.name_axes(ax, "α, pseudo-count of each kind of event", plain_text(quantity, 60))
-    common.legend(ax, last=len(ax.get_legend_handles_labels()[0]) - len(estimator.classes_))
+    name_axes(ax, "α, pseudo-count of each kind of event", plain_text(quantity, 60))
+    legend(ax, last=len(ax.get_legend_handles_labels()[0]) - len(estimator.classes_))
     return ax
 
 
@@ -308,7 +321,7 @@ def prior(
     estimator = named(estimator, None)
     j = column(estimator, feature)
     drawn, labels = estimator.sample(4000, 0, source="prior")
-    cells, ax = pd.Series(column_of(drawn, j)), given_or_new(ax)
+    cells, ax = pd.Series(column_of(drawn, j)), ax or new_axes()
     rows = cells[:0] if X is None else pd.Series(column_of(X, j)).dropna().infer_objects()
     cells, labels = cells[cells.notna()], labels[cells.notna()]
     if pd.api.types.is_numeric_dtype(cells) and pd.api.types.is_numeric_dtype(rows):
@@ -319,7 +332,7 @@ def prior(
         edges = np.arange(low - 0.5, high + step + 0.5, step) if whole else np.linspace(low, high, 41)
     else:  # levels, by their places
         names = sorted({*cells, *rows}, key=str)
-        cells, rows = (np.array([names.index(cell) for cell in part], float) for part in (cells, rows))
+        cells, rows = (pd.Index(names).get_indexer(part) for part in (cells, rows))
         edges = np.arange(len(names) + 1) - 0.5
         ax.set_xticks(range(len(names)), [plain_text(name, 14) for name in names])
         ax.tick_params("x", rotation=0 if sum(map(len, map(str, names))) < 30 else 90)
@@ -333,8 +346,8 @@ def prior(
         name = f"prior, {plain_text(label)}"
         ax.stairs(share(cells[labels == label]), edges, linewidth=1.8, label=name, **line(k))
     ax.set_ylim(0, None)
-    common.name_axes(ax, plain_text(feature_name(estimator, j), 60), "share of rows")
-    common.legend(ax)
+    name_axes(ax, plain_text(feature_name(estimator, j), 60), "share of rows")
+    legend(ax)
     return ax
 
 

@@ -4,15 +4,31 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse, stats
+from scipy import stats
 
 from ..analysis.importance import named
 from ..analysis.score_split import monotone, score_split
 from ..core.arrays import Scalar
 from ..core.supports import check_least
 from ..inference.explanation import OTHERS, PRIOR
-from . import _common as common
-from ._common import Drawn, class_at, colour, feature_name, given_or_new, ink, intervals, list_down, marker, plain_text
+from ..inference.held_out import column_of
+from ._common import (
+    Drawn,
+    class_at,
+    colour,
+    cut,
+    feature_name,
+    ink,
+    intervals,
+    legend,
+    line,
+    list_down,
+    marker,
+    name_axes,
+    new_axes,
+    plain_text,
+    zero_line,
+)
 
 _GREY = "#8a8a8a"  # on white and on black
 
@@ -49,7 +65,7 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     k = 1 if label is None else class_at(estimator, label)
     p = estimator.predict_proba(X)[:, k]
     low, high = estimator.predict_interval(X)[:, k].T
-    truth, order, ax = _truth(estimator, y, len(p)), np.argsort(p, kind="stable"), given_or_new(ax)
+    truth, order, ax = _truth(estimator, y, len(p)), np.argsort(p, kind="stable"), ax or new_axes()
     rank, size = np.argsort(order) + 1, float(np.clip(240 / len(p), 1.5, 4))
     for c in np.unique(truth).tolist():
         own = order[truth[order] == c]
@@ -57,9 +73,9 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
         intervals(ax, rank[own], low[own], p[own], high[own], upright=True, markersize=size, **style)
     ax.set_ylim(-0.02, 1.02)
     said = f"probability of {plain_text(estimator.classes_[k])}, 90% interval"
-    common.name_axes(ax, "rows in the order of their probability", said)
+    name_axes(ax, "rows in the order of their probability", said)
     if y is not None:
-        common.legend(ax, title="true class")
+        legend(ax, title="true class")
     return ax
 
 
@@ -99,6 +115,8 @@ def decision_regions(
     >>> nb = GaussianNB().fit(X[:, :2], y)
     >>> ax = plots.decision_regions(nb, X[:, :2], y, n_draws=10, points=20)
     """
+    from matplotlib.colors import to_rgba_array
+
     estimator = named(estimator, None)
     if (d := estimator.n_features_in_) != 2:
         raise ValueError(f"`estimator` has {d} features; regions need an estimator that is fitted to two")
@@ -116,22 +134,23 @@ def decision_regions(
         grid = pd.DataFrame(grid, columns=names)
     proba, c = estimator.predict_proba(grid), len(estimator.classes_)
     sure = 1 - estimator.uncertainty(grid, seed=0).total / max(np.log(c), np.finfo(float).tiny)
-    ax, sides = given_or_new(ax), (across[0], across[-1], up[0], up[-1])
-    image = _blended(ax, proba.argmax(1), sure).reshape(points, points, 3)
+    ax, sides = ax or new_axes(), (across[0], across[-1], up[0], up[-1])
+    image = to_rgba_array([colour(k) for k in proba.argmax(1).tolist()], 0.1 + 0.5 * np.clip(sure, 0, 1))
+    image = image.reshape(points, points, 4)
     ax.imshow(image, extent=sides, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
     for draw in estimator.sample_proba(grid, n_draws, seed=0) if n_draws else ():
         _boundary(ax, across, up, draw, linewidths=0.5, alpha=0.25)
     _boundary(ax, across, up, proba, linewidths=2)
     for k in np.unique(truth).tolist():
-        own, looks = cells[truth == k].T, _class_style(estimator, k, ax)
-        ax.scatter(own[0], own[1], s=16, edgecolors="white", linewidths=0.4, zorder=3, **looks)
+        edge: Any = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, "zorder": 3}
+        ax.plot(*cells[truth == k].T, linestyle="", **edge, **_class_style(estimator, k, ax))
     ax.set(xlim=sides[:2], ylim=sides[2:])
-    common.name_axes(ax, *(plain_text(feature_name(estimator, j), 60) for j in range(2)))
+    name_axes(ax, *(plain_text(feature_name(estimator, j), 60) for j in range(2)))
     if y is not None:  # contours have no entry
-        classes = ax.get_legend_handles_labels()[0]
         lines = {"boundary": 2.0} | ({"boundaries of\nposterior draws": 0.5} if n_draws else {})
-        made = [ax.plot([], [], color=ink(ax), linewidth=wide, label=name)[0] for name, wide in lines.items()]
-        common.legend(ax, handles=[*classes, *made], last=len(made))
+        for name, wide in lines.items():
+            ax.plot([], [], color=ink(ax), linewidth=wide, label=name)
+        legend(ax, last=len(lines))
     return ax
 
 
@@ -197,14 +216,14 @@ def nomogram(
     names = [said.get(j) or _cell(known, x, j) for j in found.feature.tolist()] + ["log odds"]
     pairs = (found.low, found.total_low), (found.value, found.total), (found.high, found.total_high)
     ends = np.array([np.append(entries[:, a], whole[0, a]) for entries, whole in pairs])
-    ax, at = given_or_new(ax), np.arange(len(names))
+    ax, at = ax or new_axes(), np.arange(len(names))
     intervals(ax, at[:-1], *ends[:, :-1], color=ink(ax), marker="o")
     intervals(ax, at[-1:], *ends[:, -1:], color=colour(4), marker="D")
-    common.zero_line(ax)
+    zero_line(ax)
     ax.axhline(len(names) - 1.5, color=ink(ax), linewidth=0.8)
     list_down(ax, names, 36)
     one, other = (plain_text(label, 16) for label in estimator.classes_[[a, b]])
-    common.name_axes(ax, f"log odds of {one} against {other}, nats, {level:.0%} interval")
+    name_axes(ax, f"log odds of {one} against {other}, nats, {level:.0%} interval")
     return ax
 
 
@@ -241,9 +260,9 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
         raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")
     size = (table[size_of] if informs else table[size_of].abs()).groupby(table["feature"]).max()
     features = size.sort_values(ascending=False, kind="stable").index[:n].tolist()
-    table, ax = table[table["feature"].isin(features)], given_or_new(ax)
+    table, ax = table[table["feature"].isin(features)], ax or new_axes()
     at = table["feature"].map({feature: i for i, feature in enumerate(features)})
-    common.zero_line(ax)
+    zero_line(ax)
     labels = sorted(table["class_"].unique()) if by_class else [None]
     for k, label in enumerate(labels):
         style = marker(k) | {"label": plain_text(label)} if by_class else {"color": ink(ax), "marker": "o"}
@@ -258,9 +277,9 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     list_down(ax, features, has_legend=by_class)
     sides = "" if classes is None else f"\n← {plain_text(classes[0])}    {plain_text(classes[1])} →"
     said = "information (dots) and elpd_gain (bars), nats a row\n(grey: not shown to help)"
-    common.name_axes(ax, said if informs else f"weight, log odds (nats) a unit of the feature{sides}")
+    name_axes(ax, said if informs else f"weight, log odds (nats) a unit of the feature{sides}")
     if by_class:
-        common.legend(ax)
+        legend(ax)
     return ax
 
 
@@ -303,15 +322,13 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     rng = np.random.default_rng(0)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(200)]
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)
-    split = score_split(y, p)
-    names = ("Brier", "MCB", "DSC", "UNC")
-    ax = given_or_new(ax)
+    ax = ax or new_axes()
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
     ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=0, label="90% band")
     ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, label="share of events")
     ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
-    said = "\n".join(f"{name} {part:.3f}" for name, part in zip(names, split, strict=True))
+    said = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*score_split(y, p))
     ax.text(0.97, 0.05, said, transform=ax.transAxes, ha="right", color=ink(ax))
     ax.legend(frameon=False, loc="upper left")
     return ax
@@ -345,14 +362,14 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     """
     table = getattr(result, "table", result)
     _check_columns("result", table, ["elpd_diff", "se_diff", "log_bayes_factor"], "`bayesnb.compare` returns")
-    made = common.new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table))) if axes is None else axes
+    made = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table))) if axes is None else axes
     pair = np.asarray(made, object).ravel()
     if len(pair) != 2:
         raise ValueError(f"`axes` has {len(pair)} Axes; give two")
     at, diff, error = np.arange(len(table)), table["elpd_diff"].to_numpy(), table["se_diff"].to_numpy()
     factor = table["log_bayes_factor"].to_numpy(float)
     for ax, point, spread in ((pair[0], diff, error), (pair[1], factor, 0 * factor)):
-        common.zero_line(ax)
+        zero_line(ax)
         intervals(ax, at, point - spread, point, point + spread, color=ink(ax), marker="o")
         list_down(ax, table.index)
     pair[0].set_xlabel("elpd difference ± standard error, nats")
@@ -389,19 +406,19 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     if row is None:
         what = f"`report` is a {type(report).__name__} without transforms"
         raise ValueError(f"{what}; give what `estimator.check` returns")
-    ax = given_or_new(ax)
+    ax = ax or new_axes()
     for k, (site, u) in enumerate(row.pit.items()):
         n = len(u)
         steps = np.repeat(np.arange(n + 1) / n, 2)[1:-1]  # before and after each jump
         for i, column in enumerate(np.sort(u, 0).T):
             x = np.repeat(column, 2)
             name = plain_text(site) if i == 0 else None
-            ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **common.line(k))
+            ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
     edge = float(stats.kstwo.isf(row.threshold, n))
     ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0, label="band of the test")
     ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
     ax.set(xlim=(0, 1), xlabel="probability under the exact posterior", ylabel="distribution function − uniform")
-    common.legend(ax, title="parameter", last=1)
+    legend(ax, title="parameter", last=1)
     return ax
 
 
@@ -427,15 +444,6 @@ def _class_style(estimator: Any, k: int, ax: Drawn) -> dict[str, Any]:
     return {"color": ink(ax), "marker": "o"} if k < 0 else marker(k) | {"label": plain_text(estimator.classes_[k])}
 
 
-def _blended(ax: Drawn, k: np.ndarray, sure: np.ndarray) -> np.ndarray:
-    """Colours (n, 3) between that of the Axes, where nothing is sure, and that of the class."""
-    from matplotlib.colors import to_rgb
-
-    classes = np.array([to_rgb(colour(c)) for c in range(k.max() + 1)])
-    share = 0.1 + 0.5 * np.clip(sure, 0, 1)[:, None]
-    return share * classes[k] + (1 - share) * np.array(to_rgb(ax.get_facecolor()))
-
-
 def _boundary(ax: Drawn, across: np.ndarray, up: np.ndarray, p: np.ndarray, **style: Any) -> None:
     """Where a class draws level with the largest of the others."""
     for k in range(p.shape[1] - (p.shape[1] == 2)):  # two classes have one boundary
@@ -446,6 +454,6 @@ def _boundary(ax: Drawn, across: np.ndarray, up: np.ndarray, p: np.ndarray, **st
 
 def _cell(estimator: Any, x: Any, j: int) -> str:
     """A feature and its value."""
-    value = x.iloc[0, j] if hasattr(x, "iloc") else (x.tocsr() if sparse.issparse(x) else np.asarray(x, object))[0, j]
-    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else common.cut(value, 12)
-    return f"{common.cut(feature_name(estimator, j), 20)} = {shown}"
+    value = column_of(x if hasattr(x, "shape") else np.asarray(x), j)[0]
+    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else cut(value, 12)
+    return f"{cut(feature_name(estimator, j), 20)} = {shown}"

@@ -102,9 +102,9 @@ def test_a_draw_is_a_map_at_a_draw_of_the_model(cancer):
 
 def test_what_is_refused(cancer):
     X, _, y, _ = cancer
-    with pytest.raises(TypeError, match=r"Pipeline; give .* make_pipeline\(steps, CalibratedClassifierLOO"):
+    with pytest.raises(TypeError, match=r"is Pipeline; .* such as GaussianNB\(\). Transform X first, outside"):
         CalibratedClassifierLOO(make_pipeline(StandardScaler(), GaussianNB())).fit(X, y)
-    with pytest.raises(TypeError, match=r"LogisticRegression; give an .* use PosteriorCalibrator"):
+    with pytest.raises(TypeError, match=r"is LogisticRegression; .*unlike PosteriorCalibrator, needs an est"):
         CalibratedClassifierLOO(LogisticRegression()).fit(X, y)
     with pytest.raises(TypeError, match="GaussianNB, a class"):
         CalibratedClassifierLOO(GaussianNB).fit(X, y)
