@@ -43,7 +43,7 @@ def test_judged_as_the_protocol_says() -> None:
     assert trust.over_tables(excess).mean == pytest.approx(0.0125)
     assert (trust.over_tables(excess).low, trust.over_tables(excess).high) == pytest.approx((-0.075, 0.1))
     worse = trust.worse_than_plain(found)  # .1 in both splits of wine; −.05 and .1 in those of oj
-    assert [key[0] for key in worse.index] == ["wine"]
+    assert worse.droplevel(["size", "n"]).to_dict() == {"wine": True, "oj": False}
     assert set(trust.groups(found)) == {"development", "kept aside", "all"}
 
 

@@ -33,7 +33,8 @@ Line = tuple[str, Callable[[], Any], Callable[[], Any] | None, str]  # name, our
 Record = dict[str, Any]
 
 _FRESH = (
-    "import {0}; from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True); {1}().fit(X, y).predict(X)"
+    "import {0} as package; from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True); "
+    "package.GaussianNB().fit(X, y).predict(X)"
 )
 
 
@@ -148,18 +149,19 @@ def small(scale: float) -> Iterator[Line]:
     both = [lambda nb=nb: nb().fit(X, y).predict(X) for nb in (ours.GaussianNB, theirs.GaussianNB)]
     yield "GaussianNB fit + predict, iris, warm", *both, "≥ 0.7"
 
-    def fresh(package: str) -> Callable[[], Any]:
-        code = _FRESH.format(package, f"{package}.GaussianNB")
-        # bytecode is kept, as that of installed packages is
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        return lambda: subprocess.run([sys.executable, "-c", code], check=True, env=environment)
-
-    yield "  the same, fresh process", fresh("bayesnb"), fresh("sklearn.naive_bayes"), "≥ 1"
+    both = [lambda name=name: fresh(_FRESH.format(name)) for name in ("bayesnb", "sklearn.naive_bayes")]
+    yield "  the same, fresh process", *both, "≥ 1"
     Z, label = stream(500)
     a, b = ours.GaussianNB().fit(Z, label), theirs.GaussianNB().fit(Z, label)
     yield "one row of 9 features predicted", lambda: a.predict_proba(Z[:1]), lambda: b.predict_proba(Z[:1]), "≥ 1"
     yield "  learnt", lambda: a.partial_fit(Z[:1], label[:1]), lambda: b.partial_fit(Z[:1], label[:1]), "≥ 1"
     yield "  predicted and learnt, 500 in turn", lambda: one_by_one(a, Z, label), lambda: one_by_one(b, Z, label), "≥ 1"
+
+
+def fresh(code: str, **more: str) -> None:
+    """Run code in a process of its own; bytecode is kept, as that of installed packages is."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment | more)
 
 
 def stream(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -183,17 +185,15 @@ def first(scale: float) -> Iterator[Line]:
         "bayesnb.GaussianNB().fit(X, y).predict(X)"
     )
 
-    def fresh(worth: int, empty: bool) -> Callable[[], Any]:
-        def call() -> Any:
-            with TemporaryDirectory() as folder:
-                own = {"NUMBA_CACHE_DIR": folder} if empty else {}
-                subprocess.run([sys.executable, "-c", code.format(worth)], check=True, env={**os.environ, **own})
+    def compiled() -> None:
+        with TemporaryDirectory() as folder:
+            fresh(code.format(1), NUMBA_CACHE_DIR=folder)
 
-        return call
+    def formulas() -> None:
+        fresh(code.format(1 << 60))
 
-    formulas = fresh(1 << 60, False)
-    yield "loops compiled: GaussianNB fit + predict, fresh process, over formulas", fresh(1, True), formulas, "≤"
-    yield "  fresh process, compiled before", fresh(1, False), formulas, "≤"
+    yield "loops compiled: GaussianNB fit + predict, fresh process, over formulas", compiled, formulas, "≤"
+    yield "  fresh process, compiled before", lambda: fresh(code.format(1)), formulas, "≤"
 
 
 def newsgroups(path: Path) -> Iterator[Line]:

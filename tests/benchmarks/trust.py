@@ -40,20 +40,13 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotE
 from threadpoolctl import threadpool_limits
 
 import bayesnb
+from bayesnb import CalibratedClassifierLOO, OneDependenceNB
 
 from . import pages
 from .arguments import arguments
 from .pages import markdown
 
-SIZES = (50, 200, 1000)
-SPLITS = 10
-MAX_TEST = 2000
-MIN_CLASS = 10  # rows; rarer classes are dropped from the table
-LEAST = 2  # training rows of every class
 CLIP = 1e-15
-BINS = 15
-SIMULATIONS = 100  # of a calibrated forecaster, for the chance level of the calibration error
-RESAMPLES = 10_000  # of the tables, for the intervals
 
 DOCS = Path(__file__).parents[2] / "docs"
 CSV = DOCS / "data" / "trust.csv.gz"
@@ -120,7 +113,7 @@ class Table:
 
 @cache
 def load(name: str) -> Table:
-    """The table of that name, prepared as its recipe says."""
+    """The table of that name, prepared as its recipe says; classes of fewer than 10 rows are dropped."""
     recipe = TABLES[name]
     if name == "spam":
         mails = bayesnb.datasets.load_spam()
@@ -140,7 +133,7 @@ def load(name: str) -> Table:
     if name == "solar_flare":
         label = (label.astype(int) > 0).astype(str)
     count = label.map(label.value_counts())
-    kept = (label.notna() & (count >= MIN_CLASS)).to_numpy(bool)
+    kept = (label.notna() & (count >= 10)).to_numpy(bool)
     frame, y = frame[kept].reset_index(drop=True), np.unique(label[kept].to_numpy(str), return_inverse=True)[1]
     as_levels = list(frame) if recipe["levels"] == "all" else recipe["levels"].split()
     for column in frame:
@@ -232,6 +225,14 @@ def standardised(table: Table) -> Any:
     return ColumnTransformer(parts)
 
 
+def one_dependence_loo(table: Table, _: int) -> Any:
+    return binned(table, CalibratedClassifierLOO(OneDependenceNB()))
+
+
+def logistic(table: Table, _: int) -> Any:
+    return make_pipeline(standardised(table), LogisticRegression(max_iter=1000))
+
+
 def logistic_cv(table: Table, rarest: int) -> Any:
     """C among ten values from 1e-4 to 1e4, chosen by log loss on at most five folds."""
     folds = min(5, rarest)
@@ -250,22 +251,13 @@ def boosting_cv(table: Table, rarest: int) -> Any:
 CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
 _METHODS = [
     Method("plain", "bayesnb as it is", lambda table, _: ours(table)),
-    Method("loo", "CalibratedClassifierLOO", lambda table, _: bayesnb.CalibratedClassifierLOO(ours(table))),
-    Method("onedep", "OneDependenceNB", lambda table, _: binned(table, bayesnb.OneDependenceNB())),
-    Method(
-        "onedep_loo",
-        "OneDependenceNB, calibrated",
-        lambda table, _: binned(table, bayesnb.CalibratedClassifierLOO(bayesnb.OneDependenceNB())),
-    ),
+    Method("loo", "CalibratedClassifierLOO", lambda table, _: CalibratedClassifierLOO(ours(table))),
+    Method("onedep", "OneDependenceNB", lambda table, _: binned(table, OneDependenceNB())),
+    Method("onedep_loo", "OneDependenceNB, calibrated", one_dependence_loo),
     *(Method(f"cv_{name}", f"CV {name}, bayesnb", refitted(ours, name)) for name in CALIBRATIONS),
     *(Method(f"sk_cv_{name}", f"CV {name}, scikit-learn", refitted(scikit, name), "matrix") for name in CALIBRATIONS),
     Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
-    Method(
-        "logistic",
-        "logistic regression",
-        lambda table, _: make_pipeline(standardised(table), LogisticRegression(max_iter=1000)),
-        "matrix",
-    ),
+    Method("logistic", "logistic regression", logistic, "matrix"),
     Method("logistic_cv", "logistic regression, C by CV", logistic_cv, "matrix"),
     Method("discriminative", "DiscriminativeNB", lambda table, _: bayesnb.DiscriminativeNB(parts(table))),
     Method("boosting_cv", "boosting, tuned by CV", boosting_cv),
@@ -273,23 +265,22 @@ _METHODS = [
 METHODS = {method.name: method for method in _METHODS}
 RIVALS = tuple(f"cv_{name}" for name in CALIBRATIONS)
 SK_RIVALS = tuple(f"sk_{name}" for name in RIVALS)
-MAX_ONE_DEPENDENCE = 200  # columns; spam has 2,000, whose pairs are too many
 
 
 def applies(method: str, table: Table) -> bool:
-    """Whether the method is run on the table: one-dependence takes levels or numbers to be binned, of few columns."""
-    return not method.startswith("onedep") or (table.kind != "counts" and table.frame.shape[1] <= MAX_ONE_DEPENDENCE)
+    """Whether the method is run on the table: one-dependence takes levels, or numbers to be binned."""
+    return not method.startswith("onedep") or table.kind != "counts"
 
 
 # --- splits and measures --------------------------------------------------------------------------------------------
 
 
-def allocate(counts: np.ndarray, n: int, least: int = LEAST) -> np.ndarray:
-    """How many of n rows each class gives: in proportion to its rows, at least `least`, n in all."""
+def allocate(counts: np.ndarray, n: int) -> np.ndarray:
+    """How many of n rows each class gives: in proportion to its rows, at least two, n in all."""
     exact = n * counts / counts.sum()
     taken = np.floor(exact).astype(int)
     taken[np.argsort(taken - exact, kind="stable")[: n - taken.sum()]] += 1
-    taken = np.maximum(taken, np.minimum(least, counts))
+    taken = np.maximum(taken, np.minimum(2, counts))
     while taken.sum() > n:
         taken[taken.argmax()] -= 1
     return taken
@@ -304,22 +295,22 @@ def take(y: np.ndarray, order: np.ndarray, n: int) -> np.ndarray:
 def split(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Held-out rows, a third but at most 2,000, and the others; both in random order, so that ties are in any order."""
     order = np.random.default_rng(seed).permutation(len(y))
-    test = take(y, order, min(MAX_TEST, len(y) // 3))
+    test = take(y, order, min(2000, len(y) // 3))
     held_out = np.isin(order, test)
     return order[held_out], order[~held_out]
 
 
 def sizes(pool: int) -> list[tuple[str, int]]:
     """Names and numbers of training rows: 50, 200 and 1,000 where clearly fewer than all, and all."""
-    return [(str(n), n) for n in SIZES if 1.1 * n <= pool] + [("all", pool)]
+    return [(str(n), n) for n in (50, 200, 1000) if 1.1 * n <= pool] + [("all", pool)]
 
 
 def measures(p: np.ndarray, truth: np.ndarray, seed: int = 0) -> dict[str, float]:
-    """All measures of class probabilities (n, c) against class indices (n,)."""
+    """All measures of class probabilities (n, c) against class indices (n,); chance by 100 calibrated forecasts."""
     n, c = p.shape
     own, confidence, right = p[np.arange(n), truth], p.max(1), p.argmax(1) == truth
     order = np.argsort(confidence, kind="stable")
-    labels = np.random.default_rng(seed).random((SIMULATIONS, n)) < confidence
+    labels = np.random.default_rng(seed).random((100, n)) < confidence
     return {
         "log_loss": float(-np.log(np.maximum(own, CLIP)).mean()),
         "clipped": float((own < CLIP).mean()),
@@ -332,7 +323,7 @@ def measures(p: np.ndarray, truth: np.ndarray, seed: int = 0) -> dict[str, float
 
 def calibration_error(gap: np.ndarray) -> Any:
     """Σ_b |Σ_{i∈b} confidence_i − right_i| / n over 15 bins of equally many rows; `gap` (…, n) by confidence."""
-    return sum(np.abs(part.sum(-1)) for part in np.array_split(gap, BINS, axis=-1)) / gap.shape[-1]
+    return sum(np.abs(part.sum(-1)) for part in np.array_split(gap, 15, axis=-1)) / gap.shape[-1]
 
 
 MEASURES = ("log_loss", "clipped", "brier", "ece", "chance_ece", "accuracy", "fit_seconds")
@@ -342,32 +333,29 @@ Record = dict[str, Any]
 Key = tuple[str, str, int, str]
 
 
-def run(names: Iterable[str], splits: int, methods: Iterable[str], done: set[Key]) -> Iterator[Record]:
-    """A record for each cell that is not done, table by table; the methods take turns in being first."""
-    methods = list(methods)
-    for name in names:
-        table = load(name)
-        rows = {"frame": table.frame, "matrix": table.matrix}
-        chosen = [method for method in methods if applies(method, table)]
-        warmed: set[str] = set()
-        for seed in range(splits):
-            test, pool = split(table.y, seed)
-            for size, n in sizes(len(pool)):
-                train = take_training(table.y, pool, n)
-                for i in range(len(chosen)):
-                    method = METHODS[chosen[(i + seed) % len(chosen)]]
-                    if (name, size, seed, method.name) in done:
-                        continue
-                    X = rows[method.rows]
-                    X, new = (getattr(X, "iloc", X)[part] for part in (train, test))
-                    model = method.build(table, int(np.bincount(table.y[train]).min()))
-                    if method.name not in warmed:  # what is loaded or compiled once is not counted
-                        attempt(model, X, table.y[train], new)
-                        warmed.add(method.name)
-                    p, seconds, failed = attempt(model, X, table.y[train], new)
-                    found = measures(p, table.y[test], seed) if p is not None else {}
-                    cell = {"table": name, "size": size, "n": n, "test": len(test), "split": seed}
-                    yield {**cell, "method": method.name, **found, "fit_seconds": seconds, "failed": failed}
+def run(name: str, splits: int, methods: Iterable[str], done: set[Key]) -> Iterator[Record]:
+    """A record for each cell of a table that is not done; the methods take turns in being first."""
+    table = load(name)
+    rows = {"frame": table.frame, "matrix": table.matrix}
+    chosen = [METHODS[method] for method in methods if applies(method, table)]
+    warmed: set[str] = set()
+    for seed in range(splits):
+        test, pool = split(table.y, seed)
+        for size, n in sizes(len(pool)):
+            train, first = take_training(table.y, pool, n), seed % len(chosen)
+            for method in [*chosen[first:], *chosen[:first]]:
+                if (name, size, seed, method.name) in done:
+                    continue
+                X = rows[method.rows]
+                X, new = (getattr(X, "iloc", X)[part] for part in (train, test))
+                model = method.build(table, int(np.bincount(table.y[train]).min()))
+                if method.name not in warmed:  # what is loaded or compiled once is not counted
+                    attempt(model, X, table.y[train], new)
+                    warmed.add(method.name)
+                p, seconds, failed = attempt(model, X, table.y[train], new)
+                found = measures(p, table.y[test], seed) if p is not None else {}
+                cell = {"table": name, "size": size, "n": n, "test": len(test), "split": seed}
+                yield {**cell, "method": method.name, **found, "fit_seconds": seconds, "failed": failed}
 
 
 def take_training(y: np.ndarray, pool: np.ndarray, n: int) -> np.ndarray:
@@ -397,7 +385,7 @@ def write(records: Iterable[Record], path: Path) -> None:
     frame = pd.DataFrame(records, columns=FIELDS)
     for name in MEASURES:
         frame[name] = frame[name].map(f"{{:.{DIGITS.get(name, 4)}g}}".format, na_action="ignore")
-    frame = frame.sort_values(["table", "n", "split", "method"], key=lambda column: by_order(column))
+    frame = frame.sort_values(["table", "n", "split", "method"], key=by_order)
     frame.to_csv(path, index=False, compression={"method": "infer", "mtime": 0})
 
 
@@ -408,8 +396,7 @@ def by_order(names: Any) -> Any:
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    types = {"table": str, "size": str, "method": str, "failed": str}
-    return pd.read_csv(path, dtype=types, keep_default_na=True).fillna({"failed": ""})
+    return pd.read_csv(path, dtype={"size": str, "failed": str}).fillna({"failed": ""})
 
 
 # --- how the methods are judged -------------------------------------------------------------------------------------
@@ -429,7 +416,7 @@ class Interval(NamedTuple):
 def over_tables(values: pd.Series) -> Interval:
     """Mean of one value a table; percentiles 2.5 and 97.5 of the means of 10,000 samples of the tables."""
     x = values.to_numpy(float)
-    drawn = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
+    drawn = np.random.default_rng(0).integers(len(x), size=(10_000, len(x)))
     low, high = np.percentile(x[drawn].mean(1), (2.5, 97.5))
     return Interval(float(x.mean()), float(low), float(high))
 
@@ -459,17 +446,11 @@ def groups(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {name: rows for name, rows in found.items() if len(rows)}
 
 
-def paired(records: pd.DataFrame, method: str, other: str) -> pd.DataFrame:
-    """Mean of the difference in log loss over the splits and its standard error, by cell."""
+def worse_than_plain(records: pd.DataFrame) -> pd.Series:
+    """Whether the calibrated model is worse by more than two paired standard errors and by more than .02, by cell."""
     losses = wide(records)
-    by = (losses[method] - losses[other]).dropna().groupby(["table", "size", "n"], sort=False)
-    return pd.DataFrame({"difference": by.mean(), "error": by.std(ddof=1) / np.sqrt(by.count())})
-
-
-def worse_than_plain(records: pd.DataFrame, method: str = "loo", plain: str = "plain") -> pd.DataFrame:
-    """Cells where the method is worse by more than two paired standard errors and by more than .02."""
-    found = paired(records, method, plain)
-    return found[(found["difference"] > 2 * found["error"]) & (found["difference"] > 0.02)]
+    by = (losses["loo"] - losses["plain"]).dropna().groupby(["table", "size", "n"], sort=False)
+    return (by.mean() > 2 * by.std(ddof=1) / np.sqrt(by.count())) & (by.mean() > 0.02)
 
 
 def fit_ratios(records: pd.DataFrame, method: str = "loo", rivals: Iterable[str] = RIVALS) -> pd.Series:
@@ -518,9 +499,9 @@ def table_differences(records: pd.DataFrame, all_of_them: bool = False) -> str:
 
 def counts(records: pd.DataFrame) -> str:
     """The cells that are worse than the model as it is, those of the largest excess, and the fits that failed."""
-    worse, failed = worse_than_plain(records).index, records[records["failed"] != ""]
-    where = [f"{named(name)} {n}" for name, _, n in worse]
-    found = f"{len(worse)} of {len(paired(records, 'loo', 'plain'))} cells are worse than plain by more than two paired"
+    worse, failed = worse_than_plain(records), records[records["failed"] != ""]
+    where = [f"{named(name)} {n}" for name, _, n in worse.index[worse]]
+    found = f"{len(where)} of {len(worse)} cells are worse than plain by more than two paired"
     fits = [f"{r.method} on {named(r.table)}, {r.n} rows, split {r.split}: {r.failed}" for r in failed.itertuples()]
     most = excess(records, "loo", RIVALS).nlargest(6)
     largest = ", ".join(f"{named(name)} {n} ({signed(value)})" for (name, _, n), value in most.items())
@@ -529,20 +510,16 @@ def counts(records: pd.DataFrame) -> str:
 
 
 def table_times(records: pd.DataFrame) -> str:
+    """Time of the fit over that of the quickest rival."""
     head = ["training rows", "cells", "median ratio", "largest ratio, and where", "cells above the bar", "bar"]
     rows = []
-    for group, part in groups(records).items():
-        if group == "all":
-            continue
-        ratio = fit_ratios(part)
-        n = ratio.index.get_level_values("n")
-        for name, chosen, bar in (("below 1,000", n < 1000, 1.0), ("1,000 and more", n >= 1000, 0.5)):
-            if (here := ratio[chosen]).size:
-                table, _, rows_there = here.idxmax()
-                rows.append([
-                    f"{name}, {group}", f"{here.size}", f"{here.median():.2f}",
-                    f"{here.max():.2f} ({table}, {rows_there})", f"{(here > bar).sum()}", f"{bar:g}",
-                ])  # fmt: skip
+    for group in ("development", "kept aside"):
+        ratio = fit_ratios(groups(records)[group])
+        many = ratio.index.get_level_values("n") >= 1000
+        for name, some, bar in (("below 1,000", ratio[~many], 1.0), ("1,000 and more", ratio[many], 0.5)):
+            table, _, n = some.idxmax()
+            middle, largest = f"{some.median():.2f}", f"{some.max():.2f} ({table}, {n})"
+            rows.append([f"{name}, {group}", f"{len(some)}", middle, largest, f"{(some > bar).sum()}", f"{bar:g}"])
     return markdown(head, rows)
 
 
@@ -576,8 +553,8 @@ def appendix(records: pd.DataFrame) -> str:
     """The tables of the study, more differences, and the loss of every method in every cell."""
     recipes = [[named(name), r["source"], r["target"] and f"`{r['target']}`", r["why"]] for name, r in TABLES.items()]
     made = [markdown(["table", "where", "class", "prepared"], recipes), table_differences(records, all_of_them=True)]
-    made += [table_measures(records, all_of_them=True), table_times(records)]
-    return "\n\n".join([*made, table_losses(records)]) + "\n"
+    made += [table_measures(records, all_of_them=True), table_times(records), table_losses(records)]
+    return "\n\n".join(made) + "\n"
 
 
 def fill(page: str, records: pd.DataFrame) -> str:
@@ -597,9 +574,11 @@ def draw(records: pd.DataFrame, path: Path) -> None:
     found = excess(records, "loo", RIVALS)
     order = list(by_table(found).sort_values(ascending=False).index)
     shades = {"50": 0.25, "200": 0.5, "1000": 0.75, "all": 1.0}
-    for (name, size, _), value in found.items():
-        colour = COLOURS["kept aside" if name in KEPT_ASIDE else "development"]
-        axis.plot(value, order.index(name), "o", color=colour, alpha=shades[size], markersize=6, mew=0)
+    for group, colour in COLOURS.items():
+        some = found[found.index.isin(KEPT_ASIDE, level="table") == (group == "kept aside")]
+        y, alpha = [order.index(name) for name, *_ in some.index], [shades[size] for _, size, _ in some.index]
+        axis.scatter(some, y, 36, colour, alpha=alpha, linewidth=0)
+        axis.plot([], [], "o", color=colour, label=group)
     axis.axvline(0, color="black", lw=0.8)
     axis.set_xscale("symlog", linthresh=0.1, linscale=2)
     axis.set_xticks([x for x in (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1) if found.min() <= x <= found.max()])
@@ -608,8 +587,6 @@ def draw(records: pd.DataFrame, path: Path) -> None:
     axis.set_yticks(range(len(order)), order)
     axis.set_xlabel("excess over the best CalibratedClassifierCV, nats; left of 0 is better")
     axis.set_title("log loss of CalibratedClassifierLOO; darker: more training rows", fontsize=10)
-    for group, colour in COLOURS.items():
-        axis.plot([], [], "o", color=colour, label=group)
     axis.legend(loc="lower left", fontsize=9)
     axis.grid(axis="x", alpha=0.3)
     axis.tick_params(labelsize=8.5)
@@ -619,9 +596,8 @@ def draw(records: pd.DataFrame, path: Path) -> None:
 
 def main(given: list[str] | None = None) -> None:
     places = {"csv": CSV, "page": PAGE, "figure": FIGURE}
-    options = arguments(
-        __doc__, given, kept_aside=False, tables=(), methods=(*METHODS,), splits=SPLITS, show=False, **places
-    )
+    choices = {"tables": (), "methods": (*METHODS,), "splits": 10}
+    options = arguments(__doc__, given, kept_aside=False, show=False, **choices, **places)
     if options.show:
         found = read_csv(options.csv)
         options.page.write_text(fill(PAGE.read_text(), found))
@@ -638,7 +614,7 @@ def main(given: list[str] | None = None) -> None:
     with threadpool_limits(1):
         for name in names:
             begun = time.perf_counter()
-            records += run([name], options.splits, options.methods, done)
+            records += run(name, options.splits, options.methods, done)
             write(records, options.csv)
             print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
 
