@@ -27,6 +27,7 @@ from bayesnb.core.pytrees import leaves
 from bayesnb.estimators import ComplementNB
 
 from .estimators.test_merge import BY_CLASS
+from .estimators_table import assert_same_fit
 
 CLASSES = np.array(["ant", "bee", "cow"])
 TABLES = ["predict_joint_log_proba", "predict_log_proba", "predict_proba", "predict_interval"]
@@ -55,12 +56,6 @@ def unknown(array):
     shape = np.nan, *array.shape[1:]
     pieces = [da.from_delayed(piece, shape, array.dtype) for piece in array.to_delayed().ravel()]
     return da.concatenate(pieces, allow_unknown_chunksizes=True)
-
-
-def assert_same_fit(got, want, X):
-    np.testing.assert_array_equal(got.classes_, want.classes_)
-    np.testing.assert_allclose(got.class_count_, want.class_count_, rtol=1e-13)
-    np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("nb", [CategoricalNB(), GaussianDA(), MixedNB(BY_CLASS)], ids=lambda nb: type(nb).__name__)

@@ -113,14 +113,6 @@ def test_log_floor_and_log_shares(xp: ModuleType, dtype: str) -> None:
     assert (shares[1] == -7).all() and shares.dtype == dtype
 
 
-def test_ties_go_to_the_larger_prior() -> None:
-    table = np.log(np.array([[0.2, 0.4, 0.4 + 1e-13], [0.5, 0.3, 0.2], [0.4, 0.2, 0.4], [0.4, 0.4, 0.2]]))
-    prior = np.log(np.array([0.2, 0.5, 0.3]))
-    assert special.most_probable(table, prior).tolist() == [1, 0, 2, 1]
-    assert special.most_probable(table, 0 * prior).tolist() == table.argmax(1).tolist()
-    assert special.most_probable(table[:, :1], prior[:1]).tolist() == [0] * 4
-
-
 def test_logarithms_of_probabilities(rng: np.random.Generator) -> None:
     table = rng.normal(size=(50_000, 3)) * 10
     table[1] = -1e300, -1e300, -2e300

@@ -28,16 +28,6 @@ def evidence(fitted):
     return fitted.prior_.log_marginal(fitted.statistics_)
 
 
-def test_batches_in_any_order_reach_the_posterior_of_fit(table):
-    for nb in ALL:
-        X, y, w = table
-        whole, parts = clone(nb).fit(X, y, w), clone(nb)
-        for batch in np.array_split(np.random.default_rng(1).permutation(len(y)), [1, 20, 90]):
-            parts.partial_fit(X[batch], y[batch], classes=np.unique(y), sample_weight=w[batch])
-        np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-10)
-        assert evidence(parts) == pytest.approx(evidence(whole), rel=1e-11)
-
-
 def test_a_missing_cell_is_a_column_left_out(table):
     for nb in TAKES_MISSING:
         X, y, _ = table
