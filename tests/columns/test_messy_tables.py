@@ -56,39 +56,29 @@ class Messy:
 
 MESSY = [
     Messy(
-        "decimal comma and a byte order mark",
-        lambda t: t.assign(weight=t["weight"].map(lambda x: f"{x:.2f}".replace(".", ","))),
+        "decimal comma, thousands and a byte order mark",
+        lambda t: t.assign(price=t["price"].map(european), weight=t["weight"].map(european)),
         {"price": "numbers", "weight": "numbers", "colour": "levels", "urgent": "yes/no"},
-        {"weight": "numbers written as text, such as 5,05", "urgent": "zeros and ones"},
+        {"price": "numbers written as text, such as 2.622,12", "urgent": "zeros and ones"},
         {"sep": ";", "encoding": "utf-8-sig"},
     ),
     Messy(
-        "thousands",
-        lambda t: t.assign(price=t["price"].map(european), weight=t["weight"].map(european)),
-        {"price": "numbers", "weight": "numbers"},
-        {"price": "numbers written as text, such as 2.622,12"},
-        {"sep": ";"},
-    ),
-    Messy(
-        "identifiers and names",
+        "signs, identifiers and names",
         lambda t: t.assign(
-            **{"row": range(1, N + 1), "customer_no": [4711 + 37 * i % 10007 for i in range(N)]},
+            share=t["share"].map("{:.1f} %".format),
+            price=t["price"].map("€{:,.2f}".format),
+            zip=80000 + t.index % 9,
+            row=range(1, N + 1),
             phone=[300_000_001 + 7919 * i for i in range(N)],
             name=[f"Mrs {chr(65 + i % 26)}. {i * 7 % 997}son" for i in range(N)],
         ),
-        dict.fromkeys(["row", "customer_no", "phone", "name"], "dropped"),
+        dict.fromkeys(["share", "price", "zip"], "numbers") | dict.fromkeys(["row", "phone", "name"], "dropped"),
         {
-            "customer_no": "an identifier by its name",
+            "share": "such as 48.1 %",
+            "price": "such as €2,622.12",
+            "zip": "whole numbers",
             "name": "identifies the row: every value differs; name=levels uses it",
         },
-    ),
-    Messy(
-        "percent and currency signs",
-        lambda t: t.assign(
-            share=t["share"].map("{:.1f} %".format), price=t["price"].map("€{:,.2f}".format), zip=80000 + t.index % 9
-        ),
-        {"share": "numbers", "price": "numbers", "zip": "numbers"},
-        {"share": "such as 48.1 %", "price": "such as €2,622.12", "zip": "whole numbers"},
     ),
 ]
 
