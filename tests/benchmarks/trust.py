@@ -571,6 +571,7 @@ def draw(records: pd.DataFrame, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(7.5, 8.5), layout="constrained")
+    axis.set_xscale("symlog", linthresh=0.1, linscale=2)
     found = excess(records, "loo", RIVALS)
     order = list(by_table(found).sort_values(ascending=False).index)
     shades = {"50": 0.25, "200": 0.5, "1000": 0.75, "all": 1.0}
@@ -580,7 +581,6 @@ def draw(records: pd.DataFrame, path: Path) -> None:
         axis.scatter(some, y, 36, colour, alpha=alpha, linewidth=0)
         axis.plot([], [], "o", color=colour, label=group)
     axis.axvline(0, color="black", lw=0.8)
-    axis.set_xscale("symlog", linthresh=0.1, linscale=2)
     axis.set_xticks([x for x in (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1) if found.min() <= x <= found.max()])
     axis.xaxis.set_major_formatter("{x:g}")
     axis.minorticks_off()
