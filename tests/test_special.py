@@ -96,14 +96,6 @@ def test_gamma_functions(name: str, exact: Callable[..., Any], xp: ModuleType, d
     assert (error < 16 * (size + (name in ("gammaln", "digamma")))).all()  # these have a zero, the others none
 
 
-def test_polygammas_keep_the_precision_and_take_whole_numbers() -> None:
-    x = np.logspace(-4, 8, 70).reshape(7, -1)
-    for k, f in enumerate((special.digamma, special.trigamma, special.tetragamma)):
-        np.testing.assert_array_equal(special.polygamma(k, x), f(x))
-        assert f(x.astype(np.float32)).dtype == np.float32
-        assert f(3) == f(3.0)
-
-
 @everywhere
 def test_log_floor_and_log_shares(xp: ModuleType, dtype: str) -> None:
     tiny = np.finfo(dtype).tiny

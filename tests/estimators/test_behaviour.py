@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB
 from bayesnb.estimators import ExponentialNB
 
 from ..estimators_table import ALL, OF_A_COUNT, ONE_OF_EACH, TAKES_MISSING, WHOLE
@@ -83,6 +83,7 @@ def test_a_constant_column_says_nothing(table):
 
 
 LINEAR = [nb for nb in ALL if nb.cells.kind in ("yes/no", "counts", "amounts")] + [GaussianNB(variance="pooled")]
+LINEAR += [GaussianDA(covariance="shared"), GaussianDA(covariance="identity")]
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -18,17 +18,6 @@ def test_textbook_page() -> None:
     check(this.block, this.x, this.y, rtol=1e-10, others=True)
 
 
-def test_rule_of_rennie() -> None:
-    """Differences between classes are those of −Σ_j x_j log θ_cj, whatever the row."""
-    this = case(FAMILY)
-    theta = this.posterior.blocks["x"].mean()
-    table = this.block.log_likelihood(theta, this.x)
-    score = -this.x @ theta["log_theta"].T
-    np.testing.assert_allclose(table - table[:, :1], score - score[:, :1], rtol=1e-11, atol=1e-11)
-    weights, intercept = this.block.linear_form(theta)
-    np.testing.assert_allclose(this.x @ weights + intercept, score, rtol=1e-13)
-
-
 def test_a_complement_without_rows_stays_exactly_the_prior() -> None:
     """One class has no others; and what the others never had is not the rounding of what the class has."""
     prior = DirichletComplement(np.full((1, 3), 0.5))

@@ -56,15 +56,6 @@ def test_textbook_page(rng: np.random.Generator) -> None:
     check(DirichletMultinomial(alpha), rng.poisson(2, (20, 5)).astype(float), np.arange(20) % 8, rtol=1e-9)
 
 
-def test_plugging_in_the_mean_is_not_the_predictive() -> None:
-    """Equal for one event, and not for two: an event that has occurred is more likely to occur again."""
-    block = DirichletMultinomial(np.array([[1.0, 1.0]]))
-    one, two = np.array([[1.0, 0.0]]), np.array([[2.0, 0.0]])
-    assert block.log_predictive(one) == pytest.approx(block.log_likelihood(block.mean(), one), rel=1e-14)
-    assert np.exp(block.log_predictive(two)) == pytest.approx(1 / 3)
-    assert np.exp(block.log_likelihood(block.mean(), two)) == pytest.approx(1 / 4)
-
-
 def test_the_twin_draws_rows_of_given_lengths(x64: None) -> None:
     block, lengths = case(FAMILY).block, np.array([3, 0, 7])
     with numpyro.handlers.seed(rng_seed=0), numpyro.handlers.trace() as trace:
