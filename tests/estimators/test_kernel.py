@@ -83,15 +83,6 @@ def test_default_prior(iris):
     assert block.low[0, 0] == pytest.approx(np.log(0.05))
 
 
-def test_a_constant_column_says_nothing(iris):
-    X, y = iris
-    wide = np.column_stack([X[40:], np.full(len(X) - 40, 7.1)])  # classes of unequal size
-    got, plain = KernelNB().fit(wide, y[40:]), KernelNB().fit(X[40:], y[40:])
-    np.testing.assert_allclose(got.predict_log_proba(wide), plain.predict_log_proba(X[40:]), atol=1e-12)
-    for bandwidth in ("nrd0", 2.0):
-        assert np.isfinite(KernelNB(bandwidth=bandwidth).fit(wide, y[40:]).predict_log_proba(wide)).all()
-
-
 @pytest.mark.parametrize("bandwidth", ["posterior", "nrd0"])
 def test_a_class_with_one_cell_or_none_has_the_width_of_all(bandwidth, iris):
     X, y = iris[0].copy(), iris[1]
