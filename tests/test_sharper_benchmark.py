@@ -22,8 +22,7 @@ def test_tables_kept_aside_are_their_raw_results() -> None:
     records = trust.read_csv(trust.DOCS / "data" / "sharper-kept-aside.csv.gz")
     assert {*records["table"]} == {*trust.KEPT_ASIDE}
     page = sharper.PAGE.read_text("utf-8")
-    rivals = {"logistic_cv": "logistic regression", "boosting_cv": "boosting", "loo": "calibrated naive Bayes"}
-    for rival, name in rivals.items():
+    for rival, name in sharper.RIVALS.items():
         both = records[records["split"] == records["split"].min()] if rival == "boosting_cv" else records
         cells = trust.excess(both, "discriminative", [rival])
         worst, count = f"{trust.signed(cells.max())} ({cells.idxmax()[0]}", f"{(cells <= 0).sum()} of {len(cells)}"

@@ -1,7 +1,6 @@
 """Dirichlet complement against the rule of Rennie et al., and as what it is: multinomials of the other classes."""
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from bayesnb.families import DirichletComplement
@@ -30,8 +29,3 @@ def test_a_complement_without_rows_stays_exactly_the_prior() -> None:
     rows = sparse.csr_array(np.array([[0.1, 0.0], [0.0, 0.3], [0.2, 0.7]]))
     found = three.suffstats(rows, one_hot(np.array([1, 0, 1]), 3)).n
     np.testing.assert_array_equal(found[1], [0, 0.3])
-
-
-def test_no_new_rows() -> None:
-    with pytest.raises(NotImplementedError, match="cannot draw rows of the class"):
-        DirichletComplement(np.ones((2, 2))).sample_predictive(np.random.default_rng(0), np.zeros(1, int))
