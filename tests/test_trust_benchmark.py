@@ -1,4 +1,4 @@
-"""The study of class probabilities: its measures and its judgement, and its page, whose numbers are in the CSV."""
+"""The study of class probabilities: what is kept aside is refused, and every number of its page is in the CSV."""
 
 from pathlib import Path
 
