@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
+from bayesnb import BernoulliNB, CategoricalNB, OneDependenceNB
 from bayesnb.statistics import Counts, Moments, one_hot
 
 from .laws import assert_same
@@ -104,6 +106,16 @@ def test_subtracting_rows_that_were_never_there_shows() -> None:
     assert (few - many).n.item() == -3
     counts = Counts(np.ones((1, 2)), np.zeros((1, 2)))
     assert ((counts - counts - counts).n == -1).all()
+
+
+@pytest.mark.parametrize("nb", [BernoulliNB(binarize=None), CategoricalNB(), OneDependenceNB()], ids=repr)
+def test_whole_weights_are_forgotten_exactly(nb: Any) -> None:
+    X, y, weight = np.array([[1, 1], [1, 1], [0, 0]]), np.array([0, 0, 1]), np.array([4097, 1e8, 1])
+    found = clone(nb).fit(X, y, sample_weight=weight).forget(X[[1]], y[[1]], sample_weight=weight[[1]])
+    kept = clone(nb).fit(X[[0, 2]], y[[0, 2]], sample_weight=weight[[0, 2]])
+    np.testing.assert_array_equal(found.class_count_, kept.class_count_)
+    (left,), (expected,) = (one.statistics_.blocks.values() for one in (found, kept))
+    np.testing.assert_array_equal(left.n, expected.n)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
