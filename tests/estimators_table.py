@@ -7,6 +7,7 @@ one or two of them exercise what is tested, `mostly_slow` leaves the others to t
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB
@@ -56,6 +57,15 @@ def mostly_slow(cases: Iterable[Any], by_default: Callable[[Any], bool]) -> list
 def these(*texts: str) -> Callable[[Any], bool]:
     """Whether an estimator is one of those written here, or a text one of these."""
     return lambda case: (case if isinstance(case, str) else repr(case)) in texts
+
+
+def assert_same_fit(got: Any, want: Any, X: Any) -> None:
+    """Classes and their weights, log probabilities of rows and the evidence are the same."""
+    np.testing.assert_array_equal(got.classes_, want.classes_)
+    np.testing.assert_allclose(got.class_count_, want.class_count_, rtol=1e-13)
+    np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-12, atol=1e-12)
+    evidence = [nb.prior_.log_marginal(nb.statistics_) for nb in (got, want)]
+    assert evidence[0] == pytest.approx(evidence[1], rel=1e-12)
 
 
 def _arguments(case: Any) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 import datetime
 import gzip
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -15,6 +14,8 @@ import pytest
 import bayesnb
 from bayesnb import cli, datasets
 from bayesnb.datasets import NAMES, LabelledTable, TableError, load, load_spam, open_table, read_table
+
+from .sums.test_processes import result, start
 
 DIGITS = (178, 182, 177, 183, 181, 182, 181, 179, 174, 180)
 
@@ -333,9 +334,8 @@ def test_a_later_cell_that_contradicts_a_role_is_named(
 
 
 FIT = """
-import sys
 from bayesnb import cli
-assert cli.main(["fit", sys.argv[1], "--target", "kind", "-o", sys.argv[2]]) == 0
+assert cli.main(["fit", {!r}, "--target", "kind", "-o", {!r}]) == 0
 print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -359,7 +359,6 @@ def test_the_memory_of_a_fit_does_not_grow_with_the_file(suffix: str, tmp_path: 
             with parquet.ParquetWriter(path, made.schema, compression="zstd", use_dictionary=False) as writer:
                 for _ in range(groups):
                     writer.write_table(made, row_group_size=n)
-        arguments = [sys.executable, "-c", FIT, str(path), str(tmp_path / "m")]
-        out = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+        out = result(start(FIT.format(str(path), str(tmp_path / "m"))))
         peak[groups] = int(out.split()[-1]) / 1024
     assert peak[16] < 1000 and peak[16] < peak[4] + 60, peak

@@ -4,8 +4,6 @@ import ast
 import functools
 import importlib
 import importlib.util
-import os
-import subprocess
 import sys
 import typing
 from collections.abc import Iterable, Iterator
@@ -23,6 +21,7 @@ from bayesnb.core import arrays as _typing
 from bayesnb.core.special import log_normalize
 
 from .estimators_table import mostly_slow
+from .sums.test_processes import result, start
 
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
@@ -182,11 +181,7 @@ def test_the_tests_check_types_in_full() -> None:
 
 def fresh(code: str) -> None:
     """Run statements in a new interpreter, where nothing has been imported yet."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    environment["PYTHONPATH"] = str(ROOT.parent)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
+    assert result(start(code)) == ""
 
 
 @pytest.mark.parametrize(

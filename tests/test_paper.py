@@ -52,16 +52,8 @@ def test_header_is_that_of_the_journal() -> None:
     keys = re.findall(r"^(\w+):", header, re.MULTILINE)
     assert keys == ["title", "tags", "authors", "affiliations", "date", "bibliography"]
     titles = re.findall(r"^# (.+)", PAPER, re.MULTILINE)
-    assert titles == [
-        "Summary",
-        "Statement of need",
-        "State of the field",
-        "Software design",
-        "Research impact statement",
-        "AI usage disclosure",
-        "Acknowledgements",
-        "References",
-    ]
+    asked = "Summary|Statement of need|State of the field|Software design|Research impact statement"
+    assert titles == f"{asked}|AI usage disclosure|Acknowledgements|References".split("|")
     assert 750 < len(PAPER.split()) < 1750
 
 

@@ -2,7 +2,6 @@
 
 import functools
 import re
-import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +18,7 @@ from bayesnb.columns import Column, ColumnContract
 from bayesnb.core.supports import COMPOSITE
 from bayesnb.reporting import _compared, candidates, inline_svg
 
+from .docs.test_dirichlet_smoothing import browser
 from .estimators_table import DEFAULTS
 
 
@@ -228,16 +228,7 @@ def test_a_model_is_not_compared_with_itself_by_another_name(monkeypatch: pytest
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver")
-    browser, service = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (browser and service):
-        pytest.skip("no chromium with its driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = webdriver.Chrome(options, webdriver.ChromeService(service))
+    found = browser()
     yield found
     found.quit()
 

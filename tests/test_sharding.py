@@ -1,11 +1,7 @@
 """Rows sharded over eight devices fit and predict where they are: only sums the size of the statistics travel."""
 
 import math
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -17,6 +13,7 @@ from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import one_hot
 
 from .laws import FAMILIES, QUICKLY, C, D, Family, K
+from .sums.test_processes import result, start
 
 ROWS = 8 * 40
 COLLECTIVE = re.compile(r" = (.*?) (all-gather|all-reduce|all-to-all|collective-\w+|reduce-scatter)(?:-start)?\(")
@@ -71,18 +68,10 @@ def check(family: Family, double: bool) -> None:
 
 def on_eight_devices(names: list[str]) -> None:
     """`check` in an interpreter of its own, for the number of devices is settled when JAX starts."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    environment |= {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
-        "JAX_PLATFORMS": "cpu",
-        "PYTHONPATH": str(Path(__file__).parent.parent),
-    }
-    code = "import sys; from tests import test_sharding; test_sharding.run(sys.argv[1:])"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, *names], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [f"{name}-{double}" for name in names for double in (True, False)]
+    code = f"from tests import test_sharding; test_sharding.run({names!r})"
+    eight = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    said = result(start(code, PYTHONWARNINGS="error", **eight))
+    assert said.split() == [f"{name}-{double}" for name in names for double in (True, False)]
 
 
 def run(names: list[str]) -> None:

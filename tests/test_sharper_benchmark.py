@@ -1,6 +1,4 @@
-"""The study of DiscriminativeNB: all numbers of its tables are in the CSV, and simulated truths are what they say."""
-
-import numpy as np
+"""The study of DiscriminativeNB: all numbers of its tables are in the CSV."""
 
 from .benchmarks import sharper, trust
 
@@ -22,8 +20,7 @@ def test_tables_kept_aside_are_their_raw_results() -> None:
     records = trust.read_csv(trust.DOCS / "data" / "sharper-kept-aside.csv.gz")
     assert {*records["table"]} == {*trust.KEPT_ASIDE}
     page = sharper.PAGE.read_text("utf-8")
-    rivals = {"logistic_cv": "logistic regression", "boosting_cv": "boosting", "loo": "calibrated naive Bayes"}
-    for rival, name in rivals.items():
+    for rival, name in sharper.RIVALS.items():
         both = records[records["split"] == records["split"].min()] if rival == "boosting_cv" else records
         cells = trust.excess(both, "discriminative", [rival])
         worst, count = f"{trust.signed(cells.max())} ({cells.idxmax()[0]}", f"{(cells <= 0).sum()} of {len(cells)}"
@@ -33,17 +30,3 @@ def test_tables_kept_aside_are_their_raw_results() -> None:
             if line.startswith(f"| {name} | {trust.over_tables(trust.by_table(cells))} |")
         )
         assert worst in row and count in row
-
-
-def test_simulated_rows_have_the_probabilities_of_their_labels() -> None:
-    """Bayes' theorem in the densities of the naive truth; a forecaster who knows p has no excess."""
-    rng = np.random.default_rng(0)
-    for truth in (sharper.noise, sharper.linear, sharper.naive, sharper.curved):
-        X, p = truth(rng, 4000)
-        assert len(X) == len(p) == 4000 and ((p > 0) & (p < 1)).all()
-    y, mean, sd = (rng := np.random.default_rng(1)).random(5000) < 0.4, rng.normal(size=8) * 0.6, rng.normal(size=8)
-    X, p = sharper.naive(np.random.default_rng(1), 5000)
-    sd = np.exp(sd * 0.3)
-    density = [np.exp(-((X - m) ** 2) / (2 * s**2)).prod(1) / np.prod(s) for m, s in ((0.0, np.ones(8)), (mean, sd))]
-    assert np.allclose(p, 0.4 * density[1] / (0.6 * density[0] + 0.4 * density[1]))
-    assert abs(p[y].mean() - p[~y].mean()) > 0.2

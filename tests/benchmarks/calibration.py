@@ -2,6 +2,8 @@
 
     python -m tests.benchmarks.calibration [--splits 12] [--data wine votes] [--json FILE] [--figure FILE]
 
+The file of records has one value a split; NaN where there is no estimate.
+
 Every split holds one half of the rows out, stratified, and trains on 10, 20, 50, … rows of the other half; the four
 estimates predict from the same fit, under default priors. "predictive" is the Bayes predictive p(y | x, data), the
 joint averaged over the parameters and then normalised; not the posterior mean of the class probability,
@@ -19,7 +21,6 @@ share rows: it is the error for other splits of this data set, not for other dat
 - chance: the ECE of the same confidences if they were calibrated, labels drawn from them; what is above it counts
 """
 
-import argparse
 import itertools
 import json
 import warnings
@@ -37,6 +38,7 @@ import bayesnb
 from bayesnb.datasets import load, load_spam
 
 from . import trust
+from .arguments import arguments
 from .pages import markdown
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
@@ -48,7 +50,6 @@ STYLES = (  # the predictive last and thinnest: it lies on the mean where the tw
     ("mean", "#E69F00", "s-", 3.0),
     ("predictive", "#0072B2", "o-", 1.0),
 )
-IMPOSSIBLE = 1e-300
 
 Record = dict[str, Any]
 
@@ -81,7 +82,7 @@ def measures(log_p: np.ndarray, truth: np.ndarray, seed: int = 0) -> dict[str, f
     top, confidence = p.argmax(1), p.max(1)
     return {
         "log loss": float(loss.mean()),
-        "impossible": float((loss > -np.log(IMPOSSIBLE)).mean()),
+        "impossible": float((loss > -np.log(1e-300)).mean()),
         "clipped": float(log_loss(truth, p, labels=np.arange(c))),
         "Brier": float(np.square(p - np.eye(c)[truth]).sum(1).mean()),
         "ECE": calibration_error(confidence, top == truth),
@@ -172,7 +173,7 @@ def tables(records: list[Record]) -> str:
     return f"{markdown(['log loss in nats', *ESTIMATES, 'mean − predictive'], losses)}\n\n{markdown(head, others)}"
 
 
-def draw(records: list[Record], path: str) -> None:
+def draw(records: list[Record], path: Path) -> None:
     """Clipped log loss against the number of training rows, a panel a model, on logarithmic axes."""
     import matplotlib.pyplot as plt
 
@@ -201,18 +202,12 @@ def draw(records: list[Record], path: str) -> None:
     plt.close(figure)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--splits", type=int, default=12)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
-    parser.add_argument("--data", nargs="*", default=[], help="some of the data sets; all by default")
-    parser.add_argument("--json", help="file for all records, one value a split; NaN where there is no estimate")
-    parser.add_argument("--figure", help="file for the figure")
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = arguments(__doc__, splits=12, sizes=SIZES, data=(), json=None, figure=None)
     records = [record for problem in problems(options.data) for record in run(problem, options.splits, options.sizes)]
     print(tables(records))
     if options.json:
-        Path(options.json).write_text(json.dumps(records))
+        options.json.write_text(json.dumps(records))
     if options.figure:
         draw(records, options.figure)
 

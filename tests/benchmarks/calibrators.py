@@ -8,17 +8,14 @@ Five models of scikit-learn are fitted to a third of the rows of each table, at 
 a table have several splits. Beta calibration (betacal) and Venn-Abers (venn-abers) join if they are installed. No table
 that `trust` keeps aside is read.
 
-`--coverage` measures instead how many true probabilities the 90 % intervals hold: truths drawn from the prior, fixed
-ones that flatten or sharpen, a beta map, and a staircase.
+`--coverage 400` measures instead, in 400 simulations, how many true probabilities the 90 % intervals hold: truths drawn
+from the prior, fixed ones that flatten or sharpen, a beta map, and a staircase.
 """
 
-import argparse
-import gzip
 import json
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +38,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import bayesnb
 
 from . import trust
+from .arguments import arguments
 from .pages import markdown
 
 SIZES = (50, 200, 1000)
@@ -51,7 +49,6 @@ MODELS: dict[str, Any] = {
     "network": MLPClassifier((30,), max_iter=150, random_state=0),
     "GaussianNB": GaussianNB(),
 }
-CLIP = 1e-15
 Record = dict[str, Any]
 REAL = "breast_cancer wine digits votes pima crabs biopsy spam7 bfi chile attrition titanic beps aids2".split()
 
@@ -86,13 +83,11 @@ def maps() -> dict[str, Callable[[Any, Any, Any], Callable[[Any], np.ndarray]]]:
         # of a frozen model all rows are predicted; `cv` only says how many rows each class needs
         return lambda nb, X, y: CalibratedClassifierCV(FrozenEstimator(nb), method=method, cv=2).fit(X, y).predict_proba
 
-    found: dict[str, Any] = {
-        "uncalibrated": lambda nb, X, y: nb.predict_proba,
-        "PosteriorCalibrator": lambda nb, X, y: (
-            bayesnb.PosteriorCalibrator(FrozenEstimator(nb)).fit(X, y).predict_proba
-        ),
-        **{method: theirs(method) for method in ("sigmoid", "temperature", "isotonic")},
-    }
+    def ours(nb: Any, X: Any, y: Any) -> Callable[[Any], np.ndarray]:
+        return bayesnb.PosteriorCalibrator(FrozenEstimator(nb)).fit(X, y).predict_proba
+
+    found: dict[str, Any] = {"uncalibrated": lambda nb, X, y: nb.predict_proba, "PosteriorCalibrator": ours}
+    found |= {method: theirs(method) for method in ("sigmoid", "temperature", "isotonic")}
     try:
         from betacal import BetaCalibration
 
@@ -136,16 +131,19 @@ def run(name: str, model: str, sizes: tuple[int, ...], splits: int) -> Iterator[
             truth = np.searchsorted(nb.classes_, y[new])
             for kind, learn in maps().items():
                 try:
-                    p = learn(nb, X[some], y[some])(X[new])
-                    loss = -np.log(np.maximum(p[np.arange(len(new)), truth], CLIP)).mean()
-                    brier = np.square(p - np.eye(p.shape[1])[truth]).sum(1).mean()
+                    judged = trust.measures(learn(nb, X[some], y[some])(X[new]), truth)
                 except ValueError:  # a class with too few calibration rows for this map
-                    loss = brier = np.nan
+                    judged = {"log_loss": np.nan, "brier": np.nan}
                 record = {"table": name, "model": model, "classes": len(nb.classes_), "size": size, "map": kind}
-                yield {**record, "split": seed, "loss": round(float(loss), 5), "Brier": round(float(brier), 5)}
+                yield {
+                    **record,
+                    "split": seed,
+                    "loss": round(judged["log_loss"], 5),
+                    "Brier": round(judged["brier"], 5),
+                }
 
 
-def show(records: list[Record]) -> str:
+def show(records: Any) -> str:
     """Tables of the mean losses over pairs of a model and a table, and of the pairs in which another map is better.
 
     A split counts where all maps could learn.
@@ -156,15 +154,12 @@ def show(records: list[Record]) -> str:
     wide = frame.set_index([*keys, "map"])[["loss", "Brier"]].unstack().dropna()
     pairs = wide.groupby(keys[:-1]).mean()
     rows = []
-    many = pairs.index.get_level_values("classes") > 2
-    for size in SIZES:
-        at = pairs.index.get_level_values("size") == size
-        for name, some in (("all", pairs[at]), ("two", pairs[at & ~many]), ("more", pairs[at & many])):
+    for size, every in pairs.groupby(level="size"):
+        for name, asked in (("all", "classes > 1"), ("two", "classes == 2"), ("more", "classes > 2")):
+            some = every.query(asked)
             worse = some["loss"].sub(some["loss", "uncalibrated"], axis=0) > 0.002
-            if some.empty:
-                continue
             values = {"log loss": some["loss"].mean(), "Brier score": some["Brier"].mean(), "worse": worse.mean()}
-            for measure, of_map in values.items():
+            for measure, of_map in values.items() if len(some) else ():
                 form = "{:.0%}" if measure == "worse" else "{:.3f}"
                 rows.append([f"{size:,}", name, f"{len(some)}", measure, *(form.format(of_map[one]) for one in order)])
     others = []
@@ -224,19 +219,11 @@ def coverage(repeats: int, c: int, n: int) -> Iterator[str]:
         yield f"| {name} | {c} | {n} | {exact:.2f} | {near:.2f} |"
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", nargs="*", default=[*tables()], metavar="NAME")
-    parser.add_argument("--models", nargs="*", default=[*MODELS], choices=[*MODELS], metavar="NAME")
-    parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--json", help="file for all records")
-    parser.add_argument("--coverage", type=int, metavar="REPEATS", help="measure the intervals, so often")
-    parser.add_argument("--show", type=Path, help="a file that --json made, or docs/data/calibrators.json.gz")
-    options = parser.parse_args(arguments)
+def main() -> None:
+    defaults: dict[str, Any] = {"tables": (*tables(),), "models": (*MODELS,), "sizes": SIZES, "splits": 3}
+    options = arguments(__doc__, **defaults, json=None, coverage=0, show=None)
     if options.show:
-        content = options.show.read_bytes()
-        print(show(json.loads(gzip.decompress(content) if options.show.suffix == ".gz" else content)))
+        print(show(pd.read_json(options.show)))
         return
     if options.coverage:
         print("| truth | classes | rows | inside | within .005 |\n|---|---|---|---|---|")
@@ -250,7 +237,7 @@ def main(arguments: list[str] | None = None) -> None:
         records = [one for pair in pairs for one in run(*pair, tuple(options.sizes), options.splits)]
     print(show(records))
     if options.json:
-        Path(options.json).write_text(json.dumps(records))
+        options.json.write_text(json.dumps(records))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""Seconds of a fit on a local cluster of one, two, … worker processes: `python -m tests.benchmarks.cluster --help`.
+"""Seconds of a fit on a local cluster of one, two, … worker processes.
+
+    python -m tests.benchmarks.cluster [--gigabytes 8] [--workers 1 2] [--repeats 5] [--turns 2]
+
+X has so many gigabytes of float64. A turn starts a cluster of each size, which fits so many times.
 
 The rows lie in the memory of the workers, so that what is timed is the statistics and their sum. Runs with different
 numbers of workers take turns, for a machine is not equally fast at all times; the median counts.
 """
 
-import argparse
 import statistics
 import time
 
@@ -13,6 +16,8 @@ import numpy as np
 from dask.distributed import Client, LocalCluster, wait
 
 from bayesnb import DistributedNB, GaussianNB
+
+from .arguments import arguments
 
 FEATURES, CLASSES, ROWS = 100, 10, 50_000  # of a chunk: 40 MB
 
@@ -40,12 +45,7 @@ def seconds(workers: int, gigabytes: float, repeats: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gigabytes", type=float, default=8.0, help="size of X, float64 (default %(default)s)")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="numbers of processes (default 1 2)")
-    parser.add_argument("--repeats", type=int, default=5, help="fits each turn (default %(default)s)")
-    parser.add_argument("--turns", type=int, default=2, help="clusters of each size (default %(default)s)")
-    given = parser.parse_args()
+    given = arguments(__doc__, gigabytes=8.0, workers=(1, 2), repeats=5, turns=2)
     times: dict[int, list[float]] = {workers: [] for workers in given.workers}
     for _ in range(given.turns):
         for workers, found in times.items():

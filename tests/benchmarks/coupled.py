@@ -7,12 +7,11 @@ draws: the mean over rows, classes and both ends, and the largest. Each line has
 unequal size; every class has at least one row.
 """
 
-import argparse
-import sys
-
 import numpy as np
 
 from bayesnb import GaussianDA, GaussianNB
+
+from .arguments import arguments
 
 ROWS, CLASSES = (5, 12, 30, 60, 150), (3, 4, 6)
 MODELS = {
@@ -50,10 +49,7 @@ def main(draws: int) -> None:
                 if c <= n:
                     (mean, most), (by_draws, most_by_draws) = errors(model, n, c, draws).values()
                     print(f"| {model} | {n} | {c} | {mean:.4f} | {most:.3f} | {by_draws:.4f} | {most_by_draws:.3f} |")
-                    sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=40_000)
-    main(parser.parse_args().draws)
+    main(arguments(__doc__, draws=40_000).draws)

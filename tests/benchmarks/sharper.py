@@ -8,10 +8,8 @@ The first command makes the CSV. It reads no table that is kept aside. How it sp
 docs/calibration.md.
 """
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +19,7 @@ from sklearn.linear_model import LogisticRegressionCV
 import bayesnb
 
 from . import pages, trust
+from .arguments import arguments
 
 CSV = trust.DOCS / "data" / "sharper.csv.gz"
 PAGE = trust.DOCS / "guide" / "sharper.md"
@@ -106,13 +105,8 @@ def simulated(truths: Iterable[Truth], sizes: Iterable[int], seeds: int) -> pd.D
     return pd.DataFrame(found, columns=names).groupby(["truth", "n"], sort=False).mean()
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--csv", type=Path, default=CSV, help="what tests.benchmarks.trust wrote")
-    parser.add_argument("--show", action="store_true", help="put the tables into the page")
-    parser.add_argument("--simulated", action="store_true", help="simulate instead")
-    parser.add_argument("--seeds", type=int, default=20)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = arguments(__doc__, csv=CSV, show=False, simulated=False, seeds=20)
     if options.simulated:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

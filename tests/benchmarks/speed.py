@@ -2,20 +2,17 @@
 
     python -m tests.benchmarks.speed [--scale 1] [--repeats 5] [--only gaussian …] [--counts X.npz] [--json FILE]
 
-Every line is measured in turns (`timing.medians`): seconds of ours and of theirs, their ratio beside its bar, and the
-most memory that NumPy held for a call of ours beyond its input and what it returns or keeps. With a bar "≥" the ratio
-is theirs over ours; with "≤" it is ours over another call of ours. `--scale` shrinks the numbers of rows. `--formulas`
-does without compiled loops, as where numba does not import. The first line is one read of X, the floor of any fit. Two
-groups come on request: `--only newsgroups --counts X.npz`, the file that examples/twenty_newsgroups.py describes, and
-`--only river`, in place of scikit-learn.
+Every line is measured in turns (`timing.medians`): seconds of ours and of theirs, and their ratio beside its bar.
+With a bar "≥" the ratio is theirs over ours; with "≤" it is ours over another call of ours. `--scale` shrinks the
+numbers of rows. `--formulas` does without compiled loops, as where numba does not import. The first line is one read of
+X, the floor of any fit. Two groups come on request: `--only newsgroups --counts X.npz`, the file that
+examples/twenty_newsgroups.py describes, and `--only river`, in place of scikit-learn.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,13 +26,15 @@ from sklearn.datasets import load_iris
 import bayesnb as ours
 from bayesnb.sums import rows as loops
 
+from .arguments import arguments
 from .timing import medians
 
 Line = tuple[str, Callable[[], Any], Callable[[], Any] | None, str]  # name, ours, theirs, bar
 Record = dict[str, Any]
 
 _FRESH = (
-    "import {0}; from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True); {1}().fit(X, y).predict(X)"
+    "import {0} as package; from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True); "
+    "package.GaussianNB().fit(X, y).predict(X)"
 )
 
 
@@ -94,9 +93,7 @@ def text(scale: float) -> Iterator[Line]:
     rng = np.random.default_rng(0)
     n, d, length = int(200_000 * scale), 50_000, 100
     rank = 1 / np.arange(1, d + 1)
-    words = rng.choice(d, size=n * length, p=rank / rank.sum())
-    X = sparse.csr_array((np.ones(n * length), (np.repeat(np.arange(n), length), words)), shape=(n, d))
-    X.sum_duplicates()
+    X = counted(rng.choice(d, size=(n, length), p=rank / rank.sum()), d)
     y = rng.integers(20, size=n)
     a, b = ours.MultinomialNB(), theirs.MultinomialNB()
     yield f"MultinomialNB fit, {n:,} × {d:,}, {X.nnz:,} stored", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 5"
@@ -113,10 +110,10 @@ def text(scale: float) -> Iterator[Line]:
     yield "  one row", lambda: e.predict_log_proba(one), lambda: f.predict_log_proba(one), "≥ 1"
 
 
-def count_rows(n: int, d: int, length: int, rng: np.random.Generator) -> sparse.csr_array:
-    """Rows of `length` events each, among d kinds."""
-    at = np.repeat(np.arange(n), length), rng.integers(d, size=n * length)
-    X = sparse.csr_array((np.ones(n * length), at), shape=(n, d))
+def counted(words: np.ndarray, d: int) -> sparse.csr_array:
+    """Counts (n, d) of the words (n, length) of each row."""
+    n, length = words.shape
+    X = sparse.csr_array((np.ones(n * length), (np.repeat(np.arange(n), length), words.ravel())), shape=(n, d))
     X.sum_duplicates()
     return X
 
@@ -124,7 +121,7 @@ def count_rows(n: int, d: int, length: int, rng: np.random.Generator) -> sparse.
 def counts(scale: float) -> Iterator[Line]:
     rng = np.random.default_rng(0)
     n = int(50_000 * scale)
-    X = count_rows(n, 2000, 100, rng)
+    X = counted(rng.integers(2000, size=(n, 100)), 2000)
     y = rng.integers(1000, size=n)
     a, b = ours.MultinomialNB(), theirs.MultinomialNB()
     yield f"MultinomialNB fit, {n:,} × 2,000, 1,000 classes", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 50"
@@ -132,7 +129,7 @@ def counts(scale: float) -> Iterator[Line]:
     whole, label = rng.integers(9, size=(n, 50)), rng.integers(10, size=n)
     name = f"MultinomialNB fit, dense int64 {n:,} × 50"
     yield name, lambda: a.fit(whole, label), lambda: b.fit(whole, label), "≥ 25"
-    few = count_rows(100, 1 << 20, 100, rng)
+    few = counted(rng.integers(1 << 20, size=(100, 100)), 1 << 20)
     two = rng.integers(2, size=100)
 
     def batches(nb: Any) -> Callable[[], Any]:
@@ -152,18 +149,19 @@ def small(scale: float) -> Iterator[Line]:
     both = [lambda nb=nb: nb().fit(X, y).predict(X) for nb in (ours.GaussianNB, theirs.GaussianNB)]
     yield "GaussianNB fit + predict, iris, warm", *both, "≥ 0.7"
 
-    def fresh(package: str) -> Callable[[], Any]:
-        code = _FRESH.format(package, f"{package}.GaussianNB")
-        # bytecode is kept, as that of installed packages is
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        return lambda: subprocess.run([sys.executable, "-c", code], check=True, env=environment)
-
-    yield "  the same, fresh process", fresh("bayesnb"), fresh("sklearn.naive_bayes"), "≥ 1"
+    both = [lambda name=name: fresh(_FRESH.format(name)) for name in ("bayesnb", "sklearn.naive_bayes")]
+    yield "  the same, fresh process", *both, "≥ 1"
     Z, label = stream(500)
     a, b = ours.GaussianNB().fit(Z, label), theirs.GaussianNB().fit(Z, label)
     yield "one row of 9 features predicted", lambda: a.predict_proba(Z[:1]), lambda: b.predict_proba(Z[:1]), "≥ 1"
     yield "  learnt", lambda: a.partial_fit(Z[:1], label[:1]), lambda: b.partial_fit(Z[:1], label[:1]), "≥ 1"
     yield "  predicted and learnt, 500 in turn", lambda: one_by_one(a, Z, label), lambda: one_by_one(b, Z, label), "≥ 1"
+
+
+def fresh(code: str, **more: str) -> None:
+    """Run code in a process of its own; bytecode is kept, as that of installed packages is."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment | more)
 
 
 def stream(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -187,17 +185,15 @@ def first(scale: float) -> Iterator[Line]:
         "bayesnb.GaussianNB().fit(X, y).predict(X)"
     )
 
-    def fresh(worth: int, empty: bool) -> Callable[[], Any]:
-        def call() -> Any:
-            with TemporaryDirectory() as folder:
-                own = {"NUMBA_CACHE_DIR": folder} if empty else {}
-                subprocess.run([sys.executable, "-c", code.format(worth)], check=True, env={**os.environ, **own})
+    def compiled() -> None:
+        with TemporaryDirectory() as folder:
+            fresh(code.format(1), NUMBA_CACHE_DIR=folder)
 
-        return call
+    def formulas() -> None:
+        fresh(code.format(1 << 60))
 
-    formulas = fresh(1 << 60, False)
-    yield "loops compiled: GaussianNB fit + predict, fresh process, over formulas", fresh(1, True), formulas, "≤"
-    yield "  fresh process, compiled before", fresh(1, False), formulas, "≤"
+    yield "loops compiled: GaussianNB fit + predict, fresh process, over formulas", compiled, formulas, "≤"
+    yield "  fresh process, compiled before", lambda: fresh(code.format(1)), formulas, "≤"
 
 
 def newsgroups(path: Path) -> Iterator[Line]:
@@ -224,64 +220,39 @@ def river(scale: float) -> Iterator[Line]:
     yield "500 rows of 9 features predicted and learnt in turn, river", lambda: one_by_one(nb, X, y), in_turn, "≥ 0.3"
 
 
-WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small, first, river)}
-
-
-def extra_memory(call: Callable[[], Any]) -> int:
-    """Bytes NumPy held at the most during a call, beyond what is left afterwards."""
-    tracemalloc.start()
-    try:
-        kept = call()  # held until the size is read
-        left, peak = tracemalloc.get_traced_memory()
-        del kept
-        return peak - left
-    finally:
-        tracemalloc.stop()
+DEFAULT = (gaussian, bernoulli, categorical, text, counts, small, first)
 
 
 def measure(line: Line, repeats: int) -> Record:
     """One line of the table."""
     name, mine, other, bar = line
-    if other is None:
-        (a,), b = medians(mine, repeats=repeats), None
-    else:
-        a, b = medians(mine, other, repeats=repeats)
-    memory = None if "fresh" in name else extra_memory(mine)
+    a, *others = medians(*filter(None, (mine, other)), repeats=repeats)
+    b = others[0] if others else None
     ratio = None if b is None else a / b if bar.startswith("≤") else b / a
-    return {"work": name, "ours": a, "theirs": b, "ratio": ratio, "bar": bar, "memory": memory}
+    return {"work": name, "ours": a, "theirs": b, "ratio": ratio, "bar": bar}
 
 
 def show(record: Record) -> str:
     """A line of the table as text."""
     theirs = "" if record["theirs"] is None else f"{record['theirs']:9.4f} {record['ratio']:7.2f}"
-    memory = "" if record["memory"] is None else f"{record['memory'] / 2**20:7.1f}"
-    return f"{record['work']:<72} {record['ours']:9.4f} {theirs:>17} {record['bar']:>6} {memory:>8}"
+    return f"{record['work']:<72} {record['ours']:9.4f} {theirs:>17} {record['bar']:>6}"
 
 
-def main(argv: list[str] | None = None) -> list[Record]:
+def main() -> None:
     """Measure, print, and write what was measured."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows (default: all)")
-    parser.add_argument("--repeats", type=int, default=5)
-    default = [name for name in WORK if name != "river"]
-    parser.add_argument("--only", nargs="+", choices=[*WORK, "newsgroups"], default=default)
-    parser.add_argument("--counts", type=Path, help="word counts for --only newsgroups")
-    parser.add_argument("--formulas", action="store_true", help="without compiled loops")
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args(argv)
+    work = {group.__name__: group for group in (*DEFAULT, river)}
+    only = tuple(group.__name__ for group in DEFAULT)
+    given = arguments(__doc__, scale=1.0, repeats=5, only=only, counts=None, formulas=False, json=None)
     if given.formulas:
         loops.WORTH = 1 << 60
-    if "newsgroups" in given.only and not given.counts:
-        parser.error("--only newsgroups needs --counts X.npz")
-    print(f"{'work':<72} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'bar':>6} {'MiB':>8}", flush=True)
+    print(f"{'work':<72} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'bar':>6}", flush=True)
     records = []
     for name in given.only:
-        for line in newsgroups(given.counts) if name == "newsgroups" else WORK[name](given.scale):
+        for line in newsgroups(given.counts) if name == "newsgroups" else work[name](given.scale):
             records.append(measure(line, given.repeats))
             print(show(records[-1]), flush=True)
     if given.json:
         given.json.write_text(json.dumps(records, indent=1), encoding="utf-8")
-    return records
 
 
 if __name__ == "__main__":

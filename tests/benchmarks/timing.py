@@ -18,12 +18,6 @@ def medians(*calls: Callable[[], Any], repeats: int = 5, warm: bool = True) -> l
     return [statistics.median(found) for found in times]
 
 
-def ratio(ours: Callable[[], Any], theirs: Callable[[], Any], repeats: int = 5) -> float:
-    """How many times as long theirs takes as ours."""
-    mine, other = medians(ours, theirs, repeats=repeats)
-    return other / mine
-
-
 def seconds(call: Callable[[], Any]) -> float:
     """Wall time of one call."""
     begin = time.perf_counter()

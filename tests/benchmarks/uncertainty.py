@@ -13,9 +13,7 @@ Every line measured in turns by `timing.medians`:
   it alone. ArviZ's bulk ESS, the smallest of all parameters
 """
 
-import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -27,8 +25,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 import bayesnb
 from bayesnb import datasets
-from bayesnb.inference.to_arviz import dataset, import_arviz
+from bayesnb.inference.to_arviz import import_arviz
 
+from .arguments import arguments
+from .speed import counted
 from .timing import medians, seconds
 
 Record = dict[str, Any]
@@ -46,13 +46,9 @@ def text_rows(n: int, d: int, c: int, length: int = 100) -> tuple[sparse.csr_arr
     rng = np.random.default_rng(0)
     y = rng.integers(c, size=n)
     rank = 1 / np.arange(1, d + 1)
-    row = np.repeat(np.arange(n), length)
-    word = rng.choice(d, size=n * length, p=rank / rank.sum())
-    topical = rng.random(n * length) < 0.1
-    word[topical] = (word[topical] + 97 * (y[row[topical]] + 1)) % d
-    X = sparse.csr_array((np.ones(n * length), (row, word)), shape=(n, d))
-    X.sum_duplicates()
-    return X, y
+    word = rng.choice(d, size=(n, length), p=rank / rank.sum())
+    topical = rng.random(word.shape) < 0.1
+    return counted(np.where(topical, (word + 97 * (y[:, None] + 1)) % d, word), d), y
 
 
 def spam() -> tuple[sparse.csr_array, np.ndarray]:
@@ -129,36 +125,27 @@ def _draws(data: str, nb: Any, X: np.ndarray, y: np.ndarray, repeats: int) -> Re
     chain = MCMC(NUTS(nb.numpyro_model), num_warmup=500, num_samples=1000, progress_bar=False)
     with jax.enable_x64(True):
         whole = seconds(lambda: chain.run(jax.random.key(0), X, y))
-        effective = least_ess(of_chain(chain))
+        effective = least_ess(chain)
         chain.warmup(jax.random.key(1), X, y)
         chain.run(chain.post_warmup_state.rng_key, X, y)
         alone = seconds(lambda: chain.run(chain.post_warmup_state.rng_key, X, y))
     record = {"data": data, "model": repr(nb), "exact draws/s": exact, "NUTS ESS of 1,000": effective}
     return record | {
         "exact/NUTS": exact * whole / effective,
-        "sampling alone": exact * alone / least_ess(of_chain(chain)),
+        "sampling alone": exact * alone / least_ess(chain),
     }
 
 
-def of_chain(chain: MCMC) -> dict[str, np.ndarray]:
-    """Draws (chain, draw, …) by site."""
-    return {name: np.asarray(values) for name, values in chain.get_samples(group_by_chain=True).items()}
-
-
-def least_ess(found: dict[str, np.ndarray]) -> float:
+def least_ess(chain: MCMC) -> float:
     """ArviZ's bulk ESS of the parameter that has the fewest."""
-    dims = {name: [f"{name}_{axis}" for axis in range(values.ndim - 2)] for name, values in found.items()}
-    ess = import_arviz().ess(dataset(found, dims, {}))
-    return float(min(np.nanmin(ess[name]) for name in ess.data_vars))
+    arviz = import_arviz()
+    draws = {name: np.asarray(values) for name, values in chain.get_samples(group_by_chain=True).items()}
+    return float(arviz.ess(arviz.convert_to_dataset(draws)).to_array().min())
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=5)
+def main() -> None:
     parts = {"leave-one-out": leave_one_out, "intervals": intervals, "draws": draws}
-    parser.add_argument("--only", nargs="+", choices=parts, default=[*parts])
-    parser.add_argument("--json", help="file for all records; times are in seconds")
-    options = parser.parse_args(arguments)
+    options = arguments(__doc__, repeats=5, only=(*parts,), json=None)
     found = {}
     for title in options.only:
         found[title] = parts[title](options.repeats)
@@ -166,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
             f"{title}\n{pd.DataFrame(found[title]).to_string(index=False, float_format='{:.3g}'.format)}\n", flush=True
         )
     if options.json:
-        Path(options.json).write_text(json.dumps(found, indent=1, allow_nan=False))
+        options.json.write_text(json.dumps(found, indent=1, allow_nan=False))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 
 This file runs once with each copy. The tables have weights, missing cells, groups and sparse rows, all inside the
 promise of docs/robustness.md. Compared are log evidence, predictive, leave-one-out (also weighted, and by groups), the
-cumulants of the log likelihood, the joint density of the NumPyro model at fixed parameters, and draws; intervals,
+cumulants of the log likelihood, the joint density of the NumPyro model at the posterior mean, and draws; intervals,
 conformal p-values, feature averages, one-dependence, forward selection, SPSS and fitted priors. A number
 differs by |new − old| / max(1, |old|); of intervals the mean of that is told, too. Draws agree in distribution: the
 least p-value of two-sample Kolmogorov–Smirnov tests, times their number.
@@ -115,18 +115,14 @@ def analyses(seed: int) -> Iterator[tuple[str, str, Any]]:
         kind, make = known[name]
         _, X, y = next(tables(kind, np.random.default_rng(seed)))
         few, new, groups = slice(24), slice(24, 30), rng.integers(8, size=24)
-        for settings in ({}, {"class_conditional": True}, {"method": "full"}):
-            sets = nb.ConformalClassifierLOO(make(), **settings).fit(X[few], y[few])
-            yield (
-                name,
-                f"p-values, {'by class' if 'class_conditional' in settings else sets.method}",
-                sets.predict_p_values(X[new]),
-            )
-        yield (
-            name,
-            "p-values, groups",
-            nb.ConformalClassifierLOO(make()).fit(X[few], y[few], groups=groups).predict_p_values(X[new]),
-        )
+        for what, settings, given in (
+            ("cross", {}, {}),
+            ("by class", {"class_conditional": True}, {}),
+            ("full", {"method": "full"}, {}),
+            ("groups", {}, {"groups": groups}),
+        ):
+            sets = nb.ConformalClassifierLOO(make(), **settings).fit(X[few], y[few], **given)
+            yield name, f"p-values, {what}", sets.predict_p_values(X[new])
         if name not in ("multinomial", "Gaussian, tied"):
             average = nb.FeatureAverage(make()).fit(X, y, sample_weight=rng.choice([0.5, 1.0, 2.0], N))
             yield name, "average: inclusion", average.inclusion_
@@ -149,31 +145,24 @@ def analyses(seed: int) -> Iterator[tuple[str, str, Any]]:
         "forced, exact": {"force": ["b"], "exact_features": 2},
         "smoothing": {"alpha": 0.5, "class_alpha": 2.0, "max_features": 3},
     }.items():
-        for name, model, rows in (
-            ("ForwardSelection", nb.ForwardSelection(**settings), frame),
-            ("SPSSNaiveBayes", nb.SPSSNaiveBayes(**settings), pd.concat([frame, numbers], axis=1)),
-        ):
-            fitted = model.fit(rows, y, sample_weight=w)
+        for model, rows in ((nb.ForwardSelection, frame), (nb.SPSSNaiveBayes, pd.concat([frame, numbers], axis=1))):
+            fitted = model(**settings).fit(rows, y, sample_weight=w)
             report = getattr(fitted.report_, "selection", fitted.report_)  # where the older copy has it
-            numbers_ = report.steps.select_dtypes("number").to_numpy().ravel(), fitted.predict_proba(rows).ravel()
-            yield name, what, np.concatenate([*numbers_, [report.error]])
+            steps = report.steps.select_dtypes("number").to_numpy().ravel()
+            yield model.__name__, what, np.concatenate([steps, fitted.predict_proba(rows).ravel(), [report.error]])
 
 
-def twin(nb: Any, X: Any, y: np.ndarray, at: dict[str, Any] | None) -> tuple[dict[str, Any], float]:
-    """The log joint density of the NumPyro model in float64, at parameters given or drawn from its prior."""
+def twin(nb: Any, X: Any, y: np.ndarray) -> float:
+    """The log joint density of the NumPyro model in float64, at the posterior mean of its parameters."""
     import jax
-    from numpyro import handlers
     from numpyro.infer.util import log_density
 
     with jax.enable_x64(True):
-        if at is None:
-            trace = handlers.trace(handlers.seed(nb.numpyro_model, 0)).get_trace(X, y)
-            at = {k: np.asarray(s["value"]) for k, s in trace.items() if s["type"] == "sample" and not s["is_observed"]}
-        return at, float(log_density(nb.numpyro_model, (X, y), {}, at)[0])
+        return float(log_density(nb.numpyro_model, (X, y), {}, nb.posterior_.to_sites(nb.posterior_.mean()))[0])
 
 
-def record(given: dict[Any, Any]) -> dict[Any, Any]:
-    """All numbers of the copy that is imported; parameters of the twins and draws by key, too."""
+def record() -> dict[Any, Any]:
+    """All numbers of the copy that is imported, and draws."""
     found: dict[Any, Any] = {}
     for model, (kind, make) in models().items():
         for seed in SEEDS:
@@ -187,11 +176,11 @@ def record(given: dict[Any, Any]) -> dict[Any, Any]:
                     found[model, what, form, seed] = np.asarray(value)
                 if seed >= 3 or form == "sparse" or "kernel" in model or "complement" in model:
                     continue
-                key = model, "density of the twin", form, seed
-                parameters, found[key] = twin(nb, X, y, given.get(("at", *key)))
-                found["at", *key] = parameters
+                found[model, "density of the twin", form, seed] = np.asarray(twin(nb, X, y))
                 if seed == 0 and form == "dense":
-                    found["draws", model] = nb.sample_proba(X[:4], DRAWS, seed=1)[:, :, :-1].reshape(DRAWS, -1)
+                    found[model, "draws", form, seed] = nb.sample_proba(X[:4], DRAWS, seed=1)[:, :, :-1].reshape(
+                        DRAWS, -1
+                    )
     for seed in (0, 1, 2):
         for model, what, value in analyses(seed):
             found[model, what, "", seed] = np.asarray(value)
@@ -200,41 +189,39 @@ def record(given: dict[Any, Any]) -> dict[Any, Any]:
 
 def report(old: dict[Any, Any], new: dict[Any, Any]) -> Iterator[str]:
     """A line for each family and quantity: how many numbers, and the largest difference."""
-    rows: dict[tuple[str, str], list[np.ndarray]] = {}
-    for key, before in old.items():
-        if key[0] not in ("at", "draws"):
-            gap = np.abs(new[key] - before) / np.maximum(1, np.abs(before))
-            rows.setdefault(key[:2], []).append(np.ravel(gap))
+    gaps: dict[tuple[str, str], list[np.ndarray]] = {}
+    draws = {}
+    for (model, what, *_), before, after in ((key, before, new[key]) for key, before in old.items()):
+        if what == "draws":
+            p = [st.ks_2samp(a, b).pvalue for a, b in zip(before.T, after.T, strict=True)]
+            draws[model] = f"{before.size:8} {min(1.0, min(p) * len(p)):18.2g}"
+        else:
+            gaps.setdefault((model, what), []).append(np.ravel(abs(after - before) / np.maximum(1, abs(before))))
     yield f"{'family':20} {'quantity':24} {'numbers':>8} {'largest difference':>18}"
-    for (model, what), gaps in rows.items():
-        gap = np.concatenate(gaps)
+    for (model, what), parts in gaps.items():
+        gap = np.concatenate(parts)
         mean = f", mean {gap.mean():.1e}" if what == "intervals" else ""
-        yield f"{model:20} {what:24} {gap.size:8} {np.max(gap):18.1e}{mean}"
-    for key, before in old.items():
-        if key[0] == "draws":
-            p = [st.ks_2samp(a, b).pvalue for a, b in zip(before.T, new[key].T, strict=True)]
-            yield f"{key[1]:20} {'draws, least p':24} {before.size:8} {min(1.0, min(p) * len(p)):18.2g}"
+        yield f"{model:20} {what:24} {gap.size:8} {gap.max():18.1e}{mean}"
+    yield from (f"{model:20} {'draws, least p':24} {said}" for model, said in draws.items())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("old", nargs="?", help="the folder that holds the older copy")
+    parser.add_argument("old", help="the folder that holds the older copy")
     parser.add_argument("--record", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--given", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.record:
         warnings.simplefilter("ignore")
-        given = pickle.loads(args.given.read_bytes()) if args.given.exists() else {}
-        args.record.write_bytes(pickle.dumps(record(given)))
+        args.record.write_bytes(pickle.dumps(record()))
         return
+    found = []
     with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder, name) for name in ("old", "new")]
-        for path, file in zip((args.old, HERE.parents[2]), files, strict=True):
-            command = [sys.executable, str(HERE), "--record", str(file), "--given", str(files[0])]
-            subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(path)}, cwd=folder)
-        old, new = (pickle.loads(file.read_bytes()) for file in files)
-    for line in report(old, new):
-        print(line)
+        for copy in (args.old, str(HERE.parents[2])):
+            file = Path(folder, "numbers")
+            command = [sys.executable, str(HERE), copy, "--record", str(file)]
+            subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": copy}, cwd=folder)
+            found.append(pickle.loads(file.read_bytes()))
+    print(*report(*found), sep="\n")
 
 
 if __name__ == "__main__":

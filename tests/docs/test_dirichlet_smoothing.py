@@ -103,9 +103,9 @@ class Page:
     def __call__(self, script: str, *values: Any) -> Any:
         return self.driver.execute_script(script, *values)
 
-    def open(self, width: int = 1280, height: int = 800, scheme: str = "light", address: str = "scene=play") -> None:
+    def open(self, width: int = 1280, height: int = 800, address: str = "scene=play") -> None:
         """A fresh copy, without motion."""
-        features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+        features = {"prefers-color-scheme": "light", "prefers-reduced-motion": "reduce"}
         media = [{"name": name, "value": value} for name, value in features.items()]
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})

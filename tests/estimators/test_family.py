@@ -1,7 +1,5 @@
 """`FamilyNB`: any family has an estimator, also one that is defined in a file of the user's own, such as this."""
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from bayesnb import FamilyNB, PoissonNB, families
 from bayesnb.families import GammaPoisson, pytree
 
 from ..laws import OF_WHOLE_CELLS
+from ..sums.test_processes import start
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -73,9 +72,8 @@ def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp
     loaded = bayesnb.load(tmp_path / "model")
     assert type(loaded.family) is Outside
     np.testing.assert_array_equal(loaded.predict_proba(X), nb.predict_proba(X))
-    code = "import sys, bayesnb; bayesnb.load(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "model")], capture_output=True, text=True)
-    assert "test_family.Outside'; import the module that defines it first" in done.stderr
+    _, err = start(f"import bayesnb; bayesnb.load({str(tmp_path / 'model')!r})").communicate()
+    assert "test_family.Outside'; import the module that defines it first" in err
 
 
 WRONG = [

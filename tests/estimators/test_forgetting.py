@@ -4,7 +4,6 @@ Refitting means: the same classes, and the levels of a feature that are known.
 """
 
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -170,9 +169,3 @@ def test_a_file_keeps_the_rounding(tmp_path):
         with pytest.raises(ValueError, match=REFUSED):
             again.forget([[1e7, 1e7]], [0], [0.3])
         nb.forget(X[:1], y[:1])
-
-
-if __name__ == "__main__":  # python -m tests.estimators.test_forgetting 5000
-    for case in CASES:
-        share = check_windows(*case, int(sys.argv[1]), seed=2)
-        print(f"{case[1]:9} {sys.argv[1]} windows agree to 1e-9, or are refused ({share:.0%}): {case[0]!r}", flush=True)

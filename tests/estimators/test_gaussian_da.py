@@ -60,16 +60,11 @@ def test_identity_is_the_nearest_mean_for_equal_classes_only():
     assert moved.decision_function([middle])[0] == pytest.approx(np.log(pi[1] / pi[0]), rel=1e-9)
 
 
-@pytest.mark.parametrize("estimate", ["mean", "mle"])
-def test_discriminants_give_the_class_probabilities(wine, estimate):
-    X, y = wine[0] / wine[0].std(0), wine[1]
-    assert not hasattr(GaussianDA(estimate=estimate).fit(X, y), "coef_")
+def test_a_model_has_the_discriminants_that_it_uses(wine):
+    assert not hasattr(GaussianDA(estimate="mle").fit(*wine), "coef_")
     for covariance in ("shared", "identity"):
-        fitted = GaussianDA(covariance=covariance, estimate=estimate).fit(X, y)
-        gap = X @ fitted.coef_.T + fitted.intercept_ - fitted.predict_joint_log_proba(X)
-        np.testing.assert_allclose(gap, np.tile(gap[:, :1], 3), atol=1e-8)
         with pytest.raises(AttributeError, match="no quadratic term"):
-            _ = fitted.quadratic_
+            _ = GaussianDA(covariance=covariance).fit(*wine).quadratic_
 
 
 def test_a_singular_covariance_is_told(rng):

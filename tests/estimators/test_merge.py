@@ -8,10 +8,9 @@ import pytest
 from sklearn.base import clone
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
-from bayesnb.estimators._base import AbstractNB
 from bayesnb.families import NormalInverseGamma
 
-from ..estimators_table import GIVEN_BANDWIDTH, mostly_slow, these
+from ..estimators_table import GIVEN_BANDWIDTH, assert_same_fit, mostly_slow, these
 
 PARTS = [("counts", PoissonNB(), [0, 1]), ("levels", CategoricalNB(), [2]), ("reals", GaussianNB(), [3])]
 BY_CLASS = [("each", {k: GaussianNB() for k in "abc"}, [0, 1]), ("rest", CategoricalNB(alpha=0.5), [2, 3])]
@@ -39,24 +38,17 @@ def parts_of(nb, table):
     return [clone(nb).partial_fit(X[i], y[i], CLASSES, w[i]) for i in rows]
 
 
-def assert_same(got: AbstractNB, want: AbstractNB, X) -> None:
-    np.testing.assert_allclose(got.class_count_, want.class_count_, rtol=1e-13)
-    np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-10, atol=1e-12)
-    evidence = [nb.prior_.log_marginal(nb.statistics_) for nb in (got, want)]
-    assert evidence[0] == pytest.approx(evidence[1], rel=1e-12)
-
-
 @few
 def test_parts_in_any_order_and_grouping_merge_to_the_fit_of_all_rows(nb, table):
     X, y, w = table
     whole, (one, two, three) = clone(nb).fit(X, y, w), parts_of(nb, table)
     for first, second in ((one, two), (two, one)):
         merged = copy.copy(first).merge(second)
-        assert_same(copy.copy(merged).merge(three), whole, X)  # (1 + 2) + 3, (2 + 1) + 3
-        assert_same(copy.copy(three).merge(merged), whole, X)  # 3 + (1 + 2), 3 + (2 + 1)
+        assert_same_fit(copy.copy(merged).merge(three), whole, X)  # (1 + 2) + 3, (2 + 1) + 3
+        assert_same_fit(copy.copy(three).merge(merged), whole, X)  # 3 + (1 + 2), 3 + (2 + 1)
     merged = one.merge(two).merge(three)
     assert merged is one
-    assert_same(merged.partial_fit(X[:9], y[:9], sample_weight=w[:9]).forget(X[:9], y[:9], w[:9]), whole, X)
+    assert_same_fit(merged.partial_fit(X[:9], y[:9], sample_weight=w[:9]).forget(X[:9], y[:9], w[:9]), whole, X)
 
 
 def test_levels_are_united_also_where_one_part_saw_none():
@@ -66,9 +58,9 @@ def test_levels_are_united_also_where_one_part_saw_none():
     both = pd.concat([a, b]), np.concatenate([y, y])
     for estimator in (CategoricalNB(), CategoricalNB(min_categories=3), MixedNB([("all", CategoricalNB(), [0, 1, 2])])):
         whole, one, two = clone(estimator).fit(*both), clone(estimator).fit(a, y), clone(estimator).fit(b, y)
-        assert_same(copy.copy(one).merge(two), whole, both[0])
-        assert_same(copy.copy(two).merge(one), whole, both[0])
-        assert_same(one.partial_fit(b, y), whole, both[0])
+        assert_same_fit(copy.copy(one).merge(two), whole, both[0])
+        assert_same_fit(copy.copy(two).merge(one), whole, both[0])
+        assert_same_fit(one.partial_fit(b, y), whole, both[0])
     levels = [one.tolist() for one in CategoricalNB().fit(b, y).merge(CategoricalNB().fit(a, y)).categories_]
     assert levels == [["y", "z", "x"], ["p", "q"], ["m", "n"]]
 
@@ -112,4 +104,4 @@ def test_equal_hyperparameters_may_be_other_objects():
         mixed,
     ):
         merged = make().fit(X2, Y2).merge(make().fit(X2, Y2))
-        assert_same(merged, make().fit(np.tile(X2, (2, 1)), np.tile(Y2, 2)), X2)
+        assert_same_fit(merged, make().fit(np.tile(X2, (2, 1)), np.tile(Y2, 2)), X2)

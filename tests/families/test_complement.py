@@ -1,52 +1,20 @@
 """Dirichlet complement against the rule of Rennie et al., and as what it is: multinomials of the other classes."""
 
-import mpmath as mp
 import numpy as np
-import pytest
 from scipy import sparse
 
 from bayesnb.families import DirichletComplement
 from bayesnb.statistics import one_hot
 
 from ..laws import FAMILIES, case
-from .test_multinomial import exact, log_coefficient, predictive
-from .test_pages import ATOL, log_beta
+from .test_multinomial import check
 
 FAMILY = next(f for f in FAMILIES if f.name == "complement")
 
 
-def check(prior: DirichletComplement, x: np.ndarray, y: np.ndarray, rtol: float) -> None:
-    """Update, composite evidence and predictive of a whole page."""
-    c = len(prior.alpha)
-    stats = prior.suffstats(x, one_hot(y, c))
-    posterior, evidence = prior.update(stats), prior.log_marginal(stats)
-    afters = []
-    for k, alpha in enumerate(map(exact, prior.alpha)):
-        rows = [exact(row) for row in x[y != k]]
-        afters.append([a + sum(row[j] for row in rows) for j, a in enumerate(alpha)])
-        np.testing.assert_allclose(posterior.alpha[k], np.array(afters[-1], float), rtol=1e-14)
-        want = log_beta(*afters[-1]) - log_beta(*alpha) + sum(map(log_coefficient, rows))
-        assert evidence[k] == pytest.approx(float(want), rel=rtol, abs=ATOL)
-    for block, alphas in (prior, [*map(exact, prior.alpha)]), (posterior, afters):
-        table = [[predictive(exact(row), alpha) for alpha in alphas] for row in x]
-        want = [[float(mp.fsum(line[:k] + line[k + 1 :])) for k in range(c)] for line in table]
-        np.testing.assert_allclose(block.log_predictive(x), want, rtol=rtol, atol=ATOL)
-
-
 def test_textbook_page() -> None:
     this = case(FAMILY)
-    check(this.block, this.x, this.y, rtol=1e-10)
-
-
-def test_rule_of_rennie() -> None:
-    """Differences between classes are those of −Σ_j x_j log θ_cj, whatever the row."""
-    this = case(FAMILY)
-    theta = this.posterior.blocks["x"].mean()
-    table = this.block.log_likelihood(theta, this.x)
-    score = -this.x @ theta["log_theta"].T
-    np.testing.assert_allclose(table - table[:, :1], score - score[:, :1], rtol=1e-11, atol=1e-11)
-    weights, intercept = this.block.linear_form(theta)
-    np.testing.assert_allclose(this.x @ weights + intercept, score, rtol=1e-13)
+    check(this.block, this.x, this.y, rtol=1e-10, others=True)
 
 
 def test_a_complement_without_rows_stays_exactly_the_prior() -> None:
@@ -61,8 +29,3 @@ def test_a_complement_without_rows_stays_exactly_the_prior() -> None:
     rows = sparse.csr_array(np.array([[0.1, 0.0], [0.0, 0.3], [0.2, 0.7]]))
     found = three.suffstats(rows, one_hot(np.array([1, 0, 1]), 3)).n
     np.testing.assert_array_equal(found[1], [0, 0.3])
-
-
-def test_no_new_rows() -> None:
-    with pytest.raises(NotImplementedError, match="cannot draw rows of the class"):
-        DirichletComplement(np.ones((2, 2))).sample_predictive(np.random.default_rng(0), np.zeros(1, int))

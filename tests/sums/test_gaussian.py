@@ -6,7 +6,7 @@ import pytest
 import scipy.stats as st
 from scipy import sparse
 
-from bayesnb.statistics import Moments, Scatter, one_hot
+from bayesnb.statistics import Moments, one_hot
 from bayesnb.sums import kernels
 from bayesnb.sums.tables import log_normal_sum, sum_of_logs, sum_of_own
 
@@ -117,21 +117,6 @@ def test_moments(kind, form, rng):
             spread = np.sqrt(ss / np.where(n > 0, n, 1))
             assert (abs(found.mean[k] - mean) <= 1e4 * size * spread + size * abs(mean)).all()
             np.testing.assert_allclose(found.ss[k], ss, rtol=1e5 * size, atol=1e-12)
-
-
-def test_an_infinite_cell_shows(form, rng):
-    x = rng.normal(size=(100, 3))
-    x[60, 1], x[61, 1] = np.inf, -np.inf
-    with np.errstate(invalid="ignore"):
-        assert not np.isfinite(Moments.of(x, one_hot(np.zeros(100, int), 1)).mean[0, 1])
-
-
-def test_cross_products(rng):
-    x, r = rng.normal(size=(50, 3)) + 100, rng.random((50, 2))
-    found = Scatter.of(x, r)
-    for k in range(2):
-        np.testing.assert_allclose(found.ss[k], np.cov(x.T, aweights=r[:, k], bias=True) * r[:, k].sum(), rtol=1e-10)
-        np.testing.assert_allclose(Scatter.of(x, sparse.csr_array(r)).ss[k], found.ss[k], rtol=1e-12)
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
