@@ -9,6 +9,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from matplotlib.figure import Figure
+from scipy.special import expit, logit
 from scipy.stats import kstwo
 
 from bayesnb import BernoulliNB, GaussianNB, KernelNB, MixedNB, PoissonNB, plots
@@ -99,6 +100,17 @@ def test_of_estimators_and_families() -> None:
         simulation_based_calibration(KernelNB().fit(X, y))
     with pytest.raises(ValueError, match="`prior` is improper"):
         simulation_based_calibration(GaussianNB(known_variance=1.0, prior={"m": 0.0, "kappa": 0.0}).fit(X, y))
+
+
+def test_a_parameter_of_few_values_has_ties() -> None:
+    def model() -> None:
+        z = numpyro.sample("z", dist.Bernoulli(0.3))
+        numpyro.sample("x", dist.Normal(z, 1.0))
+
+    def posterior(data: dict[str, np.ndarray], draws: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {"z": (rng.random(draws) < expit(logit(0.3) + data["x"] - 0.5)).astype(int)}
+
+    assert simulation_based_calibration(model, posterior, observed=["x"], simulations=300).passed
 
 
 @pytest.mark.slow
