@@ -275,6 +275,11 @@ def test_how_well_a_table_predicts_and_how_two_differ():
     assert (apart.mean, apart.largest, apart.labels, apart.rows) == pytest.approx((0.1, 0.3, 1, 5))
 
 
+def test_every_other_row_keeps_about_five_cells(real, rng):
+    kept = ~np.isnan(against_numpyro.thin(real.prior, {"x": rng.normal(size=(400, 20))}, rng)["x"])
+    assert kept[::2].all() and kept[1::2].sum(1).mean() == pytest.approx(5, abs=0.6)
+
+
 def test_which_rows_are_tried_and_what_values_a_site_has(rng):
     assert len({*choose(rng, 9, 8)}) == 8 and choose(rng, 3, 8).tolist() == [0, 1, 2]
     ones, eye = np.ones((2, 3)), np.tile(np.eye(3), (2, 1, 1))
