@@ -55,7 +55,7 @@ class AbstractLevels(AbstractNB):
     def _learn_encoding(self, state: State, X: Any) -> State:
         """Declared levels, else 0 … max of whole numbers, else the values seen, sorted; or none."""
         least, levels, bad = self._least(state.columns.n), [], []
-        for j, (cells, declared) in enumerate(columns_of(_ends(X))):
+        for j, (cells, declared) in enumerate(columns_of(_largest(X))):
             found = _as_numbers(cells[~pd.isna(cells)]) if declared is None else None
             if declared is not None:
                 levels.append(declared)  # declared numbers are names; only codes 0 … K−1 are an array of integers
@@ -121,12 +121,10 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
     return columns
 
 
-def _ends(X: Any) -> Any:
-    """Of an array of integers the least and the largest cell of each column: its levels depend on nothing else."""
-    if not (isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size):
-        return X
-    largest, most = _as_unsigned(X).max(0), np.iinfo(np.int64 if X.dtype == np.uint64 else X.dtype).max
-    return largest[None].astype(np.int64) if (largest <= most).all() else np.stack([X.min(0), X.max(0)])
+def _largest(X: Any) -> Any:
+    """Of an array of integers one cell below 0 or the largest of each column: its levels depend on nothing else."""
+    is_whole = isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size
+    return _as_unsigned(X).max(0, keepdims=True).astype(X.dtype) if is_whole else X
 
 
 def _as_unsigned(X: np.ndarray) -> np.ndarray:
@@ -169,8 +167,7 @@ def _codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
     if len(code) and code.max() < 0:
         asked, known = values[~pd.isna(values)].tolist(), levels.tolist()
-        kinds = [{isinstance(value, str) for value in some} for some in (asked, known)]
-        if sorted(map(sorted, kinds)) == [[False], [True]]:
+        if asked and known and isinstance(asked[0], str) != isinstance(known[0], str):
             warnings.warn(
                 f"`X` has no known level in column {label}, because text is not a number: it has {asked[0]!r}, and the "
                 f"levels are like {known[0]!r}. The column is left out; convert it to the type that was fitted",
