@@ -25,6 +25,7 @@ there without parents that have less than m = 30 rows, and with m-estimates; her
 predictives are also right where a parent has few rows.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -155,11 +156,9 @@ class OneDependence:
         """
         z, r = self.indicators(rows[BLOCK]), sparse.csc_array(r)
         table = np.zeros(self.alpha.shape)
-        for y, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
+        for y, (start, end) in enumerate(itertools.pairwise(r.indptr)):
             own = z[r.indices[start:end]]
-            weighted = own.copy()
-            weighted.data *= np.repeat(r.data[start:end], np.diff(own.indptr))
-            table[y] = (own.T @ weighted).toarray()
+            table[y] = (own.T @ own.multiply(r.data[start:end, None])).toarray()
         return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
 
     statistics = suffstats
@@ -199,7 +198,9 @@ class OneDependence:
             total[at[part] < 0] = -np.inf
             yield part, total
 
-    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Float[np.ndarray, "*s n c"]:
+    def log_joint(
+        self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False
+    ) -> Float[np.ndarray, "*s n c"]:
         """log of the mean of p_j(y, x | data) over the parents that are not missing.
 
         With draws of `sample`, log p_j(y, x | θ_j) of the parent of each draw.
@@ -211,14 +212,13 @@ class OneDependence:
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
 
-    def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> np.ndarray:
-        """`log_joint`."""
-        return self.log_joint(rows, theta)
+    log_table = log_joint
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""
-        keys = theta["key"]
-        drawn = np.array([self._draw(x, key) for key in keys.ravel().tolist()])
+        keys, log_pi = theta["key"], theta["log_pi"]
+        draws = zip(keys.ravel().tolist(), log_pi.reshape(-1, len(self.alpha)), strict=True)
+        drawn = np.array([self._draw(x, *draw) for draw in draws])
         return drawn.reshape(*keys.shape, len(x), len(self.alpha))
 
     def log_parts(
@@ -302,18 +302,19 @@ class OneDependence:
         `log_joint` draws it again: a draw is the same for all rows, in whatever blocks they come.
         """
         keys = key.integers(1 << 63, size=shape)
-        log_pi = [self._drawn_classes(key) for key in keys.ravel().tolist()]
-        return {CLASS: {"log_pi": np.reshape(log_pi, (*shape, -1))}, BLOCK: {"key": keys}}
+        pairs = [self._drawn(self._drawn_parent(key), key)[1][CLASS]["log_pi"] for key in keys.ravel().tolist()]
+        found = [np.logaddexp.reduce(log_p.reshape(len(self.alpha), -1), 1) for log_p in pairs]
+        log_pi = np.reshape(found, (*shape, -1))
+        return {CLASS: {"log_pi": log_pi}, BLOCK: {"key": keys, "log_pi": log_pi}}
 
-    def _draw(self, x: Real[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
+    def _draw(self, x: Real[np.ndarray, "n d"], key: int, log_pi: Float[np.ndarray, " c"]) -> Float[np.ndarray, "n c"]:
         """log p_j(y, x | θ_j) of rows; without x_j they take the parent that the key gives among the others.
 
         A row without a single cell has the class probabilities of the draw.
         """
         first, there = self._drawn_parent(key), self.places(x) >= 0
         some, parents = there.any(1), np.where(there[:, first], first, self._parents(key, there))
-        table = np.empty((len(x), len(self.alpha)))
-        table[~some] = self._drawn_classes(key)
+        table = np.tile(log_pi, (len(x), 1))
         for j in np.unique(parents[some]).tolist():
             own, (model, theta) = some & (parents == j), self._drawn(j, key)
             rows = {name: x[own][:, group] for name, group in self.groups(j).items()}
@@ -335,11 +336,6 @@ class OneDependence:
         """Model j, and a draw of its parameters."""
         model = self.parent(j)
         return model, model.sample(np.random.default_rng([key, j]))
-
-    def _drawn_classes(self, key: int) -> Float[np.ndarray, " c"]:
-        """log p(y | θ_j) of the parent of a draw."""
-        log_pairs = self._drawn(self._drawn_parent(key), key)[1][CLASS]["log_pi"]
-        return np.logaddexp.reduce(log_pairs.reshape(len(self.alpha), -1), 1)
 
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""

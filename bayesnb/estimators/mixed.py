@@ -1,7 +1,6 @@
 """Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
 
 import copy
-import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -168,34 +167,24 @@ class MixedNB(AbstractNB):
         return X if state is None or y else _without_unseen(state, X), labels, columns
 
     def _learn_encoding(self, state: State, X: Any) -> State:
-        held = state.statistics
-        parts: list[Part] = []
-        blocks: dict[str, Any] = {}
+        learnt: list[tuple[Part, State]] = []
         for part in self._resolve(state, X) if state.encoding is None else state.encoding:
             own = part.state(state) if hasattr(part.estimator, "_state") else None
             rows, _, columns = part.estimator._checked(part.table(X), own)
             labels = state.classes if part.k is None else state.classes[[part.k]]
-            own = part.estimator._learn_encoding(own or State(labels, columns), rows)
-            parts.append(part := part.holding(own.bare))
-            if held is not None:
-                blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
-        return replace(state, encoding=parts, statistics=None if held is None else replace(held, blocks=blocks))
+            learnt.append((part, part.estimator._learn_encoding(own or State(labels, columns), rows)))
+        return _of_parts(state, learnt)
 
     def _united(self, state: State, other: State) -> State:
-        parts: list[Part] = []
-        blocks: dict[str, Any] = {}
-        for part, twin in itertools.zip_longest(state.encoding, other.encoding):
-            if str(part) != str(twin):  # name, columns or kind of estimator
-                here, there = (", ".join(map(str, one.encoding)) for one in (state, other))
-                raise ValueError(
-                    f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
-                )
-            own = part.estimator._united(part.state(state), twin.state(other))
-            parts.append(part := part.holding(own.bare))
-            blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
+        here, there = (", ".join(map(str, one.encoding)) for one in (state, other))
+        if here != there:  # names, columns or kinds of estimators
+            raise ValueError(
+                f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
+            )
+        pairs = zip(state.encoding, other.encoding, strict=True)
+        united = [(part, part.estimator._united(part.state(state), twin.state(other))) for part, twin in pairs]
         mine, theirs = (replace(one, statistics=replace(one.statistics, blocks={})) for one in (state, other))
-        both = mine.with_rows(theirs)
-        return replace(both, encoding=parts, statistics=replace(both.statistics, blocks=blocks))
+        return _of_parts(mine.with_rows(theirs), united)
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
@@ -228,8 +217,7 @@ class MixedNB(AbstractNB):
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
         """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
         state = self._known()
-        held = [part.holding(part.state(state)) for part in state.encoding]
-        return [(part.name, part.estimator, part.at) for part in held]
+        return [(part.name, part.holding(part.state(state)).estimator, part.at) for part in state.encoding]
 
     # --- what the parts supply --------------------------------------------------------------------------------------
 
@@ -325,8 +313,19 @@ class MixedNB(AbstractNB):
         inner = [nb.__sklearn_tags__().input_tags for nb in each if isinstance(nb, AbstractNB)]
         tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.sparse = bool(inner) and all(one.sparse for one in inner)
-        tags.input_tags.positive_only = any(one.positive_only for one in inner)
         return tags
+
+
+def _of_parts(state: State, known: list[tuple[Part, State]]) -> State:
+    """A state of what the estimators of all parts know."""
+    parts: list[Part] = []
+    blocks: dict[str, Any] = {}
+    for part, own in known:
+        parts.append(part := part.holding(own.bare))
+        if own.statistics is not None:
+            blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
+    stats = state.statistics
+    return replace(state, encoding=parts, statistics=stats if stats is None else replace(stats, blocks=blocks))
 
 
 def _fresh(name: str, estimator: Any) -> AbstractNB:

@@ -191,14 +191,13 @@ class OneDependenceNB(AbstractLevels):
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
-        state, nb, blocks = self._fitted(), CategoricalNB(), {}
+        state, nb, alpha = self._fitted(), CategoricalNB(), {}
         table, levels = state.posterior.alpha, state.posterior.levels
         for name, at in nb.block_columns(state).items():
-            own = np.stack([diagonal(table[:, levels(j), levels(j)]) for j in at.tolist()], 1)
-            blocks[name] = DirichletCategorical(own), Counts(0 * own, 0 * own[..., 0])
-        stats = Statistics(0 * state.statistics.n, {name: none for name, (_, none) in blocks.items()})
-        prior = NaiveBayes(state.posterior.classes, {name: block for name, (block, _) in blocks.items()})
-        nb._state = replace(state, statistics=stats, prior=prior)
+            alpha[name] = np.stack([diagonal(table[:, levels(j), levels(j)]) for j in at.tolist()], 1)
+        rows = Statistics(state.statistics.n, {name: Counts(n, n[..., 0]) for name, n in alpha.items()})
+        known = NaiveBayes(state.posterior.classes, {name: DirichletCategorical(n) for name, n in alpha.items()})
+        nb._state = replace(state, statistics=rows.zero(), prior=known)
         return nb.tables(features, level=level)
 
     # --- the model of one parent ------------------------------------------------------------------------------------
