@@ -20,6 +20,7 @@ from ..core.arrays import is_sparse
 from ..core.pytrees import record, register_pytrees
 from ..core.supports import (
     COMPOSITE,
+    COUNT,
     GIVEN_TOTALS,
     SIMPLEX,
     Cells,
@@ -48,7 +49,6 @@ from ._input import (
     checked_rows,
     checked_weights,
     classes_of,
-    concentration,
     cut_rows,
     naming,
     places_of,
@@ -253,8 +253,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return DirichletClasses(np.array(checked_numbers("class_alpha", self.class_alpha, (c,))))
 
     def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
-        """`alpha` as the concentrations of the prior, for estimators whose alpha is that of scikit-learn."""
-        return concentration(self.alpha, self.force_alpha, shape)
+        """scikit-learn's `alpha` and `force_alpha` as concentrations of a prior, for estimators that have them.
+
+        With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
+        """
+        alpha = self.alpha
+        if not boolean("force_alpha", self.force_alpha):
+            alpha = np.maximum(as_numbers("alpha", alpha, COUNT.describe()), 1e-10)
+        return checked_numbers("alpha", alpha, shape)
 
     @property
     def prior_follows_rows(self) -> bool:

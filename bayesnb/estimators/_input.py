@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from ..core import distributions
 from ..core.arrays import is_sparse
 from ..core.pytrees import record
-from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
+from ..core.supports import Cells, shortened
 from ..sums.rows import csr_slice, in_order, row_slices
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
@@ -258,12 +258,11 @@ def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The place of each label among the classes; a ValueError on a label that is not among them."""
     try:
         index = np.minimum(classes.searchsorted(y), len(classes) - 1)
+        unknown = y[classes[index] != y]
     except TypeError:  # dates among numbers
-        advice = f"do not compare with classes of {classes.dtype}; pass labels of their type"
-        raise ValueError(f"y has labels of type {y.dtype}, which {advice}") from None
-    if (unknown := classes[index] != y).any():
-        found = np.unique(y[unknown])
-        raise ValueError(f"The target label(s) {found} in y do not exist in the initial classes {classes}")
+        unknown = y
+    if len(unknown):
+        raise ValueError(f"The target label(s) {np.unique(unknown)} in y do not exist in the initial classes {classes}")
     return index
 
 
@@ -297,16 +296,6 @@ def check_decay(decay: Any) -> None:
     """Raise a ValueError unless `decay` is above 0 and at most 1."""
     if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
         raise ValueError(f"`decay` is {shortened(decay)}; it needs to be a number above 0 and at most 1")
-
-
-def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """scikit-learn's `alpha` and `force_alpha`, as concentrations of a Dirichlet or beta prior.
-
-    With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
-    """
-    if not boolean("force_alpha", force_alpha):
-        alpha = np.maximum(as_numbers("alpha", alpha, COUNT.describe()), 1e-10)
-    return checked_numbers("alpha", alpha, shape)
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -136,9 +136,12 @@ def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
     if X.dtype.kind in "iu" and X.size and (_as_unsigned(X).max(0) < n_levels).all():
         return X
-    table = X.astype(float)
-    table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
-    return table
+    return _valid(X.astype(float), n_levels)
+
+
+def _valid(codes: np.ndarray, n_levels: Any) -> np.ndarray:
+    """Numbers that are levels 0 … K−1; NaN for others."""
+    return np.where((codes >= 0) & (codes < n_levels) & (codes == np.floor(codes)), codes, np.nan)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:
@@ -163,7 +166,7 @@ def _codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     Warns where all are unknown because one side is text and the other is numbers.
     """
     if levels.dtype.kind == "i" and (codes := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
-        return np.where((codes >= 0) & (codes < len(levels)) & (codes == np.floor(codes)), codes, np.nan)
+        return _valid(codes, len(levels))
     code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
     if len(code) and code.max() < 0:
         asked, known = values[~pd.isna(values)].tolist(), levels.tolist()

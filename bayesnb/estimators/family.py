@@ -102,6 +102,6 @@ class FamilyNB(AbstractNB):
 
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
-        axes = self._blocks(self._known().bare)[BLOCK].sites()[parameter].axes
+        axes = self._fitted().prior.blocks[BLOCK].sites()[parameter].axes
         event = iter(["level"] if "feature" in axes else ["feature", "feature_"])
         return [next(event) if axis == "event" else axis for axis in axes]

@@ -231,8 +231,9 @@ class MixedNB(AbstractNB):
 
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
-        pairs = zip(self._state.encoding, self.parts_, strict=True)
-        return [(part.name.split(".", 1)[0], estimator, part.names, part.k) for part, (_, estimator, _) in pairs]
+        state = self._state
+        held = [part.holding(part.state(state)) for part in state.encoding]
+        return [(part.name.split(".")[0], part.estimator, part.names, part.k) for part in held]
 
     @property
     def prior_follows_rows(self) -> bool:

@@ -14,7 +14,7 @@ from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..one_dependence import BLOCK, OneDependence, diagonal
 from ..statistics import Counts
 from ._fitted import State
-from ._input import Unavailable, as_table
+from ._input import Unavailable
 from ._levels import AbstractLevels, places_among, sizes_of
 from .categorical import CategoricalNB
 
@@ -220,10 +220,11 @@ class OneDependenceNB(AbstractLevels):
         nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
         if X is None:
             return nb, None, None
-        X, u = as_table(X), self.encode(X)[BLOCK][:, j]
+        X = self._checked(X, state)[0]
+        u = self._codes(state, X)[:, j]
         there = np.flatnonzero(~np.isnan(u))
-        rows = _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), others, axis=1)
-        return nb, _safe_indexing(rows, there), self.class_index(y)[there] * k + u[there].astype(int)
+        rows = _safe_indexing(_safe_indexing(X, others, axis=1), there)
+        return nb, rows, self.class_index(y)[there] * k + u[there].astype(int)
 
     def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **given: Any) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior.
