@@ -231,12 +231,11 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
     gone = np.False_ if known else pd.isna(y if typed else np.asarray(y, object))
     if np.ndim(gone) == 1 and len(rows := np.flatnonzero(gone)):
         listed = ", ".join(map(str, rows[:8])) + ", …" * (len(rows) > 8)
-        missing = f"missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
-        raise ValueError(f"`{name}` has {missing}; leave out these rows")
+        what = f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
+        raise ValueError(f"{what}; leave out these rows")
     y = _check_y(y)
-    if y.dtype == object and not all(isinstance(label, str) for label in y.tolist()):
-        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-        raise ValueError(f"Unknown label type: `{name}` has objects of type {kinds}; make all strings, or all integers")
+    if y.dtype == object and (kind := pd.api.types.infer_dtype(y)) != "string":
+        raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
     if name == "y" and y.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)

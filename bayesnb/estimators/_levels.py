@@ -111,8 +111,7 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
         X = sparse.csc_array(X)
         return [(np.append(X.data[start:end], 0), None) for start, end in itertools.pairwise(X.indptr)]
     columns: list[Any] = []
-    for j in range(X.shape[1]):
-        column = X.iloc[:, j]
+    for _, column in X.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             declared = column.dtype.categories.to_numpy(dtype=object)  # beside a gap pandas would make floats of them
             columns.append((np.append(declared, np.nan)[column.cat.codes], declared))

@@ -119,7 +119,7 @@ def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -
         if type(given) is not type(block):
             found, needed = type(given).__name__, type(block).__name__
             raise ValueError(f"`{label}` is a {found}; {type(nb).__name__} with these settings needs a {needed}")
-        fields = {key: getattr(given, key) for key in given.fields_ if getattr(given, key) is not None}
+        fields = {key: getattr(given, key) for key in given.fields_}
     elif is_distribution(given):
         first = next(iter(block.fields_))
         try:

@@ -341,16 +341,17 @@ def _fresh(name: str, estimator: Any) -> AbstractNB:
 
 def _without_unseen(state: State, X: Any) -> Any:
     """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these."""
-    frame, counted = None, []
-    for part in state.encoding:
-        if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
-            frame = pd.DataFrame(X).copy(deep=False) if frame is None else frame
-            for j in part.at.tolist():
-                cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
-                if (wrong := np.isfinite(cells) & (cells != 0) & (cells != 1)).any():
-                    counted.append(f"column {state.columns.label(j)}: {int(wrong.sum())} cells")
-                    frame.isetitem(j, frame.iloc[:, j].mask(wrong))
-    if frame is None or not counted:
+    yes_no = [part for part in state.encoding if part.estimator.cells.kind == "yes/no"]
+    asked = [j for part in yes_no if getattr(part.estimator, "binarize", None) is None for j in part.at.tolist()]
+    if not asked:
+        return X
+    frame, counted = pd.DataFrame(X).copy(deep=False), []
+    for j in asked:
+        cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
+        if (wrong := np.isfinite(cells) & (cells != 0) & (cells != 1)).any():
+            counted.append(f"column {state.columns.label(j)}: {int(wrong.sum())} cells")
+            frame.isetitem(j, frame.iloc[:, j].mask(wrong))
+    if not counted:
         return X
     warnings.warn(
         f"`X` has numbers other than 0 and 1 where the training rows had only these ({', '.join(counted)}); they count "
