@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from ..naive_bayes import Rows
 from ._base import AbstractNB
 from ._fitted import State
 
@@ -30,7 +31,7 @@ class AbstractLevels(AbstractNB):
     @property
     def categories_(self) -> list[np.ndarray]:
         """Levels of each feature; of a column without a single cell the code 0."""
-        return [levels if len(levels) else np.arange(1) for levels in self._known().encoding]
+        return _known_levels(self._known())
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column. Provisional."""
@@ -83,6 +84,12 @@ class AbstractLevels(AbstractNB):
         pairs = zip(columns_of(X), state.encoding, strict=True)
         return np.stack([_codes_of(c, levels, state.columns.label(j)) for j, ((c, _), levels) in enumerate(pairs)], 1)
 
+    def _as_input(self, state: State, rows: Rows) -> np.ndarray:
+        codes: dict[int, np.ndarray] = {}
+        for name, at in self.block_columns(state).items():
+            codes |= dict(zip(at.tolist(), rows[name].T.astype(int), strict=True))
+        return np.stack([levels[codes[j]] for j, levels in enumerate(_known_levels(state))], 1)
+
     def _least(self, d: int) -> list[int]:
         """`min_categories` for each feature."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
@@ -93,9 +100,13 @@ class AbstractLevels(AbstractNB):
         return np.broadcast_to(value, d).tolist()
 
 
+def _known_levels(state: State) -> list[np.ndarray]:
+    return [levels if len(levels) else np.arange(1) for levels in state.encoding]
+
+
 def sizes_of(state: State) -> np.ndarray:
     """Number of levels of each column, at least one, (d,)."""
-    return np.array([max(len(levels), 1) for levels in state.encoding])
+    return np.array([*map(len, _known_levels(state))])
 
 
 def places_among(before: np.ndarray, after: np.ndarray) -> np.ndarray:

@@ -139,10 +139,6 @@ class OneDependenceNB(AbstractLevels):
     def _rows(self, state: State, X: Any) -> Rows:
         return {BLOCK: self._codes(state, X).astype(float, copy=False)}
 
-    def _as_input(self, state: State, rows: Rows) -> np.ndarray:
-        x = rows[BLOCK].astype(int)
-        return np.stack([levels[x[:, j]] for j, levels in enumerate(self.categories_)], 1)
-
     def _pseudo_counts(self, state: State) -> list[np.ndarray]:
         """Pseudo-counts of the levels of each feature, (c, k_j) each."""
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
