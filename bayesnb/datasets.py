@@ -167,12 +167,11 @@ class TextFile:
         self.path, self.source, self.encoding = path, str(path), encoding or "utf-8-sig"
         with self._readable():
             with self._bytes() as file:
-                start = file.read(2)
-            if start == b"PK":
-                raise TableError(f"{path} is a workbook or an archive; save its sheet as CSV.")
-            if encoding is None and start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                self.encoding = "utf-16"
-            with self._bytes() as file:
+                start = file.peek(2)[:2]
+                if start == b"PK":
+                    raise TableError(f"{path} is a workbook or an archive; save its sheet as CSV.")
+                if encoding is None and start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                    self.encoding = "utf-16"
                 head = codecs.getreader(self.encoding)(file).read(HEAD)
             if not head.strip():
                 raise TableError(f"{path} is empty; it needs a header and rows.")

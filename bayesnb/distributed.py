@@ -230,7 +230,7 @@ def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ValueError(f"`X` has {X.ndim} dimensions; it needs 2, rows and columns")
-        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        X = X.rechunk({1: -1})
     found = [_delayed_chunks(X)]
     for name, column in beside.items():
         if column is None:

@@ -125,8 +125,7 @@ def predict_batches(
     of_rows = getattr(copy(estimator), method, None)  # one state for all batches
     if not callable(of_rows):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
-    columns = getattr(estimator, "feature_names_in_", None)
-    names = None if columns is None else columns.tolist()
+    names = [*getattr(estimator, "feature_names_in_", ())] or None
     return (of_rows(X, **settings) for X, *_ in _batches(source, None, None, batch_size, names))
 
 

@@ -272,8 +272,9 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
 
 def improper(block: Any) -> str | None:
     """Why a density has no normaliser: its first number at an improper limit, in words; None for a proper density."""
-    for key, field in block.inner.fields_.items():
-        value = getattr(block.inner, key)
+    inner = getattr(block, "block", block)  # a block of a single class holds the one that has the fields
+    for key, field in inner.fields_.items():
+        value = getattr(inner, key)
         if field.limit is None or not isinstance(value, np.ndarray):  # under a trace nobody can look
             continue
         if len(wrong := np.argwhere(~(np.isfinite(value) & (value > 0)))):

@@ -55,11 +55,9 @@ class Part:
         """What its estimator knows, with its share in the statistics of all parts."""
         if (stats := whole.statistics) is None:
             return self.estimator._state
-        n, error = stats.n, stats.error
-        if self.k is not None:
-            n, error = n[[self.k]], None if error is None else error[[self.k]]
+        own = slice(None) if self.k is None else [self.k]
         blocks = {inner: stats.blocks[name] for inner, name in self.names.items()}
-        held = Statistics(n, blocks, error)
+        held = Statistics(stats.n[own], blocks, None if stats.error is None else stats.error[own])
         return replace(self.estimator._state, statistics=held, longest=whole.longest, pieces=whole.pieces)
 
     def holding(self, state: State) -> "Part":
