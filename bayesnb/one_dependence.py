@@ -264,14 +264,12 @@ class OneDependence:
             table[part] = self._pooled(of_parents, table[part])
         return table
 
-    def loo_tables(
+    def log_loo_parts(
         self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse, parts: Any = None, *, scores: bool = False
     ) -> Float[np.ndarray, "2 n c"]:
         """log p(y | data without row i), and `log_loo` less that, log p(x | y, data without row i)."""
         classes = self.classes.log_loo(sparse.csr_array(r))
         return np.stack([classes, self.log_loo(rows, r) - classes])
-
-    log_loo_parts = loo_tables
 
     def _pooled(self, of_parents: np.ndarray, alone: np.ndarray) -> Float[np.ndarray, "n c"]:
         """log of the mean of p_j over the parents at hand; where there is none, the class probabilities alone."""
@@ -279,9 +277,6 @@ class OneDependence:
         return np.where(n, logsumexp(of_parents, 1) - np.log(np.maximum(n, 1)), alone)
 
     # --- what each feature adds -------------------------------------------------------------------------------------
-
-    def merged(self, columns: Int[np.ndarray, " k"]) -> None:
-        """None: no two features of the table can be put together."""
 
     def log_contributions(
         self, x: Float[np.ndarray, "n d"], columns: Int[np.ndarray, " k"], theta: Theta | None = None

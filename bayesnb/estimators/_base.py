@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..columns import listed
 from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import map_leaves
 from ..core.random import categorical, generator
@@ -459,7 +460,7 @@ class AbstractNB(AbstractFitted):
         places: list[Any] = [columns.place(name) for name in names]
         if None in places:
             name = names[places.index(None)]
-            raise ValueError(f"`features` has {name!r}; the features are {known[:8]}{' …' if known[8:] else ''}")
+            raise ValueError(f"`features` has {name!r}; the features are {listed(known)}")
         return dict(zip(names, tables(copy.copy(self), places, level), strict=True))
 
     def prior_summary(self) -> "PriorSummary":

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing
 
+from ..columns import listed
 from ..core.pytrees import record
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, Parameters, Rows, Statistics
@@ -189,16 +190,16 @@ class MixedNB(AbstractNB):
         parts = automatic_parts(X, state.columns.contract) if self._is_automatic else self.parts
         if not isinstance(parts, list) or not parts or any(not isinstance(p, tuple) or len(p) != 3 for p in parts):
             raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
-        names, owner, labels = [name for name, _, _ in parts], dict[int, str](), state.columns.labels
+        names, owner, labels = [name for name, _, _ in parts], dict[int, str](), state.columns.labels.tolist()
         for name, estimator, columns in parts:
             if not isinstance(name, str) or names.count(name) > 1 or name == "class" or "." in name or "__" in name:
                 needs = "a name must be a string without '.' and '__', and must be used once"
                 raise ValueError(f"`parts` has the name {name!r}; {needs}")
             at = positions(X, columns, name)
-            if twice := [f"{labels[j]!s} in both {owner[j]!r} and {name!r}" for j in at.tolist() if j in owner]:
+            if twice := [f"{labels[j]} in both {owner[j]!r} and {name!r}" for j in at.tolist() if j in owner]:
                 raise ValueError(f"`parts` has column {twice[0]}; list it in one part")
             owner |= dict.fromkeys(at.tolist(), name)
-            if (isinstance(estimator, str) and estimator == "drop") or not len(at):
+            if estimator == "drop" or not len(at):
                 continue
             if not isinstance(estimator, dict):
                 yield Part(name, _fresh(name, estimator), at)
@@ -207,9 +208,8 @@ class MixedNB(AbstractNB):
                 if label not in estimator:
                     raise ValueError(f"`parts` has no estimator for class {label!r} in {name!r}; add one")
                 yield Part(f"{name}.{label}", _fresh(name, estimator[label]), at, k)
-        if missed := [str(labels[j]) for j in range(len(labels)) if j not in owner]:
-            listed = ", ".join(missed[:8]) + " …" * (len(missed) > 8)
-            raise ValueError(f"`parts` leaves out the columns {listed}; give them an estimator or 'drop'")
+        if missed := [label for j, label in enumerate(labels) if j not in owner]:
+            raise ValueError(f"`parts` leaves out the columns {listed(missed)}; give them an estimator or 'drop'")
 
     @property
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
