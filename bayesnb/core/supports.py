@@ -152,6 +152,11 @@ class Cells:
             dense = self.kind in ("real", "amounts", "positive")
             object.__setattr__(self, "measure", DENSITIES if dense else PROBABILITIES)
 
+    @property
+    def role(self) -> str:
+        """What the column contract calls a column of such cells: "numbers" of real ones, else the kind."""
+        return "numbers" if self.kind == "real" else self.kind
+
     def describe(self) -> str:
         """One cell in words."""
         return "a whole count" if self.whole and self.kind == "counts" else _KINDS[self.kind]

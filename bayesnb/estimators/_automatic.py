@@ -31,9 +31,9 @@ def positions(X: Any, columns: Any, name: str) -> np.ndarray:
 
 
 def default_estimators() -> dict[str, AbstractNB]:
-    """The estimator for columns of each role, in the order of the parts."""
-    yes_no = BernoulliNB(binarize=None)
-    return {"yes/no": yes_no, "numbers": GaussianNB(), "counts": PoissonNB(), "levels": CategoricalNB()}
+    """The estimator for columns of each role, which is that of the cells of its family, in the order of the parts."""
+    chosen = BernoulliNB(binarize=None), GaussianNB(), PoissonNB(), CategoricalNB()
+    return {one.cells.role: one for one in chosen}
 
 
 def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
