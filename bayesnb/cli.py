@@ -135,9 +135,9 @@ def _table(options: argparse.Namespace) -> LabelledTable:
     return LabelledTable(options.data, options.target, encoding=options.encoding, sep=options.sep, **_wishes(options))
 
 
-def _load(options: argparse.Namespace) -> Dataset:
-    """All rows of the data, which are announced."""
-    data = _table(options).load()
+def _load(options: argparse.Namespace, lines: bool = False) -> Dataset:
+    """All rows of the data, which are announced, with the lines of a text file if asked."""
+    data = _table(options).load(lines)
     _announce(data, len(data.y))
     return data
 
@@ -280,7 +280,7 @@ def report(options: argparse.Namespace) -> None:
     """
     from .reporting import report as make_report
 
-    data = _load(options)
+    data = _load(options, lines=True)
     estimator = _estimator(options, data.X, data.contract)
     about: Any = {"title": f"{data.name}: {data.target}", "contract": data.contract, "lines": data.lines}
     page = make_report(estimator, data.X, data.y, **about)

@@ -205,7 +205,7 @@ class Column:
         """The column after further cells, as `read` gives them: with their range, and with their levels."""
         if self.role == "levels" and len(self.levels) == self.distinct:
             levels = sorted({*self.levels, *cells.dropna().unique()})
-            return replace(self, distinct=len(levels), levels=tuple(levels[: LISTED * (len(levels) <= LISTED)]))
+            return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
         if self.low is None or self.high is None:
             return self
         return replace(self, low=float(np.fmin(self.low, cells.min())), high=float(np.fmax(self.high, cells.max())))
@@ -352,10 +352,9 @@ class ColumnContract:
         """The contract as a table of text, `!` beside what to look at; of many columns the target and those first."""
         kept = {c.name for c in sorted(self.columns, key=lambda c: (c.role != "target", not c.warning))[:most]}
         rows = []
-        for c in self.columns:
+        for c in (c for c in self.columns if c.name in kept):
             cells = shorten(c.name), c.role, str(c.distinct), f"{c.missing:.0%}", shorten(c.example)
-            why = "; ".join(filter(None, [c.why, c.warning]))
-            rows += [("!" * bool(c.warning), *cells, why)] if c.name in kept else []
+            rows.append(("!" * bool(c.warning), *cells, "; ".join(filter(None, [c.why, c.warning]))))
         table = pd.DataFrame(rows, columns=["", "column", "role", "distinct", "missing", "example", "why"])
         return table, f"… and {len(self.columns) - len(rows)} more columns" * (len(rows) < len(self.columns))
 

@@ -167,12 +167,11 @@ class TextFile:
         self.path, self.source, self.encoding = path, str(path), encoding or "utf-8-sig"
         with self._readable():
             with self._bytes() as file:
-                start = file.read(2)
-            if start == b"PK":
-                raise TableError(f"{path} is a workbook or an archive; save its sheet as CSV.")
-            if encoding is None and start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                self.encoding = "utf-16"
-            with self._bytes() as file:
+                start = file.peek(2)[:2]
+                if start == b"PK":
+                    raise TableError(f"{path} is a workbook or an archive; save its sheet as CSV.")
+                if encoding is None and start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                    self.encoding = "utf-16"
                 head = codecs.getreader(self.encoding)(file).read(HEAD)
             if not head.strip():
                 raise TableError(f"{path} is empty; it needs a header and rows.")
@@ -339,7 +338,7 @@ def read_table(
         a value
     """
     wishes = {"drop": drop, "columns": columns, "decimal": decimal, "thousands": thousands}
-    return LabelledTable(path, target, **wishes, encoding=encoding, sep=sep).load()
+    return LabelledTable(path, target, **wishes, encoding=encoding, sep=sep).load(lines=True)
 
 
 class LabelledTable:
@@ -389,13 +388,13 @@ class LabelledTable:
                 self.contract = self.contract.widened(X)
                 yield X, _array([self._labels[cell] for cell in labelled[self.target].tolist()])
 
-    def load(self) -> Dataset:
-        """All rows."""
+    def load(self, lines: bool = False) -> Dataset:
+        """All rows, and if asked the lines of a text file, which is then read again."""
         X, y = zip(*self.batches(), strict=True)
         rows = pd.concat(X)
-        lines = self._file.lines(rows.index.to_numpy()) if isinstance(self._file, TextFile) else None
+        at = self._file.lines(rows.index.to_numpy()) if lines and isinstance(self._file, TextFile) else None
         about = self.name, rows.reset_index(drop=True), np.concatenate(y), self.target, self.source
-        return Dataset(*about, self.notes, self.contract, lines)
+        return Dataset(*about, self.notes, self.contract, at)
 
 
 def _labels(cells: list[Any], is_text: bool) -> dict[Any, Any]:

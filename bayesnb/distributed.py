@@ -7,7 +7,6 @@ does the work is Dask's affair: the one that is active.
 
 import copy
 import functools
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -120,10 +119,10 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes = united_labels(piece for piece in pieces if len(piece))
         estimator = dask.delayed(clone(self.estimator), traverse=False)
         parts = zip(rows, labels, weights, strict=True)
-        total = _add_in_tree(_merged, [dask.delayed(_statistics)(estimator, classes, *piece) for piece in parts])
+        total = _merged_in_tree([dask.delayed(_taught)(estimator, classes, *piece) for piece in parts])
         if total is None:
             raise ValueError("`X` has no rows; at least one is needed")
-        return total.with_statistics(total.statistics_)
+        return total
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -156,12 +155,15 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _table(self, method: str, X: Any, shape: tuple[int, ...], dtype: Any = float, settings: Any = None) -> Any:
         """What a method says of each chunk, one below the other, as a lazy Dask array."""
         import dask
+        import dask.array as da
 
         check_is_fitted(self, "estimator_")
         (rows,) = _aligned_chunks(X)
         estimator = dask.delayed(self.estimator_, traverse=False)
         tables = [dask.delayed(_said)(estimator, method, piece, shape, dtype, settings or {}) for piece in rows]
-        return _lazy_rows(X, tables, shape, dtype)
+        sizes = zip(_chunk_sizes(X), tables, strict=True)
+        parts = [da.from_delayed(table, (n, *shape), dtype) for n, table in sizes]
+        return da.concatenate(parts, allow_unknown_chunksizes=True)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy: the weighted share of rows whose label is predicted correctly. All labels come into memory."""
@@ -174,8 +176,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 # --- what is done to a chunk ----------------------------------------------------------------------------------------
 
 
-def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
-    """The estimator with what a chunk taught it."""
+def _taught(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
+    """The estimator with what a chunk taught it; None of a chunk without rows."""
     if not X.shape[0]:
         return None
     return clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
@@ -183,8 +185,8 @@ def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weig
 
 def _merged(parts: list[Any]) -> Any:
     """The estimator with what all parts taught theirs; None if no part has a row."""
-    total, *others = map(copy.copy, filter(None, parts)) if any(parts) else [None]  # what other tasks made stays
-    return functools.reduce(lambda one, other: one.merge(other), others, total)
+    total, *others = [part for part in parts if part is not None] or [None]
+    return functools.reduce(lambda one, other: one.merge(other), others, copy.copy(total))  # what a task made stays
 
 
 def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
@@ -194,26 +196,18 @@ def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: An
 # --- how collections are cut into chunks of rows ------------------------------------------------------------------
 
 
-def _add_in_tree(add: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
-    """All parts added, some at a time, where they are; the order, and so the last bit, is always the same."""
+def _merged_in_tree(parts: list[Any]) -> Any:
+    """All parts merged, some at a time, where they are; the order, and so the last bit, is always the same."""
     import dask
 
     while len(parts) > 1:
-        parts = [dask.delayed(add)(parts[at : at + _ARITY]) for at in range(0, len(parts), _ARITY)]
-    return dask.compute(parts[0])[0]
+        parts = [dask.delayed(_merged)(parts[at : at + _ARITY]) for at in range(0, len(parts), _ARITY)]
+    return parts[0].compute()
 
 
 def _chunk_sizes(X: Any) -> tuple[int | float, ...]:
     """Number of rows of each chunk, NaN where it is not known."""
     return X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
-
-
-def _lazy_rows(X: Any, tables: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Delayed tables (n, *shape) of the chunks of X, one below the other, as a lazy Dask array."""
-    import dask.array as da
-
-    parts = [da.from_delayed(table, (n, *shape), dtype) for n, table in zip(_chunk_sizes(X), tables, strict=True)]
-    return da.concatenate(parts, allow_unknown_chunksizes=True)
 
 
 def _delayed_chunks(collection: Any) -> list[Any]:
@@ -236,7 +230,7 @@ def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ValueError(f"`X` has {X.ndim} dimensions; it needs 2, rows and columns")
-        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        X = X.rechunk({1: -1})
     found = [_delayed_chunks(X)]
     for name, column in beside.items():
         if column is None:

@@ -166,6 +166,19 @@ def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]
     }
 
 
+@functools.cache
+def _readers() -> dict[str, Callable[..., Any]]:
+    """What makes a value of the text or the list that a key of the JSON tree holds."""
+    return {tag: read for tag, (_, _, read) in _codecs().items()} | {
+        "dict": lambda *pairs: dict(pairs),
+        "distribution": distributions.decode,
+        "objects": lambda shape, cells: pd.Series(cells, dtype=object).to_numpy().reshape(shape),
+        "scalar": lambda array: array[()],
+        "strings": lambda kind, shape, cells: np.array(cells, kind).reshape(shape),
+        "type": _TYPES.__getitem__,
+    }
+
+
 def _name_of(kind: Any, known: dict[str, type]) -> str | None:
     return next((name for name, one in known.items() if one is kind), None)
 
@@ -246,22 +259,8 @@ def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
     if tag == "array":  # in the type and memory order that it was saved from
         name, kind, order = given
         return tensors[name].view(np.dtype(kind).newbyteorder("=")).astype(kind, order=order)
-    if tag == "strings":
-        kind, shape, cells = given
-        return np.array(cells, kind).reshape(shape)
-    if tag == "objects":
-        shape, cells = given
-        return pd.Series(_read(cells, tensors), dtype=object).to_numpy().reshape(shape)
-    if tag == "dict":
-        return {_read(key, tensors): _read(one, tensors) for key, one in given}
-    if tag == "distribution":
-        return distributions.decode(*_read(given, tensors))
-    if tag == "scalar":
-        return _read(given, tensors)[()]
-    if tag == "type":
-        return _TYPES[given]
-    if tag in _codecs():
-        read, plain = _codecs()[tag][2], _read(given, tensors)
+    if read := _readers().get(tag):
+        plain = _read(given, tensors)
         return read(*plain) if isinstance(plain, list) else read(plain)
     cls: Any = _class_of(tag)
     require(cls, f"an unknown type {tag!r}; import the module that defines it first")

@@ -7,24 +7,25 @@ Model j lets all features depend on the class and on feature j, the parent:
     (p(x_i | y, x_j)) ~ Dirichlet(α_i, …)            one density for each such pair
 
 So model j is naive Bayes of the compound class (y, x_j). `parent` gives it as a `NaiveBayes` of the usual blocks, with
-evidence, draws, leave-one-out and NumPyro twin. The prediction averages the d models,
+evidence, draws, leave-one-out and NumPyro twin. The prediction is the mean of the d models,
 
-    p(y, x) = Σ_j v_j p_j(y, x | data)                weights v_j ≥ 0, Σ_j v_j = 1
+    p(y, x) = 1/d Σ_j p_j(y, x | data)
 
 Everything is made of one table of counts, n[y, u, v] = Σ_i r_iy [row i has level u and level v]: u and v run over the
 K = Σ_j k_j levels of all features. Row u of the table holds the counts of the compound class (y, u), and n[y, u, u] its
 weight. The table is symmetric, and tables of disjoint sets of rows add.
 
-A row whose x_j is missing has no compound class: it is left out of model j, in fitting and in prediction, where the
-weights of the other parents are divided by their sum. Any other missing cell is left out of the product.
+A row whose x_j is missing has no compound class: it is left out of model j, in fitting and in prediction, which is then
+the mean of the other models. Any other missing cell is left out of the product.
 
 References
 ----------
 Webb, Boughton & Wang (2005), Not so naive Bayes: aggregating one-dependence estimators, Machine Learning 58, eq. (6):
-there with uniform weights, without parents that have less than m = 30 rows, and with m-estimates; here with Dirichlet
-priors, whose predictives are also right where a parent has few rows.
+there without parents that have less than m = 30 rows, and with m-estimates; here with Dirichlet priors, whose
+predictives are also right where a parent has few rows.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -35,7 +36,7 @@ from scipy import sparse
 from .core.arrays import Array, Bool, Float, Int, Real, Sparse, Theta
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
-from .core.special import log_floor, log_rising, logsumexp
+from .core.special import log_rising, logsumexp
 from .core.supports import Cells, Field
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
@@ -50,7 +51,7 @@ BLOCK = "x"  # the name of the table among statistics, and of the levels among r
 @pytree
 @dataclass(frozen=True)
 class OneDependence:
-    """Dirichlet densities of all d models, prior or posterior, and the weights of their average.
+    """Dirichlet densities of all d models, prior or posterior.
 
     Rows are levels 0 … k_j − 1 of each feature by the name "x", NaN where a cell is missing.
 
@@ -59,13 +60,11 @@ class OneDependence:
     classes : DirichletClasses   of the label alone, a/c for each class: the sum over the pairs of any parent
     alpha : (c, k, k)            pseudo-counts: [y, u, v] of level v, given class y and level u of the parent; on the
         diagonal [y, u, u] those of the pair (y, u) itself. Two levels of one feature never meet: there it holds 1
-    weights : (d,)               v_j, non-negative, summing to one
     sizes : (d,)                 number of levels of each feature; k is their sum
     """
 
     classes: DirichletClasses
     alpha: Float[Array, "c k k"]
-    weights: Float[Array, " d"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
 
     missing_value: ClassVar[float] = float("nan")  # what a cell that is not there holds: NaN, left out
@@ -80,14 +79,7 @@ class OneDependence:
         return self
 
     @classmethod
-    def prior(
-        cls,
-        n_classes: int,
-        sizes: Sequence[int],
-        alpha: Float[np.ndarray, "*c k"],
-        total: float,
-        weights: Float[np.ndarray, " d"],
-    ) -> Self:
+    def prior(cls, n_classes: int, sizes: Sequence[int], alpha: Float[np.ndarray, "*c k"], total: float) -> Self:
         """The prior: a pseudo-count for each level, and `total` pseudo-rows shared by the pairs of each parent.
 
         Parameters
@@ -99,7 +91,7 @@ class OneDependence:
         own = np.arange(len(feature))
         table[..., own, own] = total / (n_classes * np.asarray(sizes)[feature])
         classes = DirichletClasses(np.full(n_classes, total / n_classes))
-        return cls(classes, np.broadcast_to(table, (n_classes, *table.shape[-2:])), weights, tuple(sizes))
+        return cls(classes, np.broadcast_to(table, (n_classes, *table.shape[-2:])), tuple(sizes))
 
     @property
     def blocks(self) -> dict[str, Any]:
@@ -164,11 +156,9 @@ class OneDependence:
         """
         z, r = self.indicators(rows[BLOCK]), sparse.csc_array(r)
         table = np.zeros(self.alpha.shape)
-        for y, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
+        for y, (start, end) in enumerate(itertools.pairwise(r.indptr)):
             own = z[r.indices[start:end]]
-            weighted = own.copy()
-            weighted.data *= np.repeat(r.data[start:end], np.diff(own.indptr))
-            table[y] = (own.T @ weighted).toarray()
+            table[y] = (own.T @ own.multiply(r.data[start:end, None])).toarray()
         return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
 
     statistics = suffstats
@@ -208,8 +198,10 @@ class OneDependence:
             total[at[part] < 0] = -np.inf
             yield part, total
 
-    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Float[np.ndarray, "*s n c"]:
-        """log Σ_j v_j p_j(y, x | data) over the parents that are not missing, their weights divided by their sum.
+    def log_joint(
+        self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False
+    ) -> Float[np.ndarray, "*s n c"]:
+        """log of the mean of p_j(y, x | data) over the parents that are not missing.
 
         With draws of `sample`, log p_j(y, x | θ_j) of the parent of each draw.
         """
@@ -220,14 +212,13 @@ class OneDependence:
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
 
-    def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> np.ndarray:
-        """`log_joint`."""
-        return self.log_joint(rows, theta)
+    log_table = log_joint
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""
-        keys = theta["key"]
-        drawn = np.array([self._draw(x, key) for key in keys.ravel().tolist()])
+        keys, log_pi = theta["key"], theta["log_pi"]
+        draws = zip(keys.ravel().tolist(), log_pi.reshape(-1, len(self.alpha)), strict=True)
+        drawn = np.array([self._draw(x, *draw) for draw in draws])
         return drawn.reshape(*keys.shape, len(x), len(self.alpha))
 
     def log_parts(
@@ -266,7 +257,7 @@ class OneDependence:
             yield part, table
 
     def log_loo(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Float[np.ndarray, "n c"]:
-        """`log_joint` of a posterior that knows the rows, each left out of its own prediction; the weights v stay."""
+        """`log_joint` of a posterior that knows the rows, each left out of its own prediction."""
         r = sparse.csr_array(r)
         table = self.classes.log_loo(r)
         for part, of_parents in self.log_loo_parents(rows, r):
@@ -281,16 +272,11 @@ class OneDependence:
         return np.stack([classes, self.log_loo(rows, r) - classes])
 
     def _pooled(self, of_parents: np.ndarray, alone: np.ndarray) -> Float[np.ndarray, "n c"]:
-        """log Σ_j v_j p_j / Σ_j v_j over the parents at hand; where there is none, the class probabilities alone."""
-        log_v = np.where(np.isfinite(of_parents).any(2), log_floor(self.weights), -np.inf)[..., None]
-        total = logsumexp(log_v, 1)
-        some = np.isfinite(total)
-        return np.where(some, logsumexp(log_v + of_parents, 1) - np.where(some, total, 0), alone)
+        """log of the mean of p_j over the parents at hand; where there is none, the class probabilities alone."""
+        n = np.isfinite(of_parents).any(2).sum(1, keepdims=True)
+        return np.where(n, logsumexp(of_parents, 1) - np.log(np.maximum(n, 1)), alone)
 
     # --- what each feature adds -------------------------------------------------------------------------------------
-
-    def merged(self, columns: Int[np.ndarray, " k"]) -> None:
-        """None: no two features of the table can be put together."""
 
     def log_contributions(
         self, x: Float[np.ndarray, "n d"], columns: Int[np.ndarray, " k"], theta: Theta | None = None
@@ -305,24 +291,25 @@ class OneDependence:
     # --- draws ------------------------------------------------------------------------------------------------------
 
     def sample(self, key: np.random.Generator, shape: tuple[int, ...] = ()) -> Parameters:
-        """Draws of a parent j, with probability v_j, and of its parameters θ_j.
+        """Draws of a parent j, all equally probable, and of its parameters θ_j.
 
         Of θ_j, which is as large as the table, only the class probabilities are given. The rest is a key, from which
         `log_joint` draws it again: a draw is the same for all rows, in whatever blocks they come.
         """
         keys = key.integers(1 << 63, size=shape)
-        log_pi = [self._drawn_classes(key) for key in keys.ravel().tolist()]
-        return {CLASS: {"log_pi": np.reshape(log_pi, (*shape, -1))}, BLOCK: {"key": keys}}
+        pairs = [self._drawn(self._drawn_parent(key), key)[1][CLASS]["log_pi"] for key in keys.ravel().tolist()]
+        found = [np.logaddexp.reduce(log_p.reshape(len(self.alpha), -1), 1) for log_p in pairs]
+        log_pi = np.reshape(found, (*shape, -1))
+        return {CLASS: {"log_pi": log_pi}, BLOCK: {"key": keys, "log_pi": log_pi}}
 
-    def _draw(self, x: Real[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
+    def _draw(self, x: Real[np.ndarray, "n d"], key: int, log_pi: Float[np.ndarray, " c"]) -> Float[np.ndarray, "n c"]:
         """log p_j(y, x | θ_j) of rows; without x_j they take the parent that the key gives among the others.
 
         A row without a single cell has the class probabilities of the draw.
         """
         first, there = self._drawn_parent(key), self.places(x) >= 0
         some, parents = there.any(1), np.where(there[:, first], first, self._parents(key, there))
-        table = np.empty((len(x), len(self.alpha)))
-        table[~some] = self._drawn_classes(key)
+        table = np.tile(log_pi, (len(x), 1))
         for j in np.unique(parents[some]).tolist():
             own, (model, theta) = some & (parents == j), self._drawn(j, key)
             rows = {name: x[own][:, group] for name, group in self.groups(j).items()}
@@ -332,9 +319,9 @@ class OneDependence:
         return table
 
     def _parents(self, key: int, there: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
-        """The parent of a draw among the features that each row has; none is impossible, so that one can be chosen."""
-        v = np.where(there, np.maximum(self.weights, np.finfo(float).tiny), 0).cumsum(1)
-        return (np.random.default_rng(key).random() * v[:, -1:] < v).argmax(1)
+        """The parent of a draw among the features that each row has."""
+        n = there.cumsum(1)
+        return (np.random.default_rng(key).random() * n[:, -1:] < n).argmax(1)
 
     def _drawn_parent(self, key: int) -> int:
         """The parent of a draw."""
@@ -345,15 +332,10 @@ class OneDependence:
         model = self.parent(j)
         return model, model.sample(np.random.default_rng([key, j]))
 
-    def _drawn_classes(self, key: int) -> Float[np.ndarray, " c"]:
-        """log p(y | θ_j) of the parent of a draw."""
-        log_pairs = self._drawn(self._drawn_parent(key), key)[1][CLASS]["log_pi"]
-        return np.logaddexp.reduce(log_pairs.reshape(len(self.alpha), -1), 1)
-
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""
-        x, y = np.empty((n, len(self.sizes))), np.empty(n, int)
-        parents = rng.choice(len(self.weights), n, p=self.weights / self.weights.sum())
+        d = len(self.sizes)
+        x, y, parents = np.empty((n, d)), np.empty(n, int), rng.choice(d, n, p=np.full(d, 1 / d))
         for j in np.unique(parents):
             some, model = parents == j, self.parent(int(j))
             p = np.exp(model.classes.log_predictive())

@@ -14,12 +14,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .core.supports import check_least
 from .datasets import open_table
 from .estimators._base import AbstractNB
-from .estimators._input import check_decay, checked_labels, refuse_no_weight
+from .estimators._input import checked_labels, refuse_no_weight
 
 Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none
 
@@ -79,7 +79,6 @@ def fit_batches(
     array([1])
     """
     check_least(1, batch_size=batch_size)
-    check_decay(decay)
     fresh = clone(estimator)
     if classes is None:
         if isinstance(source, Iterator):
@@ -126,8 +125,7 @@ def predict_batches(
     of_rows = getattr(copy(estimator), method, None)  # one state for all batches
     if not callable(of_rows):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
-    columns = getattr(estimator, "feature_names_in_", None)
-    names = None if columns is None else columns.tolist()
+    names = [*getattr(estimator, "feature_names_in_", ())] or None
     return (of_rows(X, **settings) for X, *_ in _batches(source, None, None, batch_size, names))
 
 
@@ -165,7 +163,7 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
     else:
         found = source() if callable(source) else source
         batches = map(lambda one: (*(one if isinstance(one, tuple) else (one,)), None, None)[:3], found)
-    return filter(lambda batch: batch[0].shape[0] if hasattr(batch[0], "shape") else len(batch[0]), batches)
+    return filter(lambda batch: _num_samples(batch[0]), batches)
 
 
 def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:

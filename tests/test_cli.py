@@ -238,6 +238,17 @@ def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
     assert (found[["low(b)", "high(b)"]] == ends[:, 1]).all(axis=None)
 
 
+def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys):
+    X = pd.DataFrame({"size": list("smsmlm"), "colour": list("rrgggr")})
+    nb = bayesnb.OneDependenceNB().fit(X, list("abbaab"))
+    nb.save(tmp_path / "model")
+    X.to_csv(tmp_path / "rows.csv", index=False)
+    assert cli.main(["predict", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--interval", "0.8"]) == 0
+    found = predictions(capsys.readouterr().out)
+    np.testing.assert_allclose(found[["low(a)", "high(a)"]], nb.predict_interval(X, 0.8)[:, 0])
+    np.testing.assert_allclose(found[["mean(a)", "mean(b)"]], nb.sample_proba(X, 1000, seed=0).mean(0))
+
+
 def test_a_cell_far_outside_of_the_training_rows_has_no_interval(tmp_path, capsys):
     rng = np.random.default_rng(0)
     kind, salary = ["a", "b"] * 20, rng.normal(3e4, 5e3, 40) + np.tile([0.0, 1e4], 20)

@@ -23,7 +23,7 @@ class Prior(NamedTuple):
     arguments : NumPyro's names of its arguments
     flat : the arguments at which the density is flat
     draw : key, shape and arguments → draws in the basis
-    log_prob : value in the basis and arguments → log density with respect to the parameter itself
+    kernel : value in the basis and arguments → log density with respect to the parameter itself, plus log_normalizer
     log_normalizer, mean, marginal : arguments → number, value in the basis, frozen `scipy.stats` object
     peak : the arguments less the flat ones, and the value where there is no peak inside → mode in the basis
     """
@@ -32,11 +32,15 @@ class Prior(NamedTuple):
     arguments: tuple[str, ...]
     flat: tuple[float, ...]
     draw: Callable[..., Array]
-    log_prob: Callable[..., Array]
+    kernel: Callable[..., Array]
     log_normalizer: Callable[..., Array]
     mean: Callable[..., Array]
     marginal: Callable[..., Any]
     peak: Callable[..., Array]
+
+    def log_prob(self, value: Array, *arguments: Array) -> Value:
+        """Log density with respect to the parameter itself, at a value in the basis."""
+        return self.kernel(value, *arguments) - self.log_normalizer(*arguments)
 
 
 def _log(x: Array) -> Array:
@@ -67,9 +71,9 @@ def _draw_beta(key: Any, shape: tuple[int, ...], a: Array, b: Array) -> Array:
     return draws[..., 0] - draws[..., 1]
 
 
-def _log_prob_beta(logit: Array, a: Array, b: Array) -> Value:
+def _kernel_beta(logit: Array, a: Array, b: Array) -> Value:
     log_p, log_q = log_probabilities(logit)
-    return (a - 1) * log_p + (b - 1) * log_q - log_beta(a, b)
+    return (a - 1) * log_p + (b - 1) * log_q
 
 
 def _peak_beta(mean: Array, p: Array, q: Array) -> Array:
@@ -82,10 +86,6 @@ def _peak_beta(mean: Array, p: Array, q: Array) -> Array:
 
 def _log_normalizer_gamma(a: Array, b: Array) -> Value:
     return gammaln(a) - a * _log(b)
-
-
-def _log_prob_gamma(log_rate: Array, a: Array, b: Array) -> Value:
-    return (a - 1) * log_rate - b * namespace(log_rate).exp(log_rate) - _log_normalizer_gamma(a, b)
 
 
 def _peak_gamma(mean: Array, p: Array, q: Array) -> Array:
@@ -102,10 +102,6 @@ def _log_normalizer_dirichlet(alpha: Array) -> Value:
     return gammaln(alpha).sum(-1) - gammaln(alpha.sum(-1))
 
 
-def _log_prob_dirichlet(log_share: Array, alpha: Array) -> Value:
-    return ((alpha - 1) * log_share).sum(-1) - _log_normalizer_dirichlet(alpha)
-
-
 def _peak_dirichlet(mean: Array, weight: Array) -> Array:
     """Weights over their sum; 0 where a weight is at most 0, the mean where all are."""
     return log_shares(namespace(weight).maximum(weight, 0), mean)
@@ -114,44 +110,35 @@ def _peak_dirichlet(mean: Array, weight: Array) -> Array:
 # --- InverseGamma(a, scale b) and Normal(m, s), as they are ---------------------------------------------------------
 
 
-def _log_prob_inverse_gamma(variance: Array, a: Array, b: Array) -> Value:
-    return -(a + 1) * _log(variance) - b / variance - _log_normalizer_gamma(a, b)
-
-
 def _mean_inverse_gamma(a: Array, b: Array) -> Array:
     """b/(a − 1); where there is no mean the mode b/(a + 1)."""
     return b / namespace(a).where(a > 1, a - 1, a + 1)
 
 
-def _log_prob_normal(value: Array, m: Array, s: Array) -> Value:
-    return -0.5 * (LOG_2PI + ((value - m) / s) ** 2) - _log(s)
-
-
 PRIORS = {
     "Beta": Prior(
-        "logit_", ("concentration1", "concentration0"), (1.0, 1.0), _draw_beta, _log_prob_beta, log_beta,
+        "logit_", ("concentration1", "concentration0"), (1.0, 1.0), _draw_beta, _kernel_beta, log_beta,
         lambda a, b: _log(a) - _log(b), lambda a, b: _scipy("beta")(a, b), _peak_beta,
     ),
     "Gamma": Prior(
-        "log_", ("concentration", "rate"), (1.0, 0.0),
-        lambda key, shape, a, b: log_gamma(key, a, shape) - _log(b), _log_prob_gamma, _log_normalizer_gamma,
+        "log_", ("concentration", "rate"), (1.0, 0.0), lambda key, shape, a, b: log_gamma(key, a, shape) - _log(b),
+        lambda log_rate, a, b: (a - 1) * log_rate - b * namespace(log_rate).exp(log_rate), _log_normalizer_gamma,
         lambda a, b: _log(a) - _log(b), lambda a, b: _scipy("gamma")(a, scale=1 / b), _peak_gamma,
     ),
     "Dirichlet": Prior(
-        "log_", ("concentration",), (1.0,),
-        lambda key, shape, alpha: log_dirichlet(key, alpha, shape), _log_prob_dirichlet, _log_normalizer_dirichlet,
+        "log_", ("concentration",), (1.0,), lambda key, shape, alpha: log_dirichlet(key, alpha, shape),
+        lambda log_share, alpha: ((alpha - 1) * log_share).sum(-1), _log_normalizer_dirichlet,
         lambda alpha: _log(alpha) - _log(alpha.sum(-1, keepdims=True)),
         lambda alpha: _scipy("beta")(alpha, alpha.sum(-1, keepdims=True) - alpha), _peak_dirichlet,
     ),
     "InverseGamma": Prior(
-        "", ("concentration", "rate"), (-1.0, 0.0),
-        lambda key, shape, a, b: inverse_gamma(key, a, b, shape), _log_prob_inverse_gamma, _log_normalizer_gamma,
+        "", ("concentration", "rate"), (-1.0, 0.0), lambda key, shape, a, b: inverse_gamma(key, a, b, shape),
+        lambda variance, a, b: -(a + 1) * _log(variance) - b / variance, _log_normalizer_gamma,
         _mean_inverse_gamma, lambda a, b: _scipy("invgamma")(a, scale=b), lambda mean, p, q: q / p,
     ),
     "Normal": Prior(
-        "", ("loc", "scale"), (0.0, np.inf),
-        lambda key, shape, m, s: m + s * normal(key, (*shape, *m.shape)), _log_prob_normal,
-        lambda m, s: 0.5 * LOG_2PI + _log(s),
+        "", ("loc", "scale"), (0.0, np.inf), lambda key, shape, m, s: m + s * normal(key, (*shape, *m.shape)),
+        lambda value, m, s: -0.5 * ((value - m) / s) ** 2, lambda m, s: 0.5 * LOG_2PI + _log(s),
         lambda m, s: m, lambda m, s: _scipy("norm")(m, s), lambda mean, m, s: m,
     ),
 }  # fmt: skip

@@ -68,12 +68,13 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield from itertools.chain.from_iterable(map(leaves, inside.values()))
 
 
-def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """`jax.tree.map` of trees of one structure."""
-    if tree is None or (inside := branches(tree)) is None:
-        return tree if tree is None else f(tree, *others)
-    same = [branches(other) or {} for other in others]
-    changed: dict[Any, Any] = {key: map_leaves(f, one, *(b[key] for b in same)) for key, one in inside.items()}
+def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
+    """`jax.tree.map` of one tree."""
+    if tree is None:
+        return None
+    if (inside := branches(tree)) is None:
+        return f(tree)
+    changed: dict[Any, Any] = {key: map_leaves(f, one) for key, one in inside.items()}
     if type(tree) is tuple:
         return tuple(changed.values())
     return changed if type(tree) is dict else replace(tree, **changed)

@@ -15,6 +15,7 @@ c ≤ d columns is W_c(ν, ΔᵀS⁻¹Δ) (Muirhead 1982, Theorem 3.2.5); drawn 
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -35,6 +36,11 @@ class _Quadratic:
     offset: np.ndarray
 
     rows: ClassVar[tuple[str, ...]] = "weight", "degrees", "offset"
+
+    @cached_property
+    def freedom(self) -> int:
+        """Degrees of freedom of G for a row without missing cells."""
+        return max(int(self.degrees.max(initial=1)) - 1, 0)
 
     def take(self, at: np.ndarray) -> Self:
         """Those of some rows."""
@@ -142,8 +148,7 @@ def quadratic_points(one: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.nd
     G is (c, s) with the degrees of freedom of a row without missing cells.
     """
     k = one.dimensions
-    freedom = max(int(one.degrees.max(initial=1)) - 1, 0)
-    g = chdtri(freedom, u[k + c :]) if freedom else np.zeros((c, u.shape[1]))
+    g = chdtri(one.freedom, u[k + c :]) if one.freedom else np.zeros((c, u.shape[1]))
     return one.shared(u[:k]), ndtri(u[k : k + c]), g
 
 
@@ -151,7 +156,6 @@ def quadratic_table(one: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, 
     """−½ q of some rows, (n, c, s)."""
     (shared, z, g), rows = points, one.take(at)
     level, slope = rows.terms(shared)
-    weight, freedom = rows.weight[..., None], max(int(one.degrees.max(initial=1)) - 1, 0)
-    lost = freedom - np.maximum(rows.degrees - 1, 0)  # degrees of missing cells: their mean is put back
-    bent = weight * (np.square(z) + g * (1 - lost[..., None] / max(freedom, 1)))
+    kept = np.maximum(rows.degrees - 1, 0) / max(one.freedom, 1)  # so G has the mean of the row's own degrees
+    bent = rows.weight[..., None] * (np.square(z) + g * kept[..., None])
     return -0.5 * (level + 2 * np.sqrt(slope) * z + bent + rows.offset[..., None])

@@ -263,7 +263,7 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
     for key, support in prior.constants_.items():
         checked_numbers(f"{name}.{key}", getattr(prior, key), (), support)
     for key, field in prior.fields_.items():
-        value = getattr(prior, key) if fields is None or key not in fields else fields[key]
+        value = (fields or {}).get(key, getattr(prior, key))
         if field.per_class and field.limit is not None:
             field = replace(field, limit=field.limit * sizes["class"])
         if value is None and field.optional:
@@ -275,12 +275,6 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
     return replace(prior, **found)
 
 
-def _first(field: Field, wrong: Any) -> tuple[tuple[int, ...], str]:
-    """The place of the first number that is wrong, and its axes in words."""
-    at = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return at, ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")
-
-
 def improper(block: Any) -> str | None:
     """Why a density has no normaliser: its first number at an improper limit, in words; None for a proper density."""
     inner = getattr(block, "block", block)  # a block of a single class holds the one that has the fields
@@ -288,7 +282,8 @@ def improper(block: Any) -> str | None:
         value = getattr(inner, key)
         if field.limit is None or not isinstance(value, np.ndarray):  # under a trace nobody can look
             continue
-        if (wrong := ~(np.isfinite(value) & (value > 0))).any():
-            at, place = _first(field, wrong)
+        if len(wrong := np.argwhere(~(np.isfinite(value) & (value > 0)))):
+            at = tuple(wrong[0])
+            place = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")
             return f"{key} is {value[at]:g} ({place})"
     return None

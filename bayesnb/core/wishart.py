@@ -103,12 +103,6 @@ class InverseWishartMarginal:
         excess = np.asarray(self.nu - d - 1)[..., None, None]
         return np.where(excess > 0, self.scale / np.where(excess > 0, excess, 1), np.inf)
 
-    def ppf(self, q: Any) -> np.ndarray:
-        """Quantile of a matrix of one number: InverseGamma(ν/2, S/2)."""
-        from scipy import stats
-
-        return stats.invgamma.ppf(q, np.asarray(self.nu)[..., None, None] / 2, scale=self.scale / 2)
-
     def diagonal(self) -> Any:
         """The variances: Σ_jj ~ InverseGamma((ν − d + 1)/2, scale S_jj/2), a frozen `scipy.stats` object (…, d)."""
         from scipy import stats

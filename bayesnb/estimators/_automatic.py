@@ -43,9 +43,9 @@ def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
     return [(role.replace("/", "_"), makers[role], at) for role, at in places.items() if at]
 
 
-def automatic_contract(X: Any) -> ColumnContract | None:
-    """What the columns of a data frame are, with a warning if some are left out; None of another table."""
-    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
+def automatic_contract(X: pd.DataFrame) -> ColumnContract | None:
+    """What the columns are, with a warning if some are left out; None where two have one name."""
+    if not X.columns.is_unique:
         return None
     contract = describe(X)
     if left := [column.name for column in contract.dropped if column.warning]:

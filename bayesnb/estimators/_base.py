@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..columns import listed
 from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import map_leaves
 from ..core.random import categorical, generator
@@ -270,16 +271,12 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import fix_seed, intervals
 
-        state, seed, method = self._fitted(), fix_seed(seed), self._interval_method(method)
+        state, seed = self._fitted(), fix_seed(seed)
 
         def ends(rows: Rows) -> np.ndarray:
             return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, seed), 2, 0)
 
         return np.moveaxis(self._by_encoded_rows(state, X, ends), 0, 2)
-
-    def _interval_method(self, method: str) -> str:
-        """The method of an interval, as the model takes it."""
-        return method
 
     def uncertainty(self, X: Any, method: str = "auto", n_draws: int | None = None, seed: Seed = 0) -> "Uncertainty":
         """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
@@ -291,7 +288,7 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import Uncertainty, fix_seed, uncertainty
 
-        state, seed, method = self._fitted(), fix_seed(seed), self._interval_method(method)
+        state, seed = self._fitted(), fix_seed(seed)
 
         def entropies(rows: Rows) -> np.ndarray:
             return np.stack(uncertainty(state.posterior, rows, method, n_draws, seed))[..., None]
@@ -404,27 +401,25 @@ class AbstractNB(AbstractFitted):
 
         from ..inference.explanation import OTHERS
 
-        state = self._fitted()
-        classes = [k for k in range(len(state.classes)) if k != b]
-        t, c, listed, X = len(found.row), len(classes), found.feature >= 0, as_table(X)
+        state, listed, X = self._fitted(), found.feature >= 0, as_table(X)
         names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
-        values, cells = np.full(t, "", object), X.tocsr() if is_sparse(X) else np.asarray(X, object)
+        values, cells = np.full(len(listed), "", object), X.tocsr() if is_sparse(X) else np.asarray(X, object)
         if listed.any():
             values[listed] = np.ravel(cells[found.row[listed], found.feature[listed]])
-        frame = pd.DataFrame(
-            {
-                "row": np.repeat(found.row, c),
-                "class_": np.tile(state.classes[classes], t),
-                "feature": np.repeat(names[found.feature], c),
-                "value": np.repeat(values, c),
-                "contribution": found.value[:, classes].ravel(),
-                "low": found.low[:, classes].ravel(),
-                "high": found.high[:, classes].ravel(),
-            }
-        )
         place = np.where(listed, 1, 2 * (found.feature == OTHERS))  # the class prior first, all other features last
-        keys = [-abs(frame["contribution"]), np.repeat(place, c), np.tile(np.arange(c), t), frame["row"]]
-        return frame.iloc[np.lexsort(keys)].reset_index(drop=True)
+        frames = []
+        for k in (k for k in range(len(state.classes)) if k != b):
+            columns = {
+                "row": found.row,
+                "class_": state.classes[np.full(len(listed), k)],
+                "feature": names[found.feature],
+                "value": values,
+                "contribution": found.value[:, k],
+                "low": found.low[:, k],
+                "high": found.high[:, k],
+            }
+            frames.append(pd.DataFrame(columns).iloc[np.lexsort([-abs(found.value[:, k]), place, found.row])])
+        return pd.concat(frames).sort_values("row", kind="stable", ignore_index=True)
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------
 
@@ -465,7 +460,7 @@ class AbstractNB(AbstractFitted):
         places: list[Any] = [columns.place(name) for name in names]
         if None in places:
             name = names[places.index(None)]
-            raise ValueError(f"`features` has {name!r}; the features are {known[:8]}{' …' if known[8:] else ''}")
+            raise ValueError(f"`features` has {name!r}; the features are {listed(known)}")
         return dict(zip(names, tables(copy.copy(self), places, level), strict=True))
 
     def prior_summary(self) -> "PriorSummary":

@@ -14,10 +14,10 @@ MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "s
 """A variant for the columns of numbers of a table that has others, too."""
 
 
-def variants() -> dict[str, tuple[type[AbstractNB], dict[str, Any]]]:
-    """The names of models, each with its estimator and settings."""
+def variants() -> dict[str, AbstractNB]:
+    """Models by their names."""
     kinds = [getattr(estimators, name) for name in dir(estimators)]
-    return {name: (kind, settings) for kind in kinds for name, settings in kind.variants.items()}
+    return {name: kind(**settings) for kind in kinds for name, settings in kind.variants.items()}
 
 
 def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
@@ -35,19 +35,20 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
     if model == "auto":
         model = next(iter(default_estimators()[roles[0]].variants)) if len({*roles}) == 1 else "mixed"
     whole, _, of_numbers = model.partition(":")
-    known = variants()
-    made: dict[str, Any] = {name: known[name][0](**known[name][1]) for name in (whole, of_numbers) if name}
+    known: dict[str, Any] = variants()
+    chosen = known[whole]
     if whole == "mixed":
         asked = any(column.why.endswith("as asked") for column in contract.used)
         if of_numbers or asked or roles != [role_of_type(X, j) for j in range(X.shape[1])]:
-            usual = [(name, nb, [str(X.columns[j]) for j in at]) for name, nb, at in parts_of_roles(roles)]
-            parts = [(name, made.get(of_numbers, nb) if name == "numbers" else nb, at) for name, nb, at in usual]
-            made[whole].set_params(parts=parts)
-    elif not made[whole].__sklearn_tags__().input_tags.string:
+            chosen.parts = [
+                (name, known.get(of_numbers, nb) if name == "numbers" else nb, X.columns[at].astype(str).tolist())
+                for name, nb, at in parts_of_roles(roles)
+            ]
+    elif not chosen.__sklearn_tags__().input_tags.string:
         for name in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
             value = X[name].dropna().tolist()[0]
             raise ValueError(f"column {name!r} holds text such as {value!r}; --model {model} needs numbers.")
-    return made[whole]
+    return chosen
 
 
 def contract_of(model: Any, decimal: str | None = None, thousands: str | None = None) -> ColumnContract:
@@ -58,13 +59,15 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
     nb = getattr(model, "estimator_", model)  # the one inside of a calibrated model
     contract = getattr(nb, "contract_", None)
     if contract is None:  # fitted in Python
-        levels = [() if (found := nb.levels_of(j)) is None else found.tolist() for j in range(len(names))]
-        roles = ["levels" if any(isinstance(one, str) for one in known) else "numbers" for known in levels]
-        made = (Column(name, role, "", 0, 1, "") for name, role in zip(names, roles, strict=True))
+        made = []
+        for j, name in enumerate(names):
+            levels = nb.levels_of(j)
+            is_text = levels is not None and any(isinstance(level, str) for level in levels)
+            made.append(Column(name, "levels" if is_text else "numbers", "", 0, 1, ""))
         contract = ColumnContract(tuple(made), 0)
-    known = [c.role != "dropped" or c.name not in names for c in contract.columns]
     columns = [  # the model leaves out what was dropped
-        c if used else replace(c, role="levels", missing=1.0) for c, used in zip(contract.columns, known, strict=True)
+        replace(c, role="levels", missing=1.0) if c.role == "dropped" and c.name in names else c
+        for c in contract.columns
     ]
     if decimal or thousands:
         decimal = decimal or ("," if thousands == "." else ".")

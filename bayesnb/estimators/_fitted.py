@@ -20,6 +20,7 @@ from ..core.arrays import is_sparse
 from ..core.pytrees import record, register_pytrees
 from ..core.supports import (
     COMPOSITE,
+    COUNT,
     GIVEN_TOTALS,
     SIMPLEX,
     Cells,
@@ -48,7 +49,6 @@ from ._input import (
     checked_rows,
     checked_weights,
     classes_of,
-    concentration,
     cut_rows,
     naming,
     places_of,
@@ -62,7 +62,7 @@ _ADVICE = {  # on cells that an estimator does not know, by their kind
 }
 ESTIMATES = "predictive", "mean", "map", "mle"
 _WHOLE = "it models counts. Use ExponentialNB for amounts, GaussianNB for other numbers, or bin the column."
-_MOST = {"n": 1e100, "total": 1e300, "mean": 1e150, "ss": 1e300}  # of sums, so that their squares are numbers
+_MOST = 1e150  # of a sum, so that its square is a number
 
 
 @record
@@ -243,19 +243,24 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
         name, c = self.class_prior_parameter, len(state.classes)
         if (given := getattr(self, name)) is not None:
-            pi = as_numbers(name, given, f"{c} probabilities that sum to 1")
+            needed = f"{c} {SIMPLEX.describe()}, in the order of `classes_`"
+            pi = as_numbers(name, given, needed)
             if pi.shape != (c,) or not SIMPLEX.holds(pi):
-                raise ValueError(
-                    f"`{name}` is {shortened(given)}; it needs {c} {SIMPLEX.describe()}, in the order of `classes_`"
-                )
+                raise ValueError(f"`{name}` is {shortened(given)}; it needs {needed}")
             return FixedClasses(pi / pi.sum())
         if not boolean("fit_prior", self.fit_prior):
             return FixedClasses(np.full(c, 1 / c))
         return DirichletClasses(np.array(checked_numbers("class_alpha", self.class_alpha, (c,))))
 
     def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
-        """`alpha` as the concentrations of the prior, for estimators whose alpha is that of scikit-learn."""
-        return concentration(self.alpha, self.force_alpha, shape)
+        """scikit-learn's `alpha` and `force_alpha` as concentrations of a prior, for estimators that have them.
+
+        With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
+        """
+        alpha = self.alpha
+        if not boolean("force_alpha", self.force_alpha):
+            alpha = np.maximum(as_numbers("alpha", alpha, COUNT.describe()), 1e-10)
+        return checked_numbers("alpha", alpha, shape)
 
     @property
     def prior_follows_rows(self) -> bool:
@@ -432,9 +437,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         with np.errstate(over="ignore", invalid="ignore"):
             stats = fold_rows(gather, parts)
         for block in stats.blocks.values():
-            for key, most in _MOST.items():
-                value = np.asarray(getattr(block, key, 0.0))
-                if not (value.max(initial=0.0) <= most and value.min(initial=0.0) >= -most):
+            for key in ("n", "total", "mean", "ss"):
+                if not np.all(abs(getattr(block, key, 0.0)) <= _MOST):
                     self._check_finite(X)
                     many = f"Values too large to be summed in data passed to {type(self).__name__} (input X)"
                     raise ValueError(f"{many}; rescale the columns or the weights, because sums or squares overflow")

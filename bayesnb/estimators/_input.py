@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from ..core import distributions
 from ..core.arrays import is_sparse
 from ..core.pytrees import record
-from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
+from ..core.supports import Cells, shortened
 from ..sums.rows import csr_slice, in_order, row_slices
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
@@ -231,12 +231,11 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
     gone = np.False_ if known else pd.isna(y if typed else np.asarray(y, object))
     if np.ndim(gone) == 1 and len(rows := np.flatnonzero(gone)):
         listed = ", ".join(map(str, rows[:8])) + ", …" * (len(rows) > 8)
-        missing = f"missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
-        raise ValueError(f"`{name}` has {missing}; leave out these rows")
+        what = f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
+        raise ValueError(f"{what}; leave out these rows")
     y = _check_y(y)
-    if y.dtype == object and not all(isinstance(label, str) for label in y.tolist()):
-        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-        raise ValueError(f"Unknown label type: `{name}` has objects of type {kinds}; make all strings, or all integers")
+    if y.dtype == object and (kind := pd.api.types.infer_dtype(y)) != "string":
+        raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
     if name == "y" and y.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
@@ -258,12 +257,11 @@ def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The place of each label among the classes; a ValueError on a label that is not among them."""
     try:
         index = np.minimum(classes.searchsorted(y), len(classes) - 1)
+        unknown = y[classes[index] != y]
     except TypeError:  # dates among numbers
-        advice = f"do not compare with classes of {classes.dtype}; pass labels of their type"
-        raise ValueError(f"y has labels of type {y.dtype}, which {advice}") from None
-    if (unknown := classes[index] != y).any():
-        found = np.unique(y[unknown])
-        raise ValueError(f"The target label(s) {found} in y do not exist in the initial classes {classes}")
+        unknown = y
+    if len(unknown):
+        raise ValueError(f"The target label(s) {np.unique(unknown)} in y do not exist in the initial classes {classes}")
     return index
 
 
@@ -297,16 +295,6 @@ def check_decay(decay: Any) -> None:
     """Raise a ValueError unless `decay` is above 0 and at most 1."""
     if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
         raise ValueError(f"`decay` is {shortened(decay)}; it needs to be a number above 0 and at most 1")
-
-
-def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """scikit-learn's `alpha` and `force_alpha`, as concentrations of a Dirichlet or beta prior.
-
-    With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
-    """
-    if not boolean("force_alpha", force_alpha):
-        alpha = np.maximum(as_numbers("alpha", alpha, COUNT.describe()), 1e-10)
-    return checked_numbers("alpha", alpha, shape)
 
 
 def alike(a: Any, b: Any) -> bool:

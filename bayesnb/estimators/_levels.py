@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from ..naive_bayes import Rows
 from ._base import AbstractNB
 from ._fitted import State
 
@@ -30,7 +31,7 @@ class AbstractLevels(AbstractNB):
     @property
     def categories_(self) -> list[np.ndarray]:
         """Levels of each feature; of a column without a single cell the code 0."""
-        return [levels if len(levels) else np.arange(1) for levels in self._known().encoding]
+        return _known_levels(self._known())
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column. Provisional."""
@@ -55,7 +56,7 @@ class AbstractLevels(AbstractNB):
     def _learn_encoding(self, state: State, X: Any) -> State:
         """Declared levels, else 0 … max of whole numbers, else the values seen, sorted; or none."""
         least, levels, bad = self._least(state.columns.n), [], []
-        for j, (cells, declared) in enumerate(columns_of(_ends(X))):
+        for j, (cells, declared) in enumerate(columns_of(_largest(X))):
             found = _as_numbers(cells[~pd.isna(cells)]) if declared is None else None
             if declared is not None:
                 levels.append(declared)  # declared numbers are names; only codes 0 … K−1 are an array of integers
@@ -83,6 +84,12 @@ class AbstractLevels(AbstractNB):
         pairs = zip(columns_of(X), state.encoding, strict=True)
         return np.stack([_codes_of(c, levels, state.columns.label(j)) for j, ((c, _), levels) in enumerate(pairs)], 1)
 
+    def _as_input(self, state: State, rows: Rows) -> np.ndarray:
+        codes: dict[int, np.ndarray] = {}
+        for name, at in self.block_columns(state).items():
+            codes |= dict(zip(at.tolist(), rows[name].T.astype(int), strict=True))
+        return np.stack([levels[codes[j]] for j, levels in enumerate(_known_levels(state))], 1)
+
     def _least(self, d: int) -> list[int]:
         """`min_categories` for each feature."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
@@ -93,9 +100,13 @@ class AbstractLevels(AbstractNB):
         return np.broadcast_to(value, d).tolist()
 
 
+def _known_levels(state: State) -> list[np.ndarray]:
+    return [levels if len(levels) else np.arange(1) for levels in state.encoding]
+
+
 def sizes_of(state: State) -> np.ndarray:
     """Number of levels of each column, at least one, (d,)."""
-    return np.array([max(len(levels), 1) for levels in state.encoding])
+    return np.array([*map(len, _known_levels(state))])
 
 
 def places_among(before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -111,8 +122,7 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
         X = sparse.csc_array(X)
         return [(np.append(X.data[start:end], 0), None) for start, end in itertools.pairwise(X.indptr)]
     columns: list[Any] = []
-    for j in range(X.shape[1]):
-        column = X.iloc[:, j]
+    for _, column in X.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             declared = column.dtype.categories.to_numpy(dtype=object)  # beside a gap pandas would make floats of them
             columns.append((np.append(declared, np.nan)[column.cat.codes], declared))
@@ -121,12 +131,10 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
     return columns
 
 
-def _ends(X: Any) -> Any:
-    """Of an array of integers the least and the largest cell of each column: its levels depend on nothing else."""
-    if not (isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size):
-        return X
-    largest, most = _as_unsigned(X).max(0), np.iinfo(np.int64 if X.dtype == np.uint64 else X.dtype).max
-    return largest[None].astype(np.int64) if (largest <= most).all() else np.stack([X.min(0), X.max(0)])
+def _largest(X: Any) -> Any:
+    """Of an array of integers one cell below 0 or the largest of each column: its levels depend on nothing else."""
+    is_whole = isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size
+    return _as_unsigned(X).max(0, keepdims=True).astype(X.dtype) if is_whole else X
 
 
 def _as_unsigned(X: np.ndarray) -> np.ndarray:
@@ -138,9 +146,12 @@ def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
     if X.dtype.kind in "iu" and X.size and (_as_unsigned(X).max(0) < n_levels).all():
         return X
-    table = X.astype(float)
-    table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
-    return table
+    return _valid(X.astype(float), n_levels)
+
+
+def _valid(codes: np.ndarray, n_levels: Any) -> np.ndarray:
+    """Numbers that are levels 0 … K−1; NaN for others."""
+    return np.where((codes >= 0) & (codes < n_levels) & (codes == np.floor(codes)), codes, np.nan)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:
@@ -165,12 +176,11 @@ def _codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     Warns where all are unknown because one side is text and the other is numbers.
     """
     if levels.dtype.kind == "i" and (codes := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
-        return np.where((codes >= 0) & (codes < len(levels)) & (codes == np.floor(codes)), codes, np.nan)
+        return _valid(codes, len(levels))
     code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
     if len(code) and code.max() < 0:
         asked, known = values[~pd.isna(values)].tolist(), levels.tolist()
-        kinds = [{isinstance(value, str) for value in some} for some in (asked, known)]
-        if sorted(map(sorted, kinds)) == [[False], [True]]:
+        if asked and known and isinstance(asked[0], str) != isinstance(known[0], str):
             warnings.warn(
                 f"`X` has no known level in column {label}, because text is not a number: it has {asked[0]!r}, and the "
                 f"levels are like {known[0]!r}. The column is left out; convert it to the type that was fitted",

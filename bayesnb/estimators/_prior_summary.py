@@ -31,11 +31,11 @@ def prior_summary(nb: Any) -> PriorSummary:
         lines += [f"classes ~ Dirichlet({_numbers(prior.classes.alpha)}): {prior.classes.alpha.sum():g} pseudo-rows"]
     else:
         lines += [f"classes: probabilities fixed at {_numbers(np.exp(rows[CLASS]['log_pi']))}"]
+    labels = nb.feature_names()
     groups = [(name, block.inner, at) for name, block in prior.blocks.items() for at in _groups(block.inner)]
     for name, block, at in groups[:_MOST]:
         places = nb.block_columns()[name][at]
-        texts = [str(label) if isinstance(label, str) else f"column {label}" for label in nb.feature_names()]
-        texts = [texts[j] for j in places]
+        texts = [labels[j] if isinstance(labels[j], str) else f"column {labels[j]}" for j in places]
         if len(texts) > _LISTED:
             texts = [f"{texts[0]}, {texts[1]} … {texts[-1]} ({len(texts)} columns)"]
         lines += [f"{', '.join(texts)} ~ {_density(block, at)}"]

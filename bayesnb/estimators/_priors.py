@@ -119,7 +119,7 @@ def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -
         if type(given) is not type(block):
             found, needed = type(given).__name__, type(block).__name__
             raise ValueError(f"`{label}` is a {found}; {type(nb).__name__} with these settings needs a {needed}")
-        fields = {key: getattr(given, key) for key in given.fields_ if getattr(given, key) is not None}
+        fields = {key: getattr(given, key) for key in given.fields_}
     elif is_distribution(given):
         first = next(iter(block.fields_))
         try:
@@ -133,7 +133,9 @@ def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -
             _refuse_ambiguous(label, key, np.shape(value), block.fields_[key].axes, c, d)
     if of_column and not is_distribution(given):
         fields = {key: _placed(block, key, value) for key, value in fields.items()}
-    return checked_prior(label, block, _sizes(block), fields)
+    shapes = {key: np.shape(getattr(block, key)) for key in block.fields_}
+    sizes = {axis: n for key, shape in shapes.items() for axis, n in zip(block.fields_[key].axes, shape, strict=False)}
+    return checked_prior(label, block, sizes, fields)
 
 
 def _fields(label: str, given: Any, block: Any) -> dict[str, Any]:
@@ -166,12 +168,3 @@ def _refuse_ambiguous(label: str, key: str, shape: tuple[int, ...], axes: tuple[
                 f"`{label}` has {key} of shape {shape}, which is ambiguous with {c} classes and {d} features. Give "
                 f"shape {(1, *shape)} for one value a feature, or {(shape[0], 1, *shape[1:])} for one value a class"
             )
-
-
-def _sizes(block: Any) -> dict[str, int]:
-    c, d = block.shape
-    found = {"class": c, "feature": d}
-    for key, declared in block.fields_.items():
-        if declared.axes[-1] == "level":
-            found["level"] = getattr(block, key).shape[-1]
-    return found

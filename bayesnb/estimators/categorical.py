@@ -114,12 +114,6 @@ class CategoricalNB(AbstractLevels):
             for name, at in self.block_columns(state).items()
         }
 
-    def _as_input(self, state: State, rows: Rows) -> np.ndarray:
-        columns: dict[int, np.ndarray] = {}
-        for name, at in self.block_columns(state).items():
-            columns |= {j: _named(state.encoding[j], rows[name][:, i]) for i, j in enumerate(at.tolist())}
-        return np.stack([columns[j] for j in range(len(columns))], 1)
-
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
         names, groups = super().block_labels(block)["feature"], self.block_columns()
@@ -132,8 +126,3 @@ class CategoricalNB(AbstractLevels):
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
         names, order = super().weight_labels(names), np.concatenate([*self.block_columns().values()])
         return np.array([f"{names[j]}={level}" for j in order for level in self.categories_[j]])
-
-
-def _named(levels: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The levels of codes; a column without levels has the code 0."""
-    return (levels if len(levels) else np.arange(1))[codes.astype(int)]

@@ -66,12 +66,6 @@ class FamilyNB(AbstractNB):
         """The family, for its declarations."""
         return self.family if isinstance(self.family, AbstractConjugate) else AbstractConjugate
 
-    def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
-        if self._family is not self.family or self.family.is_composite or not self.family.fields_:
-            needs = "a conjugate family with declared fields that is a density of rows, as families.GammaPoisson(1, 1)"
-            raise ValueError(f"`family` is {shortened(self.family)}; it needs {needs}")
-        return super()._checked(X, state, *y)
-
     def _cell_advice(self) -> str:
         name = type(self.family).__name__
         return f"a cell of {name} is {self.cells.describe()}. Choose another family, or prepare the column."
@@ -92,6 +86,9 @@ class FamilyNB(AbstractNB):
         return None if self._n_levels is None else np.arange(self._n_levels)
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
+        if self._family is not self.family or self.family.is_composite or not self.family.fields_:
+            needs = "a conjugate family with declared fields that is a density of rows, as families.GammaPoisson(1, 1)"
+            raise ValueError(f"`family` is {shortened(self.family)}; it needs {needs}")
         sizes = dict(zip(("class", "feature"), state.shape, strict=True))
         return {BLOCK: checked_prior("family", self._family, sizes)}
 
@@ -102,6 +99,6 @@ class FamilyNB(AbstractNB):
 
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
-        axes = self._blocks(self._known().bare)[BLOCK].sites()[parameter].axes
+        axes = self._fitted().prior.blocks[BLOCK].sites()[parameter].axes
         event = iter(["level"] if "feature" in axes else ["feature", "feature_"])
         return [next(event) if axis == "event" else axis for axis in axes]

@@ -118,13 +118,11 @@ class GaussianNB(AbstractNB):
         return {BLOCK: NormalInverseGamma(m, kappa, nothing + a, nothing + b)}
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
-        if "variance" in theta[BLOCK]:
-            spread = column_scale(state.statistics.blocks[BLOCK])[1]
-            theta = {
-                **theta,
-                BLOCK: {**theta[BLOCK], "variance": theta[BLOCK]["variance"] + self.var_smoothing * spread.max()},
-            }
-        return theta
+        own = theta[BLOCK]
+        if "variance" not in own:
+            return theta
+        more = self.var_smoothing * column_scale(state.statistics.blocks[BLOCK])[1].max()
+        return theta | {BLOCK: own | {"variance": own["variance"] + more}}
 
     @property
     def means_(self) -> np.ndarray:

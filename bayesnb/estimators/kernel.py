@@ -99,13 +99,15 @@ class KernelNB(AbstractNB):
     _most_cells = 20_000
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        cells, seen = Sample.none(*state.shape), None if state.statistics is None else state.statistics.blocks[BLOCK]
-        given = self._given(state.shape)
-        if given is None and self.bandwidth == "nrd0":
-            given = np.ones(state.shape) if seen is None else _rule_of_thumb(seen, as_r=True)[0]
-        if given is not None:
-            return {BLOCK: KernelDensity(np.log(given), cells)}
-        centre, least = (np.ones(state.shape), np.zeros(state.shape)) if seen is None else _rule_of_thumb(seen)
+        cells = Sample.none(*state.shape)
+        if not isinstance(self.bandwidth, str):
+            known = checked_numbers("bandwidth", self.bandwidth, state.shape, LENGTH)
+            return {BLOCK: KernelDensity(np.log(known), cells)}
+        check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
+        seen = cells if state.statistics is None else state.statistics.blocks[BLOCK]
+        centre, least = _rule_of_thumb(seen, as_r=self.bandwidth == "nrd0")
+        if self.bandwidth == "nrd0":
+            return {BLOCK: KernelDensity(np.log(centre), cells)}
         log_h = np.log(np.maximum(np.maximum(centre, least), _LEAST))
         low = np.maximum(log_h - _REACH, np.log(np.maximum(least, np.finfo(float).tiny)))
         return {BLOCK: KernelDensity(log_h, cells, low, log_h + _REACH)}
@@ -113,13 +115,6 @@ class KernelNB(AbstractNB):
     @property
     def _default_follows_rows(self) -> bool:
         return isinstance(self.bandwidth, str)
-
-    def _given(self, shape: tuple[int, int]) -> np.ndarray | None:
-        """Bandwidths that are given, (c, d); None where they come from the data."""
-        if isinstance(self.bandwidth, str):
-            check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
-            return None
-        return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
 
 
 def _rule_of_thumb(cells: Sample, as_r: bool = False) -> tuple[np.ndarray, np.ndarray]:

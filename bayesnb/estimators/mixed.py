@@ -1,7 +1,6 @@
 """Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
 
 import copy
-import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing
 
+from ..columns import listed
 from ..core.pytrees import record
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, Parameters, Rows, Statistics
@@ -56,11 +56,9 @@ class Part:
         """What its estimator knows, with its share in the statistics of all parts."""
         if (stats := whole.statistics) is None:
             return self.estimator._state
-        n, error = stats.n, stats.error
-        if self.k is not None:
-            n, error = n[[self.k]], None if error is None else error[[self.k]]
+        own = slice(None) if self.k is None else [self.k]
         blocks = {inner: stats.blocks[name] for inner, name in self.names.items()}
-        held = Statistics(n, blocks, error)
+        held = Statistics(stats.n[own], blocks, None if stats.error is None else stats.error[own])
         return replace(self.estimator._state, statistics=held, longest=whole.longest, pieces=whole.pieces)
 
     def holding(self, state: State) -> "Part":
@@ -168,50 +166,40 @@ class MixedNB(AbstractNB):
         return X if state is None or y else _without_unseen(state, X), labels, columns
 
     def _learn_encoding(self, state: State, X: Any) -> State:
-        held = state.statistics
-        parts: list[Part] = []
-        blocks: dict[str, Any] = {}
+        learnt: list[tuple[Part, State]] = []
         for part in self._resolve(state, X) if state.encoding is None else state.encoding:
             own = part.state(state) if hasattr(part.estimator, "_state") else None
             rows, _, columns = part.estimator._checked(part.table(X), own)
             labels = state.classes if part.k is None else state.classes[[part.k]]
-            own = part.estimator._learn_encoding(own or State(labels, columns), rows)
-            parts.append(part := part.holding(own.bare))
-            if held is not None:
-                blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
-        return replace(state, encoding=parts, statistics=None if held is None else replace(held, blocks=blocks))
+            learnt.append((part, part.estimator._learn_encoding(own or State(labels, columns), rows)))
+        return _of_parts(state, learnt)
 
     def _united(self, state: State, other: State) -> State:
-        parts: list[Part] = []
-        blocks: dict[str, Any] = {}
-        for part, twin in itertools.zip_longest(state.encoding, other.encoding):
-            if str(part) != str(twin):  # name, columns or kind of estimator
-                here, there = (", ".join(map(str, one.encoding)) for one in (state, other))
-                raise ValueError(
-                    f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
-                )
-            own = part.estimator._united(part.state(state), twin.state(other))
-            parts.append(part := part.holding(own.bare))
-            blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
+        here, there = (", ".join(map(str, one.encoding)) for one in (state, other))
+        if here != there:  # names, columns or kinds of estimators
+            raise ValueError(
+                f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
+            )
+        pairs = zip(state.encoding, other.encoding, strict=True)
+        united = [(part, part.estimator._united(part.state(state), twin.state(other))) for part, twin in pairs]
         mine, theirs = (replace(one, statistics=replace(one.statistics, blocks={})) for one in (state, other))
-        both = mine.with_rows(theirs)
-        return replace(both, encoding=parts, statistics=replace(both.statistics, blocks=blocks))
+        return _of_parts(mine.with_rows(theirs), united)
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
         parts = automatic_parts(X, state.columns.contract) if self._is_automatic else self.parts
         if not isinstance(parts, list) or not parts or any(not isinstance(p, tuple) or len(p) != 3 for p in parts):
             raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
-        names, owner, labels = [name for name, _, _ in parts], dict[int, str](), state.columns.labels
+        names, owner, labels = [name for name, _, _ in parts], dict[int, str](), state.columns.labels.tolist()
         for name, estimator, columns in parts:
             if not isinstance(name, str) or names.count(name) > 1 or name == "class" or "." in name or "__" in name:
                 needs = "a name must be a string without '.' and '__', and must be used once"
                 raise ValueError(f"`parts` has the name {name!r}; {needs}")
             at = positions(X, columns, name)
-            if twice := [f"{labels[j]!s} in both {owner[j]!r} and {name!r}" for j in at.tolist() if j in owner]:
+            if twice := [f"{labels[j]} in both {owner[j]!r} and {name!r}" for j in at.tolist() if j in owner]:
                 raise ValueError(f"`parts` has column {twice[0]}; list it in one part")
             owner |= dict.fromkeys(at.tolist(), name)
-            if (isinstance(estimator, str) and estimator == "drop") or not len(at):
+            if estimator == "drop" or not len(at):
                 continue
             if not isinstance(estimator, dict):
                 yield Part(name, _fresh(name, estimator), at)
@@ -220,16 +208,14 @@ class MixedNB(AbstractNB):
                 if label not in estimator:
                     raise ValueError(f"`parts` has no estimator for class {label!r} in {name!r}; add one")
                 yield Part(f"{name}.{label}", _fresh(name, estimator[label]), at, k)
-        if missed := [str(labels[j]) for j in range(len(labels)) if j not in owner]:
-            listed = ", ".join(missed[:8]) + " …" * (len(missed) > 8)
-            raise ValueError(f"`parts` leaves out the columns {listed}; give them an estimator or 'drop'")
+        if missed := [label for j, label in enumerate(labels) if j not in owner]:
+            raise ValueError(f"`parts` leaves out the columns {listed(missed)}; give them an estimator or 'drop'")
 
     @property
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
         """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
         state = self._known()
-        held = [part.holding(part.state(state)) for part in state.encoding]
-        return [(part.name, part.estimator, part.at) for part in held]
+        return [(part.name, part.holding(part.state(state)).estimator, part.at) for part in state.encoding]
 
     # --- what the parts supply --------------------------------------------------------------------------------------
 
@@ -243,8 +229,9 @@ class MixedNB(AbstractNB):
 
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
-        pairs = zip(self._state.encoding, self.parts_, strict=True)
-        return [(part.name.split(".", 1)[0], estimator, part.names, part.k) for part, (_, estimator, _) in pairs]
+        state = self._state
+        held = [part.holding(part.state(state)) for part in state.encoding]
+        return [(part.name.split(".")[0], part.estimator, part.names, part.k) for part in held]
 
     @property
     def prior_follows_rows(self) -> bool:
@@ -325,8 +312,19 @@ class MixedNB(AbstractNB):
         inner = [nb.__sklearn_tags__().input_tags for nb in each if isinstance(nb, AbstractNB)]
         tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.sparse = bool(inner) and all(one.sparse for one in inner)
-        tags.input_tags.positive_only = any(one.positive_only for one in inner)
         return tags
+
+
+def _of_parts(state: State, known: list[tuple[Part, State]]) -> State:
+    """A state of what the estimators of all parts know."""
+    parts: list[Part] = []
+    blocks: dict[str, Any] = {}
+    for part, own in known:
+        parts.append(part := part.holding(own.bare))
+        if own.statistics is not None:
+            blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
+    stats = state.statistics
+    return replace(state, encoding=parts, statistics=stats if stats is None else replace(stats, blocks=blocks))
 
 
 def _fresh(name: str, estimator: Any) -> AbstractNB:
@@ -341,16 +339,17 @@ def _fresh(name: str, estimator: Any) -> AbstractNB:
 
 def _without_unseen(state: State, X: Any) -> Any:
     """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these."""
-    frame, counted = None, []
-    for part in state.encoding:
-        if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
-            frame = pd.DataFrame(X).copy(deep=False) if frame is None else frame
-            for j in part.at.tolist():
-                cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
-                if (wrong := np.isfinite(cells) & (cells != 0) & (cells != 1)).any():
-                    counted.append(f"column {state.columns.label(j)}: {int(wrong.sum())} cells")
-                    frame.isetitem(j, frame.iloc[:, j].mask(wrong))
-    if frame is None or not counted:
+    yes_no = [part for part in state.encoding if part.estimator.cells.kind == "yes/no"]
+    asked = [j for part in yes_no if getattr(part.estimator, "binarize", None) is None for j in part.at.tolist()]
+    if not asked:
+        return X
+    frame, counted = pd.DataFrame(X).copy(deep=False), []
+    for j in asked:
+        cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
+        if (wrong := np.isfinite(cells) & (cells != 0) & (cells != 1)).any():
+            counted.append(f"column {state.columns.label(j)}: {int(wrong.sum())} cells")
+            frame.isetitem(j, frame.iloc[:, j].mask(wrong))
+    if not counted:
         return X
     warnings.warn(
         f"`X` has numbers other than 0 and 1 where the training rows had only these ({', '.join(counted)}); they count "

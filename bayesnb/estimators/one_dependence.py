@@ -8,13 +8,13 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ..core.arrays import Scalar
-from ..core.supports import check_choice, checked_numbers
+from ..core.supports import checked_numbers
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..one_dependence import BLOCK, OneDependence, diagonal
 from ..statistics import Counts
 from ._fitted import State
-from ._input import Unavailable, as_table
+from ._input import Unavailable
 from ._levels import AbstractLevels, places_among, sizes_of
 from .categorical import CategoricalNB
 
@@ -26,7 +26,7 @@ _MOST = 1 << 30  # bytes of the table of counts: batches hold nearly four of tha
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OneDependenceNB(AbstractLevels):
-    """Averaged one-dependence estimators for features with levels: p(y, x) = Σ_j v_j p(y, x_j) Π_{i≠j} p(x_i | y, x_j).
+    """Averaged one-dependence estimators for features with levels: p(y, x) = 1/d Σ_j p(y, x_j) Π_{i≠j} p(x_i | y, x_j).
 
     Naive Bayes assumes that features are independent given the class. Here every feature may depend on the class and on
     one other feature, the parent. Each feature is the parent in one of d models, and the d models are averaged. The
@@ -60,17 +60,16 @@ class OneDependenceNB(AbstractLevels):
     first, in a pipeline: `make_pipeline(EqualWidthBinner(4), OneDependenceNB())`.
 
     Model j leaves out a row whose x_j is missing. In prediction it also leaves out a row whose x_j is a level that was
-    not in the training rows. In training such a row adds nothing to model j. In prediction the weights of the other
-    parents are divided by their sum. Any other missing cell is left out of the product. A row without any cell gets the
-    class frequencies.
+    not in the training rows. In training such a row adds nothing to model j. The prediction is the mean of the other
+    models. Any other missing cell is left out of the product. A row without any cell gets the class frequencies.
 
     *Evidence.* The model of each parent has an evidence. Now consider one model with a single unknown parent for all
     rows, where all parents are equally probable. `log_evidence_` is the evidence of that model, so `compare` can rank
     it against any other model of the same cells. The predictive of that model weights the parents by their evidence,
-    and soon uses only one of them. The average here keeps the weights v. It predicts better, but has no evidence of its
+    and soon uses only one of them. The average here keeps equal weights. It predicts better, but has no evidence of its
     own. With missing cells the parents describe different rows, so there is no `log_evidence_`.
 
-    *Draws.* A draw consists of a parent j, with probability v_j, and the parameters of its model. Intervals and
+    *Draws.* A draw consists of a parent j, all equally probable, and the parameters of its model. Intervals and
     `uncertainty` therefore show how much the probability would change if the parent and the parameters were known. The
     intervals are wide if the parents disagree. `method` is "auto" or "draws", which are the same here.
 
@@ -140,10 +139,6 @@ class OneDependenceNB(AbstractLevels):
     def _rows(self, state: State, X: Any) -> Rows:
         return {BLOCK: self._codes(state, X).astype(float, copy=False)}
 
-    def _as_input(self, state: State, rows: Rows) -> np.ndarray:
-        x = rows[BLOCK].astype(int)
-        return np.stack([levels[x[:, j]] for j, levels in enumerate(self.categories_)], 1)
-
     def _pseudo_counts(self, state: State) -> list[np.ndarray]:
         """Pseudo-counts of the levels of each feature, (c, k_j) each."""
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
@@ -152,11 +147,9 @@ class OneDependenceNB(AbstractLevels):
         return [found[j] for j in range(state.columns.n)]
 
     def _prior(self, state: State) -> Any:
-        """The densities of all models, with equal weights of the parents."""
-        c, d = state.shape
         total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
         alpha = np.concatenate(self._pseudo_counts(state), -1)
-        return OneDependence.prior(c, sizes_of(state).tolist(), alpha, total, np.full(d, 1 / d))
+        return OneDependence.prior(len(state.classes), sizes_of(state).tolist(), alpha, total)
 
     _gatherer = _prior
 
@@ -167,12 +160,6 @@ class OneDependenceNB(AbstractLevels):
 
     def _blocks(self, state: State) -> dict[str, Any]:
         raise ValueError("OneDependenceNB averages models, so it cannot be a part of another model; use CategoricalNB")
-
-    # --- prediction -------------------------------------------------------------------------------------------------
-
-    def _interval_method(self, method: str) -> str:
-        check_choice("method", method, ("auto", "draws"))  # no moments of an average of models
-        return "draws"
 
     def _draw(self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any) -> tuple[Rows, np.ndarray]:
         x, y = model.sample_predictive(rng, n)
@@ -200,14 +187,13 @@ class OneDependenceNB(AbstractLevels):
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
-        state, nb, blocks = self._fitted(), CategoricalNB(), {}
+        state, nb, alpha = self._fitted(), CategoricalNB(), {}
         table, levels = state.posterior.alpha, state.posterior.levels
         for name, at in nb.block_columns(state).items():
-            own = np.stack([diagonal(table[:, levels(j), levels(j)]) for j in at.tolist()], 1)
-            blocks[name] = DirichletCategorical(own), Counts(0 * own, 0 * own[..., 0])
-        stats = Statistics(0 * state.statistics.n, {name: none for name, (_, none) in blocks.items()})
-        prior = NaiveBayes(state.posterior.classes, {name: block for name, (block, _) in blocks.items()})
-        nb._state = replace(state, statistics=stats, prior=prior)
+            alpha[name] = np.stack([diagonal(table[:, levels(j), levels(j)]) for j in at.tolist()], 1)
+        rows = Statistics(state.statistics.n, {name: Counts(n, n[..., 0]) for name, n in alpha.items()})
+        known = NaiveBayes(state.posterior.classes, {name: DirichletCategorical(n) for name, n in alpha.items()})
+        nb._state = replace(state, statistics=rows.zero(), prior=known)
         return nb.tables(features, level=level)
 
     # --- the model of one parent ------------------------------------------------------------------------------------
@@ -230,10 +216,11 @@ class OneDependenceNB(AbstractLevels):
         nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
         if X is None:
             return nb, None, None
-        X, u = as_table(X), self.encode(X)[BLOCK][:, j]
+        X = self._checked(X, state)[0]
+        u = self._codes(state, X)[:, j]
         there = np.flatnonzero(~np.isnan(u))
-        rows = _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), others, axis=1)
-        return nb, _safe_indexing(rows, there), self.class_index(y)[there] * k + u[there].astype(int)
+        rows = _safe_indexing(_safe_indexing(X, others, axis=1), there)
+        return nb, rows, self.class_index(y)[there] * k + u[there].astype(int)
 
     def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **given: Any) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior.

@@ -152,7 +152,7 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
     if method != "draws":
-        suffice = all(map(_moments_suffice, nb.blocks.values()))
+        suffice = isinstance(nb, NaiveBayes) and all(map(_moments_suffice, nb.blocks.values()))
         if method == "analytic" and not suffice:
             raise ValueError("`method` is 'analytic', but moments do not tell enough here; choose 'auto' or 'draws'")
         method = "analytic" if suffice else "draws"

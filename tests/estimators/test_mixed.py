@@ -130,7 +130,7 @@ BAD = [
     ([("size", GaussianNB(), ["mass"])], r"columns \['mass'\] in 'size', which are not in `X`"),
     ([("size", GaussianNB(), [9])], r"columns \[9\] in 'size', which are not in `X`"),
     ([*PARTS, ("again", GaussianNB(), ["year"])], "column year in both 'year' and 'again'"),
-    (PARTS[:2], "leaves out the columns year; give them an estimator or 'drop'"),
+    (PARTS[:2], "leaves out the columns 'year'; give them an estimator or 'drop'"),
     ([("size", "mean", NUMBERS)], "`parts` has 'mean' for 'size'"),
     ([("size", ComplementNB(), NUMBERS)], "`parts` has ComplementNB"),
     ([("class", GaussianNB(), NUMBERS)], "`parts` has the name 'class'"),
