@@ -93,7 +93,7 @@ def checked_rows(
     """
     X, labels = as_table(X), None
     with naming("X", "y"):
-        names = _get_feature_names(X)
+        names = None if isinstance(X, np.ndarray) else _get_feature_names(X)
         if numbers:
             _refuse_times(X, names)
         if known is not None and (names is not None or known.names is not None):
@@ -233,7 +233,7 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
         listed = ", ".join(map(str, rows[:8])) + ", …" * (len(rows) > 8)
         what = f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
         raise ValueError(f"{what}; leave out these rows")
-    y = _check_y(y)
+    y = y if known and y.ndim == 1 else _check_y(y)
     if y.dtype == object and (kind := pd.api.types.infer_dtype(y)) != "string":
         raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
     if name == "y" and y.dtype.kind == "f":
