@@ -122,6 +122,15 @@ def test_weight_zero_is_the_labelled_rows_alone(name, method):
         assert fitted.lower_bound_ == pytest.approx(alone.log_evidence_, rel=1e-12)
 
 
+def test_weights_are_copies_with_and_without_labels():
+    X, _, half = table("reals", False)
+    w = np.arange(len(X)) // 3 % 3
+    settings = {"unlabelled_weight": 0.4, "tol": 1e-12}
+    weighted = HalfLabelledClassifier(GaussianNB(prior=PRIOR), **settings).fit(X, half, w)
+    copied = HalfLabelledClassifier(GaussianNB(prior=PRIOR), **settings).fit(np.repeat(X, w, 0), np.repeat(half, w))
+    np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("name", "method"), CASES)
 def test_all_labels_is_the_ordinary_fit(name, method):
     nb, kind = FAMILIES[name]

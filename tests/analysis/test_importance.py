@@ -135,6 +135,15 @@ def test_rows_that_were_not_fitted_have_plain_predictives(name: str) -> None:
         bayesnb.importance(nb, X * 1000, LABELS)
 
 
+def test_one_dependence_sees_a_column_alone_in_new_rows() -> None:
+    X, y = LEVELS.astype(float), np.unique(LABELS, return_inverse=True)[1]
+    nb, rows = bayesnb.OneDependenceNB().fit(X[:30], LABELS[:30]), np.arange(30, N)
+    table = by_feature(bayesnb.importance(nb, X[rows], LABELS[rows], held_out=True))
+    for j, found in table["information"].items():
+        alone = nb.predict_log_proba(np.where(np.arange(3) == j, X, np.nan))
+        assert found == pytest.approx((alone - nb.class_log_prior_)[rows, y[rows]].mean(), rel=1e-9)
+
+
 def test_a_calibrated_model_keeps_its_map() -> None:
     X = np.c_[REAL, REAL]
     nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(X, LABELS)

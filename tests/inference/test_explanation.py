@@ -13,6 +13,7 @@ from scipy import sparse, stats
 import bayesnb
 from bayesnb import families
 from bayesnb.core.orders import orders, shapley
+from bayesnb.inference import explanation
 
 from ..estimators_table import WHOLE, called, mostly_slow, these
 
@@ -72,6 +73,14 @@ def test_contributions_add_up_to_the_log_odds_of_predict_proba(name: str) -> Non
         found = few.groupby(["row", "class_"]).contribution.sum().unstack().to_numpy()
         np.testing.assert_allclose(found, (log_p - log_p[:, [1]])[:, [0, 2]], rtol=1e-11, atol=1e-11)
         assert few.groupby(["row", "class_"]).size().max() <= 3
+
+
+def test_rows_are_explained_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    make, X = MODELS["gaussian"]
+    nb = make().fit(X, LABELS)
+    whole = nb.explain(X[:5], n_draws=20)
+    monkeypatch.setattr(explanation, "_KEPT", 1)
+    pd.testing.assert_frame_equal(nb.explain(X[:5], n_draws=20), whole)
 
 
 def test_of_sparse_rows_only_the_words_that_are_there_are_listed() -> None:
