@@ -64,6 +64,10 @@ def test_a_map_and_its_derivatives(model, c):
     rows = Labelled(z, np.eye(c)[labels(rng, np.exp(z))], rng.random(30) + 0.5)
     value, gradient, hessian = one.derivatives(rows, theta)
     assert value == pytest.approx(one.value(rows, theta), rel=1e-12)
+    moved = theta + np.eye(len(theta))[-1]
+    fit, other = (rows.weight @ np.log((one.proba(at, z) * rows.y).sum(1)) for at in (theta, moved))
+    pull = ((theta[-1] + 5) ** 2 - (theta[-1] + 4) ** 2) / 8  # logit ε ~ Normal(−4, 2)
+    assert one.value(rows, moved) - value == pytest.approx(fit - other + pull, abs=1e-6)  # `proba` keeps above 1e-9
     h = 1e-5
     ends = [[one.derivatives(rows, theta + sign * step) for sign in (1, -1)] for step in h * np.eye(len(theta))]
     np.testing.assert_allclose(gradient, [(up[0] - down[0]) / (2 * h) for up, down in ends], atol=1e-6)

@@ -268,6 +268,12 @@ def test_explanations_add_up() -> None:
     assert by_class.index.tolist() == [0, 1]
     log_p = nb.predict_log_proba(iris.data[:1])[0]
     assert by_class.to_numpy() == pytest.approx(log_p[:2] - log_p[2])
+    X = iris.data[[50, 70, 130]]  # modes that are sure have small shares of the mean
+    log_p = np.array([nb._new(nb._cells(X)).log_proba(one.w, one.b) for one in nb.modes_])
+    part = np.array([[one.share] for one in nb.modes_]) * np.sqrt(1 - np.exp(2 * log_p).sum(2))
+    mean = np.einsum("mn,mnc->nc", part / part.sum(0), log_p[..., :2] - log_p[..., 2:])
+    columns = nb.explain(X, against=2).query("feature != '(averaging)'").groupby(["row", "class_"])["contribution"]
+    assert len(nb.modes_) > 1 and columns.sum().to_numpy() == pytest.approx(mean.ravel())
     with pytest.raises(ValueError, match="`against` is 7"):
         nb.explain(iris.data, against=7)
 
