@@ -81,6 +81,8 @@ def test_rows_are_explained_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = nb.explain(X[:5], n_draws=20)
     monkeypatch.setattr(explanation, "_KEPT", 1)
     pd.testing.assert_frame_equal(nb.explain(X[:5], n_draws=20), whole)
+    two = make().fit(REAL, LABELS).explain(REAL[:5], n=2, n_draws=20)
+    assert (two[~two.feature.astype(str).str.startswith("(")].groupby(["row", "class_"]).size() == 2).all()
 
 
 def test_of_sparse_rows_only_the_words_that_are_there_are_listed() -> None:
