@@ -302,7 +302,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
                 tables, line = np.stack([f(cells, w, *fields) for f, w in asked]), None
             if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
                 level = tables[..., 0]
-                line = tables[..., 1] - level, level, level.sum(-1)
+                line = np.asfortranarray(tables[..., 1] - level), level, level.sum(-1)
             self._known_tables[key] = tables, line
         tables, line = self._known_tables[key]
         return look_up(x, tables) if line is None else contract(x, *line)

@@ -91,7 +91,10 @@ class BernoulliNB(AbstractNB):
         if self.binarize < 0:
             why = f"`binarize` is {self.binarize}, which would turn every empty cell of sparse rows into a one"
             raise ValueError(f"{why}. Pass dense rows.")
-        return {BLOCK: sparse.csr_array(X > self.binarize, dtype=float)}
+        table = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
+        table.data = (X.data > self.binarize).astype(float)
+        table.eliminate_zeros()
+        return {BLOCK: table}
 
     def _cell_advice(self) -> str:
         return (
