@@ -139,5 +139,6 @@ def test_candidates_between_rows_of_one_class_are_never_needed():
     values, y = np.arange(40.0)[:, None], np.repeat([0, 1, 0, 2], 10)
     edges = [EvidenceBinner(max_cuts=most).fit(values, y).edges_[0].tolist() for most in (1000, 3, 1)]
     assert edges == [[0, 9.5, 19.5, 29.5, 39]] * 2 + [[0, 19.5, 39]]
+    assert EvidenceBinner().__sklearn_tags__().target_tags.required
     both = np.repeat([0, 1, 0, 1], [90, 10, 60, 40])  # two values that have the same two classes, in other shares
     assert EvidenceBinner().fit(np.repeat([[0.0], [1.0]], 100, 0), both).n_bins_ == [2]
