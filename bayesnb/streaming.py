@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from .core.supports import check_least
 from .datasets import open_table
 from .estimators._base import AbstractNB
-from .estimators._input import checked_labels, refuse_no_weight
+from .estimators._input import check_decay, checked_labels, refuse_no_weight
 
 Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none
 
@@ -79,6 +79,7 @@ def fit_batches(
     array([1])
     """
     check_least(1, batch_size=batch_size)
+    check_decay(decay)  # before a source is read for its labels
     fresh = clone(estimator)
     if classes is None:
         if isinstance(source, Iterator):

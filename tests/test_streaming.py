@@ -149,6 +149,7 @@ REFUSED = [
     ([], {}, "no rows"),
     (iter([]), {"classes": [0, 1]}, "no rows"),
     ([(np.ones((2, 1)), [0, 1])], {"batch_size": 0}, "`batch_size` is 0"),
+    (lambda: pytest.fail("read in vain"), {"decay": 2.0}, r"`decay` is 2\.0"),
     ([np.ones((2, 1))], {}, "no labels"),
     (iter([np.ones((2, 1))]), {"classes": [0, 1]}, "no labels"),
     (np.ones((2, 1)), {}, "no labels"),

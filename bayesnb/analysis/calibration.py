@@ -455,12 +455,12 @@ def _copies(nb: Any, rows: Rows, index: np.ndarray) -> np.ndarray:
     """Group of each row, 0 … g−1: rows that copy each other share one."""
     owner = copies(rows, index)
     again = np.flatnonzero(np.bincount(owner)[owner] > 1)
+    again = again[~np.any([has_fractions(x) for x in rows_at(rows, again).values()], axis=0)]
     if len(again):
         # of a row of whole numbers: how many such rows the model expects in the class
         some, label = rows_at(rows, again), index[again]
         own = nb.posterior_.log_parts(some, [list(some)])[0][np.arange(len(again)), label]
-        by_chance = np.log(np.bincount(index)[label]) + own > np.log(_SAME_BY_CHANCE)
-        single = again[by_chance & ~np.any([has_fractions(x) for x in some.values()], axis=0)]
+        single = again[np.log(np.bincount(index)[label]) + own > np.log(_SAME_BY_CHANCE)]
         owner[single] = len(index) + np.arange(len(single))
     return np.unique(owner, return_inverse=True)[1]
 

@@ -438,7 +438,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             stats = fold_rows(gather, parts)
         for block in stats.blocks.values():
             for key in ("n", "total", "mean", "ss"):
-                if not np.all(abs(getattr(block, key, 0.0)) <= _MOST):
+                value = np.asarray(getattr(block, key, 0.0))
+                if not (value.max(initial=0.0) <= _MOST and value.min(initial=0.0) >= -_MOST):
                     self._check_finite(X)
                     many = f"Values too large to be summed in data passed to {type(self).__name__} (input X)"
                     raise ValueError(f"{many}; rescale the columns or the weights, because sums or squares overflow")

@@ -312,6 +312,7 @@ class MixedNB(AbstractNB):
         inner = [nb.__sklearn_tags__().input_tags for nb in each if isinstance(nb, AbstractNB)]
         tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.sparse = bool(inner) and all(one.sparse for one in inner)
+        tags.input_tags.positive_only = any(one.positive_only for one in inner)
         return tags
 
 

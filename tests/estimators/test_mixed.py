@@ -122,6 +122,8 @@ def test_parameters_of_the_parts(penguins):
     grid = GridSearchCV(MixedNB(PARTS), {"where__alpha": [0.1, 1.0], "estimate": ["mean", "predictive"]}, cv=3)
     assert grid.fit(X, y).best_score_ > 0.95
     assert GaussianNB().variance == PARTS[0][1].variance == "class"
+    for each, positive in ((PoissonNB(), True), (GaussianNB(), False)):
+        assert MixedNB([("x", each, [0])]).__sklearn_tags__().input_tags.positive_only == positive
 
 
 BAD = [
