@@ -1,6 +1,7 @@
 """What the base of all families reads of a family."""
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import jax
 import numpy as np
@@ -8,6 +9,8 @@ import numpyro
 import numpyro.distributions as dist
 
 from bayesnb.families import GammaPoisson, pytree
+
+from .laws import FAMILIES, D
 
 DRAWN: list[bool] = []
 
@@ -34,3 +37,11 @@ def test_sites_are_read_without_a_draw_where_supports_are_constant() -> None:
     assert np.asarray(found["rate"].support.upper_bound).tolist() == [[3.0] * 3] * 2
     plain = GammaPoisson(np.ones((2, 3)), np.ones((2, 3))).sites()
     assert plain["rate"].support is dist.constraints.positive
+
+
+def test_jax_tells_families_apart(rng: np.random.Generator) -> None:
+    """Compiled functions are looked up by structure: of `register_dataclass`, classes with as many fields are equal."""
+    structures = {family.name: jax.tree.structure(family.prior(rng, D)) for family in FAMILIES}
+    assert [pair for pair in combinations(structures, 2) if structures[pair[0]] == structures[pair[1]]] == []
+    assert jax.tree.structure(GammaPoisson(1.0, 2.0)) == jax.tree.structure(GammaPoisson(3.0, 4.0))
+    assert jax.tree.structure(GammaPoisson(1.0, 2.0)) != jax.tree.structure(WithLimits(1.0, 2.0))

@@ -11,7 +11,7 @@ import itertools
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -42,21 +42,41 @@ def pytree(cls: Class) -> Class:
 
 def register_pytrees() -> None:
     """Import JAX, and have it know all pytrees; `jax.export` also writes and reads functions of them."""
-    import jax.export
+    import jax  # noqa: F401
 
     with _lock:
         while _waiting:
-            cls = jax.tree_util.register_dataclass(_waiting[-1])
-            with contextlib.suppress(ValueError):  # a class defined again, in a notebook: the first one keeps the name
-                jax.export.register_pytree_node_serialization(
-                    cls,
-                    serialized_name=f"{cls.__module__}.{cls.__qualname__}",
-                    serialize_auxdata=lambda static: json.dumps(static, default=int).encode(),
-                    deserialize_auxdata=lambda text: tuple(
-                        tuple(one) if isinstance(one, list) else one for one in json.loads(text)
-                    ),
-                )
+            _register(_waiting[-1])
             _waiting.pop()  # only now: nobody goes on before JAX knows
+
+
+def _register(cls: type) -> None:
+    """A dataclass as a node of its own kind, its static fields beside the leaves.
+
+    `jax.tree_util.register_dataclass` would say the same, but two classes with as many fields are then equal to JAX's
+    caches (jaxlib 0.10.2), and a function compiled for one family is now and then run on another.
+    """
+    import jax.export
+
+    names, static = _names(cls) or (), tuple(f.name for f in fields(cls) if f.metadata.get("static"))
+
+    def flatten(tree: Any) -> tuple[Any, Any]:
+        inside = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in names]
+        return inside, tuple(getattr(tree, name) for name in static)
+
+    def unflatten(fixed: Iterable[Any], inside: Iterable[Any]) -> Any:
+        return cls(**dict(zip((*names, *static), (*inside, *fixed), strict=True)))
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
+    with contextlib.suppress(ValueError):  # a class defined again, in a notebook: the first one keeps the name
+        jax.export.register_pytree_node_serialization(
+            cls,
+            serialized_name=f"{cls.__module__}.{cls.__qualname__}",
+            serialize_auxdata=lambda static: json.dumps(static, default=int).encode(),
+            deserialize_auxdata=lambda text: tuple(
+                tuple(one) if isinstance(one, list) else one for one in json.loads(text)
+            ),
+        )
 
 
 def leaves(tree: Any) -> Iterator[Any]:
