@@ -30,12 +30,13 @@ def draw(rng, n=60, d=5, c=3, missing=0.15):
 # --- B(J) from simulated rows ---
 
 
-def test_simulated_rows_are_drawn_from_the_model(rng):
-    """Frequencies of all possible rows, with cells missing as often as in the rows of the class."""
+@pytest.mark.parametrize("weight", [1.0, 0.01])
+def test_simulated_rows_are_drawn_from_the_model(rng, weight):
+    """Frequencies of all possible rows, with cells missing as often as in a class, whatever it weighs."""
     X, y = draw(rng, n=40, d=3, c=2, missing=0.3)
     sizes = np.array([max(x for x in column if x is not None) + 1 for column in X.T])
     codes = np.array([[m if x is None else x for x in column] for column, m in zip(X.T, sizes, strict=True)])
-    model = SmoothedModel.of(codes, y, np.ones(40), sizes, 2, None, None)
+    model = SmoothedModel.of(codes, y, np.full(40, weight), sizes, 2, None, None)
     drawn, held = model.simulate(200_000, rng), codes < sizes[:, None]
     seen = [[held[j, y == k].mean() for j in range(3)] for k in (0, 1)]
     for row in itertools.product(*(range(m + 1) for m in sizes)):
