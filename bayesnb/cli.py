@@ -24,6 +24,8 @@ from .describing import describe as describe_columns
 from .estimators._by_name import MIXED, choose_model, contract_of, variants
 
 MODELS, SHARP = ("auto", *sorted(variants())), "discriminative"
+_TABLES = (".csv", ".tsv", ".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet", ".pq", ".xlsx")
+_WRITES = {"fit": ".safetensors", "report": ".html", "predict": ".csv"}
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
 
 
@@ -55,12 +57,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    """Refuse an output that cannot be written, or that is an input by any of its names."""
+    """Refuse an output that cannot be written, that damages an input, or whose name promises another format."""
     if output := getattr(options, "output", None):
         io.check_target(output)
+        target = os.path.realpath(output)
         for name in {options.data, getattr(options, "fitted", options.data)} - {*NAMES}:
-            if os.path.isfile(output) and os.path.exists(name) and os.path.samefile(output, name):
-                raise ValueError(f"the output {output} is the input {name}, which it would replace; name another file")
+            tree = os.walk(name, followlinks=True)  # as Arrow reads a folder: a new file in it would be taken for rows
+            paths = [name, *(os.path.join(folder, file) for folder, _, files in tree for file in ("", *files))]
+            pairs = itertools.product((target, os.path.dirname(target)), paths)
+            if any(os.path.samefile(*pair) for pair in pairs if all(map(os.path.exists, pair))):
+                what = f"{'in ' * os.path.isdir(name)}the input {name}"
+                raise ValueError(f"the output {output} is {what}, which it would damage; name another file")
+        command, ending = options.run.__name__, os.path.splitext(output)[1].lower()
+        if ending in _TABLES and ending != _WRITES[command]:
+            raise ValueError(f"--output is {output}, but {command} writes {_WRITES[command]} files; change the ending")
 
 
 def _roles(text: str) -> list[tuple[str, ...]]:
@@ -312,6 +322,8 @@ def predict(options: argparse.Namespace) -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", UserWarning)
         found = pd.DataFrame(_predictions(model, X, options.interval, contract))
+    if options.id in found:
+        raise TableError(f"--id is {options.id!r}, also a column of the predictions; rename it in {options.data}")
     for text in [*notes, *dict.fromkeys(f"{str(warning.message).rstrip('.')}." for warning in warned)]:
         print(f"note: {text}", file=sys.stderr)
     if options.id is not None:

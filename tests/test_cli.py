@@ -79,6 +79,7 @@ def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, c
 
 FILES = {
     "NEGATIVE": b"kind,n\na,-1\nb,-2\na,-1\nb,-2\n",
+    "NOTED": b"note,size,colour\nx,1,red\n",
     "SHORT": b"size\n1\n",
     "TEXT": b"size,colour\n1,red\nbig,red\n",
 }
@@ -119,11 +120,20 @@ def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, m
         (["predict", "MODEL", "TEXT"], "line 3: column 'size' holds 'big', where numbers are expected"),
         (["predict", "MODEL", "TABLE", "-o", "OUT/rows.csv"], "there is no folder"),
         (["predict", "ARRAY", "TABLE"], "fit it to a data frame"),
+        (["predict", "MODEL", "TABLE", "-o", "OUT.csv.gz"], "--output is OUT.csv.gz, but predict writes .csv files"),
+        (["predict", "MODEL", "TABLE", "-o", "OUT.Parquet"], "but predict writes .csv files; change the ending"),
+        (["predict", "MODEL", "TABLE", "-o", "OUT.tsv"], "but predict writes .csv files"),
+        (["fit", "iris", "-o", "OUT.csv"], "--output is OUT.csv, but fit writes .safetensors files"),
+        (["report", "iris", "-o", "OUT.pq"], "but report writes .html files"),
+        (
+            ["predict", "MODEL", "NOTED", "--id", "note", "--interval", "0.9"],
+            "--id is 'note', also a column of the predictions; rename it in NOTED",
+        ),
         (["predict", "MODEL", "TABLE", "--interval", "1"], "`level` is 1.0; it needs to lie between 0 and 1"),
     ):
         assert cli.main(arguments) == 2, arguments
         is_one_line(capsys, message)
-        assert not Path("OUT").exists()
+        assert not [*Path().glob("OUT*")]
 
 
 def test_the_variant_is_read_from_the_columns():
@@ -294,8 +304,33 @@ def test_no_output_replaces_an_input(command, table, saved, tmp_path, capsys, mo
     before = {path: (path.read_bytes(), path.lstat().st_ino) for path in tmp_path.iterdir()}
     for output in (str(kept), f"../{tmp_path.name}/{kept.name}", "symbolic", "hard"):
         assert cli.main([command.split()[0], *given, "-o", output]) == 2
-        is_one_line(capsys, f"the output {output} is the input {kept}, which it would replace; name another file")
+        is_one_line(capsys, f"the output {output} is the input {kept}, which it would damage; name another file")
         assert {path: (path.read_bytes(), path.lstat().st_ino) for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("command", ["fit", "report", "predict"])
+def test_no_output_goes_into_an_input_folder(command, table, saved, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    folder, store = tmp_path / "pq", tmp_path / "store"
+    part, far = folder / "deep" / "part-0.parquet", tmp_path / "far.parquet"
+    for path in (part, store / "part-1.parquet", far):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pd.read_csv(table).to_parquet(path)
+    for link, path in (("pq/linked", store), ("pq/far", far), ("link", folder), ("outside", part)):
+        (tmp_path / link).symlink_to(path)
+    os.link(part, tmp_path / "hard")
+    outputs = (
+        "pq/deep/part-0.parquet pq/new link/new outside hard pq/linked/new store/part-1.parquet pq/far far.parquet"
+    )
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    for name in (folder, tmp_path / "link"):
+        given = [str(saved), str(name)] if command == "predict" else [str(name), "--target", "kind"]
+        for output in outputs.split():
+            assert cli.main([command, *given, "-o", str(tmp_path / output)]) == 2, output
+            is_one_line(capsys, f"{output} is in the input {name}, which it would damage; name another file")
+            assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
+    if command == "predict":  # beside the folder
+        assert cli.main([command, *given, "-o", str(tmp_path / "pq2")]) == 0
 
 
 def test_an_output_may_have_the_name_of_a_data_set(table, tmp_path, capsys, monkeypatch):
@@ -387,7 +422,7 @@ def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys
     assert "column 'size': 1 rows lie far outside of" in err
     rows.write_text("size;share;p(a)\n5,0;10 %;id0\n")
     assert cli.main(["predict", model, str(rows), "--id", "p(a)"]) == 2
-    assert "cannot insert p(a), already exists" in capsys.readouterr().err
+    assert "--id is 'p(a)', also a column of the predictions; rename it in" in capsys.readouterr().err
     rows.write_text("size,share\n5.5,10 %\n")
     assert cli.main(["predict", model, str(rows)]) == 2
     assert "column 'size' holds '5.5', but the other cells numbers such as" in capsys.readouterr().err
