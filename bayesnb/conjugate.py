@@ -10,7 +10,7 @@ and everything else is read from these two:
 
     evidence              gain(s) + Σ w log h
     predictive            power(1)
-    leave-one-out         power(1 − w) − power(−w)     w the weight of the row in the class
+    leave-one-out         power(1 − w) − power(−w)     w the weight of the row in the class: power(1) of what it leaves
     cumulants             Taylor coefficients of t ↦ power(t) at t = 0, times 1, 2 and 6
     maximum likelihood    the mode under the flat prior
     a missing cell        a cell of weight 0
@@ -31,12 +31,13 @@ from .core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta,
 from .core.densities import PRIORS, drawn_cells
 from .core.random import Key, split
 from .core.special import Jet, namespace
-from .core.supports import Field
+from .core.supports import AMOUNT, COUNT, Field
 from .statistics import Moments, Stats, Totals, class_totals
 from .sums.rows import (
     by_class,
     contract,
     is_missing_free,
+    kept,
     map_cells,
     one_of,
     row_totals,
@@ -275,10 +276,15 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return self.power(x, 1.0, *fields)
 
     def left_out(self, x: Any, w: Any, *fields: Any) -> Any:
-        """log p(x | data without the cell), of weight w among the data: power(1 − w) − power(−w)."""
+        """log p(x | data without the cell), of weight w among the data: power(1 − w) − power(−w).
+
+        It is power(1) of the fields that `added` leaves: a difference of two numbers of size w log w loses digits.
+        """
         if isinstance(w, float) and w == 1:
             return -self.power(x, -1.0, *fields)
-        return self.power(x, 1 - w, *fields) - self.power(x, -w, *fields)
+        t, positive = self.statistic(x), [declared.support in (COUNT, AMOUNT) for declared in self.fields_.values()]
+        left = zip(positive, self.added(Sums(-w, -w * t, t), *fields), fields, strict=True)
+        return self.power(x, 1.0, *(kept(after, before) if floor else after for floor, after, before in left))
 
     def cells(self, x: Any) -> Any:
         """Dense rows with NaN in every missing cell."""

@@ -8,6 +8,7 @@ mapping from block name to that block's columns.
 
 import functools
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class NaiveBayes:
         def gather(part: slice) -> Statistics:
             return self.statistics(rows_at(rows, part), some_rows(r, part))
 
-        return fold_rows(gather, row_slices(rows, self.min_chunk_cells))
+        return fold_rows(gather, row_slices(rows, lambda: self.min_chunk_cells(r)))
 
     def statistics(self, rows: Rows, r: Weights) -> Statistics:
         """`suffstats` of a few rows, computed in one piece."""
@@ -82,9 +83,15 @@ class NaiveBayes:
         }
         return Statistics(class_totals(r), blocks)
 
-    def min_chunk_cells(self) -> int:
-        """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
-        return 4 * sum(map(operator.attrgetter("size"), leaves(self)))
+    def min_chunk_cells(self, given: Any = None) -> int:
+        """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms.
+
+        No number is where these, or what is given besides, are arrays of JAX, which take rows as a whole.
+        """
+        own = [*leaves(self)]
+        if namespace(*own, *leaves(given)) is not np:
+            return sys.maxsize
+        return 4 * sum(map(operator.attrgetter("size"), own))
 
     def update(self, stats: Statistics) -> Self:
         """The posterior given statistics."""
@@ -146,7 +153,7 @@ class NaiveBayes:
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
         return by_rows(
-            lambda part: self.log_table(rows_at(rows, part), theta), rows, lambda: self.min_chunk_cells() // 8
+            lambda part: self.log_table(rows_at(rows, part), theta), rows, lambda: self.min_chunk_cells(theta) // 8
         )
 
     def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
@@ -195,7 +202,7 @@ class NaiveBayes:
         def tables(part: slice) -> Array:
             return _stacked(lambda name: of_block(name, part), parts)
 
-        return by_rows(tables, rows, self.min_chunk_cells)
+        return by_rows(tables, rows, lambda: self.min_chunk_cells(theta))
 
     def log_loo_parts(
         self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], *, scores: bool = False
@@ -218,7 +225,7 @@ class NaiveBayes:
             classes = self.classes.log_loo(weights)
             return namespace(classes, *some.values()).stack([classes, *_stacked(of_block, parts)])
 
-        return by_rows(tables, rows, self.min_chunk_cells)
+        return by_rows(tables, rows, lambda: self.min_chunk_cells(r))
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites."""

@@ -31,12 +31,6 @@ from .sums.rows import slices, sum_over_cells_of
 _CELLS = 1 << 17  # of tables at a time: 1 MiB, which stay in a core's cache
 
 
-def kept(left: Array, whole: Value) -> Array:
-    """What is left of a hyperparameter without a row, at least the rounding of the whole."""
-    xp = namespace(left, whole)
-    return xp.maximum(left, xp.finfo(left.dtype).eps * abs(whole))
-
-
 def by_slices(f: Callable[..., Array], m: Array, *tables: Any) -> Array:
     """f of tables (n, …), on the host some rows at a time, for centres m (c, d); sparse ones are made dense."""
     if namespace(m, *tables) is not np:

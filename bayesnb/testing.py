@@ -407,11 +407,11 @@ def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
 
 
 def a_row_of_any_weight_is_left_out(case: Case) -> None:
-    """Leave-one-out under weights and soft labels, dense or sparse, some of them 0."""
+    """Leave-one-out under weights, small and large, and soft labels, dense or sparse, some of them 0."""
     w = case.rng.choice([0.0, 0.3, 1.0, 2.5], len(case.x))
     soft = w[:, None] * case.rng.dirichlet(np.ones(C), len(case.x))
     soft[:5, 0] = 0
-    for r in (case.r.toarray() * w[:, None], soft):
+    for r in (case.r.toarray() * w[:, None], case.r.toarray() * (1e6 * w[:, None] + 1), soft):
         row = LAWS[2].row([*cases(case, case.rng, N, r)])
         require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed. {row.remark}")
         posterior = case.prior.update(case.prior.suffstats(case.rows, r))

@@ -43,7 +43,7 @@ def test_a_prediction_is_written_and_read(name: str, batch: str) -> None:
 def test_static_fields_are_written() -> None:
     """Numbers that are no leaves, also NumPy's: a posterior with another one is another argument."""
     ones = np.ones((1, 2))
-    number = BetaNegativeBinomial(ones, ones, np.float64(2.5))
+    number = BetaNegativeBinomial(ones, ones, np.float32(2.5))
     place = OneClass(GammaPoisson(ones, ones), np.int64(1), 2)
     for block, other in (number, BetaNegativeBinomial(ones, ones, 2.0)), (place, OneClass(place.block, 0, 2)):
         exported = export.export(jax.jit(lambda block, x: block.log_predictive(x)))(block, ones)

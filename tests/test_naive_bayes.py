@@ -16,6 +16,7 @@ from bayesnb.core.pytrees import leaves, map_leaves
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot
+from bayesnb.sums import rows as loops
 from bayesnb.sums.rows import in_order
 
 from .laws import FAMILIES, C, Case, Family, assert_same, case, jitted, log_joint
@@ -219,6 +220,36 @@ def test_labels_condition_under_jit_and_vmap(name: str) -> None:
         prior = map_leaves(lambda leaf, k=i + 1: k * leaf, this.prior)
         alone = prior.update(prior.suffstats({"x": this.x}, one_hot(this.y, C, w[i])))
         assert_same([leaf[i] for leaf in found], jax.tree.leaves(alone))
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "gaussian", pytest.param("multinomial", marks=pytest.mark.slow)])
+@pytest.mark.usefixtures("x64")
+def test_many_rows_of_the_host_meet_traced_parameters_and_weights(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not cut for several cores, nor given to a loop."""
+    monkeypatch.setattr(loops, "_HALF", 1)
+    monkeypatch.setattr(loops, "WORTH", 1)
+    this, r = CASES[name], one_hot(CASES[name].y, C)
+    x = this.complete.x.astype(np.uint8) if name == "bernoulli" else this.x
+    table = r.toarray()
+
+    def tables(nb: NaiveBayes, theta: Any, r: Any) -> Any:
+        rows = {"x": x}
+        parts = nb.log_parts(rows, [["x"]], theta)
+        return [nb.log_joint(rows), nb.log_joint(rows, theta), nb.log_loo(rows, r), parts, nb.suffstats(rows, r)]
+
+    posterior, theta = this.prior.condition({"x": x}, this.y), this.posterior.sample(np.random.default_rng(0))
+    assert_same(jax.tree.map(np.asarray, jitted(tables)(posterior, theta, table)), tables(posterior, theta, table))
+
+
+@pytest.mark.parametrize("name", ["poisson", "log_normal"])
+@pytest.mark.usefixtures("x64")
+def test_whole_numbers_under_jit_are_those_of_floats(name: str) -> None:
+    """JAX takes the logarithm of an integer in single precision, and adds one to a byte of 255."""
+    nb, x = CASES[name].posterior, np.array([[255, 1, 3, 7]], np.uint8)
+    x = x[:, : nb.blocks["x"].shape[1]]
+    for kind in ("uint8", "int32"):
+        got = np.asarray(jitted(lambda x: nb.log_joint({"x": x}))(x.astype(kind)))
+        np.testing.assert_allclose(got, nb.log_joint({"x": x * 1.0}), rtol=1e-12)
 
 
 def test_condition_refuses_what_is_no_class_index() -> None:

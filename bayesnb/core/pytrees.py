@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
+from operator import methodcaller
 from typing import Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
@@ -72,7 +73,7 @@ def _register(cls: type) -> None:
         jax.export.register_pytree_node_serialization(
             cls,
             serialized_name=f"{cls.__module__}.{cls.__qualname__}",
-            serialize_auxdata=lambda static: json.dumps(static, default=int).encode(),
+            serialize_auxdata=lambda static: json.dumps(static, default=methodcaller("item")).encode(),
             deserialize_auxdata=lambda text: tuple(
                 tuple(one) if isinstance(one, list) else one for one in json.loads(text)
             ),

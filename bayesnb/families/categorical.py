@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array, Data, Float, Tables, Theta, Weights
-from ..sums.rows import levels_by_class
+from ..sums.rows import downdate, levels_by_class
 from ..sums.tables import look_up
 from ._page import COUNT, Cells, Conjugate, Counts, Field, Sums, declare, log_rising, namespace, pytree
 
@@ -66,12 +66,22 @@ class DirichletCategorical(Conjugate[Counts]):
         """log B(α + n) / B(α), written with rising factorials."""
         return log_rising(alpha, s.total).sum(-1) - log_rising(alpha.sum(-1), s.n)
 
-    def power(self, x: Array, w: Any, alpha: Array) -> Any:
-        """The gain of a cell of level x: log α_x^(w) / (Σα)^(w), rising factorials; for w = 1 the posterior mean."""
+    def _of_level(self, x: Array, alpha: Array) -> tuple[Array, Array]:
+        """α_x and Σα of a cell of level x."""
         xp, level = namespace(x, alpha), x.astype(int)[..., None]
         axes = max(level.ndim, alpha.ndim)
         level, levels = (v.reshape((1,) * (axes - v.ndim) + v.shape) for v in (level, alpha))
-        return log_rising(xp.take_along_axis(levels, level, -1)[..., 0], w) - log_rising(alpha.sum(-1), w)
+        return xp.take_along_axis(levels, level, -1)[..., 0], alpha.sum(-1)
+
+    def power(self, x: Array, w: Any, alpha: Array) -> Any:
+        """The gain of a cell of level x: log α_x^(w) / (Σα)^(w), rising factorials; for w = 1 the posterior mean."""
+        own, whole = self._of_level(x, alpha)
+        return log_rising(own, w) - log_rising(whole, w)
+
+    def left_out(self, x: Array, w: Any, alpha: Array) -> Any:
+        """log (α_x − w) / (Σα − w)."""
+        own, whole = (namespace(x, alpha).log(downdate(v, w)) for v in self._of_level(x, alpha))
+        return own - whole
 
     def cells(self, x: Any) -> Any:
         """Codes outside the levels are missing cells."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import log_det, squares
-from ..normals import AbstractNormalRows, kept
+from ..normals import AbstractNormalRows
+from ..sums.rows import kept
 from ._page import Array, Float, Real, Table, Theta, Weights, is_sparse, namespace, pytree
 
 

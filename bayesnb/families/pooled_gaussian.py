@@ -18,8 +18,8 @@ from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta
 from ..core.densities import PRIORS
 from ..core.quadratics import PooledQuadratic
 from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
-from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals, student_marginals
-from ..sums.rows import shared_weight
+from ..normals import AbstractNormals, by_slices, cumulant_of_cells, linear_of_normals, student_marginals
+from ..sums.rows import kept, shared_weight
 from ..sums.tables import log_normal_sum, sum_of_logs
 from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, observed, pytree
 

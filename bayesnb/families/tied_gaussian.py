@@ -17,8 +17,8 @@ import numpy as np
 from ..core.arrays import Array, Float, Real, Table, Theta, Weights
 from ..core.quadratics import TiedQuadratic
 from ..core.wishart import whitened
-from ..normals import AbstractNormalRows, by_slices, kept
-from ..sums.rows import shared_weight
+from ..normals import AbstractNormalRows, by_slices
+from ..sums.rows import kept, shared_weight
 from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare, namespace, pytree
 
 

@@ -103,7 +103,7 @@ def log(u: Any, lost: Any) -> Any:
 @loop({"contract"})
 def log_of(u: Any, x: Any) -> Any:
     """log u for u = 1 + x, of which rounding has lost some of x; near 0 u has all digits, and x has not."""
-    return log(u, (x - (u - 1.0)) / u if u > 0.5 else 0.0)
+    return log(u, (x - (u - 1.0)) / u if u > 0.5 else 0.0 * x)  # NaN stays NaN
 
 
 @loop({"contract"})
@@ -458,7 +458,7 @@ def densities(u: Any, value: Any, weight: Any, t: Any, w: Any, least: float, rea
         if above < m:
             near = min(near, (value[above] - x) ** 2)
         near = 0.0 if left > 0 else near
-        if near == np.inf:
+        if near == np.inf and below == 0 and above == m:
             continue
         level = log_of_number(whole - w[i]) + _HALF_LOG_2PI
         for g in range(len(t)):

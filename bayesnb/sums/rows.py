@@ -66,7 +66,7 @@ def is_missing_free(x: Array | Sparse) -> bool:
 
 def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
-    if not is_sparse(x) and x.dtype != np.uint8:
+    if not is_sparse(x) and (x.dtype != np.uint8 or namespace(weights) is not np):
         return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one product for all draws
     if not is_sparse(x) and len(flat) <= _FEW_CLASSES and worth(x.size * len(flat)):
@@ -307,7 +307,7 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     xp = namespace(x, r)
     if xp is not np:
         w = r.T[..., None]
-        return _moments(x, lambda table: (w * table).sum(1), lambda mean: mean[:, None])
+        return _moments(xp.asarray(x), lambda table: (w * table).sum(1), lambda mean: mean[:, None])
     dtype, shape = np.result_type(x.dtype, r.dtype), (r.shape[1], x.shape[1])
     x, y, w = _with_one_class(x, r)
     if not is_sparse(x) and worth(8 * x.size):
@@ -383,14 +383,19 @@ def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
 # --- leaving a row out ------------------------------------------------------------------------------------------------
 
 
-def downdate(whole: Value, part: Value | Scalar) -> Array:
-    """A hyperparameter minus the share of a row, but at least the rounding of the whole.
+def kept(left: Value, whole: Value) -> Array:
+    """What is left of a hyperparameter without a row, but at least the rounding of the whole.
 
     The floor matters if the row carries nearly all of it, because the rest is then lost in rounding.
     """
-    xp = namespace(whole, part)
-    whole = xp.asarray(whole)
-    return xp.maximum(whole - part, xp.finfo(whole.dtype).eps * abs(whole))
+    xp = namespace(left, whole)
+    return xp.maximum(left, xp.finfo(left.dtype).eps * abs(whole))
+
+
+def downdate(whole: Value, part: Value | Scalar) -> Array:
+    """A hyperparameter minus the share of a row."""
+    whole = namespace(whole, part).asarray(whole)
+    return kept(whole - part, whole)
 
 
 def shared_weight(w: Array) -> Array:
@@ -460,16 +465,16 @@ def in_precision(x: Any, like: Array | Sparse, kind: str = "") -> Any:
     Dense integers that are levels stay integers.
     """
     levels = kind in ("yes/no", "levels") and x.dtype.kind != "f" and not is_sparse(x)
-    if x.dtype == like.dtype or levels or namespace(x) is not np:
+    if x.dtype == like.dtype or levels or (namespace(x) is not np and x.dtype.kind not in "iu"):
         return x
-    return x.astype(np.result_type(x.dtype, like.dtype))
+    return x.astype(np.result_type(x.dtype, like.dtype) if namespace(x) is np else float)
 
 
 def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
     """Slices of rows that keep every block's part within about two million cells, or `least()`, if that is more.
 
-    There are two as soon as half of the rows is work enough for a core, and their number is even. JAX arrays stay
-    whole, and rows that are a slice already are not cut again.
+    There are two as soon as half of the rows is work enough for a core, and their number is even. JAX arrays, and rows
+    that meet them, stay whole, and rows that are a slice already are not cut again.
     """
     if namespace(*rows.values()) is not np:
         return [slice(None)]

@@ -27,6 +27,7 @@ from .rows import (
 _MOST = 64  # levels
 _CELLS = 1 << 21  # of a table of levels
 _KNOWN = 1 << 10  # whole counts below have their log factorial looked up
+_LEAST = 1e-18  # of factors of which sixteen can be multiplied, and of the inverse of the largest
 _SLOW = 32  # how much longer the formula takes for a cell and class than NumPy for a simple sum
 _LOG, _OWN, _SQUARE = 6, 16, 2  # cells of other sums that take as long: with a logarithm, its own class's, a square
 
@@ -81,7 +82,7 @@ def log_factorial(count: Array) -> Array:
         place = count.astype(np.int32)
         if np.array_equal(place, count):
             return _log_factorials(count.dtype).take(place)
-    return gammaln(count + 1)
+    return gammaln(count + 1.0)  # a byte has no 256
 
 
 @functools.cache
@@ -107,7 +108,7 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
     """
     w, total = w.toarray() if is_sparse(w) else w, alpha.sum(-1)
     size = x.nnz if is_sparse(x) else x.size
-    if namespace(x, alpha, w) is np and worth(_SLOW * size * len(alpha)):
+    if namespace(x, alpha, w) is np and worth(_SLOW * size * len(alpha)) and alpha.min() > _LEAST < 1 / total.max():
         from ._compiled import rising
 
         table = np.empty((x.shape[0], len(alpha)))
@@ -156,22 +157,25 @@ def sum_of_logs(
     student : False for normal densities, which have v for the logarithm and the weight −1
     """
     cell = _cell(student, 1)
-    loc, slope, weight, level = np.broadcast_arrays(loc, *terms)
+    loc, slope, weight, level = fields = np.broadcast_arrays(loc, *terms)
     size = x.nnz if is_sparse(x) else x.size
     if not worth((_LOG if student else _SQUARE) * size * len(loc)):
-        return sum_over_cells_of(cell, x, 1.0, (loc, slope, weight, level))
+        return sum_over_cells_of(cell, x, 1.0, fields)
     from . import _compiled
 
     table = np.empty((x.shape[0], len(loc)))
     if is_sparse(x):
         columns = (contiguous(field.T) for field in (loc, slope, weight))
         _compiled.stored_logs(*stored(x), *columns, student, table)
-        return table + cell(np.zeros(1), 1.0, loc, slope, weight, level).sum(1)
-    loc, slope, weight, level = map(contiguous, (loc, slope, weight, level))
-    if student:
-        _compiled.sum_logs(contiguous(x), loc, slope, weight, level, bool((weight == weight[:, :1]).all()), table)
+        table += cell(np.zeros(1), 1.0, *fields).sum(1)
+    elif student:
+        alike = bool((weight == weight[:, :1]).all())
+        _compiled.sum_logs(contiguous(x), *map(contiguous, fields), alike, table)
     else:
-        _compiled.sum_squares(contiguous(x), loc, slope, level, table)
+        _compiled.sum_squares(contiguous(x), *map(contiguous, (loc, slope, level)), table)
+    far = np.flatnonzero(~np.isfinite(table).all(1))  # a product of squares beyond 1e308
+    if len(far):
+        table[far] = sum_over_cells_of(cell, x[far], 1.0, fields)
     return table
 
 

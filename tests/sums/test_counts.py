@@ -141,6 +141,22 @@ def test_rising_factorials(odd, form, rng):
                 np.testing.assert_allclose(table, log_polya(x, alpha + r.T @ x, w), rtol=1e-12, atol=1e-11)
 
 
+@pytest.mark.parametrize("alpha", [1e-40, 1e-10, 1.0, 1e20, 1e40])
+def test_rising_factorials_of_pseudo_counts_of_any_size(alpha, form, rng):
+    """Sixteen of which multiply beyond the floats: α^(x) is α (x − 1)! if α is small, and αˣ if it is large."""
+    x, fields = rng.integers(0, 3, (50, 40)) * 1.0, np.full((2, 40), alpha)
+    wanted = gammaln(fields[0] + x).sum(1) - gammaln(alpha) * 40 - gammaln(40 * alpha + x.sum(1)) + gammaln(40 * alpha)
+    if alpha > 1:
+        wanted = -x.sum(1) * np.log(40)
+    np.testing.assert_allclose(log_polya(x, fields), np.tile(wanted[:, None], 2), rtol=1e-12)
+
+
+def test_bytes_do_not_wrap(form):
+    x = np.array([[255, 1, 3]], np.uint8)
+    np.testing.assert_allclose(log_factorial(x), gammaln(x + 1.0), rtol=1e-14)
+    np.testing.assert_allclose(log_coefficient(x), log_coefficient(x * 1.0), rtol=1e-14)
+
+
 def test_factorials(rng):
     """Whole numbers in either type, some beyond the table, and fractions."""
     count = rng.integers(0, 2000, 5000)

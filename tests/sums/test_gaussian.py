@@ -45,6 +45,19 @@ def test_student(df, missing, far, form):
         np.testing.assert_allclose(student(sparse.csr_array(own[:, 0]), freedom, loc, scale), dense, rtol=1e-11)
 
 
+def test_cells_whose_squares_multiply_beyond_the_largest_float(form):
+    """Such as the fill values of netCDF; farther than 1e154 spreads a density is 0, which is never taken for 1."""
+    x, df, one = np.zeros((200, D)), np.full((C, D), 50.0), np.ones((C, D))
+    x[5, :5], x[7, 0] = 9.969e36, 1e160
+    with np.errstate(over="ignore"):
+        for rows in (x, sparse.csr_array(x)):
+            found = student(rows, df, 0 * one, one)[[0, 5, 7]]
+            np.testing.assert_allclose(found[:2, 0], st.t(50).logpdf(x[[0, 5]]).sum(1), rtol=1e-13)
+            assert (found[2] == -np.inf).all()
+        far = kernels.log_density(np.array([1e155, -1e155]), np.arange(3.0), np.ones(3), np.zeros(1), np.zeros(2))
+    assert (far < -1e300).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 def test_normal(dtype, form):
     """Also of any type and layout of the rows, and sparse."""
