@@ -20,6 +20,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from . import estimators, plots
+from .analysis._suited import check_own
 from .analysis.calibration import CalibratedClassifierLOO
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
@@ -110,6 +111,7 @@ def report(
     """
     from . import __version__
 
+    check_own(estimator, "report", method="loo")
     check_level(level)
     y = np.asarray(y)
     if len(np.unique(y)) < 2:

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.metrics import brier_score_loss
 
 import bayesnb
-from bayesnb import plots
+from bayesnb import drop_in, plots
 from bayesnb.analysis.score_split import score_split
 from bayesnb.inference.report import CheckReport, CheckRow
 from bayesnb.plots._common import PALETTE
@@ -459,6 +459,12 @@ def test_the_reliability_band_holds_curves_of_true_forecasts(rng: np.random.Gene
     assert 0.8 < np.mean(shares) < 0.97  # 90 % at each probability, and neighbours move together
 
 
+def test_one_probability_has_a_point_and_an_interval(ax: Any) -> None:
+    plots.reliability([0, 1, 1, 1], [0.7] * 4, ax=ax)
+    assert lines(ax)["share of events"].get_marker() == "o"
+    assert ax.collections[0].get_linewidth()[0] > 0
+
+
 def test_the_parts_of_a_score_add_up(rng: np.random.Generator) -> None:
     p = rng.random(500)
     y = rng.random(500) < p
@@ -542,6 +548,43 @@ def test_bad_input_is_named_and_leaves_no_figure() -> None:
         assert len(plots.comparison(comparison())) == 2
     finally:
         plt.close("all")
+
+
+UNSUITED: dict[str, tuple[Any, str]] = {
+    "FeatureAverage": (bayesnb.FeatureAverage(bayesnb.GaussianNB()), r"`estimator\.estimator_`"),
+    "CalibratedClassifierLOO": (bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()), r"`estimator\.estimator_`"),
+    r"drop_in\.GaussianNB": (drop_in.GaussianNB(), r"`estimator\.bayes_`"),
+    "DiscriminativeNB": (bayesnb.DiscriminativeNB(), r"`estimator\.reader_`"),
+    "OneDependenceNB": (bayesnb.OneDependenceNB(), "Use CategoricalNB"),
+}
+
+
+@pytest.mark.parametrize("name", UNSUITED)
+def test_what_is_not_one_naive_bayes_model_is_refused_and_the_model_inside_named(name: str, ax: Any) -> None:
+    estimator, advice = UNSUITED[name]
+    X, y = data("levels" if name == "OneDependenceNB" else "reals")
+    nb = estimator.fit(X, y)
+    draws = {
+        "prior_to_posterior": lambda: plots.prior_to_posterior(nb, 0, ax=ax),
+        "parameter_intervals": lambda: plots.parameter_intervals(nb, ax=ax),
+        "smoothing_path": lambda: plots.smoothing_path(nb, 0, ax=ax),
+        "prior": lambda: plots.prior(nb, 0, ax=ax),
+        "nomogram": lambda: plots.nomogram(nb, X[:1], ax=ax),
+    }
+    suited = {"CalibratedClassifierLOO": ["nomogram"], "OneDependenceNB": ["prior", "nomogram"]}.get(name, [])
+    for plot in suited:
+        draws.pop(plot)()
+    for draw in draws.values():
+        with pytest.raises(ValueError, match=f"`estimator` is {name}.*{advice}"):
+            draw()
+
+
+def test_labels_of_other_classifiers_are_shown(ax: Any) -> None:
+    X, y = data("reals")
+    X = X[["one", "two"]]
+    plots.decision_regions(bayesnb.DiscriminativeNB().fit(X, y), X, y, points=8, n_draws=0, ax=ax)
+    for label in np.unique(y):
+        np.testing.assert_array_equal(lines(ax)[label].get_xydata(), X[y == label])
 
 
 # --- the gallery ----------------------------------------------------------------------------------------------------

@@ -12,18 +12,26 @@ from ..estimators._base import AbstractNB
 from ..estimators.one_dependence import OneDependenceNB
 
 
-def check_own(estimator: Any, what: str) -> None:
-    """TypeError unless it is an estimator of bayesnb."""
-    if not isinstance(estimator, AbstractNB):
-        kind = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
-        raise TypeError(
-            f"`estimator` is {kind}; {what} needs an estimator of bayesnb, such as GaussianNB(). Transform X first, "
-            "outside of it"
-        )
+class UnsuitedEstimator(TypeError, ValueError):
+    """What an analysis cannot use; the message says what to give instead."""
+
+
+def check_own(estimator: Any, what: str, name: str = "estimator", method: str | None = None) -> None:
+    """UnsuitedEstimator unless it is an estimator of bayesnb, or its class has a method, if one is named."""
+    if isinstance(estimator, AbstractNB) or (method and hasattr(type(estimator), method)):
+        return
+    kind = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
+    advice = "Transform X first, outside of it"
+    if type(estimator).__module__ == "bayesnb.drop_in":
+        kind, advice = f"drop_in.{kind}", f"Give `{name}.bayes_`, which `fit` makes"
+    for inside in ("estimator", "reader_", "estimator_"):
+        if isinstance(getattr(estimator, inside, None), AbstractNB):
+            advice = f"Give `{name}.{inside}`, which is one"
+    raise UnsuitedEstimator(f"`{name}` is {kind}; {what} needs an estimator of bayesnb, such as GaussianNB(). {advice}")
 
 
 def check_independent(estimator: Any, what: str) -> None:
-    """TypeError unless it is an estimator of bayesnb; ValueError if it is `OneDependenceNB`."""
+    """UnsuitedEstimator unless it is an estimator of bayesnb; ValueError if it is `OneDependenceNB`."""
     check_own(estimator, what)
     if isinstance(estimator, OneDependenceNB):
         raise ValueError(

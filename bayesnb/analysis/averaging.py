@@ -48,7 +48,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    inclusion_ : (d,) posterior probability w_j that feature j depends on the class; NaN for an unused column
+    inclusion_ : (d,) posterior probability w_j that feature j depends on the class; ρ_j for an unused column
     log_bayes_factor_ : (d,) log evidence with one parameter per class minus log evidence with one shared parameter,
         nats
     log_evidence_ : log p(X, y), averaged over all subsets, in nats
@@ -99,7 +99,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
                 f"`inclusion` is {self.inclusion!r}; it needs a probability, or one for each of {d} features"
             )
         prior_odds = np.broadcast_to(logit(prior), d)
-        parts, factor, shared = [], np.full(d, np.nan), np.full(d, np.nan)
+        parts, factor, shared = [], np.zeros(d), np.zeros(d)
         for name, block in nb.prior_.blocks.items():
             if not block.separable:
                 raise ValueError(
@@ -118,7 +118,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             nb,
             log_bayes_factor_=factor,
             inclusion_=expit(odds),
-            log_evidence_=float(nb.prior_.classes.log_marginal(nb.statistics_.n) + np.nansum(shared + mixed)),
+            log_evidence_=float(nb.prior_.classes.log_marginal(nb.statistics_.n) + np.sum(shared + mixed)),
             _parts=parts,  # name, columns, posterior with a parameter for each class, and with one for all
             _odds=odds,
         )

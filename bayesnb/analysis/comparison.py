@@ -28,6 +28,7 @@ from sklearn.base import clone
 from ..core.arrays import Float, PerRow
 from ..core.supports import COMPOSITE
 from ..inference.loo import LooResult
+from ._suited import check_own
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,10 @@ def compare(
 
     Raises
     ------
+    TypeError
+        if an estimator has no method `loo`
     ValueError
-        if there is no estimator. Errors of `fit` and `loo` are passed on
+        if `estimators` is no mapping, or is empty. Errors of `fit` and `loo` are passed on
 
     Notes
     -----
@@ -114,9 +117,12 @@ def compare(
     >>> found.table["elpd"].round(1).to_dict()
     {'covariance': -10.1, 'independent': -20.3}
     """
-    if not estimators:
-        raise ValueError("`estimators` is empty; give a mapping from name to estimator")
+    if not isinstance(estimators, Mapping) or not estimators:
+        kind = "empty" if isinstance(estimators, Mapping) else f"a {type(estimators).__name__}"
+        raise ValueError(f"`estimators` is {kind}; give a mapping from name to estimator")
     pairs = {name: given if isinstance(given, tuple) else (given, X) for name, given in estimators.items()}
+    for name, (nb, _) in pairs.items():
+        check_own(nb, "compare", f"estimators[{name!r}]", "loo")
     models = {name: nb if fitted else clone(nb).fit(rows, y, sample_weight) for name, (nb, rows) in pairs.items()}
     loo = {name: models[name].loo(rows, y, sample_weight, groups=groups) for name, (_, rows) in pairs.items()}
     evidence, kinds, notes = dict.fromkeys(models, np.nan), dict[str, str](), list[str]()

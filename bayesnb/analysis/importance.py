@@ -20,7 +20,7 @@ from ..inference.loo import group_places, left_out
 from ..one_dependence import OneDependence
 from ..statistics import one_hot
 from ..sums.rows import rows_at
-from ._suited import check_own, weights_of
+from ._suited import check_independent, check_own, weights_of
 
 
 def importance(
@@ -160,8 +160,13 @@ def _tables(model: Any, name: str, x: Any, j: int, leaving: Any) -> np.ndarray:
     return np.stack([found, lost])
 
 
-def named(estimator: Any, names: Any) -> Any:
-    """A copy of the estimator that calls its features by other names, if given; ValueError unless each has one."""
+def named(estimator: Any, names: Any, what: str = "") -> Any:
+    """A copy of the estimator that calls its features by other names, if given; ValueError unless each has one.
+
+    `what` is something that only a single naive Bayes model can have; others are refused.
+    """
+    if what:
+        check_independent(estimator, what)
     check_is_fitted(estimator)
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     if names is None:

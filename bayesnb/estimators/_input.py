@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array, spmatrix
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
@@ -117,6 +118,8 @@ def checked_rows(
             raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*X.shape))
         if y:
             check_consistent_length(X, labels)
+    if isinstance(X, spmatrix):  # whose sums are matrices, and whose `*` is a product of matrices
+        X = csr_array(X)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

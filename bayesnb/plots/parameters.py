@@ -9,6 +9,7 @@ import pandas as pd
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
+from ..analysis._suited import check_own
 from ..analysis.importance import named
 from ..base import to_sites
 from ..core.supports import checked_numbers
@@ -68,7 +69,7 @@ def prior_to_posterior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior_to_posterior(nb, 0, "mu")
     """
-    estimator = named(estimator, None)
+    estimator = named(estimator, None, "a plot of parameters")
     estimator.prior_.refuse_improper("densities of the prior to plot")
     before, *_ = _chosen(estimator, estimator.prior_, feature, parameter, category)
     found, at, quantity = _chosen(estimator, estimator.posterior_, feature, parameter, category)
@@ -139,7 +140,7 @@ def parameter_intervals(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.parameter_intervals(nb, parameter="mu")
     """
-    estimator = named(estimator, feature_names)
+    estimator = named(estimator, feature_names, "a plot of parameters")
     wanted = list(range(min(20, estimator.n_features_in_)) if features is None else features)
     if not wanted:
         raise ValueError("`features` is empty; name at least one")
@@ -250,7 +251,7 @@ def smoothing_path(
     >>> nb = MultinomialNB().fit([[2, 1, 0], [0, 1, 3]], ["ham", "spam"])
     >>> ax = plots.smoothing_path(nb, 2)
     """
-    estimator = named(estimator, feature_names)
+    estimator = named(estimator, feature_names, "a plot of parameters")
     stats_of, path = estimator.statistics_, np.geomspace(1e-3, 1e3, 121)
     smooths = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
     if not smooths or "alpha" not in estimator.get_params(deep=False):
@@ -318,6 +319,7 @@ def prior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior(nb, 0)
     """
+    check_own(estimator, "a plot of the prior")
     estimator = named(estimator, None)
     j = column(estimator, feature)
     drawn, labels = estimator.sample(4000, 0, source="prior")

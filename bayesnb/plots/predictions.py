@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ..analysis._suited import check_own
 from ..analysis.importance import named
 from ..analysis.score_split import monotone, score_split
 from ..core.arrays import Scalar
 from ..core.supports import check_least
+from ..estimators._input import places_of
 from ..inference.explanation import OTHERS, PRIOR
 from ..inference.held_out import column_of
 from ._common import (
@@ -200,7 +202,9 @@ def nomogram(
     >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
     >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
     """
-    estimator = getattr(estimator, "estimator_", estimator)
+    if not hasattr(estimator, "predict_joint_log_proba"):
+        estimator = getattr(estimator, "estimator_", estimator)
+    check_own(estimator, "a nomogram")
     known = named(estimator, feature_names)
     joint = estimator.predict_joint_log_proba(x)
     if joint.shape[0] != 1:
@@ -322,10 +326,10 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     rng = np.random.default_rng(0)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(200)]
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)
-    ax = ax or new_axes()
+    ax, one = ax or new_axes(), p[0] == p[-1]  # of one probability curve and band have no width
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
-    ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=0, label="90% band")
-    ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, label="share of events")
+    ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=6 * one, label="90% band")
+    ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, marker="o" if one else "", label="share of events")
     ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
     said = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*score_split(y, p))
@@ -436,7 +440,7 @@ def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
         return np.full(n, -1)
     if np.shape(y) != (n,):
         raise ValueError(f"`y` has shape {np.shape(y)}; `X` has {n} rows, and each needs one label")
-    return estimator.class_index(y)
+    return places_of(np.asarray(y), estimator.classes_)
 
 
 def _class_style(estimator: Any, k: int, ax: Drawn) -> dict[str, Any]:

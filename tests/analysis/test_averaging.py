@@ -121,6 +121,16 @@ def test_sparse_rows():
     np.testing.assert_allclose(got, dense.predict_joint_log_proba(X), rtol=1e-12)
 
 
+def test_a_column_that_is_not_used_keeps_its_prior(table):
+    X, y, _ = table
+    parts = [("n", GaussianNB(), [0, 2]), ("none", "drop", [1, 3])]
+    average = FeatureAverage(MixedNB(parts), inclusion=INCLUSION).fit(X, y)
+    np.testing.assert_allclose(average.inclusion_[[1, 3]], INCLUSION[[1, 3]], rtol=1e-12)
+    np.testing.assert_array_equal(average.log_bayes_factor_[[1, 3]], 0)
+    without = FeatureAverage(GaussianNB(), inclusion=INCLUSION[[0, 2]]).fit(X[:, [0, 2]], y)
+    assert average.log_evidence_ == pytest.approx(without.log_evidence_, rel=1e-12)
+
+
 def test_other_settings_that_make_no_sense_are_refused(table):
     X, y, _ = table
     with pytest.raises(ValueError, match=r"estimate='mle'.* needs estimate='predictive'"):

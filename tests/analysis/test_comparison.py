@@ -1,11 +1,16 @@
 """Model comparison: Bayes factors, leave-one-out differences, and likelihoods that are comparable at all."""
 
+import jaxtyping
 import numpy as np
 import pytest
 import scipy.special as sp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
+import bayesnb
+from bayesnb import drop_in
 from bayesnb.analysis.comparison import compare, stacked_weights
 from bayesnb.estimators import ComplementNB, GaussianDA, GaussianNB, KernelNB, MixedNB, MultinomialNB, PoissonNB
 
@@ -60,6 +65,31 @@ def test_what_is_fitted_is_used_as_it_is(wine):
         compare({"nb": GaussianNB()}, X, y, fitted=True)
     with pytest.raises(ValueError, match="never fitted"):
         compare({"nb": GaussianNB().fit(X[:90], y[:90])}, X[:90].repeat(2, 0), y[:90].repeat(2), fitted=True)
+
+
+@pytest.mark.parametrize(
+    ("nb", "advice"),
+    [
+        (bayesnb.FeatureAverage(GaussianNB()), r"Give `estimators\['m'\]\.estimator`"),
+        (bayesnb.HalfLabelledClassifier(GaussianNB()), r"Give `estimators\['m'\]\.estimator`"),
+        (bayesnb.PosteriorCalibrator(GaussianNB()), r"Give `estimators\['m'\]\.estimator`"),
+        (bayesnb.ConformalClassifierLOO(GaussianNB()), r"Give `estimators\['m'\]\.estimator`"),
+        (drop_in.GaussianNB(), r"Give `estimators\['m'\]\.bayes_`"),
+        (LogisticRegression(), "Transform X"),
+        (make_pipeline(GaussianNB()), "Transform X"),
+    ],
+    ids=lambda one: "" if isinstance(one, str) else type(one).__name__,
+)
+def test_what_has_no_leave_one_out_is_refused(nb, advice, wine):
+    X, y, _ = wine
+    with pytest.raises(TypeError, match=rf"`estimators\['m'\]` is .*{type(nb).__name__}; compare needs .*{advice}"):
+        compare({"m": nb}, X, y)
+
+
+def test_a_list_of_models_is_refused(wine, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # which refuses it first, in its own words
+    with pytest.raises(ValueError, match="`estimators` is a list; give a mapping from name to estimator"):
+        compare([GaussianNB()], *wine[:2])
 
 
 def test_evidence_that_does_not_compare_is_told():

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
+from sklearn.pipeline import make_pipeline
 
 import bayesnb
+from bayesnb import drop_in
 from bayesnb.core.special import log_normalize
 
 from ..estimators_table import mostly_slow, these
@@ -135,6 +137,15 @@ def test_rows_that_were_not_fitted_have_plain_predictives(name: str) -> None:
         bayesnb.importance(nb, X * 1000, LABELS)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil"])
+@pytest.mark.parametrize("make", [bayesnb.MultinomialNB, bayesnb.ComplementNB, bayesnb.DiscriminativeNB])
+def test_a_sparse_matrix_has_the_numbers_of_a_sparse_array(make: Any, kind: str) -> None:
+    """`CountVectorizer` returns a matrix, whose sums are matrices and whose `*` is a product."""
+    matrix, array = (getattr(sparse, f"{kind}_{what}")(COUNTS) for what in ("matrix", "array"))
+    found, wanted = (bayesnb.importance(make().fit(X, LABELS), X, LABELS) for X in (matrix, array))
+    pd.testing.assert_frame_equal(found, wanted)
+
+
 def test_one_dependence_sees_a_column_alone_in_new_rows() -> None:
     X, y = LEVELS.astype(float), np.unique(LABELS, return_inverse=True)[1]
     nb, rows = bayesnb.OneDependenceNB().fit(X[:30], LABELS[:30]), np.arange(30, N)
@@ -162,8 +173,19 @@ def test_what_is_out_of_range_is_named() -> None:
     nb = bayesnb.GaussianNB().fit(REAL, LABELS)
     with pytest.raises(ValueError, match="`level`"):
         bayesnb.importance(nb, REAL, LABELS, level=0)
-    with pytest.raises(TypeError, match="`estimator` is FeatureAverage"):
+    with pytest.raises(TypeError, match=r"`estimator` is FeatureAverage.* Give `estimator\.estimator_`"):
         bayesnb.importance(bayesnb.FeatureAverage(bayesnb.GaussianNB()).fit(REAL, LABELS), REAL, LABELS)
+    new = drop_in.GaussianNB()
+    for call in (
+        lambda: bayesnb.importance(drop_in.GaussianNB().fit(REAL, LABELS), REAL, LABELS),
+        lambda: bayesnb.report(new, REAL, LABELS),
+        lambda: bayesnb.fit_prior(new, REAL, LABELS),
+        lambda: bayesnb.CalibratedClassifierLOO(new).fit(REAL, LABELS),
+    ):
+        with pytest.raises(TypeError, match=r"`estimator` is drop_in\.GaussianNB; .*`estimator\.bayes_`"):
+            call()
+    with pytest.raises(TypeError, match="`estimator` is Pipeline; report needs"):
+        bayesnb.report(make_pipeline(nb), REAL, LABELS)
     with pytest.raises(ValueError, match=r"importance\(estimator, X, y\)"):
         bayesnb.rank_features(nb)
 
