@@ -165,6 +165,12 @@ class OneDependenceNB(AbstractLevels):
         x, y = model.sample_predictive(rng, n)
         return {BLOCK: x}, y
 
+    def linear_form(self, *given: Any) -> Any:
+        """An average of models has none, and no summary of one prior; both raise a ValueError. Provisional."""
+        raise Unavailable("OneDependenceNB averages models: it has no linear form and no summary of one prior")
+
+    prior_summary = linear_form
+
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
     @property
