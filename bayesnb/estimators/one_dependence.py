@@ -165,11 +165,13 @@ class OneDependenceNB(AbstractLevels):
         x, y = model.sample_predictive(rng, n)
         return {BLOCK: x}, y
 
-    def linear_form(self, *given: Any) -> Any:
-        """An average of models has none, and no summary of one prior; both raise a ValueError. Provisional."""
-        raise Unavailable("OneDependenceNB averages models: it has no linear form and no summary of one prior")
+    def linear_form(self, theta: Any = None) -> Any:
+        """There is none; calling it raises a ValueError. Provisional."""
+        raise Unavailable("OneDependenceNB averages models, so it has no linear form; use CategoricalNB")
 
-    prior_summary = linear_form
+    def prior_summary(self) -> Any:
+        """There is none; calling it raises a ValueError."""
+        raise Unavailable("OneDependenceNB averages models, so it has no summary of one prior; see `prior_`")
 
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
