@@ -51,8 +51,8 @@ class _WithPosterior:
         return X
 
     def _settled(self) -> Any:
-        """The estimator of `bayesnb` with the same settings."""
-        settings = self.get_params(deep=False)
+        """The estimator of `bayesnb` with the same settings; those of pandas go by position, as in scikit-learn."""
+        settings = {name: np.asarray(v) if hasattr(v, "iloc") else v for name, v in self.get_params(deep=False).items()}
         if "alpha" in settings:
             settings["alpha"] = np.maximum(settings["alpha"], _LEAST)
         if "norm" in settings:  # of complements, whose class probabilities scikit-learn's prediction does not use

@@ -49,7 +49,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Bool, Table, is_sparse
-from ..core.supports import check_choice
+from ..core.supports import check_choice, check_level
 from ..estimators._base import AbstractNB
 from ..estimators._input import checked_labels
 from ..inference.loo import group_places
@@ -176,8 +176,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         ValueError
             if `coverage` is not between 0 and 1
         """
-        if not 0 < coverage < 1:
-            raise ValueError(f"`coverage` is {coverage!r}; it needs to be between 0 and 1, such as 0.9")
+        check_level(coverage, "coverage")
         return self.predict_p_values(X) > (1 - float(coverage)) + 1e-12  # 1 − 0.9 is 0.09999999999999998
 
     def predict_p_values(self, X: Any) -> Table:

@@ -23,8 +23,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..core.arrays import Float, Int, Scalar, Table
+from ..core.arrays import Float, Int, Scalar
+from ..core.supports import as_numbers
 from ..estimators._base import AbstractNB
+from ..estimators._input import align
 from ._wrapper import AbstractWrapper
 
 ABSTAIN = -1  # the index of no class
@@ -120,19 +122,20 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
         )
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    moved.set_params(**{moved.class_prior_parameter: np.asarray(class_prior, float)})
+    pi = np.asarray(align("class_prior", class_prior, moved.classes_), float)
+    moved.set_params(**{moved.class_prior_parameter: pi})
     return moved.with_statistics(moved.statistics_)
 
 
 # --- any number of classes ------------------------------------------------------------------------------------------
 
 
-def decide(p: Table, costs: Any = None, abstain_cost: Scalar | None = None) -> Int[np.ndarray, " n"]:
+def decide(p: Any, costs: Any = None, abstain_cost: Scalar | None = None) -> Int[np.ndarray, " n"]:
     """Index of the class with the least expected cost for each row, or −1 if abstaining costs less.
 
     Parameters
     ----------
-    p : (n, c) class probabilities
+    p : (n, c) class probabilities, or (c,) of one row
     costs : (c, c) finite numbers; entry [k, a] is the cost of deciding class a if class k is true. With None each error
         costs 1
     abstain_cost : cost of abstaining, whichever class is true; None never abstains
@@ -155,17 +158,19 @@ def decide(p: Table, costs: Any = None, abstain_cost: Scalar | None = None) -> I
     >>> decide(np.array([[0.7, 0.3]]), costs=np.array([[0, 1], [5, 0]]))
     array([1])
     """
+    p = np.atleast_2d(as_numbers("p", p, "class probabilities, (n, c)"))
     prices = p @ _checked(costs, abstain_cost, p.shape[1])
     best = prices.argmin(1)
     return best if abstain_cost is None else np.where(abstain_cost < prices.min(1), ABSTAIN, best)
 
 
-def _checked(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.ndarray, "c c"]:
+def _checked(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> Float[np.ndarray, "c c"]:
     """The table of costs; ValueError unless all costs are finite."""
-    table = 1 - np.eye(c) if costs is None else np.asarray(costs, float)
+    costs = align("costs", costs, classes, classes)
+    table = 1 - np.eye(c) if costs is None else as_numbers("costs", costs, f"finite numbers, ({c}, {c})")
     if table.shape != (c, c):
         raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c})")
-    if not np.isfinite([*table.flat, abstain_cost or 0]).all():
+    if not np.isfinite([*table.flat, as_numbers("abstain_cost", abstain_cost or 0, "a finite number")]).all():
         raise ValueError("`costs` and `abstain_cost` need to be finite; to rule out a decision give it a large cost")
     return table
 
@@ -215,14 +220,15 @@ class CostClassifier(AbstractWrapper):
         """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = clone(self.estimator).fit(X, y, **weights)
-        _checked(self.costs, self.abstain_cost, len(fitted.classes_))
+        _checked(self.costs, self.abstain_cost, len(fitted.classes_), fitted.classes_)
         return self._take_over(fitted)
 
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or None, (n,)."""
         check_is_fitted(self)
         fitted = self.estimator_
-        found = decide(fitted.predict_proba(X), self.costs, self.abstain_cost)
+        costs = align("costs", self.costs, fitted.classes_, fitted.classes_)
+        found = decide(fitted.predict_proba(X), costs, self.abstain_cost)
         labels, none = fitted.classes_[found], np.array(None)
         return labels if self.abstain_cost is None else np.where(found == ABSTAIN, none, labels)
 
@@ -232,8 +238,7 @@ class CostClassifier(AbstractWrapper):
         fitted, y = self.estimator_, column_or_1d(y)
         if (unknown := ~np.isin(y, fitted.classes_)).any():
             raise ValueError(f"`y` has the labels {np.unique(y[unknown])}, which are no classes; leave them out")
-        found = decide(fitted.predict_proba(X), self.costs, self.abstain_cost)
-        costs = _checked(self.costs, self.abstain_cost, len(fitted.classes_))[
-            np.searchsorted(fitted.classes_, y), found
-        ]
+        table = _checked(self.costs, self.abstain_cost, len(fitted.classes_), fitted.classes_)
+        found = decide(fitted.predict_proba(X), table, self.abstain_cost)
+        costs = table[np.searchsorted(fitted.classes_, y), found]
         return -float(np.average(np.where(found == ABSTAIN, self.abstain_cost, costs), weights=sample_weight))

@@ -179,11 +179,8 @@ class HalfLabelledClassifier(AbstractWrapper):
             if gain <= self.tol * used or not scale.any():
                 break
         else:
-            warnings.warn(
-                f"The bound still increases by {gain / used:.2g} nats a row. Raise `max_iter` or `tol`",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            how = f"still increases by {gain / used:.2g} nats a row" if len(bounds) > 2 else "may increase further"
+            warnings.warn(f"The bound {how}. Raise `max_iter` or `tol`", ConvergenceWarning, stacklevel=3)
         soft_labels = np.zeros((n, c))
         soft_labels[~missing], soft_labels[missing] = np.eye(c)[index], np.exp(log_q)
         return self._take_over(

@@ -39,7 +39,7 @@ from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..estimators import CategoricalNB
-from ..estimators._input import Columns, checked_rows
+from ..estimators._input import Columns, align, checked_rows
 from ._predicted import ProbaOfLog
 from ._suited import split_labels
 
@@ -372,7 +372,9 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         joining = [j for j in usable if j not in forced]
         rows, of_training = codes[:, training], weight[training]
         n = float(of_training.sum())
-        model = SmoothedModel.of(rows, label[training], of_training, sizes.ravel(), c, self.alpha, self.class_alpha)
+        alpha = align("alpha", self.alpha, self._columns.names)
+        class_alpha = align("class_alpha", self.class_alpha, self.classes_)
+        model = SmoothedModel.of(rows, label[training], of_training, sizes.ravel(), c, alpha, class_alpha)
         if self.normalizer == "simulated":
             rows, of_training = model.simulate(_SIMULATED, rng), np.ones(_SIMULATED)
         most = self._count_steps(len(joining), len(usable))

@@ -201,10 +201,10 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
         raise ValueError(f"`{name}` is {shortened(value)}; it needs {needed}") from None
 
 
-def check_level(level: Any) -> None:
-    """Raise a ValueError unless the mass inside an interval is between 0 and 1."""
+def check_level(level: Any, name: str = "level") -> None:
+    """Raise a ValueError unless the mass inside an interval, or another share, is between 0 and 1."""
     if np.ndim(level) or np.asarray(level).dtype.kind not in "fiu" or not 0 < level < 1:
-        raise ValueError(f"`level` is {level!r}; it needs to lie between 0 and 1, such as 0.9")
+        raise ValueError(f"`{name}` is {level!r}; it needs to lie between 0 and 1, such as 0.9")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

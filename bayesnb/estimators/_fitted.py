@@ -40,6 +40,7 @@ from ._input import (
     BLOCK,
     Columns,
     Unavailable,
+    align,
     alike,
     boolean,
     check_cells,
@@ -95,6 +96,10 @@ class State:
     def shape(self) -> tuple[int, int]:
         """Number of classes and of columns."""
         return len(self.classes), self.columns.n
+
+    def numbers(self, name: str, value: Any, support: Any = COUNT) -> np.ndarray:
+        """A hyperparameter as numbers (c, d); labels of pandas are followed."""
+        return checked_numbers(name, align(name, value, self.classes, self.columns.names), self.shape, support)
 
     @property
     def bare(self) -> Self:
@@ -244,20 +249,21 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         name, c = self.class_prior_parameter, len(state.classes)
         if (given := getattr(self, name)) is not None:
             needed = f"{c} {SIMPLEX.describe()}, in the order of `classes_`"
-            pi = as_numbers(name, given, needed)
+            pi = as_numbers(name, align(name, given, state.classes), needed)
             if pi.shape != (c,) or not SIMPLEX.holds(pi):
                 raise ValueError(f"`{name}` is {shortened(given)}; it needs {needed}")
             return FixedClasses(pi / pi.sum())
         if not boolean("fit_prior", self.fit_prior):
             return FixedClasses(np.full(c, 1 / c))
-        return DirichletClasses(np.array(checked_numbers("class_alpha", self.class_alpha, (c,))))
+        alpha = align("class_alpha", self.class_alpha, state.classes)
+        return DirichletClasses(np.array(checked_numbers("class_alpha", alpha, (c,))))
 
-    def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
+    def _concentration(self, state: State, shape: tuple[int, ...]) -> np.ndarray:
         """scikit-learn's `alpha` and `force_alpha` as concentrations of a prior, for estimators that have them.
 
         With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
         """
-        alpha = self.alpha
+        alpha = align("alpha", self.alpha, state.classes, state.columns.names)
         if not boolean("force_alpha", self.force_alpha):
             alpha = np.maximum(as_numbers("alpha", alpha, COUNT.describe()), 1e-10)
         return checked_numbers("alpha", alpha, shape)

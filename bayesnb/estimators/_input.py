@@ -129,6 +129,18 @@ def checked_rows(
     return X, labels, known or Columns(X.shape[1], names)
 
 
+def align(name: str, value: Any, *labels: Any) -> Any:
+    """A pandas hyperparameter in the order of the labels of its last axes; a default index, or None, stays."""
+    for axis, known in enumerate(labels[-value.ndim :] if hasattr(value, "iloc") else ()):
+        index = value.axes[axis]
+        if known is not None and not (isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index)))):
+            if not index.is_unique or {*index} != {*pd.Index(known)}:
+                needs = f"it needs each of {shortened(known.tolist())} once, or `.to_numpy()` of it in this order"
+                raise ValueError(f"`{name}` has the labels {shortened(index.tolist())}; {needs}")
+            value = value.reindex(known, axis=axis)
+    return value
+
+
 def as_table(X: Any) -> Any:
     """Data frames as those of pandas; masked cells, None and pandas.NA among objects as NaN."""
     if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow

@@ -18,6 +18,7 @@ import numpy as np
 from ..base import AbstractConjugate
 from ..core.distributions import is_distribution
 from ..core.supports import checked_prior, shortened
+from ._input import align
 
 if TYPE_CHECKING:
     from ._fitted import State
@@ -35,12 +36,12 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
         range, or names a column that is not there; the message names the entry
     """
     given = nb.prior
-    by_column = _is_by_column(state, given, default)
+    by_column, columns = _is_by_column(state, given, default), nb.block_columns(state)
     if not (by_column and _some_are_left(given, state)):
         _refuse_unused(nb)
     if not by_column:
-        return {name: _one(nb, "prior", given, block) for name, block in default.items()}
-    columns = nb.block_columns(state)
+        labels = {k: {"class": state.classes, "feature": state.columns.take(at).names} for k, at in columns.items()}
+        return {name: _one(nb, "prior", given, block, labels[name]) for name, block in default.items()}
     found = {
         name: replace(block, **{key: np.array(getattr(block, key)) for key in block.fields_})
         for name, block in default.items()
@@ -55,7 +56,7 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
                 f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
             )
         single = AbstractConjugate.select(block, at)  # the fields of the column, also where features are coupled
-        own = _one(nb, label, value, single, of_column=True)
+        own = _one(nb, label, value, single, {"feature": state.classes}, of_column=True)  # of classes is the axis left
         for field, declared in block.fields_.items():
             getattr(block, field)[(*(slice(None),) * declared.axes.index("feature"), at)] = getattr(own, field)
     return found
@@ -112,7 +113,7 @@ def _refuse_unused(nb: Any) -> None:
 # --- fields ---------------------------------------------------------------------------------------------------------
 
 
-def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -> Any:
+def _one(nb: Any, label: str, given: Any, block: Any, labels: dict[str, Any], of_column: bool = False) -> Any:
     """The block that one entry describes, its fields checked and broadcast."""
     c, d = block.shape
     if isinstance(given, AbstractConjugate):
@@ -131,6 +132,7 @@ def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -
     if not (of_column or isinstance(given, AbstractConjugate)):
         for key, value in fields.items():
             _refuse_ambiguous(label, key, np.shape(value), block.fields_[key].axes, c, d)
+    fields = {k: align(f"{label}.{k}", v, *map(labels.get, block.fields_[k].axes)) for k, v in fields.items()}
     if of_column and not is_distribution(given):
         fields = {key: _placed(block, key, value) for key, value in fields.items()}
     shapes = {key: np.shape(getattr(block, key)) for key in block.fields_}

@@ -108,7 +108,7 @@ class BernoulliNB(AbstractNB):
                 raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
             m = np.broadcast_to(_shares(state), state.shape)
             return {BLOCK: BetaBernoulli(m, 1 - m)}
-        alpha = self._concentration(state.shape)
+        alpha = self._concentration(state, state.shape)
         return {BLOCK: BetaBernoulli(alpha, alpha)}
 
     @property

@@ -108,7 +108,7 @@ class CategoricalNB(AbstractLevels):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         c, d = state.shape
-        alpha, sizes = self._concentration((d,)), sizes_of(state)
+        alpha, sizes = self._concentration(state, (d,)), sizes_of(state)
         return {
             name: DirichletCategorical(np.broadcast_to(alpha[None, at, None], (c, len(at), sizes[at[0]])))
             for name, at in self.block_columns(state).items()

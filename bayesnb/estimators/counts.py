@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.special import log_normalize
-from ..core.supports import checked_numbers
 from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
 from ..families.exponential import GammaExponential
@@ -34,10 +33,10 @@ class AbstractRates(AbstractNB):
         raise NotImplementedError
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        alpha, names = checked_numbers("alpha", self.alpha, state.shape), self._family.fields_
+        alpha, names = state.numbers("alpha", self.alpha), self._family.fields_
         fields = alpha, alpha
         if self.beta is not None:
-            fields = alpha, checked_numbers("beta", self.beta, state.shape, names["b"].support)
+            fields = alpha, state.numbers("beta", self.beta, names["b"].support)
         elif state.statistics is not None:
             seen = state.statistics.blocks[BLOCK]
             fields = self._scaled(alpha, seen.n.sum(0), seen.total.sum(0))
@@ -263,7 +262,7 @@ class MultinomialNB(AbstractNB):
     variants: ClassVar = {"multinomial": {}}
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        return {BLOCK: self._family(self._concentration(state.shape))}
+        return {BLOCK: self._family(self._concentration(state, state.shape))}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -328,7 +327,7 @@ class ComplementNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         boolean("norm", self.norm)
-        return {BLOCK: self._family(self._concentration(state.shape))}
+        return {BLOCK: self._family(self._concentration(state, state.shape))}
 
     def _class_prior(self, state: State) -> AbstractClasses:
         if getattr(self, self.class_prior_parameter) is not None:

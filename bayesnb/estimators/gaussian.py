@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.supports import AMOUNT, check_choice, checked_numbers
+from ..core.supports import AMOUNT, check_choice
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
@@ -109,7 +109,7 @@ class GaussianNB(AbstractNB):
             rows *= 1 + state.statistics.n.sum()
         m, kappa, a = nothing + centre, nothing + np.where(spread > 0, _KAPPA, rows), np.where(spread > 0, _SHAPE, rows)
         if known is not None:
-            variance = checked_numbers("known_variance", known, (c, d), AMOUNT)
+            variance = state.numbers("known_variance", known, AMOUNT)
             return {BLOCK: KnownVarianceNormal(m, kappa, variance, nothing)}
         square = np.where(centre * centre > _LEAST, centre * centre, 1)
         b = np.where(spread > 0, _SHAPE * spread, rows * square)

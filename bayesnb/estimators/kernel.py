@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.arrays import Float
-from ..core.supports import LENGTH, check_choice, checked_numbers
+from ..core.supports import LENGTH, check_choice
 from ..families.kernel_density import KernelDensity
 from ..statistics import Sample
 from ._base import AbstractNB
@@ -101,7 +101,7 @@ class KernelNB(AbstractNB):
     def _default_blocks(self, state: State) -> dict[str, Any]:
         cells = Sample.none(*state.shape)
         if not isinstance(self.bandwidth, str):
-            known = checked_numbers("bandwidth", self.bandwidth, state.shape, LENGTH)
+            known = state.numbers("bandwidth", self.bandwidth, LENGTH)
             return {BLOCK: KernelDensity(np.log(known), cells)}
         check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
         seen = cells if state.statistics is None else state.statistics.blocks[BLOCK]

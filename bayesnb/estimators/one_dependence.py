@@ -165,6 +165,14 @@ class OneDependenceNB(AbstractLevels):
         x, y = model.sample_predictive(rng, n)
         return {BLOCK: x}, y
 
+    def linear_form(self, theta: Any = None) -> Any:
+        """There is none; calling it raises a ValueError. Provisional."""
+        raise Unavailable("OneDependenceNB averages models, so it has no linear form; use CategoricalNB")
+
+    def prior_summary(self) -> Any:
+        """There is none; calling it raises a ValueError."""
+        raise Unavailable("OneDependenceNB averages models, so it has no summary of one prior; see `prior_`")
+
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
     @property

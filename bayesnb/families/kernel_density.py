@@ -340,7 +340,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         everyone, draws = self.cells.pooled(), int(np.bincount(y).max(initial=0))
         if not everyone.n.any():
-            raise ValueError("a kernel density without data cannot draw rows; fit it first, or draw from the posterior")
+            raise ValueError("a kernel density draws rows near its cells, and a prior has none; use source='posterior'")
         new = np.full((len(y), self.shape[1]), np.nan)
         h = np.exp(self.sample(rng, (draws,)).get("log_bandwidth", self.log_h + np.zeros((draws, 1, 1))))
         for k, j in np.ndindex(self.shape):

@@ -201,6 +201,6 @@ def test_what_is_refused(table):
             ConformalClassifierLOO(nb, **settings).fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="1 sample"):
         ConformalClassifierLOO(GaussianNB()).fit(X[:1], y[:1])
-    for coverage in (0, 1, 1.5, np.nan, True):
-        with pytest.raises(ValueError, match=r"`coverage` is .*; it needs to be between 0 and 1"):
+    for coverage in (0, 1, 1.5, np.nan, True, [0.8, 0.9], "a"):
+        with pytest.raises(ValueError, match=r"`coverage` is .*; it needs to lie between 0 and 1"):
             ConformalClassifierLOO(GaussianNB()).fit(X, y).predict_set(X, coverage)

@@ -1,6 +1,7 @@
 """Costs, thresholds and moved class priors give the same decisions, also through scikit-learn's tools."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats as st
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -127,6 +128,7 @@ def test_bad_input_is_named(flowers):
         (lambda: cost_threshold(1, np.inf), "positive and finite"),
         (lambda: moved_prior([0.5, 0.2], 0.5), "`class_prior` is"),
         (lambda: moved_prior([0.5, 0.5], 1.0), "`threshold` is 1.0"),
+        (lambda: decide([["a", "b"]]), "`p` is .*; it needs class probabilities"),
     ]:
         with pytest.raises(ValueError, match=message):
             call()
@@ -134,6 +136,18 @@ def test_bad_input_is_named(flowers):
         ({"costs": np.ones((2, 2))}, r"`costs` has shape \(2, 2\); 3 classes need \(3, 3\)"),
         ({"costs": np.full((3, 3), np.inf)}, "need to be finite"),
         ({"abstain_cost": np.nan}, "need to be finite"),
+        ({"abstain_cost": "a"}, "`abstain_cost` is 'a'; it needs a finite number"),
+        ({"costs": {"rose": 1}}, "`costs` is {'rose': 1}; it needs finite numbers"),
+        ({"costs": pd.DataFrame(np.ones((3, 3)), [*"abc"], [*"abc"])}, r"`costs` has the labels \['a', 'b', 'c'\]"),
     ]:
         with pytest.raises(ValueError, match=message):
             CostClassifier(GaussianNB(), **settings).fit(X, y)
+    assert decide([[0.5, 0.6]]).tolist() == decide([0.5, 0.6]).tolist() == [1]
+
+
+def test_labelled_costs_go_by_their_labels(flowers):
+    X, X_test, y, y_test = flowers
+    costs = pd.DataFrame([[0, 1, 1], [1, 0, 1], [1, 50, 0]], *[np.unique(y)] * 2)
+    plain, mixed = (CostClassifier(GaussianNB(), costs=c).fit(X, y) for c in (costs.to_numpy(), costs.iloc[::-1]))
+    np.testing.assert_array_equal(mixed.predict(X_test), plain.predict(X_test))
+    assert mixed.score(X_test, y_test) == plain.score(X_test, y_test)

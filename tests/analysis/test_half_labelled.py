@@ -253,6 +253,8 @@ def test_bad_input_is_named():
 def test_a_fit_that_fails_leaves_what_was():
     with pytest.warns(ConvergenceWarning, match="Raise `max_iter` or `tol`"):
         assert fit("multinomial", max_iter=2, tol=0)[0].n_iter_ == 2
+    with pytest.warns(ConvergenceWarning, match="The bound may increase further. Raise `max_iter`"):
+        fit("multinomial", max_iter=1)
     fitted, X, half = fit("gaussian")
     named = HalfLabelledClassifier(GaussianNB()).fit(pd.DataFrame(X, columns=list("abcd")), half)
     assert named.feature_names_in_.tolist() == list("abcd")

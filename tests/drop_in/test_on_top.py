@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.naive_bayes as peers
 from sklearn.base import clone
@@ -54,6 +55,15 @@ def test_estimate_is_scikit_learns(name, table):
     assert not hasattr(ours, "decision_function") and not hasattr(ours, "coef_")
     assert {one for one in dir(theirs) if not one.startswith("_")} <= set(dir(ours))
     assert ours.get_params() == theirs.get_params() and repr(clone(ours)) == repr(clone(theirs))
+
+
+def test_labels_of_pandas_count_for_nothing(table):
+    """scikit-learn goes by position, and so does the posterior beside it."""
+    X, y, w = table
+    pi = pd.Series([0.2, 0.3, 0.5], [2, 1, 0])
+    labelled, plain = (drop_in.GaussianNB(priors=priors).fit(X, y, w) for priors in (pi, pi.to_numpy()))
+    np.testing.assert_array_equal(labelled.predict_proba(X), plain.predict_proba(X))
+    assert labelled.log_evidence_ == plain.log_evidence_
 
 
 def test_pickles_and_clones(table):

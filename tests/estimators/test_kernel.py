@@ -105,3 +105,8 @@ def test_there_is_no_evidence_and_the_error_says_why(iris):
     assert not hasattr(nb, "log_evidence_")
     with pytest.raises(AttributeError, match=r"KernelNB has no log_evidence_: .*not a normalised density"):
         _ = nb.log_evidence_
+
+
+def test_the_prior_has_no_cells_to_draw_near(iris):
+    with pytest.raises(ValueError, match="near its cells, and a prior has none; use source='posterior'"):
+        KernelNB().fit(*iris).sample(2, source="prior")

@@ -234,3 +234,7 @@ def test_what_needs_a_product_of_blocks_is_refused():
         bayesnb.HalfLabelledClassifier(OneDependenceNB()).fit(X, np.where(np.arange(12) < 6, y, -1))
     with pytest.raises(ValueError, match=r"not linear in the features.*importance\(estimator, X, y\)"):
         bayesnb.rank_features(OneDependenceNB().fit(X, y))
+    for call in (OneDependenceNB.linear_form, OneDependenceNB.prior_summary):
+        with pytest.raises(ValueError, match="OneDependenceNB averages models"):
+            call(OneDependenceNB().fit(X, y))
+    assert not hasattr(OneDependenceNB().fit(X, y), "coef_")

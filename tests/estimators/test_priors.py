@@ -114,6 +114,48 @@ REFUSED = [
 ]
 
 
+# --- labels of pandas ---
+
+FRAME, NAMED = pd.DataFrame(COUNTS, columns=["p", "q", "r"]), np.where(LABELS, "yes", "no")
+PER_CLASS, PER_FEATURE = pd.Series([0.2, 0.8], ["no", "yes"]), pd.Series([1.0, 2.0, 3.0], FRAME.columns)
+TABLE = pd.DataFrame(np.arange(1.0, 7).reshape(2, 3), PER_CLASS.index, FRAME.columns)
+SQUARE = pd.DataFrame(np.diag([1.0, 2.0, 3.0]), FRAME.columns, FRAME.columns)
+LABELLED: list[tuple[Any, Any]] = [
+    *((lambda v, key=key: GaussianNB(**{key: v}), PER_CLASS) for key in ("class_prior", "priors", "class_alpha")),
+    (lambda v: bayesnb.with_class_prior(GaussianNB().fit(FRAME, NAMED), v), PER_CLASS),
+    *((lambda v: GaussianNB(known_variance=v), value) for value in (PER_FEATURE, TABLE)),
+    *((lambda v: bayesnb.KernelNB(bandwidth=v), value) for value in (PER_FEATURE, TABLE)),
+    *((lambda v, kind=kind: kind(alpha=v), PER_FEATURE) for kind in (BernoulliNB, MultinomialNB, CategoricalNB)),
+    *((lambda v, key=key: PoissonNB(**{key: v}), TABLE) for key in ("alpha", "beta")),
+    *((lambda v: GaussianNB(prior={**NIG, "m": v}), value) for value in (PER_FEATURE, TABLE)),
+    (lambda v: GaussianNB(prior={"q": {**NIG, "m": v}}), PER_CLASS),
+    (lambda v: GaussianNB(prior=families.NormalInverseGamma(v, 1.0, 2.0, 3.0)), TABLE),
+    (lambda v: GaussianDA(prior={"m": 0, "kappa": 1, "nu": 4, "S": v}), SQUARE),
+    (lambda v: MixedNB([("g", GaussianNB(known_variance=v), ["r", "p", "q"])]), TABLE),
+    (lambda v: bayesnb.ForwardSelection(class_alpha=v), PER_CLASS),
+]
+
+
+@pytest.mark.parametrize(("estimator", "value"), LABELLED)
+def test_labels_of_pandas_are_followed(estimator: Any, value: Any) -> None:
+    """In whatever order they come; other labels are refused, and a default index counts positions."""
+
+    def predicted(value: Any) -> Any:
+        nb = estimator(value)
+        return (nb if hasattr(nb, "classes_") else nb.fit(FRAME, NAMED)).predict_proba(FRAME)
+
+    expected, plain = predicted(value), value
+    np.testing.assert_array_equal(predicted(value.iloc[(slice(None, None, -1),) * value.ndim]), expected)
+    if not isinstance(estimator(value), MixedNB):  # whose part has its columns in another order
+        for axis in range(value.ndim):
+            plain = plain.set_axis(pd.RangeIndex(value.shape[axis]), axis=axis)
+        np.testing.assert_array_equal(predicted(plain), expected)
+        np.testing.assert_array_equal(predicted(value.to_numpy()), expected)
+    for wrong in (["no", "p", "other"], ["no", "no", "p"]):
+        with pytest.raises(ValueError, match=r"` has the labels \['no', .*; it needs each of \['"):
+            predicted(value.set_axis(wrong[: value.shape[0]], axis=0))
+
+
 def test_what_is_wrong_is_named() -> None:
     both = pd.DataFrame(YES, columns=["a", "b", "c"])  # a column and a field have one name
     for nb, X, text in [*REFUSED, (BernoulliNB(prior={"a": dist.Beta(1, 2)}), both, "by its position")]:
