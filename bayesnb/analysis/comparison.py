@@ -27,7 +27,7 @@ from sklearn.base import clone
 
 from ..core.arrays import Float, PerRow
 from ..core.supports import COMPOSITE
-from ..inference.loo import LooResult
+from ..inference.loo import LooResult, standard_error
 from ._suited import check_own
 
 
@@ -159,8 +159,8 @@ def compare(
 
 def _paired(one: LooResult, other: LooResult) -> tuple[float, float]:
     """elpd of one model minus that of another, and the standard error of this paired difference."""
-    d = one.weight * (one.pointwise - other.pointwise)
-    return float(d.sum()), float(np.sqrt(len(d) * d.var()))
+    d = one.terms(one.pointwise - other.pointwise)
+    return float(d.sum()), standard_error(d)
 
 
 def _disagreements(

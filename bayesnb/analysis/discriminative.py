@@ -449,7 +449,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         found = logsumexp(tables + log_normalize(share.T).T[..., None], axis=0)[place]
         index, fitted = self.reader_.class_index(y), self._mean(self._new(cells))[place]
         weight, offset = weights_of(sample_weight, len(index)), rows.offset[place]
-        known = {"_posterior": Known, "_rows": fitted}
+        together = None if groups is None else groups[place]
+        known = {"_groups": together, "_posterior": Known, "_rows": fitted}
         return LooResult(self.classes_, index, weight, offset, {"x": found - offset}, exact=False, **known)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:

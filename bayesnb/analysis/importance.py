@@ -16,7 +16,7 @@ from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..core.supports import check_level
 from ..inference.held_out import column_of
-from ..inference.loo import group_places, left_out
+from ..inference.loo import by_group, group_places, left_out
 from ..one_dependence import OneDependence
 from ..statistics import one_hot
 from ..sums.rows import rows_at
@@ -53,7 +53,7 @@ def importance(
     X, y, sample_weight : rows and labels, as in the method `loo`
     groups : (n,) labels of groups of rows that are left out together, such as `inference.loo.copies(X, y)`
     held_out : True if the rows were not fitted. Nothing is then left out
-    level : level of the intervals, mean ± z standard errors over the rows
+    level : level of the intervals, mean ± z standard errors over the rows, or over the groups
 
     Returns
     -------
@@ -101,7 +101,7 @@ def importance(
     check_level(level)
     index, rows, columns = nb.class_index(y), nb.encode(X), nb.block_columns()
     n, c = len(index), len(nb.classes_)
-    weight = weights_of(sample_weight, n)
+    weight, place = weights_of(sample_weight, n), None if groups is None else group_places(groups, n)
     if held_out:
         joint = nb.posterior_.log_joint(rows)
         log_prior = np.broadcast_to(nb.posterior_.classes.log_predictive(), (n, c))
@@ -109,17 +109,20 @@ def importance(
     else:
         loo = nb.loo(X, y, sample_weight, groups=groups)
         joint, log_prior = loo.log_joint, loo.log_prior
-        place = None if groups is None else group_places(groups, n)
         leave = left_out(nb, rows, one_hot(index, c, weight), place, "kept")
 
     def log_proba(table: np.ndarray) -> np.ndarray:
         found = log_normalize(table)
         return found if calibrated is None else np.log(calibrated(found))
 
-    total = np.zeros((3, 2, nb.n_features_in_))  # Σ w t, Σ w² t and Σ w² t² of information and gain t
+    # Σ s, Σ s v and Σ s² of information and gain; s = Σ w t and v = Σ w over the rows of a group, or of one row
+    total, square_of_weight = np.zeros((3, 2, nb.n_features_in_)), 0.0
     for at, model, leaving in leave:
         w, cells, leaving = weight[at], rows_at(rows, at), None if leaving is None else leaving.toarray()
         own = np.arange(len(w)), index[at]
+        together = None if place is None else np.unique(place[at], return_inverse=True)[1]
+        v = by_group(w, together)
+        square_of_weight += v @ v
         cells = {name: x.tocsc() if sparse.issparse(x) else x for name, x in cells.items()}
         before, whole = log_normalize(log_prior[at])[own], log_proba(joint[at])[own]
         for j in range(total.shape[2]):
@@ -128,10 +131,11 @@ def importance(
             alone, lost = sum(found, np.zeros((2, len(w), c)))
             information = log_normalize(log_prior[at] + alone)[own] - before
             terms = np.stack([information, whole - log_proba(joint[at] - lost)[own]])
-            total[..., j] += np.stack([terms @ w, terms @ w**2, terms**2 @ w**2])
+            s = by_group(w * terms, together)
+            total[..., j] += np.stack([s.sum(1), s @ v, (s * s).sum(1)])
     mean = total[0] / weight.sum()
-    # √(n · variance) of w (t − mean), over Σw
-    square = total[2] - 2 * mean * total[1] + mean**2 * (weight**2).sum()
+    # √(n · variance) of s − mean v, over Σw
+    square = total[2] - 2 * mean * total[1] + mean**2 * square_of_weight
     reach = norm.isf((1 - level) / 2) * np.sqrt(np.maximum(square, 0)) / weight.sum()
     names = ["feature", "information", "low", "high", "elpd_gain", "gain_low", "gain_high"]
     ends = np.stack([mean, mean - reach, mean + reach], 1).reshape(6, -1)

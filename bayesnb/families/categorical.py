@@ -78,9 +78,9 @@ class DirichletCategorical(Conjugate[Counts]):
         own, whole = self._of_level(x, alpha)
         return log_rising(own, w) - log_rising(whole, w)
 
-    def left_out(self, x: Array, w: Any, alpha: Array) -> Any:
+    def left_out(self, x: Array, w: Any, *fields: Any) -> Any:
         """log (α_x − w) / (Σα − w)."""
-        own, whole = (namespace(x, alpha).log(downdate(v, w)) for v in self._of_level(x, alpha))
+        own, whole = (namespace(x, *fields).log(downdate(v, w)) for v in self._of_level(x, *fields))
         return own - whole
 
     def cells(self, x: Any) -> Any:

@@ -82,6 +82,7 @@ class LooResult:
     by_block: dict[str, np.ndarray]
     prior: str = "kept"
     exact: bool = True
+    _groups: Any = field(default=None, repr=False, compare=False)
     _posterior: Any = field(default=None, repr=False, compare=False)
     _rows: Rows = field(default_factory=dict, repr=False, compare=False)
 
@@ -108,6 +109,10 @@ class LooResult:
         """The most probable label of each row, (n,)."""
         return self.classes[self.log_joint.argmax(1)]
 
+    def terms(self, pointwise: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:
+        """w_i times a number of each row, added up over rows that were left out together: what sums are made of."""
+        return by_group(self.weight * pointwise, self._groups)
+
     def _own(self, table: np.ndarray) -> np.ndarray:
         return np.take_along_axis(table, self.index[:, None], 1)[:, 0]
 
@@ -133,8 +138,8 @@ class LooResult:
 
     @property
     def se(self) -> float:
-        """Standard error of `elpd`: √(n · variance of its n terms)."""
-        return _standard_error(self.weight * self.pointwise)
+        """Standard error of `elpd`: √(n · variance of its n terms); rows of a group are one term, their sum."""
+        return standard_error(self.terms(self.pointwise))
 
     @property
     def elpd_joint(self) -> float:
@@ -144,7 +149,7 @@ class LooResult:
     @property
     def se_joint(self) -> float:
         """Standard error of `elpd_joint`."""
-        return _standard_error(self.weight * self.pointwise_joint)
+        return standard_error(self.terms(self.pointwise_joint))
 
     @property
     def p_loo(self) -> float:
@@ -183,8 +188,8 @@ class LooResult:
 
         check_choice("kind", kind, ("conditional", "joint"))
         if kind == "conditional":
-            return elpd_data(self.weight * self.pointwise, self.p_loo)
-        return elpd_data(self.weight * self.pointwise_joint, self.p_loo_joint)
+            return elpd_data(self.terms(self.pointwise), self.p_loo)
+        return elpd_data(self.terms(self.pointwise_joint), self.p_loo_joint)
 
     def __str__(self) -> str:
         rows = [
@@ -195,15 +200,22 @@ class LooResult:
         lines = [
             f"{how} leave-one-out of {len(self.index)} rows, {len(self.classes)} classes; nats",
             f"{'':24}{'sum':>12}{'se':>10}{'p_loo':>10}",
-            *(f"{name:24}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows),
-            "`elpd` scores the labels given the rows; `elpd_joint` also scores the rows, as `arviz.loo` does",
+            *(f"{name:24}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows[: 1 + self.exact]),
+            "`elpd` scores the labels given the rows"
+            + "; `elpd_joint` also scores the rows, as `arviz.loo` does" * self.exact,
             f"accuracy {self.accuracy:.4f}, log loss {self.log_loss:.4f}",
         ]
         return "\n".join(lines)
 
 
-def _standard_error(terms: np.ndarray) -> float:
+def standard_error(terms: np.ndarray) -> float:
+    """That of a sum of independent terms."""
     return float(np.sqrt(len(terms) * terms.var()))
+
+
+def by_group(terms: Float[np.ndarray, "*s n"], place: np.ndarray | None) -> Float[np.ndarray, "*s m"]:
+    """The sum of the terms of each group; the terms themselves where there are no groups."""
+    return terms if place is None else np.apply_along_axis(lambda one: np.bincount(place, one), -1, terms)
 
 
 def loo(
@@ -288,9 +300,8 @@ def leave_out(
             found = model.log_loo_parts(rows_at(rows, at), leaving, names, scores=scores)
             log_prior[at], tables[:, at] = found[0], found[1:]
     by_block = dict(zip(parts, tables, strict=True))
-    return LooResult(
-        estimator.classes_, index, weights, log_prior, by_block, prior, _posterior=estimator.posterior_, _rows=rows
-    )
+    known = {"_groups": place, "_posterior": estimator.posterior_, "_rows": rows}
+    return LooResult(estimator.classes_, index, weights, log_prior, by_block, prior, **known)
 
 
 def left_out(

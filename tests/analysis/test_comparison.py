@@ -2,6 +2,7 @@
 
 import jaxtyping
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.special as sp
 from sklearn.base import clone
@@ -12,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 import bayesnb
 from bayesnb import drop_in
 from bayesnb.analysis.comparison import compare, stacked_weights
+from bayesnb.analysis.importance import importance
 from bayesnb.estimators import ComplementNB, GaussianDA, GaussianNB, KernelNB, MixedNB, MultinomialNB, PoissonNB
 
 from ..estimators_table import WHOLE
@@ -175,3 +177,17 @@ def test_settings_that_leave_one_out_ignores_are_told(wine):
     assert len(told) == 2
     assert told[0].startswith("norm predicts with norm=True, which leave-one-out ignores")
     assert told[1].startswith("both predicts with estimate='mle' and norm=True, which")
+
+
+def test_copies_that_leave_together_are_one_row_of_their_weight(rng):
+    """In every sum, standard error and interval: nothing was learnt from a copy."""
+    y = np.arange(60) % 2
+    X, w, groups = rng.normal(y[:, None] * [0.8, 0.0], 1.0, (60, 2)), np.full(60, 20.0), np.tile(np.arange(60), 20)
+    copies, labels = np.tile(X, (20, 1)), np.tile(y, 20)
+    models = {"by class": GaussianNB(), "pooled": GaussianNB(variance="pooled")}
+    found, want = compare(models, copies, labels, groups=groups), compare(models, X, y, w)
+    pd.testing.assert_frame_equal(found.table, want.table, rtol=1e-9)
+    assert found.loo["pooled"].se_joint == pytest.approx(want.loo["pooled"].se_joint, rel=1e-9)
+    assert found.loo["pooled"].to_arviz().se == pytest.approx(want.loo["pooled"].se, rel=1e-9)
+    table = importance(GaussianNB().fit(copies, labels), copies, labels, groups=groups)
+    pd.testing.assert_frame_equal(table, importance(GaussianNB().fit(X, y, w), X, y, w), rtol=1e-9)
