@@ -585,7 +585,7 @@ def available() -> bool:
 
 def worth(work: int) -> bool:
     """Whether compiled loops should do some work, in cells times classes, of which this is one of several pieces."""
-    return n_sibling_tasks() * work >= WORTH and available()
+    return (_pieces.get() or 1) * work >= WORTH and available()
 
 
 def contiguous(x: np.ndarray) -> np.ndarray:
