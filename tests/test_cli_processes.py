@@ -48,6 +48,15 @@ def test_an_interrupt_at_any_time_ends_the_process(command: list[str]) -> None:
         assert process.returncode == 0 or err.endswith(("bayesnb: interrupted\n", "KeyboardInterrupt\n")), (delay, err)
 
 
+def test_an_interrupt_while_a_file_is_written_leaves_nothing(tmp_path: Path) -> None:
+    """The old file stays as it was, and nothing lies beside it."""
+    (tmp_path / "model").write_text("old")
+    code = "import os, signal; os.fsync = lambda _: signal.raise_signal(signal.SIGINT); " + SCRIPT[-1]
+    done = run("fit", "iris", "-o", tmp_path / "model", command=[sys.executable, "-c", code])
+    assert (done.returncode, done.stderr) == (130, "bayesnb: interrupted\n")
+    assert os.listdir(tmp_path) == ["model"] and (tmp_path / "model").read_text() == "old"
+
+
 # --- streams --------------------------------------------------------------------------------------------------------
 
 
