@@ -220,15 +220,17 @@ class CostClassifier(AbstractWrapper):
         """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = clone(self.estimator).fit(X, y, **weights)
-        _checked(self.costs, self.abstain_cost, len(fitted.classes_), fitted.classes_)
+        self._table(fitted.classes_)
         return self._take_over(fitted)
+
+    def _table(self, classes: np.ndarray) -> Float[np.ndarray, "c c"]:
+        return _checked(self.costs, self.abstain_cost, len(classes), classes)
 
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or None, (n,)."""
         check_is_fitted(self)
         fitted = self.estimator_
-        costs = align("costs", self.costs, fitted.classes_, fitted.classes_)
-        found = decide(fitted.predict_proba(X), costs, self.abstain_cost)
+        found = decide(fitted.predict_proba(X), self._table(fitted.classes_), self.abstain_cost)
         labels, none = fitted.classes_[found], np.array(None)
         return labels if self.abstain_cost is None else np.where(found == ABSTAIN, none, labels)
 
@@ -238,7 +240,7 @@ class CostClassifier(AbstractWrapper):
         fitted, y = self.estimator_, column_or_1d(y)
         if (unknown := ~np.isin(y, fitted.classes_)).any():
             raise ValueError(f"`y` has the labels {np.unique(y[unknown])}, which are no classes; leave them out")
-        table = _checked(self.costs, self.abstain_cost, len(fitted.classes_), fitted.classes_)
+        table = self._table(fitted.classes_)
         found = decide(fitted.predict_proba(X), table, self.abstain_cost)
         costs = table[np.searchsorted(fitted.classes_, y), found]
         return -float(np.average(np.where(found == ABSTAIN, self.abstain_cost, costs), weights=sample_weight))

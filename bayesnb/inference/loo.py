@@ -188,8 +188,8 @@ class LooResult:
 
         check_choice("kind", kind, ("conditional", "joint"))
         if kind == "conditional":
-            return elpd_data(self.terms(self.pointwise), self.p_loo)
-        return elpd_data(self.terms(self.pointwise_joint), self.p_loo_joint)
+            return elpd_data(self.terms(self.pointwise), self.se, self.p_loo)
+        return elpd_data(self.terms(self.pointwise_joint), self.se_joint, self.p_loo_joint)
 
     def __str__(self) -> str:
         rows = [

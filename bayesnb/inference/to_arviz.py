@@ -73,7 +73,7 @@ def dataset(
     )
 
 
-def elpd_data(pointwise: np.ndarray, p: float) -> Any:
+def elpd_data(pointwise: np.ndarray, se: float, p: float) -> Any:
     """Exact leave-one-out values as ArviZ's `ELPDData`, for its comparison table and plots.
 
     There are no draws behind them, so `n_samples` is 0, and no importance weights, so there is no Pareto k.
@@ -81,12 +81,13 @@ def elpd_data(pointwise: np.ndarray, p: float) -> Any:
     Parameters
     ----------
     pointwise : (n,) log predictive density of each row given all others, nats
+    se : standard error of their sum
     p : effective number of parameters
     """
     arviz = import_arviz()
     n = len(pointwise)
     values = xr.DataArray(pointwise, dims=["row"], coords={"row": np.arange(n)}, name="loo_i")
-    elpd, se = float(pointwise.sum()), float(np.sqrt(n * pointwise.var()))
+    elpd = float(pointwise.sum())
     if int(arviz.__version__.split(".")[0]) < 1:
         from arviz.stats.stats_utils import ELPDData
 

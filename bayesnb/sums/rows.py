@@ -481,7 +481,7 @@ def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
     n, width = next(iter(rows.values())).shape[0], 0
     for x in rows.values():
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
-    if n * width < 2 * _HALF or n * width < 2 * least() or (n * width < 2 * _CELLS and n_sibling_tasks() > 1):
+    if n * width < 2 * _HALF or n * width < 2 * least() or (n * width < 2 * _CELLS and _pieces.get() > 1):
         return [slice(0, n)]
     pieces = -(-n * width // max(_CELLS, least()))
     return batches(n, -(-n // (pieces + pieces % 2)))
@@ -489,7 +489,7 @@ def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
 
 # --- threads and compiled loops ---------------------------------------------------------------------------------------
 
-_pieces = contextvars.ContextVar("how many pieces the work at hand is one of; their own are done one by one", default=0)
+_pieces = contextvars.ContextVar("how many pieces the work at hand is one of; their own are done one by one", default=1)
 
 
 def n_threads() -> int:
@@ -502,7 +502,7 @@ def n_threads() -> int:
 
 def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
     """f of each piece, several at a time; an error in one is raised in its turn, and no further piece is begun."""
-    if _pieces.get() or len(pieces) == 1:
+    if _pieces.get() > 1 or len(pieces) == 1:
         yield from map(f, pieces)
         return
 
@@ -529,15 +529,10 @@ def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[
                 future.cancel()
 
 
-def n_sibling_tasks() -> int:
-    """How many pieces the work at hand is one of: what is worth compiling. It does not depend on the threads."""
-    return _pieces.get() or 1
-
-
 @contextmanager
 def one_of(pieces: int) -> Iterator[None]:
     """Work that is done here in so many pieces, one after the other."""
-    token = _pieces.set(pieces * n_sibling_tasks())
+    token = _pieces.set(pieces * _pieces.get())
     try:
         yield
     finally:
@@ -585,7 +580,7 @@ def available() -> bool:
 
 def worth(work: int) -> bool:
     """Whether compiled loops should do some work, in cells times classes, of which this is one of several pieces."""
-    return (_pieces.get() or 1) * work >= WORTH and available()
+    return _pieces.get() * work >= WORTH and available()
 
 
 def contiguous(x: np.ndarray) -> np.ndarray:
