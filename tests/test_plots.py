@@ -18,6 +18,7 @@ from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 from scipy import stats
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import brier_score_loss
 
 import bayesnb
@@ -533,6 +534,11 @@ BAD: list[tuple[str, Callable[[], Any]]] = [
         lambda: plots.nomogram(fitted("poisson")[0], fitted("poisson")[1][:1], label="ape", against="ape"),
     ),
     ("`report` is a dict", lambda: plots.pit({})),
+    ("`estimator` is DummyClassifier; .* intervals", lambda: plots.class_probabilities(DummyClassifier(), [[0]])),
+    (
+        "`estimator` is DummyClassifier; .* uncertainty",
+        lambda: plots.decision_regions(DummyClassifier().fit([[0, 0]], [0]), [[0, 0]]),
+    ),
 ]
 
 

@@ -57,7 +57,7 @@ class OneDependenceNB(AbstractLevels):
     Notes
     -----
     Levels have the forms that `CategoricalNB` accepts: strings, pandas categoricals and whole numbers. Bin real numbers
-    first, in a pipeline: `make_pipeline(EqualWidthBinner(4), OneDependenceNB())`.
+    first, in a pipeline: `make_pipeline(EvidenceBinner(), OneDependenceNB())`.
 
     Model j leaves out a row whose x_j is missing. In prediction it also leaves out a row whose x_j is a level that was
     not in the training rows. In training such a row adds nothing to model j. The prediction is the mean of the other
@@ -103,8 +103,8 @@ class OneDependenceNB(AbstractLevels):
     estimate: str = field(default="predictive", init=False)  # of levels it is the posterior mean
 
     _advice = (
-        "Bin the column first, with `make_pipeline(EqualWidthBinner(), OneDependenceNB())` or EvidenceBinner, or pass "
-        "it as strings (on the command line: --columns NAME=levels)."
+        "Bin the column first, with `make_pipeline(EvidenceBinner(), OneDependenceNB())`, or pass it as strings "
+        "(on the command line: --columns NAME=levels)."
     )
     _family = OneDependence
     _most_columns = 60

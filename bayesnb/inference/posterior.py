@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from sklearn.utils.validation import check_consistent_length
 
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
@@ -25,6 +26,8 @@ def sample_posterior(
     prior, posterior = estimator.prior_, estimator.posterior_
     if method == "nuts":
         prior.refuse_improper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
+    if y is not None:
+        check_consistent_length(X, y)
     rows = None if X is None else estimator.encode(X)
     index = None if y is None else estimator.class_index(np.asarray(y))
     rng = generator(seed)

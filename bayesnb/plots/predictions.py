@@ -61,6 +61,7 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.class_probabilities(nb, X[50:80], y[50:80], label=1)
     """
+    check_own(estimator, "a plot of intervals", method="predict_interval")
     estimator = named(estimator, None)
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
@@ -122,6 +123,7 @@ def decision_regions(
     estimator = named(estimator, None)
     if (d := estimator.n_features_in_) != 2:
         raise ValueError(f"`estimator` has {d} features; regions need an estimator that is fitted to two")
+    check_own(estimator, "a map of uncertainty", method="uncertainty")
     check_least(0, n_draws=n_draws)
     check_least(2, points=points)
     cells = np.asarray(X, float)

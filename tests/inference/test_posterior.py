@@ -73,6 +73,7 @@ def test_bad_settings_are_named(nb, iris):
         ({"draws": 0}, "`draws` is 0"),
         ({"y": ["setosa"]}, "`y` is given without `X`"),
         ({"X": iris[0][:1], "y": ["tulip"]}, "tulip"),
+        ({"X": iris[0][:2], "y": ["setosa"]}, r"inconsistent numbers of samples: \[2, 1\]"),
     ):
         with pytest.raises(ValueError, match=message):
             nb.sample_posterior(**settings)
