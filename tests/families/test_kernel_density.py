@@ -16,6 +16,7 @@ from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import Sample, one_hot
 from bayesnb.testing import laws_of
 
+from ..estimators_table import mostly_slow, these
 from ..laws import C, D, Family, assert_same, case, cast, jitted, log_joint, reals
 
 
@@ -175,22 +176,23 @@ def test_fractional_weights_leave_at_most_one_unit_out(rng: np.random.Generator)
     assert block.log_marginal(block.suffstats(value[:, None], w[:, None]))[0, 0] == pytest.approx(total, rel=1e-12)
 
 
-@pytest.mark.slow
-def test_bayes_identity_with_data_behind_the_prior_and_with_a_given_bandwidth(x64: None) -> None:
+@pytest.mark.parametrize("prior", mostly_slow(["data", "given", "given, data"], these("given", "given, data")))
+def test_bayes_identity_with_data_behind_the_prior_and_with_a_given_bandwidth(prior: str, x64: None) -> None:
     this = case(FAMILY)
     parts = slice(9), slice(9, None)
     first, second = (this.prior.suffstats({"x": this.x[part]}, this.r[part]) for part in parts)
     given = NaiveBayes(this.prior.classes, {"x": replace(this.block, low=None, high=None)})
     assert given.blocks["x"].parameters == ()
-    for start in (this.prior.update(first), given, given.update(first)):
-        end = start.update(second)
-        theta = end.sample(this.rng)
-        sites = end.to_sites(theta)
-        assert sites.keys() == start.marginals().keys()
-        joint = float(jitted(log_joint(start.model, {"x": this.x[9:]}, this.y[9:]))(sites))
-        assert joint - end.log_prob(theta) == pytest.approx(start.log_marginal(second), rel=1e-9)
-        short = float(jitted(log_joint(start.model_from_statistics, second))(sites))
-        assert short == pytest.approx(joint, rel=1e-9)
+    start = given if "given" in prior else this.prior
+    start = start.update(first) if "data" in prior else start
+    end = start.update(second)
+    theta = end.sample(this.rng)
+    sites = end.to_sites(theta)
+    assert sites.keys() == start.marginals().keys()
+    joint = float(jitted(log_joint(start.model, {"x": this.x[9:]}, this.y[9:]))(sites))
+    assert joint - end.log_prob(theta) == pytest.approx(start.log_marginal(second), rel=1e-9)
+    short = float(jitted(log_joint(start.model_from_statistics, second))(sites))
+    assert short == pytest.approx(joint, rel=1e-9)
 
 
 def test_a_given_bandwidth_is_a_model_without_parameters(rng: np.random.Generator) -> None:
@@ -291,13 +293,3 @@ def test_cells_under_a_trace_are_those_of_the_host(rng: np.random.Generator) -> 
         m, blank = want.shape[-1], np.asarray(leaf)[:, want.shape[-1] :]
         assert_same(np.asarray(leaf)[:, :m], want)
         assert (np.isnan(blank) | (blank == 0)).all()
-
-
-@pytest.mark.usefixtures("x64")
-def test_the_twin_of_a_known_bandwidth_has_the_evidence_of_new_rows(rng: np.random.Generator) -> None:
-    prior = replace(random_prior(rng, D), low=None, high=None)
-    x, y = reals(rng, 5 * C, D), np.arange(5 * C) % C
-    first, new = (Sample.of(x[part], one_hot(y[part], C)) for part in (slice(3 * C), slice(3 * C, None)))
-    held = prior.update(first)
-    density, _ = log_density(held.model, (x[3 * C :], y[3 * C :]), {}, {})
-    assert float(density) == pytest.approx(held.log_marginal(new).sum(), rel=1e-12)
