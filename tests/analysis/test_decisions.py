@@ -99,7 +99,7 @@ def test_a_class_prior_that_nothing_uses_is_refused():
     X, y = load_iris(return_X_y=True)
     wrapped = CostClassifier(GaussianNB()).fit(X, y)
     for fitted, error, message in [
-        (OneDependenceNB().fit(X.astype(int), y), ValueError, "no class prior to set"),
+        (OneDependenceNB().fit(X.astype(int), y), ValueError, "no class prior to set; give a `sample_weight`"),
         (make_pipeline(GaussianNB()).fit(X, y), TypeError, "`estimator` is a Pipeline.*replace the last step"),
         (wrapped, TypeError, "`estimator` is a CostClassifier"),
     ]:

@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from bayesnb import CategoricalNB
 from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.analysis.selection import ForwardSelection, SmoothedModel
-from bayesnb.core.special import most_probable
 
 from ..estimators_table import mostly_slow
 
@@ -109,8 +108,6 @@ def test_ties_go_to_the_larger_prior():
     both = np.array([["a", "b"], ["b", "a"], [None, None]], dtype=object)
     even = ForwardSelection(exact_features=2).fit(X, [0, 0, 0, 1, 1, 1])
     assert even.predict(both).tolist() == [0, 0, 0]  # equal priors: the first
-    table = np.log([[0.2, 0.2, 0.6], [0.4, 0.4, 0.2], [0.3, 0.5, 0.5]])
-    assert most_probable(table, np.log([0.3, 0.5, 0.2])).tolist() == [2, 1, 1]
 
 
 # --- weights, and rows held out by a column or a mask ---

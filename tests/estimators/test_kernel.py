@@ -1,4 +1,4 @@
-"""KernelNB: its bandwidths, its default prior, its errors, and that memory and time stay bounded."""
+"""KernelNB: its bandwidths and its default prior."""
 
 from typing import Any
 
@@ -95,18 +95,3 @@ def test_a_class_with_one_cell_or_none_has_the_width_of_all(bandwidth, iris):
     width = np.exp(nb.prior_.blocks["x"].log_h)
     assert width[0, 0] == pytest.approx(rule(X[y != "setosa", 0]))
     assert width[2, 1] == pytest.approx(rule(X[~np.isnan(X[:, 1]), 1]))
-
-
-# --- the rest of an estimator ---------------------------------------------------------------------------------------
-
-
-def test_there_is_no_evidence_and_the_error_says_why(iris):
-    nb = KernelNB().fit(*iris)
-    assert not hasattr(nb, "log_evidence_")
-    with pytest.raises(AttributeError, match=r"KernelNB has no log_evidence_: .*not a normalised density"):
-        _ = nb.log_evidence_
-
-
-def test_the_prior_has_no_cells_to_draw_near(iris):
-    with pytest.raises(ValueError, match="near its cells, and a prior has none; use source='posterior'"):
-        KernelNB().fit(*iris).sample(2, source="prior")

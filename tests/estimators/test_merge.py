@@ -8,16 +8,18 @@ import pytest
 from sklearn.base import clone
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
+from bayesnb.estimators import GaussianDA, OneDependenceNB
 from bayesnb.families import NormalInverseGamma
 
 from ..estimators_table import GIVEN_BANDWIDTH, assert_same_fit, mostly_slow, these
 
 PARTS = [("counts", PoissonNB(), [0, 1]), ("levels", CategoricalNB(), [2]), ("reals", GaussianNB(), [3])]
 BY_CLASS = [("each", {k: GaussianNB() for k in "abc"}, [0, 1]), ("rest", CategoricalNB(alpha=0.5), [2, 3])]
-EVERY = [*GIVEN_BANDWIDTH, MixedNB(PARTS), MixedNB(BY_CLASS)]
+EVERY = [*GIVEN_BANDWIDTH, MixedNB(PARTS), MixedNB(BY_CLASS), OneDependenceNB()]
 IDS = [f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)]
 # one of each kind of statistics, and parts; the law that statistics merge in any order runs for all families
-QUICK = these("CategoricalNB()", "GaussianNB()", "GaussianDA()", "ComplementNB()", repr(MixedNB(PARTS)))
+SOME = CategoricalNB(), GaussianNB(), GaussianDA(), ComplementNB(), OneDependenceNB(), MixedNB(PARTS)
+QUICK = these(*map(repr, SOME))
 few = pytest.mark.parametrize("nb", mostly_slow(EVERY, QUICK), ids=IDS)
 CLASSES = np.array(list("abc"))
 
@@ -56,7 +58,8 @@ def test_levels_are_united_also_where_one_part_saw_none():
     b = pd.DataFrame({"s": ["z", None, "y"], "t": ["p", "q", "p"], "u": [None, None, None]}, dtype=object)
     y = np.array([0, 1, 0])
     both = pd.concat([a, b]), np.concatenate([y, y])
-    for estimator in (CategoricalNB(), CategoricalNB(min_categories=3), MixedNB([("all", CategoricalNB(), [0, 1, 2])])):
+    several = MixedNB([("all", CategoricalNB(), [0, 1, 2])])
+    for estimator in (CategoricalNB(), CategoricalNB(min_categories=3), several, OneDependenceNB()):
         whole, one, two = clone(estimator).fit(*both), clone(estimator).fit(a, y), clone(estimator).fit(b, y)
         assert_same_fit(copy.copy(one).merge(two), whole, both[0])
         assert_same_fit(copy.copy(two).merge(one), whole, both[0])

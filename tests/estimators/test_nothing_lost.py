@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB, MultinomialNB, OneDependenceNB, PoissonNB
 
 from ..estimators_table import ONE_OF_EACH
 
@@ -111,8 +111,8 @@ def test_more_events_than_were_counted():
     X[y == "ant"] = np.minimum(X[y == "ant"], 1)
     X[y == "ant", 0] = 0
     new = np.full((2, 4), 3.0)
-    for nb in (MultinomialNB(), PoissonNB(), CategoricalNB(), BernoulliNB(), MIXED):
+    for nb in (MultinomialNB(), PoissonNB(), CategoricalNB(), BernoulliNB(), OneDependenceNB(), MIXED):
         fitted = clone(nb).fit(X, y)
-        for rows in (new, sparse.csr_array(new)) if nb is not MIXED else (new,):
+        for rows in (new, sparse.csr_array(new)) if fitted.__sklearn_tags__().input_tags.sparse else (new,):
             with pytest.raises(ValueError, match="never fitted"):
                 fitted.forget(rows, ["ant", "ant"])

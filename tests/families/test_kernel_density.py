@@ -258,7 +258,7 @@ def test_classes_with_one_cell_or_none(place: str) -> None:
 def test_no_rows_before_data() -> None:
     this = case(FAMILY)
     np.testing.assert_array_equal(this.block.log_predictive(this.x), 0)
-    with pytest.raises(ValueError, match="a prior has none; use source='posterior'"):
+    with pytest.raises(ValueError, match="near its cells, and a prior has none; use source='posterior'"):
         this.block.sample_predictive(this.rng, this.y)
     with pytest.raises(ValueError, match="`x` is None"), jax.enable_x64(True):
         log_density(this.prior.model, (None, this.y), {}, this.prior.to_sites(this.prior.mean()))

@@ -61,5 +61,5 @@ def test_the_twin_draws_rows_of_given_lengths(x64: None) -> None:
     with numpyro.handlers.seed(rng_seed=0), numpyro.handlers.trace() as trace:
         block.model(None, np.array([0, 2, 1]), length=lengths)
     np.testing.assert_array_equal(trace["x"]["value"].sum(1), lengths)
-    with pytest.raises(ValueError, match="give `length`"), numpyro.handlers.seed(rng_seed=0):
+    with pytest.raises(ValueError, match="give `length`, or the rows"), numpyro.handlers.seed(rng_seed=0):
         block.model(None, np.array([0, 2, 1]))

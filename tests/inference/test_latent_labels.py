@@ -128,8 +128,6 @@ def test_estimators_simulate_rows(mixed: Any) -> None:
     assert (longer["words.x"]["value"].sum(-1) == np.arange(7)).all()
     with pytest.raises(ValueError, match="`n` is None"):
         nb.numpyro_model()
-    with pytest.raises(ValueError, match="give `length`, or the rows"):
-        handlers.seed(CASES["multinomial"].prior.model, 0)(None, n=7)
     with pytest.raises(ValueError, match="cannot draw rows"):
         handlers.seed(KernelNB().fit([[1.0], [2.0]], [0, 1]).numpyro_model, 0)(n=7)
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import accuracy_score, log_loss
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, PoissonNB
-from bayesnb.estimators import ComplementNB, ExponentialNB, KernelNB
+from bayesnb.estimators import ComplementNB, ExponentialNB, KernelNB, OneDependenceNB
 from bayesnb.inference.loo import copies
 from bayesnb.inference.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
@@ -26,10 +26,12 @@ ALL = [
     *FORETELLS,
     BernoulliNB(binarize=3, alpha="clop"),
     GaussianNB(priors=[0.2, 0.3, 0.5]),
+    OneDependenceNB(),
     MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2]), ("p", PoissonNB(), [3])]),
     BY_CLASS,
 ]
-QUICK = "MultinomialNB()", "PoissonNB()", "GaussianNB(variance='pooled')", "GaussianDA()", repr(BY_CLASS)
+SOME = MultinomialNB(), PoissonNB(), GaussianNB(variance="pooled"), GaussianDA(), OneDependenceNB(), BY_CLASS
+QUICK = [repr(nb) for nb in SOME]
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +124,7 @@ REFITTED = [
     MixedNB([("by class", dict.fromkeys("abc", GaussianNB()) | {"b": GaussianNB(known_variance=1)}, slice(None))]),
     MixedNB([("n", GaussianNB(variance="pooled"), [0, 3]), ("g", GaussianDA(covariance="shared"), [1, 2])]),
     MixedNB([("k", CategoricalNB(min_categories=9), [0, 1]), ("n", GaussianNB(), [2, 3])]),
+    OneDependenceNB(min_categories=9),
     BernoulliNB(binarize=3, alpha="clop"),
     PoissonNB(),
     ExponentialNB(),
@@ -133,8 +136,8 @@ REFITTED = [
     mostly_slow(
         [
             *((nb, None) for nb in REFITTED),
-            *((nb, hard) for nb in REFITTED if "Categorical" not in repr(nb)),
-            *((nb, with_gaps) for nb in REFITTED if not re.search("Categorical|GaussianDA", repr(nb))),
+            *((nb, hard) for nb in REFITTED if not re.search("Categorical|Dependence", repr(nb))),
+            *((nb, with_gaps) for nb in REFITTED if not re.search("Categorical|Dependence|GaussianDA", repr(nb))),
         ],
         lambda case: case[1] is not None and repr(case[0]) in ("GaussianNB()", "GaussianNB(variance='pooled')"),
     ),
@@ -190,7 +193,8 @@ def test_a_small_pseudo_count_is_not_lost_beside_the_rows():
 
 def test_a_table_for_each_part(table):
     X, y, w = table
-    rest = ComplementNB(norm=True), KernelNB(), GaussianNB(estimate="map"), GaussianNB(priors=[0, 0.5, 0.5])
+    rest = ComplementNB(norm=True), KernelNB(), OneDependenceNB(), GaussianNB(estimate="map")
+    rest += (GaussianNB(priors=[0, 0.5, 0.5]),)
     for nb, names in ((ALL[-2], ["n", "k", "p"]), (BY_CLASS, ["by class"]), *((nb, ["x"]) for nb in rest)):
         fitted = clone(nb).fit(X, y, w)
         parts, result = fitted.predict_part_log_likelihood(X), fitted.loo(X, y, w)
