@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -13,27 +13,25 @@ import bayesnb
 from bayesnb import BernoulliNB, CalibratedClassifierLOO, ComplementNB, GaussianNB, MultinomialNB, PosteriorCalibrator
 from bayesnb.analysis._calibration_map import CalibrationMap
 
+from .test_calibrator import cancer as cancer
+
 # --- the classifier ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return train_test_split(X, y, train_size=200, stratify=y, random_state=0)
-
-
-def test_the_map_is_that_of_the_table(cancer):
-    """The same map from the public leave-one-out table, floored at 1e-300."""
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_map_is_that_of_the_table(weighted, cancer):
+    """The same map from the public leave-one-out table, floored at 1e-300; a weight is as many copies of a row."""
     X, X_new, y, _ = cancer
-    fitted, nb = CalibratedClassifierLOO(GaussianNB()).fit(X, y), GaussianNB().fit(X, y)
-    table = nb.loo(X, y).log_proba
-    odds = PosteriorCalibrator().fit(table[:, 1] - table[:, 0], y)
-    log_p = nb.predict_log_proba(X_new)
+    w = np.random.default_rng(0).integers(0, 4, len(y)) if weighted else None
+    fitted, nb = CalibratedClassifierLOO(GaussianNB()).fit(X, y, w), GaussianNB().fit(X, y, w)
+    table, log_p = nb.loo(X, y, w).log_proba, np.maximum(nb.predict_log_proba(X_new), -690)
+    z = np.maximum(table, -690)
+    odds = PosteriorCalibrator().fit(z[:, 1] - z[:, 0], y, w)
     found = odds.predict_proba(log_p[:, 1] - log_p[:, 0])
     np.testing.assert_allclose(fitted.predict_proba(X_new), found, atol=1e-9)
     own = np.arange(len(y)), y
-    expected = {"plain": -table[own].mean(), "calibrated": -np.log(fitted.calibrated(table)[own]).mean()}
-    assert fitted.loo_log_loss_ == pytest.approx(expected)
+    losses = {"plain": -table[own], "calibrated": -np.log(fitted.calibrated(table)[own])}
+    assert fitted.loo_log_loss_ == pytest.approx({name: np.average(loss, weights=w) for name, loss in losses.items()})
     np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X_new)), found, atol=1e-9)
     log_odds = np.log(found[:, 1] / found[:, 0])
     np.testing.assert_allclose(fitted.decision_function(X_new), log_odds, rtol=1e-5)
@@ -78,16 +76,6 @@ def test_groups_leave_together():
         alone.fit(X, label, groups=person[:3])
     with pytest.raises(ValueError, match="`groups` has missing labels"):
         alone.fit(X, label, groups=np.where(person == 1, np.nan, person))
-
-
-def test_a_weight_is_as_many_copies_of_a_row(cancer):
-    X, X_new, y, _ = cancer
-    times = np.random.default_rng(0).integers(0, 4, len(y))
-    weighted = CalibratedClassifierLOO(GaussianNB()).fit(X, y, times)
-    nb = GaussianNB().fit(X, y, times)
-    z, log_p = np.maximum(nb.loo(X, y, times).log_proba, -690), np.maximum(nb.predict_log_proba(X_new), -690)
-    odds = PosteriorCalibrator().fit(z[:, 1] - z[:, 0], y, times)
-    np.testing.assert_allclose(weighted.predict_proba(X_new), odds.predict_proba(log_p[:, 1] - log_p[:, 0]), atol=1e-9)
 
 
 def test_a_draw_is_a_map_at_a_draw_of_the_model(cancer):
@@ -148,20 +136,6 @@ def test_what_calibration_does_not_change_is_that_of_the_model(table):
     for name in ("predict_joint_log_proba", "partial_fit", "nothing"):
         assert not hasattr(nb, name)
     assert not hasattr(CalibratedClassifierLOO(GaussianNB()), "posterior_")
-
-
-def test_a_file_holds_it(tmp_path):
-    X, y = load_digits(return_X_y=True)
-    fitted = CalibratedClassifierLOO(GaussianNB()).fit(X[:200, 20:26], y[:200] % 2)
-    fitted.save(tmp_path / "model")
-    again = bayesnb.load(tmp_path / "model")
-    assert repr(again) == repr(fitted)
-    for name in ("predict_proba", "predict"):
-        np.testing.assert_array_equal(getattr(again, name)(X[200:, 20:26]), getattr(fitted, name)(X[200:, 20:26]))
-    np.testing.assert_array_equal(again.sample_proba(X[200:, 20:26], 5, 0), fitted.sample_proba(X[200:, 20:26], 5, 0))
-    assert again.loo_log_loss_ == fitted.loo_log_loss_
-    again.save(tmp_path / "twice")
-    assert (tmp_path / "twice").read_bytes() == (tmp_path / "model").read_bytes()
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import bayesnb
-from bayesnb import GaussianNB, PosteriorCalibrator
+from bayesnb import CalibratedClassifierLOO, GaussianNB, PosteriorCalibrator
 from bayesnb.analysis import _calibration_map as page
 from bayesnb.analysis._calibration_map import CalibrationMap, Labelled, numpyro_model
 
@@ -155,16 +155,6 @@ def test_never_0_or_1_or_nan(c):
     assert (p < 1).all()
 
 
-def test_log_odds_are_two_columns_of_probabilities():
-    rng = np.random.default_rng(3)
-    score = rng.normal(size=200)
-    y = rng.random(200) < expit(score / 3)
-    table = np.column_stack([expit(-score), expit(score)])
-    one, other = PosteriorCalibrator().fit(score, y), PosteriorCalibrator().fit(table, y)
-    np.testing.assert_allclose(one.predict_proba(score), other.predict_proba(table), atol=1e-9)
-    assert one.predict(score).dtype == bool
-
-
 def test_a_weight_is_as_many_rows_and_a_group_of_copies_is_one():
     rng = np.random.default_rng(0)
     p = np.exp(log_table(rng, 200, 3))
@@ -266,16 +256,22 @@ def test_draws_of_the_map_and_uncertainty():
 
 
 def test_a_file_holds_it(tmp_path, cancer):
-    X, X_new, y, _ = cancer
+    X, X_new, y, y_new = cancer
     p = GaussianNB().fit(X, y).predict_proba(X_new)
-    for name, one, rows in (
-        ("table", PosteriorCalibrator().fit(p, cancer[3]), p),
-        ("model", PosteriorCalibrator(GaussianNB()).fit(X, y), X_new),
+    for one, rows in (
+        (PosteriorCalibrator().fit(p, y_new), p),
+        (PosteriorCalibrator(GaussianNB()).fit(X, y), X_new),
+        (CalibratedClassifierLOO(GaussianNB()).fit(X, y), X_new),
     ):
-        one.save(tmp_path / name)
-        again = bayesnb.load(tmp_path / name)
+        one.save(tmp_path / "model")
+        again = bayesnb.load(tmp_path / "model")
+        assert repr(again) == repr(one)
         for method in ("predict_proba", "predict_interval", "predict"):
             np.testing.assert_array_equal(getattr(again, method)(rows), getattr(one, method)(rows))
+        np.testing.assert_array_equal(again.sample_proba(rows, 5, 0), one.sample_proba(rows, 5, 0))
+        assert getattr(again, "loo_log_loss_", None) == getattr(one, "loo_log_loss_", None)
+        again.save(tmp_path / "twice")
+        assert (tmp_path / "twice").read_bytes() == (tmp_path / "model").read_bytes()
     other = PosteriorCalibrator(LogisticRegression()).fit(X / X.std(0), y)
     with pytest.raises(ValueError, match="a file cannot hold"):
         other.save(tmp_path / "other")

@@ -111,17 +111,6 @@ def test_it_is_the_expectation_that_it_stands_for(name):
 # --- what it has to equal -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "method"), CASES)
-def test_weight_zero_is_the_labelled_rows_alone(name, method):
-    fitted, X, half = fit(name, method, unlabelled_weight=0)
-    alone = clone(FAMILIES[name][0]).fit(X[half != -1], half[half != -1])
-    assert_same(fitted.estimator_.posterior_, alone.posterior_)
-    assert_same(fitted.estimator_.prior_, alone.prior_)
-    np.testing.assert_allclose(fitted.predict_proba(X), alone.predict_proba(X), rtol=1e-9)
-    if method == "variational":
-        assert fitted.lower_bound_ == pytest.approx(alone.log_evidence_, rel=1e-12)
-
-
 def test_weights_are_copies_with_and_without_labels():
     X, _, half = table("reals", False)
     w = np.arange(len(X)) // 3 % 3
@@ -131,15 +120,22 @@ def test_weights_are_copies_with_and_without_labels():
     np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("settings", [{"unlabelled_weight": 0}, {}], ids=["weight zero", "all labels"])
 @pytest.mark.parametrize(("name", "method"), CASES)
-def test_all_labels_is_the_ordinary_fit(name, method):
+def test_labelled_rows_alone_are_the_ordinary_fit(name, method, settings):
     nb, kind = FAMILIES[name]
-    X, y, _ = table(kind)
-    fitted, ordinary = HalfLabelledClassifier(nb, method=method).fit(X, y), clone(nb).fit(X, y)
-    assert_same(fitted.estimator_.statistics_, ordinary.statistics_)
-    assert_same(fitted.estimator_.posterior_, ordinary.posterior_)
-    np.testing.assert_array_equal(fitted.transduction_, y)
-    assert fitted.n_iter_ == 1
+    X, y, half = table(kind)
+    labels = half if settings else y
+    fitted = HalfLabelledClassifier(nb, method=method, **settings).fit(X, labels)
+    ordinary = clone(nb).fit(X[labels != -1], labels[labels != -1])
+    for what in ("prior_", "statistics_", "posterior_"):
+        assert_same(getattr(fitted.estimator_, what), getattr(ordinary, what))
+    np.testing.assert_allclose(fitted.predict_proba(X), ordinary.predict_proba(X), rtol=1e-9)
+    if method == "variational":
+        assert fitted.lower_bound_ == pytest.approx(ordinary.log_evidence_, rel=1e-12)
+    if not settings:
+        np.testing.assert_array_equal(fitted.transduction_, y)
+        assert fitted.n_iter_ == 1
 
 
 # --- the NumPyro twin -----------------------------------------------------------------------------------------------

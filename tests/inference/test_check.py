@@ -63,12 +63,6 @@ def exact_chains(this, rng, chains=4, length=1000):
     return this.posterior.to_sites(this.posterior.sample(rng, (chains, length)))
 
 
-@pytest.mark.parametrize("sound", ["yes_no", pytest.param("real", marks=pytest.mark.slow)], indirect=True)
-def test_a_sound_model_passes_the_exact_rows(sound, rng):
-    assert identity_row(sound, rng).figure < 1e-12
-    assert mode_row(sound, rng).passed
-
-
 def test_an_update_off_by_one_and_a_wrong_evidence_fail_row_1(sound, rng):
     block = sound.posterior.blocks["x"]
     name, broken = "a" if isinstance(block, BetaBernoulli) else "kappa", replace(sound)
