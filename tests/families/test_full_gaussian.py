@@ -4,8 +4,6 @@ from typing import Any
 
 import mpmath as mp
 import numpy as np
-import pytest
-import scipy.stats as st
 
 from bayesnb.families import NormalInverseWishart
 from bayesnb.statistics import one_hot
@@ -71,17 +69,6 @@ def test_textbook_page_of_one_covariance() -> None:
     nu = mp.mpf(prior.nu[0])
     close(prior.update(stats).S, S_n)
     close(prior.log_marginal(stats)[0], evidence(len(this.x), nu, exact(prior.S), S_n, kappas))
-
-
-@pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)
-def test_some_features_are_the_marginal_model(family: Any) -> None:
-    """Draws of all features, cut to two, follow the block of those two."""
-    block, columns = case(family).block, np.array([2, 0])
-    laws, draws = block.select(columns).marginals(), block.sample(np.random.default_rng(1), (4000,))
-    draws = {"covariance": draws["covariance"][..., columns, :][..., columns], "mu": draws["mu"][..., columns]}
-    for name, cut in draws.items():
-        u = laws[name].cdf(cut).reshape(4000, -1)
-        assert st.kstest(u, "uniform", axis=0).pvalue.min() > 1e-6  # 9 at most
 
 
 def test_the_mle_of_a_class_without_rows_is_that_of_the_prior() -> None:

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 from scipy.special import expit, ndtri
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
 from bayesnb import BernoulliNB, GaussianDA, GaussianNB, MixedNB
@@ -19,16 +18,10 @@ from bayesnb.inference.intervals import LogJointMoments, log_probability_draws, 
 from bayesnb.naive_bayes import NaiveBayes
 
 from ..benchmarks.coupled import errors
+from ..estimators.test_behaviour import table as table
 from ..estimators_table import GIVEN_BANDWIDTH, mostly_slow, these
 
 # --- intervals ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def table() -> Any:
-    X, y = load_iris(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    return np.round(X[order]), np.array(["setosa", "versicolor", "virginica"])[y[order]]
 
 
 MIXED = MixedNB([("sepals", BernoulliNB(binarize=5), [0, 1]), ("petals", GaussianNB(variance="pooled"), [2, 3])])
@@ -44,7 +37,7 @@ def test_intervals_are_those_of_draws(nb: Any, table: Any) -> None:
 
     The mass where the interval is wider than 0.01 and neither end is within 1e-6 of 0 or 1, where rounding makes ties.
     """
-    X, y = table
+    X, y, _ = table
     fit, test = train_test_split(np.arange(len(y)), train_size=75, random_state=0, stratify=y)
     fitted = clone(nb).fit(X[fit], y[fit])
     p = fitted.sample_proba(X[test], 4000, seed=1)
@@ -62,7 +55,7 @@ def test_intervals_are_those_of_draws(nb: Any, table: Any) -> None:
 
 def test_what_the_settings_do(table: Any) -> None:
     """Equal seeds give equal intervals, whatever the estimate; "auto" draws for kernels and for skewed rows."""
-    X, y = table
+    X, y, _ = table
     fitted = GaussianNB().fit(X, y)
     for method in ("analytic", "draws"):
         same = [fitted.set_params(estimate=e).predict_interval(X, 0.9, method, 16, 3) for e in ("mean", "map")]
@@ -121,7 +114,7 @@ def test_the_difference_of_two_skewed_terms_is_not_one_variable() -> None:
 
 @every
 def test_a_row_alone_is_the_row_among_others(nb: Any, table: Any, monkeypatch: Any) -> None:
-    X, y = table
+    X, y, _ = table
     for keep, method in itertools.product((y != "setosa", y != ""), ("auto", "draws")):
         fitted = clone(nb).fit(X[keep], y[keep])
         settings = {"method": method, "n_draws": 32, "seed": 5}
@@ -158,7 +151,7 @@ def test_the_mass_inside_where_few_rows_skew_the_log_joint(alpha: float, c: int)
 
 
 def test_rows_far_away_and_single_classes(table: Any) -> None:
-    X, y = table
+    X, y, _ = table
     for settings in ({}, {"variance": "pooled"}, {"known_variance": 1.0}):
         fitted = GaussianNB(**settings).fit(X, y)
         for far in (1e4, 1e6):
@@ -177,7 +170,7 @@ def test_rows_far_away_and_single_classes(table: Any) -> None:
 
 @pytest.mark.parametrize("nb", mostly_slow(ALL, these("MultinomialNB()", repr(TIED))), ids=repr)
 def test_total_is_aleatoric_and_epistemic(nb: Any, table: Any) -> None:
-    X, y = table
+    X, y, _ = table
     fitted = clone(nb).fit(X[:75], y[:75])
     exact = fitted.uncertainty(X, method="draws", n_draws=4000, seed=1)
     found = fitted.uncertainty(X)
@@ -218,7 +211,7 @@ def test_two_class_entropies_by_quadrature() -> None:
 
 def test_bad_settings_are_named(table: Any) -> None:
     """Kernels have draws."""
-    X, y = table
+    X, y, _ = table
     fitted = GaussianNB().fit(X, y)
     for settings in ({"level": 0}, {"level": 90}, {"method": "exact"}, {"n_draws": 1}):
         for method in (fitted.predict_interval, *[fitted.uncertainty] * ("level" not in settings)):
