@@ -1,4 +1,4 @@
-"""The full covariances, one a class and one for all, against their textbook pages and against naive pages."""
+"""The full covariances, one a class and one for all, against their textbook pages."""
 
 from typing import Any
 
