@@ -174,12 +174,14 @@ def test_words_among_numbers_are_missing_if_they_are_few() -> None:
 
 
 def test_what_no_format_fits_is_said() -> None:
-    """Signs that differ, negative numbers in brackets."""
+    """Signs that differ, negative numbers in brackets; a version has dots, but no decimal point."""
     mixed = describe(pd.DataFrame({"p": ["3 €", "$ 4"] * 20}))["p"]
     assert (mixed.role, mixed.warning) == ("levels", "numbers in more than one format, such as '3 €', '$ 4'")
     cells = [f"{1.37 * i:.2f}" if i % 4 else f"({1.1 * i:.2f})" for i in range(100)]
     column = describe(pd.DataFrame({"b": cells}))["b"]
     assert column.role == "dropped" and column.warning.endswith("are not; b=numbers counts the others as missing")
+    with pytest.raises(ValueError, match=r"'15\.018' may be 15018 or"):
+        describe(pd.DataFrame({"price": ["15.018", "7.250"] * 20, "version": ["1.2.3", "1.10.4"] * 20}))
 
 
 def test_labels_that_say_nothing_are_named() -> None:
