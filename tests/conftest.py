@@ -3,10 +3,12 @@
 import gc
 import importlib
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import jax
 import numpy as np
@@ -74,3 +76,23 @@ def x64() -> Iterator[None]:
 def rng() -> np.random.Generator:
     """NumPy's generator with a fixed seed."""
     return np.random.default_rng(20260101)
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    """Headless Chromium, which keeps what it logs."""
+    from selenium import webdriver
+
+    names = "chromium", "chromium-browser", "google-chrome"
+    binary, chromedriver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
+    if not (binary and chromedriver):
+        pytest.fail(f"needs one of {', '.join(names)} and chromedriver: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    flags = "headless=new no-sandbox disable-gpu disable-dev-shm-usage no-first-run disable-background-networking"
+    for flag in f"{flags} disable-component-update disable-sync disable-quic".split():
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(chromedriver))
+    yield driver
+    driver.quit()

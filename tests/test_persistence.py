@@ -168,9 +168,7 @@ def test_every_estimator_can_be_saved() -> None:
     around = {bayesnb.CalibratedClassifierLOO, bayesnb.PosteriorCalibrator, bayesnb.DiscriminativeNB}
     records = [kind for kind in pytrees.CLASSES.values() if kind.__module__.startswith("bayesnb.")]
     known = {kind for kind in records if hasattr(kind, "_from_file")}
-    own = known - around
-    assert own == public
-    assert own == {type(nb) for nb, _ in CASES.values()}
+    assert known - around == public == {type(nb) for nb, _ in CASES.values()}
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 import functools
 import re
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from bayesnb.columns import Column, ColumnContract
 from bayesnb.core.supports import COMPOSITE
 from bayesnb.reporting import _compared, candidates, inline_svg
 
-from .docs.test_dirichlet_smoothing import browser
+from .docs.test_docs_build import Page
 from .estimators_table import DEFAULTS
 
 
@@ -46,26 +44,18 @@ def made() -> Any:
     return bayesnb.report(bayesnb.MixedNB(), X, y)
 
 
-class Words(HTMLParser):
-    """Tags that are open, and all text."""
+class Words(Page):
+    """The text of a page, too, and the tags that are open at its end."""
 
     def __init__(self, html: str) -> None:
-        super().__init__()
         self.open: list[str] = []
         self.text = ""
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.feed(html)
-        self.close()
+        super().__init__(html)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_startendtag(tag, attrs)
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        super().handle_starttag(tag, attributes)
         if tag not in ("meta", "link", "br"):
             self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-        self.links += [value for name, value in attrs if name in ("href", "src", "xlink:href") and value]
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -77,9 +67,9 @@ class Words(HTMLParser):
 def test_the_page_is_whole_and_needs_nothing_from_elsewhere() -> None:
     found = Words(made().html)
     assert found.open == []
-    assert len(set(found.ids)) == len(found.ids)
-    assert all(link.startswith(("#", "data:")) for link in found.links)
-    assert {link[1:] for link in found.links if link.startswith("#")} <= set(found.ids)
+    assert len(set(found.anchors)) == len(found.anchors)
+    assert all(link.startswith(("#", "data:")) for link in found.targets)
+    assert {link[1:] for link in found.targets if link.startswith("#")} <= set(found.anchors)
     assert "<script" not in made().html
     outside = set(re.findall(r"https?://[^\s\"']*", made().html))
     assert outside <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
@@ -176,10 +166,8 @@ def test_every_kind_of_rows_has_a_page() -> None:
     loo = nb.loo(counts * 1.0, y % 2)
     sure = loo.proba.max(1) * (loo.log_joint.argmax(1) != loo.index)
     page = Words(bayesnb.report(nb, counts * 1.0, y % 2, others=None).html).text
-    row = (
-        f"Row {sure.argmax()}: the other rows predict {loo.predicted[sure.argmax()]} with probability {sure.max():.3f}"
-    )
-    assert row in page  # the most certain mistake
+    row = sure.argmax()  # the most certain mistake
+    assert f"Row {row}: the other rows predict {loo.predicted[row]} with probability {sure[row]:.3f}" in page
     with pytest.raises(ValueError, match="1 classes"):
         bayesnb.report(bayesnb.BernoulliNB(), counts, np.zeros(48))
     with pytest.raises(ValueError, match="`level`"):
@@ -224,13 +212,6 @@ def test_a_model_is_not_compared_with_itself_by_another_name(monkeypatch: pytest
 
 
 # --- in a browser ---------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    found = browser()
-    yield found
-    found.quit()
 
 
 @pytest.mark.browser

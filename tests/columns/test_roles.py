@@ -27,7 +27,6 @@ TABLES: dict[str, dict[str, Any]] = {
         "x": np.arange(N) % 7,
     },
     "true and false with gaps": {"x": [0.5, 1.5, 2.5] * 20, "ill": [True, None, False, True] * 15},
-    "few rows": {"x": [3, 3, 3, 3, 3, 3], "w": list("uuuuuu"), "empty": [None] * 6, "z": [1, 2, 3, 4, 5, 6]},
 }
 
 
@@ -35,7 +34,7 @@ TABLES: dict[str, dict[str, Any]] = {
 def test_the_roles_are_the_same(name: str, tmp_path: Path, capsys: Any) -> None:
     path, model = str(tmp_path / "t.csv"), str(tmp_path / "m")
     frame = pd.DataFrame(TABLES[name])
-    frame.assign(y=KIND[: len(frame)]).to_csv(path, index=False)
+    frame.assign(y=KIND).to_csv(path, index=False)
     codes = [cli.main(["describe", path, "--target", "y"]), cli.main(["fit", path, "--target", "y", "-o", model])]
     frame = pd.read_csv(path, dtype={"code": str})
     X, y = frame.drop(columns="y"), frame["y"]
@@ -181,9 +180,8 @@ def test_what_no_format_fits_is_said() -> None:
     cells = [f"{1.37 * i:.2f}" if i % 4 else f"({1.1 * i:.2f})" for i in range(100)]
     column = describe(pd.DataFrame({"b": cells}))["b"]
     assert column.role == "dropped" and column.warning.endswith("are not; b=numbers counts the others as missing")
-    table = pd.DataFrame({"price": ["15.018", "7.250"] * 20, "version": ["1.2.3", "1.10.4"] * 20})
     with pytest.raises(ValueError, match=r"'15\.018' may be 15018 or"):
-        describe(table)
+        describe(pd.DataFrame({"price": ["15.018", "7.250"] * 20, "version": ["1.2.3", "1.10.4"] * 20}))
 
 
 def test_labels_that_say_nothing_are_named() -> None:
@@ -276,7 +274,6 @@ def test_fit_says_it_at_its_end_and_the_report_too(tmp_path: Path, capsys: Any) 
     careful = html.partition('<section id="careful">')[2].partition("</section>")[0]
     assert "999 (5 times) far outside" in careful and "is left out: text of 90 different values" in careful
     assert html.count("<td>target</td>") == 1
-    assert data.lines is not None and data.lines[5:8].tolist() == [7, 8, 10]  # line 9 has no label
     assert data.notes == ("1 of 120 rows have no value in 'kind' and were left out.",)
     p = bayesnb.GaussianNB().fit(data.X, data.y).loo(data.X, data.y).proba
     line = data.lines[int(np.argsort(p.max(1), kind="stable")[0])]

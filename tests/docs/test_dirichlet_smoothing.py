@@ -3,7 +3,6 @@
 import json
 import re
 import runpy
-import shutil
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -152,29 +151,6 @@ class Page:
         for key, value, _ in self.shown():
             assert found.setdefault(key, value) == value, key
         return found
-
-
-def browser() -> Any:
-    from selenium import webdriver
-
-    names = "chromium", "chromium-browser", "google-chrome"
-    binary, chromedriver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
-    if not (binary and chromedriver):
-        pytest.fail(f"needs one of {', '.join(names)} and chromedriver: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    flags = "headless=new no-sandbox disable-gpu disable-dev-shm-usage no-first-run disable-background-networking"
-    for flag in f"{flags} disable-component-update disable-sync disable-quic".split():
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options, webdriver.ChromeService(chromedriver))
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    driver = browser()
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture

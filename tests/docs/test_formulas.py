@@ -1,12 +1,6 @@
 """Formulas are written once, in Unicode; the pages show them typeset."""
 
-import sys
-from pathlib import Path
-
 from docutils.utils.math.latex2mathml import tex2mathml
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))
-
 from formulas import to_latex, typeset
 
 

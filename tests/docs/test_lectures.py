@@ -1,9 +1,9 @@
 """The lectures at the head of the theory pages: each has all its parts, and its results come from the files."""
 
 import re
-from importlib import import_module
 from pathlib import Path
 
+import pages
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
@@ -13,12 +13,6 @@ IN_FULL = {"bernoulli", "categorical", "multinomial", "poisson", "gaussian", "fu
 PARTS = "A worked example", "From prior to posterior", "Exercises"
 STEPS = "The model", "Likelihood × prior", "The update, step by step", "The evidence", "The predictive"
 SOLVED = r"(?m)^\*\*(\d+)\.\*\* .+\n\n<details><summary>Solution</summary>\n\n(?:.+\n|\n)+?</details>"
-
-
-@pytest.fixture
-def pages(monkeypatch: pytest.MonkeyPatch) -> object:
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    return import_module("pages")
 
 
 def test_lectures_are_about_families() -> None:
@@ -44,10 +38,10 @@ def test_a_lecture_has_all_its_parts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
-def test_results_are_the_formulas_of_the_docstrings(pages: object, path: Path) -> None:
+def test_results_are_the_formulas_of_the_docstrings(path: Path) -> None:
     """Nothing that a lecture takes is lost, and each of the five results is there."""
     text = path.read_text("utf-8")
-    shown = pages.lecture(text, path.stem)  # type: ignore[attr-defined]
+    shown = pages.lecture(text, path.stem)
     assert not re.search(r'^\[.*\.py "', shown, re.MULTILINE)
     results = re.findall(r"\*\*(\w+)\.\*\* (.+)", shown.replace("numpyro", ""))
     formulas = {name: said for name, said in results if not name.isdigit()}
@@ -58,6 +52,6 @@ def test_results_are_the_formulas_of_the_docstrings(pages: object, path: Path) -
     assert "sample(" in shown and "dist." in shown
 
 
-def test_an_unknown_formula_is_noticed(pages: object) -> None:
+def test_an_unknown_formula_is_noticed() -> None:
     with pytest.raises(AttributeError, match="nowhere"):
-        pages.lecture('[Mode](bernoulli.py "BetaBernoulli.nowhere")', "bernoulli")  # type: ignore[attr-defined]
+        pages.lecture('[Mode](bernoulli.py "BetaBernoulli.nowhere")', "bernoulli")
