@@ -107,7 +107,7 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
         for one, theta in _drawn(self.maps_):
             v = one.matrix(theta) if one.model else np.zeros((c + 1, c))
             u, logit = theta[[0, -1]] if one.model else (0.0, -np.inf)
-            parts.append([np.exp(u), *v[-1], expit(logit), *v[:-1].ravel()])
+            parts.append([np.exp(u), *v[-1], expit(logit), *one.scale * v[:-1].ravel()])
         names = ["power", *(f"b[{k}]" for k in self.classes_), "ε"]
         names += [f"O[{d}, {k}]" for d in self.classes_ for k in self.classes_]
         table = pd.DataFrame(index=pd.Index(names, name="parameter"))

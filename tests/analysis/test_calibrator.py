@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.special import entr, expit, softmax
+from scipy.special import entr, expit, log_softmax, softmax
 from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -133,6 +133,19 @@ def test_a_table_too_sure_of_itself_is_brought_back():
         assert found < best + 0.01 < before
         power = calibrator.summary().loc["power"]
         assert power["low"] < power["median"] < power["high"] < 0.6
+
+
+def test_the_summary_is_the_map_in_the_units_of_log_p():
+    rng = np.random.default_rng(0)
+    z = log_table(rng, 2000, 3)
+    y = labels(rng, softmax(z + np.outer(z[:, 0], [0, 0, 0.5]) + [1, 0, -1], axis=1))
+    found = PosteriorCalibrator().fit(softmax(4 * z, axis=1), y)
+    power, *b, eps = (table := found.summary())["median"].iloc[:5]
+    z = log_softmax(4 * z, axis=1)
+    q = softmax(power * z + z @ table["median"].iloc[5:].to_numpy().reshape(3, 3) + b, axis=1)
+    assert table.index[6] == "O[0, 1]" and table["low"].lt(table["median"]).all()
+    gap = abs((1 - eps) * q + eps * np.bincount(y) / 2000 - found.calibrated(z)).mean()
+    assert gap < 0.01
 
 
 @pytest.mark.parametrize("c", [2, 3, 20])
