@@ -345,12 +345,11 @@ def test_the_memory_of_a_fit_does_not_grow_with_the_file(suffix: str, tmp_path: 
     rng, n = np.random.default_rng(0), 1 << 16
     frame = pd.DataFrame({f"f{j}": rng.integers(0, 100, n) / 10 for j in range(40)})
     rows, peak = frame.assign(kind=np.array(["a", "b"])[np.arange(n) % 2]), {}
-    for groups in (4, 16):
+    for groups in (4, 40):  # 770 MB more, of which a quarter may not stay; the allocators differ by up to 80 MB
         path = tmp_path / f"rows.{suffix}"
         if suffix == "csv":
-            path.write_text("")
-            for k in range(groups):
-                rows.to_csv(path, index=False, mode="a", header=k == 0)
+            with path.open("w") as file:
+                file.writelines(rows.to_csv(index=False, header=k == 0) for k in range(groups))
         else:
             made = pyarrow.Table.from_pandas(rows)
             with parquet.ParquetWriter(path, made.schema, compression="zstd", use_dictionary=False) as writer:
@@ -358,4 +357,4 @@ def test_the_memory_of_a_fit_does_not_grow_with_the_file(suffix: str, tmp_path: 
                     writer.write_table(made, row_group_size=n)
         out = result(start(FIT.format(str(path), str(tmp_path / "m"))))
         peak[groups] = int(out.split()[-1]) / 1024
-    assert peak[16] < 1000 and peak[16] < peak[4] + 60, peak
+    assert peak[40] < 1000 and peak[40] < peak[4] + 180, peak
