@@ -1,7 +1,7 @@
 """A prior in words, with its scale on the data."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from ..core.wishart import InverseWishartMarginal
 from ..families.classes import DirichletClasses
 from ..naive_bayes import CLASS
 
-_TINY = 1e-300
-_LISTED = 8  # columns with one prior, and numbers of a field
-_MOST = 20  # priors
+_TINY = 1e-300  # below, a number is zero whose logarithm was held finite
+_MAX_LISTED = 8  # columns with one prior, and numbers of a field
+_MAX_PRIORS = 20
 
 
 class PriorSummary(str):
@@ -24,70 +24,116 @@ class PriorSummary(str):
 
 def prior_summary(nb: Any) -> PriorSummary:
     """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`."""
-    prior, stats = nb.prior_, nb.statistics_
-    rows = prior.mle(stats)
+    prior = nb.prior_
+    stats = nb.statistics_
+    rows_alone = prior.mle(stats)  # maximum likelihood: what the rows say without the prior
     lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes"]
-    if isinstance(prior.classes, DirichletClasses):
-        lines += [f"classes ~ Dirichlet({_numbers(prior.classes.alpha)}): {prior.classes.alpha.sum():g} pseudo-rows"]
-    else:
-        lines += [f"classes: probabilities fixed at {_numbers(np.exp(rows[CLASS]['log_pi']))}"]
-    labels = nb.feature_names()
-    groups = [(name, block.inner, at) for name, block in prior.blocks.items() for at in _groups(block.inner)]
-    for name, block, at in groups[:_MOST]:
-        places = nb.block_columns()[name][at]
-        texts = [labels[j] if isinstance(labels[j], str) else f"column {labels[j]}" for j in places]
-        if len(texts) > _LISTED:
-            texts = [f"{texts[0]}, {texts[1]} … {texts[-1]} ({len(texts)} columns)"]
-        lines += [f"{', '.join(texts)} ~ {_density(block, at)}"]
-        if not block.is_improper:
-            lines += _scales(block, at, to_sites(rows[name]))
-    lines += [f"… and {len(groups) - _MOST} more"] * (len(groups) > _MOST)
+    lines.append(_of_classes(prior.classes, np.exp(rows_alone[CLASS]["log_pi"])))
+    groups = _groups_of_blocks(prior.blocks)
+    block_columns = nb.block_columns()
+    feature_names = nb.feature_names()
+    for group in groups[:_MAX_PRIORS]:
+        columns = block_columns[group.name][group.columns]
+        lines.append(f"{_listed([feature_names[j] for j in columns])} ~ {_density(group.block, group.columns)}")
+        if not group.block.is_improper:
+            lines += _scales(group.block, group.columns, to_sites(rows_alone[group.name]))
+    if len(groups) > _MAX_PRIORS:
+        lines.append(f"… and {len(groups) - _MAX_PRIORS} more")
     return PriorSummary("\n".join(lines))
 
 
-def _groups(block: Any) -> list[np.ndarray]:
+class _Group(NamedTuple):
+    """Columns of a block that have one prior."""
+
+    name: str  # of the block
+    block: Any  # the family, without a wrapper such as that of a single class
+    columns: np.ndarray  # positions in the block
+
+
+def _of_classes(classes: Any, probabilities: np.ndarray) -> str:
+    """The line of the class prior."""
+    if isinstance(classes, DirichletClasses):
+        return f"classes ~ Dirichlet({_numbers(classes.alpha)}): {classes.alpha.sum():g} pseudo-rows"
+    return f"classes: probabilities fixed at {_numbers(probabilities)}"
+
+
+def _listed(names: list[Any]) -> str:
+    """Names of columns, or their numbers: the first two and the last where they are many."""
+    texts = [name if isinstance(name, str) else f"column {name}" for name in names]
+    if len(texts) > _MAX_LISTED:
+        return f"{texts[0]}, {texts[1]} … {texts[-1]} ({len(texts)} columns)"
+    return ", ".join(texts)
+
+
+def _groups_of_blocks(blocks: dict[str, Any]) -> list[_Group]:
+    groups: list[_Group] = []
+    for name, block in blocks.items():
+        groups += [_Group(name, block.inner, columns) for columns in _equal_columns(block.inner)]
+    return groups
+
+
+def _equal_columns(block: Any) -> list[np.ndarray]:
     """Positions of columns that have one prior; all columns where they share one."""
-    arrays = [one.axes for key, one in block.fields_.items() if isinstance(getattr(block, key), np.ndarray)]
-    if any(names.count("feature") != 1 for names in arrays):
-        return [np.arange(block.shape[1])]
-    found: dict[str, list[int]] = {}
+    for field, declared in block.fields_.items():
+        if isinstance(getattr(block, field), np.ndarray) and declared.axes.count("feature") != 1:
+            return [np.arange(block.shape[1])]
+    by_density: dict[str, list[int]] = {}
     for j in range(block.shape[1]):
-        found.setdefault(_density(block, np.array([j])), []).append(j)
-    return [np.array(at) for at in found.values()]
+        by_density.setdefault(_density(block, np.array([j])), []).append(j)
+    return [np.array(columns) for columns in by_density.values()]
 
 
-def _density(block: Any, at: np.ndarray) -> str:
+def _density(block: Any, columns: np.ndarray) -> str:
     """The density by its name and its numbers: `Beta(2, 8)`, or the fields of a family."""
-    stated = block.distribution_ is not None and block.distribution_[1].keys() == block.fields_.keys()
-    texts = []
-    for key, declared in block.fields_.items():
-        value = getattr(block, key)
-        if declared.fitted and isinstance(value, np.ndarray):
-            if declared.axes.count("feature") == 1:
-                value = np.take(value, at[:1] if block.separable else at, declared.axes.index("feature"))
-            texts.append(("" if stated else f"{key}=") + _numbers(value))
-    name = block.distribution_[0] if stated else type(block).__name__
-    return f"{name}({', '.join(texts)})" + (", improper" if block.is_improper else "")
+    has_name = block.distribution_ is not None and block.distribution_[1].keys() == block.fields_.keys()
+    arguments = []
+    for field, declared in block.fields_.items():
+        value = getattr(block, field)
+        if not declared.fitted or not isinstance(value, np.ndarray):
+            continue
+        if declared.axes.count("feature") == 1:
+            shown = columns[:1] if block.separable else columns  # separable columns of a group are equal
+            value = np.take(value, shown, declared.axes.index("feature"))
+        arguments.append(_numbers(value) if has_name else f"{field}={_numbers(value)}")
+    name = block.distribution_[0] if has_name else type(block).__name__
+    text = f"{name}({', '.join(arguments)})"
+    return f"{text}, improper" if block.is_improper else text
 
 
-def _scales(block: Any, at: np.ndarray, rows: dict[str, Any]) -> Iterator[str]:
+def _scales(block: Any, columns: np.ndarray, rows_alone: dict[str, Any]) -> Iterator[str]:
     """For each parameter of columns with one prior: median and 90 % of it, and what the rows alone say."""
     for site, marginal in block.marginals().items():
-        alone = rows[site]
+        estimate = rows_alone[site]
         if isinstance(marginal, InverseWishartMarginal):
-            marginal, alone = marginal.diagonal(), np.diagonal(alone, axis1=-2, axis2=-1)
-        parts = (np.take(x, at, min(np.ndim(x) - 1, 1)) for x in (*map(marginal.ppf, (0.5, 0.05, 0.95)), alone))
-        middle, low, high, seen = parts
-        seen = np.where(abs(seen) < _TINY, 0, seen)  # where a logarithm was held finite
-        text = f"{seen.min():.3g}" + (f" to {seen.max():.3g}" if seen.max() > seen.min() else "")
-        spread = f"90 % in {low.min():.3g} to {high.max():.3g}"
-        yield f"    {block.names_.get(site, site)}: {_numbers(middle)}, {spread}; the rows alone: {text}"
+            marginal = marginal.diagonal()
+            estimate = np.diagonal(estimate, axis1=-2, axis2=-1)
+        median = _of_columns(marginal.ppf(0.5), columns)
+        low = _of_columns(marginal.ppf(0.05), columns).min()
+        high = _of_columns(marginal.ppf(0.95), columns).max()
+        estimate = _of_columns(estimate, columns)
+        name = block.names_.get(site, site)
+        yield f"    {name}: {_numbers(median)}, 90 % in {low:.3g} to {high:.3g}; the rows alone: {_span(estimate)}"
+
+
+def _of_columns(array: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The numbers of some columns, whose axis is the second, or the only one."""
+    return np.take(array, columns, min(np.ndim(array) - 1, 1))
+
+
+def _span(values: np.ndarray) -> str:
+    """The smallest and the largest number, once where they are equal."""
+    values = np.where(abs(values) < _TINY, 0, values)
+    if values.max() > values.min():
+        return f"{values.min():.3g} to {values.max():.3g}"
+    return f"{values.min():.3g}"
 
 
 def _numbers(value: np.ndarray) -> str:
     """Numbers in short: of one class if classes agree; one if all are equal, all if they are few, else their range."""
-    rows = np.reshape(value, (-1, np.shape(value)[-1]))
-    few = rows[0] if (rows == rows[0]).all() else rows.ravel()
-    if (few == few[0]).all():
-        return f"{few[0]:.4g}"
-    return ", ".join(f"{x:.4g}" for x in few) if few.size <= _LISTED else f"{few.min():.4g} to {few.max():.4g}"
+    by_class = np.reshape(value, (-1, np.shape(value)[-1]))
+    numbers = by_class[0] if (by_class == by_class[0]).all() else by_class.ravel()
+    if (numbers == numbers[0]).all():
+        return f"{numbers[0]:.4g}"
+    if numbers.size <= _MAX_LISTED:
+        return ", ".join(f"{number:.4g}" for number in numbers)
+    return f"{numbers.min():.4g} to {numbers.max():.4g}"

@@ -10,7 +10,7 @@ broadcasting, and one number a class in the entry of a single column.
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,138 +35,237 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
         if the prior is of another family, is not conjugate, has a wrong or an ambiguous shape or a value outside its
         range, or names a column that is not there; the message names the entry
     """
-    given = nb.prior
-    by_column, columns = _is_by_column(state, given, default), nb.block_columns(state)
-    if not (by_column and _some_are_left(given, state)):
-        _refuse_unused(nb)
-    if not by_column:
-        labels = {k: {"class": state.classes, "feature": state.columns.take(at).names} for k, at in columns.items()}
-        return {name: _one(nb, "prior", given, block, labels[name]) for name, block in default.items()}
-    found = {
-        name: replace(block, **{key: np.array(getattr(block, key)) for key in block.fields_})
-        for name, block in default.items()
-    }
-    for key, value in given.items():
-        j, label = _position(state, key), f"prior[{key!r}]"
-        name = next(name for name, own in columns.items() if j in own)
-        block, at = found[name], np.flatnonzero(columns[name] == j)
-        if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
-            raise ValueError(
-                f"`{label}` is the prior of one column, but all columns of a {type(block).__name__} share one prior; "
-                f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
-            )
-        single = AbstractConjugate.select(block, at)  # the fields of the column, also where features are coupled
-        own = _one(nb, label, value, single, {"feature": state.classes}, of_column=True)  # of classes is the axis left
-        for field, declared in block.fields_.items():
-            getattr(block, field)[(*(slice(None),) * declared.axes.index("feature"), at)] = getattr(own, field)
-    return found
+    if _is_by_column(state, nb.prior, default):
+        if not _leaves_some_column(nb.prior, state):
+            _refuse_unused(nb)
+        return _blocks_by_column(nb, state, default)
+    _refuse_unused(nb)
+    block_columns = nb.block_columns(state)
+    blocks = {}
+    for name, block in default.items():
+        labels = {"class": state.classes, "feature": state.columns.take(block_columns[name]).names}
+        entry = _Entry("prior", nb.prior, type(nb).__name__, labels, of_column=False)
+        blocks[name] = _block_of(entry, block)
+    return blocks
 
 
 def leaves_default(nb: Any) -> bool:
     """Whether the estimator's default prior is used, for some column at least."""
     if not isinstance(nb.prior, Mapping):
         return nb.prior is None
-    return _some_are_left(nb.prior, nb._state)
+    return _leaves_some_column(nb.prior, nb._state)
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
 
 
-def _some_are_left(given: Mapping[Any, Any], state: "State") -> bool:
-    """Whether a mapping from columns leaves some column to the default."""
-    return 0 < len({state.columns.place(key) for key in given} - {None}) < state.columns.n
+def _leaves_some_column(prior: Mapping[Any, Any], state: "State") -> bool:
+    """Whether a mapping from columns names some columns and leaves others to the default."""
+    positions = {state.columns.place(key) for key in prior} - {None}
+    return 0 < len(positions) < state.columns.n
 
 
-def _is_by_column(state: "State", given: Any, default: Mapping[str, Any]) -> bool:
+def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> bool:
     """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well."""
-    if not isinstance(given, Mapping):
+    if not isinstance(prior, Mapping):
         return False
     block = next(iter(default.values()))
-    fields = {*block.fields_} if block.distribution_ else {*block.fields_, *block.parameters}
-    as_fields = [key for key in given if isinstance(key, str) and key in fields]
-    if both := [key for key in as_fields if key in state.columns.labels.tolist()]:
-        what = f"`prior` has the key {both[0]!r}, which is both a column and a field of {type(block).__name__}"
-        raise ValueError(f"{what}; give the column by its position, or the prior as a family")
-    if not given:
+    fields = set(block.fields_)
+    if not block.distribution_:
+        fields |= set(block.parameters)
+    field_keys = [key for key in prior if isinstance(key, str) and key in fields]
+    labels = state.columns.labels.tolist()
+    ambiguous = [key for key in field_keys if key in labels]
+    if ambiguous:
+        raise ValueError(
+            f"`prior` has the key {ambiguous[0]!r}, which is both a column and a field of {type(block).__name__}; "
+            "give the column by its position, or the prior as a family"
+        )
+    if not prior:
         raise ValueError(f"`prior` is an empty mapping; it needs {_HELP}")
-    return not as_fields
+    return not field_keys
+
+
+def _blocks_by_column(nb: Any, state: "State", default: dict[str, Any]) -> dict[str, Any]:
+    """Copies of the default blocks, in which the named columns have the fields of their entry."""
+    block_columns = nb.block_columns(state)
+    blocks = {name: _with_copied_fields(block) for name, block in default.items()}
+    for key, value in nb.prior.items():
+        column = _position(state, key)
+        name = next(name for name, columns in block_columns.items() if column in columns)
+        within_block = np.flatnonzero(block_columns[name] == column)
+        # of the axes of a field only the classes are left, once the column is chosen: their labels may align it
+        entry = _Entry(f"prior[{key!r}]", value, type(nb).__name__, {"feature": state.classes}, of_column=True)
+        _set_column(blocks[name], within_block, entry)
+    return blocks
+
+
+def _with_copied_fields(block: Any) -> Any:
+    """The block with fields that may be written to."""
+    return replace(block, **{field: np.array(getattr(block, field)) for field in block.fields_})
+
+
+def _set_column(block: Any, column: np.ndarray, entry: "_Entry") -> None:
+    """Write the fields that an entry describes into one column of a block, (1,) its position."""
+    if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
+        raise ValueError(
+            f"`{entry.label}` is the prior of one column, but all columns of a {type(block).__name__} share one prior; "
+            f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
+        )
+    # `select` of the base: the fields of the column, also where the family couples its features
+    of_column = _block_of(entry, AbstractConjugate.select(block, column))
+    for field, declared in block.fields_.items():
+        axes_before = (slice(None),) * declared.axes.index("feature")
+        getattr(block, field)[(*axes_before, column)] = getattr(of_column, field)
 
 
 def _position(state: "State", key: Any) -> int:
     """Position of a column given by name or position."""
-    place, d, names = state.columns.place(key), state.columns.n, state.columns.names
-    if place is None:
-        what = "no names" if names is None else f"names, such as {str(names[0])!r}"
-        columns = f"the columns have {what} and the positions 0 to {d - 1}"
-        raise ValueError(f"`prior` has the key {key!r}, which is neither a column nor a field; {columns}")
-    return place
+    position = state.columns.place(key)
+    if position is not None:
+        return position
+    names = state.columns.names
+    named = "no names" if names is None else f"names, such as {str(names[0])!r}"
+    raise ValueError(
+        f"`prior` has the key {key!r}, which is neither a column nor a field; "
+        f"the columns have {named} and the positions 0 to {state.columns.n - 1}"
+    )
 
 
 def _refuse_unused(nb: Any) -> None:
     """Raise a ValueError on hyperparameters of the default prior beside a `prior` that takes its place everywhere."""
     for name, parameter in inspect.signature(type(nb).__init__).parameters.items():
-        if name in ("alpha", "beta") and not np.array_equal(value := getattr(nb, name), parameter.default):
-            why = f"`{name}` is {shortened(value)}, but `prior` is given for all columns"
-            raise ValueError(f"{why}, so it has no effect. Leave out one of the two")
+        if name not in ("alpha", "beta"):
+            continue
+        value = getattr(nb, name)
+        if not np.array_equal(value, parameter.default):
+            raise ValueError(
+                f"`{name}` is {shortened(value)}, but `prior` is given for all columns, so it has no effect. "
+                "Leave out one of the two"
+            )
 
 
 # --- fields ---------------------------------------------------------------------------------------------------------
 
 
-def _one(nb: Any, label: str, given: Any, block: Any, labels: dict[str, Any], of_column: bool = False) -> Any:
-    """The block that one entry describes, its fields checked and broadcast."""
-    c, d = block.shape
-    if isinstance(given, AbstractConjugate):
-        if type(given) is not type(block):
-            found, needed = type(given).__name__, type(block).__name__
-            raise ValueError(f"`{label}` is a {found}; {type(nb).__name__} with these settings needs a {needed}")
-        fields = {key: getattr(given, key) for key in given.fields_}
-    elif is_distribution(given):
-        first = next(iter(block.fields_))
-        try:
-            fields = block.fields_from(given, lambda value: _placed(block, first, value) if of_column else value)
-        except ValueError as error:
-            raise ValueError(f"`{label}` {error}") from None
-    else:
-        fields = _fields(label, given, block)
-    if not (of_column or isinstance(given, AbstractConjugate)):
-        for key, value in fields.items():
-            _refuse_ambiguous(label, key, np.shape(value), block.fields_[key].axes, c, d)
-    fields = {k: align(f"{label}.{k}", v, *map(labels.get, block.fields_[k].axes)) for k, v in fields.items()}
-    if of_column and not is_distribution(given):
-        fields = {key: _placed(block, key, value) for key, value in fields.items()}
-    shapes = {key: np.shape(getattr(block, key)) for key in block.fields_}
-    sizes = {axis: n for key, shape in shapes.items() for axis, n in zip(block.fields_[key].axes, shape, strict=False)}
-    return checked_prior(label, block, sizes, fields)
+@dataclass(frozen=True)
+class _Entry:
+    """A prior as the user wrote it: for all columns, or for a single one.
+
+    Fields
+    ------
+    label : how a message names it: "prior", or "prior['age']"
+    value : a family, a distribution, a mapping of fields, or numbers
+    estimator : name of the class that it is given to
+    labels : names along the axes "class" and "feature", which align values that bring names of their own
+    of_column : whether it is the entry of a single column
+    """
+
+    label: str
+    value: Any
+    estimator: str
+    labels: dict[str, Any]
+    of_column: bool
 
 
-def _fields(label: str, given: Any, block: Any) -> dict[str, Any]:
-    """Fields out of a mapping, or out of numbers where the family has only one field."""
-    needed = [key for key, declared in block.fields_.items() if declared.fitted]
-    kind, names = type(block).__name__, ", ".join(needed)
-    if not isinstance(given, Mapping):
-        if len(needed) == 1 and isinstance(given, int | float | list | tuple | np.ndarray | np.generic):
-            return {needed[0]: given}
-        raise ValueError(f"`{label}` is {shortened(given)}; it needs {_HELP}")
-    if unknown := [key for key in given if key not in block.fields_]:
-        raise ValueError(f"`{label}` has {unknown[0]!r}, which is not a field of {kind}; its fields are {{{names}}}")
-    if missing := [key for key in needed if key not in given]:
-        raise ValueError(f"`{label}` lacks {', '.join(missing)}; a prior of {kind} needs all of {{{names}}}")
-    return dict(given)
+def _block_of(entry: _Entry, block: Any) -> Any:
+    """The block that one entry describes, its fields checked and broadcast to those of the default block."""
+    fields = _fields_of(entry, block)
+    if not (entry.of_column or isinstance(entry.value, AbstractConjugate)):
+        for field, value in fields.items():
+            _refuse_ambiguous(entry.label, field, np.shape(value), block)
+    for field, value in fields.items():
+        axis_labels = [entry.labels.get(axis) for axis in block.fields_[field].axes]
+        fields[field] = align(f"{entry.label}.{field}", value, *axis_labels)
+    if entry.of_column and not is_distribution(entry.value):
+        fields = {field: _with_feature_axis(block, field, value) for field, value in fields.items()}
+    return checked_prior(entry.label, block, _axis_sizes(block), fields)
 
 
-def _placed(block: Any, key: str, value: Any) -> Any:
-    """A number of one column, or one a class, with the axes of its field, that of the features too."""
-    axes, array = block.fields_[key].axes, np.asarray(value)
-    after = len(axes) - axes.index("feature") if "feature" in axes else 0
-    return np.expand_dims(array, -after) if after and array.ndim >= after - 1 else array
-
-
-def _refuse_ambiguous(label: str, key: str, shape: tuple[int, ...], axes: tuple[str, ...], c: int, d: int) -> None:
-    """Raise a ValueError on one axis too few where there are as many classes as features: it may be either."""
-    if axes[:2] == ("class", "feature") and axes.count("feature") == 1 and c == d > 1:
-        if len(shape) == len(axes) - 1 and shape[0] == c:
+def _fields_of(entry: _Entry, block: Any) -> dict[str, Any]:
+    """The values of the fields, by name, whatever form the entry has."""
+    prior = entry.value
+    if isinstance(prior, AbstractConjugate):
+        if type(prior) is not type(block):
             raise ValueError(
-                f"`{label}` has {key} of shape {shape}, which is ambiguous with {c} classes and {d} features. Give "
-                f"shape {(1, *shape)} for one value a feature, or {(shape[0], 1, *shape[1:])} for one value a class"
+                f"`{entry.label}` is a {type(prior).__name__}; {entry.estimator} with these settings needs a "
+                f"{type(block).__name__}"
             )
+        return {field: getattr(prior, field) for field in prior.fields_}
+    if is_distribution(prior):
+        return _fields_of_distribution(entry, block)
+    if isinstance(prior, Mapping):
+        return _fields_of_mapping(entry, block)
+    return _field_of_numbers(entry, block)
+
+
+def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
+    first_field = next(iter(block.fields_))
+
+    def with_axes(value: Any) -> Any:
+        return _with_feature_axis(block, first_field, value) if entry.of_column else value
+
+    try:
+        return dict(block.fields_from(entry.value, with_axes))
+    except ValueError as error:
+        raise ValueError(f"`{entry.label}` {error}") from None
+
+
+def _fields_of_mapping(entry: _Entry, block: Any) -> dict[str, Any]:
+    required = _required_fields(block)
+    family = type(block).__name__
+    listed = f"{{{', '.join(required)}}}"
+    unknown = [key for key in entry.value if key not in block.fields_]
+    if unknown:
+        raise ValueError(
+            f"`{entry.label}` has {unknown[0]!r}, which is not a field of {family}; its fields are {listed}"
+        )
+    missing = [field for field in required if field not in entry.value]
+    if missing:
+        raise ValueError(f"`{entry.label}` lacks {', '.join(missing)}; a prior of {family} needs all of {listed}")
+    return dict(entry.value)
+
+
+def _field_of_numbers(entry: _Entry, block: Any) -> dict[str, Any]:
+    """Numbers on their own are a prior where the family has only one field."""
+    required = _required_fields(block)
+    if len(required) == 1 and isinstance(entry.value, int | float | list | tuple | np.ndarray | np.generic):
+        return {required[0]: entry.value}
+    raise ValueError(f"`{entry.label}` is {shortened(entry.value)}; it needs {_HELP}")
+
+
+def _required_fields(block: Any) -> list[str]:
+    return [field for field, declared in block.fields_.items() if declared.fitted]
+
+
+def _axis_sizes(block: Any) -> dict[str, int]:
+    """The length of each named axis of the fields of a block."""
+    sizes: dict[str, int] = {}
+    for field, declared in block.fields_.items():
+        sizes.update(zip(declared.axes, np.shape(getattr(block, field)), strict=False))
+    return sizes
+
+
+def _with_feature_axis(block: Any, field: str, value: Any) -> Any:
+    """A number of one column, or one a class, with the axes of its field, that of the features too."""
+    axes = block.fields_[field].axes
+    array = np.asarray(value)
+    if "feature" not in axes:
+        return array
+    from_the_end = len(axes) - axes.index("feature")
+    return np.expand_dims(array, -from_the_end) if array.ndim >= from_the_end - 1 else array
+
+
+def _refuse_ambiguous(label: str, field: str, shape: tuple[int, ...], block: Any) -> None:
+    """Raise a ValueError on one axis too few where there are as many classes as features: it may be either."""
+    axes = block.fields_[field].axes
+    n_classes, n_features = block.shape
+    by_class_and_feature = axes[:2] == ("class", "feature") and axes.count("feature") == 1
+    if not by_class_and_feature or n_classes != n_features or n_classes < 2:
+        return
+    if len(shape) == len(axes) - 1 and shape[0] == n_classes:
+        raise ValueError(
+            f"`{label}` has {field} of shape {shape}, which is ambiguous with {n_classes} classes and {n_features} "
+            f"features. Give shape {(1, *shape)} for one value a feature, or {(shape[0], 1, *shape[1:])} for one value "
+            "a class"
+        )
