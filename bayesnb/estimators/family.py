@@ -78,8 +78,10 @@ class FamilyNB(AbstractNB):
     @property
     def _n_levels(self) -> int | None:  # type: ignore[override]
         """The length of the axis "level", where a field has one."""
-        axes = ((name, field.axes) for name, field in self._family.fields_.items())
-        return next((np.shape(getattr(self.family, name))[-1] for name, found in axes if found[-1] == "level"), None)
+        for name, field in self._family.fields_.items():
+            if field.axes[-1] == "level":
+                return np.shape(getattr(self.family, name))[-1]
+        return None
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column, None where it has no levels. Provisional."""
@@ -87,8 +89,10 @@ class FamilyNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         if self._family is not self.family or self.family.is_composite or not self.family.fields_:
-            needs = "a conjugate family with declared fields that is a density of rows, as families.GammaPoisson(1, 1)"
-            raise ValueError(f"`family` is {shortened(self.family)}; it needs {needs}")
+            raise ValueError(
+                f"`family` is {shortened(self.family)}; it needs a conjugate family with declared fields that is a "
+                "density of rows, as families.GammaPoisson(1, 1)"
+            )
         sizes = dict(zip(("class", "feature"), state.shape, strict=True))
         return {BLOCK: checked_prior("family", self._family, sizes)}
 
@@ -100,5 +104,5 @@ class FamilyNB(AbstractNB):
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
         axes = self._fitted().prior.blocks[BLOCK].sites()[parameter].axes
-        event = iter(["level"] if "feature" in axes else ["feature", "feature_"])
-        return [next(event) if axis == "event" else axis for axis in axes]
+        event_dims = iter(["level"] if "feature" in axes else ["feature", "feature_"])
+        return [next(event_dims) if axis == "event" else axis for axis in axes]

@@ -17,10 +17,11 @@ from ._fitted import State
 from ._input import BLOCK
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
-_KAPPA, _SHAPE = 0.1, 1.0
-_FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
-_MOST_SMOOTHING = 1e6
-_LEAST = 1e-280  # of the square of a constant column, which scales its prior; below, the column counts as one of zeros
+_KAPPA = 0.1  # of the mean
+_SHAPE = 1.0  # twice as many for the variance
+_CONSTANT_PSEUDO_ROWS = 1e5  # of a column that never varies, for every row fitted
+_MAX_SMOOTHING = 1e6
+_MIN_SQUARE = 1e-280  # of a constant, which scales its prior; below, the column counts as one of zeros
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -97,32 +98,39 @@ class GaussianNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("variance", self.variance, ("class", "pooled"))
-        if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MOST_SMOOTHING:
-            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
-        pooled, known = self.variance == "pooled", self.known_variance
-        if pooled and known is not None:
+        if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MAX_SMOOTHING:
+            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MAX_SMOOTHING:g}")
+        is_pooled = self.variance == "pooled"
+        if is_pooled and self.known_variance is not None:
             raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
-        c, d = len(state.classes), state.columns.n
-        nothing, centre, spread, rows = np.zeros((c, d)), np.zeros(d), np.ones(d), _FIRM
+        c, d = state.shape
+        centre = np.zeros(d)
+        spread = np.ones(d)  # variance of each column over all rows, 0 where it never varies
+        constant_rows = _CONSTANT_PSEUDO_ROWS
         if state.statistics is not None:
             centre, spread = column_scale(state.statistics.blocks[BLOCK])
-            rows *= 1 + state.statistics.n.sum()
-        m, kappa, a = nothing + centre, nothing + np.where(spread > 0, _KAPPA, rows), np.where(spread > 0, _SHAPE, rows)
-        if known is not None:
-            variance = state.numbers("known_variance", known, AMOUNT)
-            return {BLOCK: KnownVarianceNormal(m, kappa, variance, nothing)}
-        square = np.where(centre * centre > _LEAST, centre * centre, 1)
-        b = np.where(spread > 0, _SHAPE * spread, rows * square)
-        if pooled:
+            constant_rows *= 1 + state.statistics.n.sum()
+        varies = spread > 0
+        zeros = np.zeros((c, d))
+        m = zeros + centre
+        kappa = zeros + np.where(varies, _KAPPA, constant_rows)
+        if self.known_variance is not None:
+            variance = state.numbers("known_variance", self.known_variance, AMOUNT)
+            return {BLOCK: KnownVarianceNormal(m, kappa, variance, zeros)}
+        square = np.where(centre * centre > _MIN_SQUARE, centre * centre, 1)
+        a = np.where(varies, _SHAPE, constant_rows)
+        b = np.where(varies, _SHAPE * spread, constant_rows * square)
+        if is_pooled:
             return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
-        return {BLOCK: NormalInverseGamma(m, kappa, nothing + a, nothing + b)}
+        return {BLOCK: NormalInverseGamma(m, kappa, zeros + a, zeros + b)}
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
-        own = theta[BLOCK]
-        if "variance" not in own:
+        parameters = theta[BLOCK]
+        if "variance" not in parameters:
             return theta
-        more = self.var_smoothing * column_scale(state.statistics.blocks[BLOCK])[1].max()
-        return theta | {BLOCK: own | {"variance": own["variance"] + more}}
+        _, spread = column_scale(state.statistics.blocks[BLOCK])
+        smoothed = parameters["variance"] + self.var_smoothing * spread.max()
+        return theta | {BLOCK: parameters | {"variance": smoothed}}
 
     @property
     def means_(self) -> np.ndarray:
@@ -139,7 +147,7 @@ class GaussianNB(AbstractNB):
 
 def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every feature over all classes, (d,); the variance is 0 where a feature never varies."""
-    whole = moments.pooled()
-    spread = whole.ss[0] / np.where(whole.n[0] > 0, whole.n[0], 1)
-    least = np.maximum((1e-15 * whole.mean[0]) ** 2, 1e-280)  # what rounding makes of a constant column
-    return whole.mean[0], np.where(spread > least, spread, 0)
+    pooled = moments.pooled()
+    spread = pooled.ss[0] / np.where(pooled.n[0] > 0, pooled.n[0], 1)
+    rounding = np.maximum((1e-15 * pooled.mean[0]) ** 2, 1e-280)  # the variance that rounding gives a constant column
+    return pooled.mean[0], np.where(spread > rounding, spread, 0)

@@ -85,31 +85,38 @@ class GaussianDA(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("covariance", self.covariance, ("class", "shared", "identity"))
-        (c, d), identity = state.shape, self.covariance == "identity"
-        centre, spread = np.zeros(d), np.ones(d)
+        c, d = state.shape
+        identity = self.covariance == "identity"
+        centre = np.zeros(d)
+        spread = np.ones(d)
         if state.statistics is not None:
             block = state.statistics.blocks[BLOCK]
             centre, spread = column_scale(block if identity else block.moments())
-        m, kappa = np.tile(centre, (c, 1)), np.full(c, _KAPPA)
+        m = np.tile(centre, (c, 1))
+        kappa = np.full(c, _KAPPA)
         if identity:
             return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), np.ones((c, d)), np.zeros((c, d)))}
-        nu, scale = d + _DEGREES, 2 * np.where(spread > 0, spread, 1) * np.eye(d)
+        nu = d + _DEGREES
+        scale = 2 * np.where(spread > 0, spread, 1) * np.eye(d)
         if self.covariance == "shared":
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([nu]), scale)}
         return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, nu), np.tile(scale, (c, 1, 1)))}
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
-        if "covariance" in theta[BLOCK]:
-            d = state.columns.n
-            covariance = theta[BLOCK]["covariance"].reshape(-1, d, d)
-            sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-            unit = np.where(sd > 0, sd, 1)  # the rank of correlations: the units of the features do not matter
-            rank = np.linalg.matrix_rank(covariance / unit[:, :, None] / unit[:, None, :], hermitian=True)
-            if (rank < d).any():
-                k = int(np.argmin(rank))
-                of = f" of class {state.classes[k]} ({state.statistics.n[k]:g} rows)" if len(covariance) > 1 else ""
-                what = f"the covariance{of} is singular under estimate={self.estimate!r}: rank {rank[k]} of {d}"
-                raise Unavailable(f"{what}. Use estimate='predictive', or covariance='shared'.")
+        if "covariance" not in theta[BLOCK]:
+            return theta
+        d = state.columns.n
+        covariance = theta[BLOCK]["covariance"].reshape(-1, d, d)
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        unit = np.where(sd > 0, sd, 1)  # the rank of correlations: the units of the features do not matter
+        rank = np.linalg.matrix_rank(covariance / unit[:, :, None] / unit[:, None, :], hermitian=True)
+        if (rank < d).any():
+            k = int(np.argmin(rank))
+            whose = f" of class {state.classes[k]} ({state.statistics.n[k]:g} rows)" if len(covariance) > 1 else ""
+            raise Unavailable(
+                f"the covariance{whose} is singular under estimate={self.estimate!r}: rank {rank[k]} of {d}. "
+                "Use estimate='predictive', or covariance='shared'."
+            )
         return theta
 
     @property
@@ -135,9 +142,12 @@ class GaussianDA(AbstractNB):
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
         labels = super().block_labels(block)
-        return labels if self.covariance == "identity" else labels | {"feature_": labels["feature"]}
+        if self.covariance == "identity":
+            return labels
+        return labels | {"feature_": labels["feature"]}
 
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
-        shared = self.covariance == "shared" and parameter == "covariance"
-        return ["feature", "feature_"] if shared else super().block_dims(block, parameter, ndim)
+        if self.covariance == "shared" and parameter == "covariance":
+            return ["feature", "feature_"]
+        return super().block_dims(block, parameter, ndim)

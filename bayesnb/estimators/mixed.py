@@ -42,8 +42,10 @@ class Part:
     @property
     def names(self) -> dict[str, str]:
         """Names of its blocks among those of all parts, by their name in the estimator."""
-        inner = list(self.estimator.block_columns())
-        return {name: self.name if len(inner) == 1 else f"{self.name}.{name}" for name in inner}
+        block_names = list(self.estimator.block_columns())
+        if len(block_names) == 1:
+            return {block_names[0]: self.name}
+        return {name: f"{self.name}.{name}" for name in block_names}
 
     def __str__(self) -> str:
         return f"{self.name}: {type(self.estimator).__name__} of {self.at.tolist()}"
@@ -54,12 +56,14 @@ class Part:
 
     def state(self, whole: State) -> State:
         """What its estimator knows, with its share in the statistics of all parts."""
-        if (stats := whole.statistics) is None:
+        stats = whole.statistics
+        if stats is None:
             return self.estimator._state
-        own = slice(None) if self.k is None else [self.k]
+        classes = slice(None) if self.k is None else [self.k]
+        error = None if stats.error is None else stats.error[classes]
         blocks = {inner: stats.blocks[name] for inner, name in self.names.items()}
-        held = Statistics(stats.n[own], blocks, None if stats.error is None else stats.error[own])
-        return replace(self.estimator._state, statistics=held, longest=whole.longest, pieces=whole.pieces)
+        of_part = Statistics(stats.n[classes], blocks, error)
+        return replace(self.estimator._state, statistics=of_part, longest=whole.longest, pieces=whole.pieces)
 
     def holding(self, state: State) -> "Part":
         """The same with a copy of the estimator that holds a state."""
@@ -131,22 +135,27 @@ class MixedNB(AbstractNB):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` also the parameters of the parts, as `part__parameter`."""
-        found = super().get_params(deep=False)
-        for name, estimator, _ in self._listed() if deep else ():
+        params = super().get_params(deep=False)
+        if not deep:
+            return params
+        for name, estimator, _ in self._listed():
             if isinstance(estimator, AbstractNB):
-                found |= {name: estimator} | {f"{name}__{key}": v for key, v in estimator.get_params().items()}
-        return found
+                params[name] = estimator
+                params |= {f"{name}__{key}": value for key, value in estimator.get_params().items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `part=estimator` replaces a part's estimator, `part__parameter=value` sets its parameter."""
-        fresh = {name: params.pop(name) for name, _, _ in self._listed() if name in params}
-        if fresh:
-            self.parts = [(name, fresh.get(name, estimator), columns) for name, estimator, columns in self.parts]
+        replaced = {name: params.pop(name) for name, _, _ in self._listed() if name in params}
+        if replaced:
+            self.parts = [(name, replaced.get(name, estimator), columns) for name, estimator, columns in self.parts]
         return super().set_params(**params)
 
     def _listed(self) -> list[Any]:
         """The parts where they are listed by name; `fit` tells what is wrong with others."""
-        return [p for p in self.parts if isinstance(p, tuple) and len(p) == 3] if isinstance(self.parts, list) else []
+        if not isinstance(self.parts, list):
+            return []
+        return [part for part in self.parts if isinstance(part, tuple) and len(part) == 3]
 
     @property
     def _is_automatic(self) -> bool:
@@ -156,59 +165,63 @@ class MixedNB(AbstractNB):
 
     def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
         sparse = self.__sklearn_tags__().input_tags.sparse
-        known = None if state is None else state.columns
-        X, labels, columns = checked_rows(self, X, known, *y, numbers=False, sparse=sparse)
+        fitted_columns = None if state is None else state.columns
+        X, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=sparse)
         if self._is_automatic and isinstance(X, pd.DataFrame):
             if state is None:
                 columns = replace(columns, contract=automatic_contract(X))
             if columns.contract is not None:
                 X = as_described(X, columns.contract)
-        return X if state is None or y else _without_unseen(state, X), labels, columns
+        if state is not None and not y:  # rows to predict
+            X = _without_unseen(state, X)
+        return X, labels, columns
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         learnt: list[tuple[Part, State]] = []
-        for part in self._resolve(state, X) if state.encoding is None else state.encoding:
-            own = part.state(state) if hasattr(part.estimator, "_state") else None
-            rows, _, columns = part.estimator._checked(part.table(X), own)
-            labels = state.classes if part.k is None else state.classes[[part.k]]
-            learnt.append((part, part.estimator._learn_encoding(own or State(labels, columns), rows)))
+        parts = self._resolve(state, X) if state.encoding is None else state.encoding
+        for part in parts:
+            part_state = part.state(state) if hasattr(part.estimator, "_state") else None
+            rows, _, columns = part.estimator._checked(part.table(X), part_state)
+            if part_state is None:
+                labels = state.classes if part.k is None else state.classes[[part.k]]
+                part_state = State(labels, columns)
+            learnt.append((part, part.estimator._learn_encoding(part_state, rows)))
         return _of_parts(state, learnt)
 
     def _united(self, state: State, other: State) -> State:
-        here, there = (", ".join(map(str, one.encoding)) for one in (state, other))
-        if here != there:  # names, columns or kinds of estimators
+        parts = ", ".join(map(str, state.encoding))
+        other_parts = ", ".join(map(str, other.encoding))
+        if parts != other_parts:  # names, columns or kinds of estimators
             raise ValueError(
-                f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
+                f"`other` has the parts {other_parts}, but this estimator has {parts}; list the same parts in both"
             )
-        pairs = zip(state.encoding, other.encoding, strict=True)
-        united = [(part, part.estimator._united(part.state(state), twin.state(other))) for part, twin in pairs]
-        mine, theirs = (replace(one, statistics=replace(one.statistics, blocks={})) for one in (state, other))
-        return _of_parts(mine.with_rows(theirs), united)
+        united = []
+        for part, twin in zip(state.encoding, other.encoding, strict=True):
+            united.append((part, part.estimator._united(part.state(state), twin.state(other))))
+        return _of_parts(_without_blocks(state).with_rows(_without_blocks(other)), united)
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
         parts = automatic_parts(X, state.columns.contract) if self._is_automatic else self.parts
-        if not isinstance(parts, list) or not parts or any(not isinstance(p, tuple) or len(p) != 3 for p in parts):
-            raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
-        names, owner, labels = [name for name, _, _ in parts], dict[int, str](), state.columns.labels.tolist()
+        _check_parts(parts)
+        labels = state.columns.labels.tolist()
+        owner: dict[int, str] = {}  # the part of each column
         for name, estimator, columns in parts:
-            if not isinstance(name, str) or names.count(name) > 1 or name == "class" or "." in name or "__" in name:
-                needs = "a name must be a string without '.' and '__', and must be used once"
-                raise ValueError(f"`parts` has the name {name!r}; {needs}")
-            at = positions(X, columns, name)
-            if twice := [f"{labels[j]} in both {owner[j]!r} and {name!r}" for j in at.tolist() if j in owner]:
-                raise ValueError(f"`parts` has column {twice[0]}; list it in one part")
-            owner |= dict.fromkeys(at.tolist(), name)
-            if estimator == "drop" or not len(at):
+            part_columns = positions(X, columns, name)
+            for j in part_columns.tolist():
+                if j in owner:
+                    raise ValueError(
+                        f"`parts` has column {labels[j]} in both {owner[j]!r} and {name!r}; list it in one part"
+                    )
+            owner |= dict.fromkeys(part_columns.tolist(), name)
+            if estimator == "drop" or not len(part_columns):
                 continue
-            if not isinstance(estimator, dict):
-                yield Part(name, _fresh(name, estimator), at)
-                continue
-            for k, label in enumerate(state.classes.tolist()):
-                if label not in estimator:
-                    raise ValueError(f"`parts` has no estimator for class {label!r} in {name!r}; add one")
-                yield Part(f"{name}.{label}", _fresh(name, estimator[label]), at, k)
-        if missed := [label for j, label in enumerate(labels) if j not in owner]:
+            if isinstance(estimator, dict):
+                yield from _parts_by_class(name, estimator, part_columns, state.classes)
+            else:
+                yield Part(name, _fresh(name, estimator), part_columns)
+        missed = [label for j, label in enumerate(labels) if j not in owner]
+        if missed:
             raise ValueError(f"`parts` leaves out the columns {listed(missed)}; give them an estimator or 'drop'")
 
     @property
@@ -221,17 +234,17 @@ class MixedNB(AbstractNB):
 
     def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
         """Positions of the columns of each block. Provisional."""
-        found: dict[str, np.ndarray] = {}
+        columns: dict[str, np.ndarray] = {}
         for part in (state or self._state).encoding:
-            own = part.estimator.block_columns()
-            found |= {name: part.at[own[inner]] for inner, name in part.names.items()}
-        return found
+            within_part = part.estimator.block_columns()
+            columns |= {name: part.at[within_part[inner]] for inner, name in part.names.items()}
+        return columns
 
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
         state = self._state
-        held = [part.holding(part.state(state)) for part in state.encoding]
-        return [(part.name.split(".")[0], part.estimator, part.names, part.k) for part in held]
+        fitted_parts = [part.holding(part.state(state)) for part in state.encoding]
+        return [(part.name.split(".")[0], part.estimator, part.names, part.k) for part in fitted_parts]
 
     @property
     def prior_follows_rows(self) -> bool:
@@ -239,45 +252,43 @@ class MixedNB(AbstractNB):
         return any(part.estimator.prior_follows_rows for part in self._known().encoding)
 
     def _rows(self, state: State, X: Any) -> Rows:
-        found: dict[str, Any] = {}
+        rows: dict[str, Any] = {}
         for part in state.encoding:
             nb = part.estimator
             table = nb._checked(part.table(X), nb._state)[0]
             nb._check_finite(table)
-            own = nb._rows(nb._state, table)
-            found |= {name: own[inner] for inner, name in part.names.items()}
-        return found
+            part_rows = nb._rows(nb._state, table)
+            rows |= {name: part_rows[inner] for inner, name in part.names.items()}
+        return rows
 
     def _blocks(self, state: State) -> dict[str, Any]:
         blocks: dict[str, Any] = {}
         for part in state.encoding:
             for inner, block in part.estimator._blocks(part.state(state)).items():
-                if part.k is not None:
-                    if block.missing_value is None:
-                        raise ValueError(
-                            f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of "
-                            "complete rows needs all classes. Use it for all classes, or another estimator"
-                        )
-                    block = OneClass(block, part.k, len(state.classes))  # type: ignore[abstract]  # names are listed
-                blocks[part.names[inner]] = block
+                if part.k is None:
+                    blocks[part.names[inner]] = block
+                else:
+                    blocks[part.names[inner]] = _block_of_class(part, block, len(state.classes))
         return blocks
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         for part in state.encoding:
-            own = {CLASS: theta[CLASS], **{inner: theta[name] for inner, name in part.names.items()}}
             nb = copy.copy(part.estimator)
             nb.estimate = self.estimate
-            own = nb._refined(part.state(state), own)
-            theta = {**theta, **{name: own[inner] for inner, name in part.names.items()}}
+            of_part = {CLASS: theta[CLASS]} | {inner: theta[name] for inner, name in part.names.items()}
+            refined = nb._refined(part.state(state), of_part)
+            theta = {**theta, **{name: refined[inner] for inner, name in part.names.items()}}
         return theta
 
     def _as_input(self, state: State, rows: Rows) -> Any:
-        found = np.full((len(next(iter(rows.values()))), state.columns.n), np.nan, object)
+        n_rows = len(next(iter(rows.values())))
+        cells = np.full((n_rows, state.columns.n), np.nan, object)
         for part in state.encoding:
-            own = {inner: rows[name] for inner, name in part.names.items()}
-            table = np.asarray(part.estimator._as_input(part.estimator._state, own), object)
-            found[:, part.at] = np.where(pd.isna(table), found[:, part.at], table)  # of the rows of its class
-        frame = pd.DataFrame(found, columns=state.columns.names).infer_objects()
+            part_rows = {inner: rows[name] for inner, name in part.names.items()}
+            table = np.asarray(part.estimator._as_input(part.estimator._state, part_rows), object)
+            # a part of one class has cells in the rows of its class alone
+            cells[:, part.at] = np.where(pd.isna(table), cells[:, part.at], table)
+        frame = pd.DataFrame(cells, columns=state.columns.names).infer_objects()
         return frame.to_numpy() if state.columns.names is None else frame
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
@@ -287,18 +298,28 @@ class MixedNB(AbstractNB):
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column, None where it has no levels. Provisional."""
-        places = ((part.estimator, int(i)) for part in self._state.encoding for i in np.flatnonzero(part.at == feature))
-        return next((levels for nb, i in places if (levels := nb.levels_of(i)) is not None), None)
+        for part in self._state.encoding:
+            for within_part in np.flatnonzero(part.at == feature):
+                levels = part.estimator.levels_of(int(within_part))
+                if levels is not None:
+                    return levels
+        return None
 
     def _part_of(self, block: str) -> tuple[Part, str]:
         """The part that a block belongs to, and the block's name there."""
-        return next((p, inner) for p in self._state.encoding for inner, name in p.names.items() if name == block)
+        for part in self._state.encoding:
+            for inner, name in part.names.items():
+                if name == block:
+                    return part, inner
+        raise KeyError(block)
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
         part, inner = self._part_of(block)
         labels = {f"{part.name}_{key}": value for key, value in part.estimator.block_labels(inner).items()}
-        return labels if part.k is None else labels | {f"{part.name}_class": part.estimator.classes_}
+        if part.k is not None:
+            labels[f"{part.name}_class"] = part.estimator.classes_
+        return labels
 
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
@@ -308,24 +329,65 @@ class MixedNB(AbstractNB):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        each = [nb for _, given, _ in self._listed() for nb in (given.values() if isinstance(given, dict) else [given])]
-        inner = [nb.__sklearn_tags__().input_tags for nb in each if isinstance(nb, AbstractNB)]
-        tags.input_tags.categorical = tags.input_tags.string = True
-        tags.input_tags.sparse = bool(inner) and all(one.sparse for one in inner)
-        tags.input_tags.positive_only = any(one.positive_only for one in inner)
+        of_parts = []
+        for _, estimator, _ in self._listed():
+            estimators = estimator.values() if isinstance(estimator, dict) else [estimator]
+            of_parts += [nb.__sklearn_tags__().input_tags for nb in estimators if isinstance(nb, AbstractNB)]
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = bool(of_parts) and all(part_tags.sparse for part_tags in of_parts)
+        tags.input_tags.positive_only = any(part_tags.positive_only for part_tags in of_parts)
         return tags
 
 
-def _of_parts(state: State, known: list[tuple[Part, State]]) -> State:
-    """A state of what the estimators of all parts know."""
+def _check_parts(parts: Any) -> None:
+    """Raise a ValueError unless the parts are tuples of name, estimator and columns, with names that can be used."""
+    is_list = isinstance(parts, list) and parts and all(isinstance(part, tuple) and len(part) == 3 for part in parts)
+    if not is_list:
+        raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
+    names = [name for name, _, _ in parts]
+    for name in names:
+        if not isinstance(name, str) or names.count(name) > 1 or name == "class" or "." in name or "__" in name:
+            raise ValueError(
+                f"`parts` has the name {name!r}; a name must be a string without '.' and '__', and must be used once"
+            )
+
+
+def _parts_by_class(name: str, estimators: dict[Any, Any], columns: np.ndarray, classes: np.ndarray) -> Iterator[Part]:
+    """A part for each class, from a mapping of class labels to estimators."""
+    for k, label in enumerate(classes.tolist()):
+        if label not in estimators:
+            raise ValueError(f"`parts` has no estimator for class {label!r} in {name!r}; add one")
+        yield Part(f"{name}.{label}", _fresh(name, estimators[label]), columns, k)
+
+
+def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
+    """The block of a part that speaks of one class only, among all classes."""
+    if block.missing_value is None:
+        raise ValueError(
+            f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of complete rows "
+            "needs all classes. Use it for all classes, or another estimator"
+        )
+    return OneClass(block, part.k, n_classes)  # type: ignore[abstract, arg-type]  # names are listed
+
+
+def _without_blocks(state: State) -> State:
+    """The state with the statistics of the classes alone."""
+    return replace(state, statistics=replace(state.statistics, blocks={}))
+
+
+def _of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
+    """The state of all parts, from the state of each part's estimator."""
     parts: list[Part] = []
     blocks: dict[str, Any] = {}
-    for part, own in known:
-        parts.append(part := part.holding(own.bare))
-        if own.statistics is not None:
-            blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}
-    stats = state.statistics
-    return replace(state, encoding=parts, statistics=stats if stats is None else replace(stats, blocks=blocks))
+    for part, part_state in learnt:
+        with_state = part.holding(part_state.bare)
+        parts.append(with_state)
+        if part_state.statistics is not None:
+            blocks |= {name: part_state.statistics.blocks[inner] for inner, name in with_state.names.items()}
+    if state.statistics is None:
+        return replace(state, encoding=parts)
+    return replace(state, encoding=parts, statistics=replace(state.statistics, blocks=blocks))
 
 
 def _fresh(name: str, estimator: Any) -> AbstractNB:
@@ -340,16 +402,20 @@ def _fresh(name: str, estimator: Any) -> AbstractNB:
 
 def _without_unseen(state: State, X: Any) -> Any:
     """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these."""
-    yes_no = [part for part in state.encoding if part.estimator.cells.kind == "yes/no"]
-    asked = [j for part in yes_no if getattr(part.estimator, "binarize", None) is None for j in part.at.tolist()]
-    if not asked:
+    yes_no_columns: list[int] = []
+    for part in state.encoding:
+        if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
+            yes_no_columns += part.at.tolist()
+    if not yes_no_columns:
         return X
-    frame, counted = pd.DataFrame(X).copy(deep=False), []
-    for j in asked:
+    frame = pd.DataFrame(X).copy(deep=False)
+    counted = []
+    for j in yes_no_columns:
         cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
-        if (wrong := np.isfinite(cells) & (cells != 0) & (cells != 1)).any():
-            counted.append(f"column {state.columns.label(j)}: {int(wrong.sum())} cells")
-            frame.isetitem(j, frame.iloc[:, j].mask(wrong))
+        is_other = np.isfinite(cells) & (cells != 0) & (cells != 1)
+        if is_other.any():
+            counted.append(f"column {state.columns.label(j)}: {int(is_other.sum())} cells")
+            frame.isetitem(j, frame.iloc[:, j].mask(is_other))
     if not counted:
         return X
     warnings.warn(

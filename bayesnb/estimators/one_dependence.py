@@ -21,7 +21,7 @@ from .categorical import CategoricalNB
 if TYPE_CHECKING:
     from ..inference.report import CheckReport
 
-_MOST = 1 << 30  # bytes of the table of counts: batches hold nearly four of that size, prediction up to five more
+_MAX_BYTES = 1 << 30  # of the table of counts: batches hold nearly four of that size, prediction up to five more
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -112,29 +112,29 @@ class OneDependenceNB(AbstractLevels):
     # --- levels and prior -------------------------------------------------------------------------------------------
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
-        sizes, c = sizes_of(replace(state, encoding=levels)), len(state.classes)
-        if (needed := 8 * c * int(sizes.sum()) ** 2) > _MOST:
-            most = int(sizes.argmax())
+        sizes = sizes_of(replace(state, encoding=levels))
+        n_bytes = 8 * len(state.classes) * int(sizes.sum()) ** 2
+        if n_bytes > _MAX_BYTES:
+            largest = int(sizes.argmax())
             raise ValueError(
-                f"`X` has {sizes.sum()} levels, {sizes[most]} of them in column {state.columns.label(most)}; the table "
-                f"of their pairs would need {needed >> 20:,} MiB. Leave out columns that identify rows, or merge levels"
+                f"`X` has {sizes.sum()} levels, {sizes[largest]} of them in column {state.columns.label(largest)}; the "
+                f"table of their pairs would need {n_bytes >> 20:,} MiB. Leave out columns that identify rows, or "
+                "merge levels"
             )
         return super()._recode(state, levels)
 
     def _moved(self, state: State, after: State) -> dict[str, Any]:
-        old, new = (np.concatenate([[0], np.cumsum(sizes_of(one))]) for one in (state, after))
-        pairs = [*enumerate(zip(state.encoding, after.encoding, strict=True))]
-        source = np.concatenate([old[j] + np.arange(len(before)) for j, (before, _) in pairs])
-        target = np.concatenate([new[j] + places_among(*both) for j, both in pairs])
-
-        def moved(table: np.ndarray) -> np.ndarray:
-            found = np.zeros((len(table), new[-1], new[-1]))
-            found[:, target[:, None], target] = table[:, source[:, None], source]
-            return found
-
+        first = _first_levels(state)  # of each feature, in the table of all levels before
+        first_after = _first_levels(after)
+        source = []
+        target = []
+        for j, (levels, levels_after) in enumerate(zip(state.encoding, after.encoding, strict=True)):
+            source.append(first[j] + np.arange(len(levels)))
+            target.append(first_after[j] + places_among(levels, levels_after))
         block = state.statistics.blocks[BLOCK]
-        error = {k: moved(v) for k, v in (block.error or {}).items() if k == "n"}
-        return {BLOCK: Counts(moved(block.n), np.zeros(len(block.n)), error)}
+        move = _PairsMoved(np.concatenate(source), np.concatenate(target), first_after[-1])
+        error = {name: move.table(value) for name, value in (block.error or {}).items() if name == "n"}
+        return {BLOCK: Counts(move.table(block.n), np.zeros(len(block.n)), error)}
 
     def _rows(self, state: State, X: Any) -> Rows:
         return {BLOCK: self._codes(state, X).astype(float, copy=False)}
@@ -142,9 +142,12 @@ class OneDependenceNB(AbstractLevels):
     def _pseudo_counts(self, state: State) -> list[np.ndarray]:
         """Pseudo-counts of the levels of each feature, (c, k_j) each."""
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
-        blocks, groups = nb._blocks(state.bare), nb.block_columns(state).items()
-        found = {j: blocks[name].alpha[:, i] for name, at in groups for i, j in enumerate(at.tolist())}
-        return [found[j] for j in range(state.columns.n)]
+        blocks = nb._blocks(state.bare)
+        by_column = {}
+        for name, columns in nb.block_columns(state).items():
+            for i, j in enumerate(columns.tolist()):
+                by_column[j] = blocks[name].alpha[:, i]
+        return [by_column[j] for j in range(state.columns.n)]
 
     def _prior(self, state: State) -> Any:
         total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
@@ -185,23 +188,33 @@ class OneDependenceNB(AbstractLevels):
     def log_evidence_(self) -> float:
         """log (1/d) Σ_j p(X, y | parent j), in nats: one unknown parent for all rows, all parents equally probable."""
         state = self._fitted()
-        evidence, n = state.prior.log_marginal(state.statistics), state.statistics.n.sum()
-        seen = state.posterior.sum_over_levels(diagonal(state.statistics.blocks[BLOCK].n).sum(0))
-        if (lost := seen < n * (1 - 1e-12)).any():
-            column = state.columns.label(int(lost.argmax()))
-            why = f"column {column} has missing cells, so the models describe different rows"
-            raise AttributeError(f"OneDependenceNB has no log_evidence_ here: {why}. Compare by `loo`")
+        n_rows = state.statistics.n.sum()
+        n_present = state.posterior.sum_over_levels(diagonal(state.statistics.blocks[BLOCK].n).sum(0))
+        has_missing = n_present < n_rows * (1 - 1e-12)
+        if has_missing.any():
+            column = state.columns.label(int(has_missing.argmax()))
+            raise AttributeError(
+                f"OneDependenceNB has no log_evidence_ here: column {column} has missing cells, so the models describe "
+                "different rows. Compare by `loo`"
+            )
+        evidence = state.prior.log_marginal(state.statistics)  # (d,), of the model of each parent
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
-        state, nb, alpha = self._fitted(), CategoricalNB(), {}
-        table, levels = state.posterior.alpha, state.posterior.levels
-        for name, at in nb.block_columns(state).items():
-            alpha[name] = np.stack([diagonal(table[:, levels(j), levels(j)]) for j in at.tolist()], 1)
-        rows = Statistics(state.statistics.n, {name: Counts(n, n[..., 0]) for name, n in alpha.items()})
-        known = NaiveBayes(state.posterior.classes, {name: DirichletCategorical(n) for name, n in alpha.items()})
-        nb._state = replace(state, statistics=rows.zero(), prior=known)
+        state = self._fitted()
+        nb = CategoricalNB()
+        pairs = state.posterior.alpha
+        blocks: dict[str, Any] = {}
+        counts = {}
+        for name, columns in nb.block_columns(state).items():
+            levels = [state.posterior.levels(j) for j in columns.tolist()]
+            alpha = np.stack([diagonal(pairs[:, of_column, of_column]) for of_column in levels], 1)
+            blocks[name] = DirichletCategorical(alpha)
+            counts[name] = Counts(alpha, alpha[..., 0])
+        # the posterior of the levels as the prior of a model that has seen no rows
+        no_rows = Statistics(state.statistics.n, counts).zero()
+        nb._state = replace(state, statistics=no_rows, prior=NaiveBayes(state.posterior.classes, blocks))
         return nb.tables(features, level=level)
 
     # --- the model of one parent ------------------------------------------------------------------------------------
@@ -212,25 +225,28 @@ class OneDependenceNB(AbstractLevels):
         Rows and labels become those of this model; a row whose x_j is missing is left out.
         """
         state = self._fitted()
-        j, (c, d) = state.columns.place(parent), state.shape
+        c, d = state.shape
+        j = state.columns.place(parent)
         if j is None or d == 1:
             raise ValueError(
                 f"`parent` is {parent!r}; give the name or the number of one of several features, of which here are {d}"
             )
-        others, k, own = np.delete(np.arange(d), j), int(sizes_of(state)[j]), self._pseudo_counts(state)
-        prior = {i: np.repeat(own[at], k, axis=0) for i, at in enumerate(others)}
+        others = np.delete(np.arange(d), j)
+        k = int(sizes_of(state)[j])
+        pseudo_counts = self._pseudo_counts(state)
+        prior = {i: np.repeat(pseudo_counts[column], k, axis=0) for i, column in enumerate(others)}
         nb = CategoricalNB(class_alpha=self.pair_alpha / (c * k), prior=prior)
         nb._state = State(np.arange(c * k), state.columns.take(others), [state.encoding[i] for i in others])
         nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
         if X is None:
             return nb, None, None
         X = self._checked(X, state)[0]
-        u = self._codes(state, X)[:, j]
-        there = np.flatnonzero(~np.isnan(u))
-        rows = _safe_indexing(_safe_indexing(X, others, axis=1), there)
-        return nb, rows, self.class_index(y)[there] * k + u[there].astype(int)
+        parent_level = self._codes(state, X)[:, j]
+        has_parent = np.flatnonzero(~np.isnan(parent_level))
+        rows = _safe_indexing(_safe_indexing(X, others, axis=1), has_parent)
+        return nb, rows, self.class_index(y)[has_parent] * k + parent_level[has_parent].astype(int)
 
-    def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **given: Any) -> None:
+    def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **settings: Any) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior.
 
         The estimator is the average of these models. The pairs are (y, x_j) ~ Categorical(pi), and all other features
@@ -242,7 +258,7 @@ class OneDependenceNB(AbstractLevels):
         parent : name or number of the parent's column
         """
         nb, rows, pairs = self._of_parent(parent, X, y)
-        nb.numpyro_model(rows, pairs, **given)
+        nb.numpyro_model(rows, pairs, **settings)
 
     def sample_posterior(self, *args: Any, X: Any = None, y: Any = None, parent: Any = 0, **settings: Any) -> Any:
         """Posterior draws of the model of one parent as ArviZ data; see `AbstractNB.sample_posterior`.
@@ -263,3 +279,29 @@ class OneDependenceNB(AbstractLevels):
         """
         nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
         return nb.check(rows, pairs, seed, **settings)
+
+
+@dataclass(frozen=True)
+class _PairsMoved:
+    """Where the levels of a table of pairs go when levels are added.
+
+    Fields
+    ------
+    source, target : (m,) places of each level before and after
+    size : number of levels after
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    size: int
+
+    def table(self, pairs: np.ndarray) -> np.ndarray:
+        """A table [y, u, v] of all pairs of levels, with zeros for the levels that are new."""
+        moved = np.zeros((len(pairs), self.size, self.size))
+        moved[:, self.target[:, None], self.target] = pairs[:, self.source[:, None], self.source]
+        return moved
+
+
+def _first_levels(state: State) -> np.ndarray:
+    """The place of the first level of each feature in the table of all levels, and their number, (d + 1,)."""
+    return np.concatenate([[0], np.cumsum(sizes_of(state))])
