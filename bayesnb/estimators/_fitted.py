@@ -62,8 +62,8 @@ _ADVICE = {  # on cells that an estimator does not know, by their kind
     "amounts": "it models amounts from zero. Shift it or use GaussianNB.",
 }
 ESTIMATES = "predictive", "mean", "map", "mle"
-_WHOLE = "it models counts. Use ExponentialNB for amounts, GaussianNB for other numbers, or bin the column."
-_MOST = 1e150  # of a sum, so that its square is a number
+_ADVICE_ON_COUNTS = "it models counts. Use ExponentialNB for amounts, GaussianNB for other numbers, or bin the column."
+_MAX_SUM = 1e150  # so that its square is a number
 
 
 @record
@@ -90,7 +90,7 @@ class State:
     pieces: int = 1
 
     def __getstate__(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {declared.name: getattr(self, declared.name) for declared in fields(self)}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -112,12 +112,18 @@ class State:
         return with_error(self.statistics, self.longest, self.pieces)
 
     def with_rows(self, other: "State") -> Self:
-        """The state that knows the rows of another one too. Where one knows its rounding, the other's is found."""
-        one, two = self.statistics, other.statistics
-        if (one.error is None) != (two.error is None):
-            one, two = self.bounded, other.bounded
-        longest, pieces = max(self.longest, other.longest), self.pieces + other.pieces
-        return replace(self, statistics=one + two, longest=longest, pieces=pieces)
+        """The state of the rows of both. If one of the two has bounds of its rounding, the other gets them too."""
+        mine = self.statistics
+        theirs = other.statistics
+        if (mine.error is None) != (theirs.error is None):
+            mine = self.bounded
+            theirs = other.bounded
+        return replace(
+            self,
+            statistics=mine + theirs,
+            longest=max(self.longest, other.longest),
+            pieces=self.pieces + other.pieces,
+        )
 
     @functools.cached_property
     def posterior(self) -> Any:
@@ -125,9 +131,12 @@ class State:
         with np.errstate(divide="ignore", invalid="ignore"):
             posterior = self.prior.update(self.statistics)
         for name, block in self.prior.blocks.items():
-            if (why := improper(posterior.blocks[name])) and block.is_improper:
-                what = f"`prior` is improper, and with the rows so far the posterior is not a density: {why}"
-                raise Unavailable(f"{what}. Give more rows of every class, or a proper prior")
+            reason = improper(posterior.blocks[name])
+            if reason and block.is_improper:
+                raise Unavailable(
+                    f"`prior` is improper, and with the rows so far the posterior is not a density: {reason}. "
+                    "Give more rows of every class, or a proper prior"
+                )
         return posterior
 
 
@@ -163,8 +172,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
         """Rows, labels if they are given, and columns, as `checked_rows` finds them."""
-        known = None if state is None else state.columns
-        return checked_rows(self, X, known, *y, numbers=not self._takes_text, sparse=self._family.cells_.sparse)
+        fitted_columns = None if state is None else state.columns
+        sparse = self._family.cells_.sparse
+        return checked_rows(self, X, fitted_columns, *y, numbers=not self._takes_text, sparse=sparse)
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         """The state that knows the encoding of rows, such as their levels; statistics are recoded."""
@@ -174,7 +184,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """Some checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
         if not self._infinite_shows or is_sparse(X):
             self._check_finite(X)
-        if (cells := self._family.cells_).kind != "real":
+        cells = self._family.cells_
+        if cells.kind != "real":
             check_cells(self, X, state.columns, cells, self._cell_advice(), self._n_levels)
         return {BLOCK: X}
 
@@ -186,7 +197,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _cell_advice(self) -> str:
         """What to do about a cell that the likelihood does not know."""
-        return _WHOLE if self.cells.whole else _ADVICE.get(self.cells.kind, f"a cell is {self.cells.describe()}.")
+        if self.cells.whole:
+            return _ADVICE_ON_COUNTS
+        return _ADVICE.get(self.cells.kind, f"a cell is {self.cells.describe()}.")
 
     def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
         """Positions of the columns of each block. Provisional."""
@@ -230,7 +243,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return NaiveBayes(self._class_prior(state), self._blocks(state))
 
     def _gatherer(self, state: State) -> Any:
-        """What makes statistics of rows, of which only the shape counts."""
+        """A model used only to compute statistics; its numbers do not matter."""
         return NaiveBayes(None, self._blocks(state))  # type: ignore[arg-type]  # no label is asked for
 
     def prior_for(self, stats: Statistics | None = None) -> Any:
@@ -246,12 +259,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _class_prior(self, state: State) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
-        name, c = self.class_prior_parameter, len(state.classes)
-        if (given := getattr(self, name)) is not None:
-            needed = f"{c} {SIMPLEX.describe()}, in the order of `classes_`"
-            pi = as_numbers(name, align(name, given, state.classes), needed)
+        name = self.class_prior_parameter
+        probabilities = getattr(self, name)
+        c = len(state.classes)
+        if probabilities is not None:
+            requirement = f"{c} {SIMPLEX.describe()}, in the order of `classes_`"
+            pi = as_numbers(name, align(name, probabilities, state.classes), requirement)
             if pi.shape != (c,) or not SIMPLEX.holds(pi):
-                raise ValueError(f"`{name}` is {shortened(given)}; it needs {needed}")
+                raise ValueError(f"`{name}` is {shortened(probabilities)}; it needs {requirement}")
             return FixedClasses(pi / pi.sum())
         if not boolean("fit_prior", self.fit_prior):
             return FixedClasses(np.full(c, 1 / c))
@@ -296,7 +311,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         state = self._gather(state, X, index, sample_weight)
         refuse_no_weight(state.statistics.n)
         state = self._conditioned(state)
-        _ = state.posterior  # which says so where these rows do not make it a density
+        _ = state.posterior  # raises where an improper prior and these rows do not make it a density
         self._state = state
         return self
 
@@ -339,19 +354,18 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "classes must be passed on the first call to partial_fit: give all labels that will ever occur"
             )
-        if classes is not None:
-            with naming("classes"):
-                labels = np.unique(checked_labels(classes, "classes"))
-            if state is not None and not np.array_equal(labels, state.classes):
-                before = f"the same as on last call to partial_fit, {state.classes}"
-                raise ValueError(f"`classes` is {labels}, which is not {before}; give the same labels in every call")
+        labels = None if classes is None else _labels_of_all_calls(classes, state)
         X, y, columns = self._checked(X, state, y)
-        state = self._learn_encoding(State(labels, columns) if state is None else state, X)
-        added = self._gather(state, X, places_of(y, state.classes), sample_weight)
-        if (held := state.statistics) is not None:
-            faded = state if decay == 1 else replace(state, statistics=held.scaled(decay))
-            added = faded.with_rows(added)
-        self._state = self._conditioned(added)
+        if state is None:
+            state = State(labels, columns)  # type: ignore[arg-type]  # the first call names them
+        state = self._learn_encoding(state, X)
+        batch = self._gather(state, X, places_of(y, state.classes), sample_weight)
+        if state.statistics is None:
+            self._state = self._conditioned(batch)
+            return self
+        if decay != 1:
+            state = replace(state, statistics=state.statistics.scaled(decay))
+        self._state = self._conditioned(state.with_rows(batch))
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -369,9 +383,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         state = self._fitted()
         X, y, _ = self._checked(X, state, y)
         state = self._learn_encoding(state, X)
-        gone = self._gather(state, X, places_of(y, state.classes), sample_weight)
-        left, moved = without(state.bounded, gone.bounded)
-        after = self._conditioned(replace(state, statistics=left))
+        removed = self._gather(state, X, places_of(y, state.classes), sample_weight)
+        remaining, moved = without(state.bounded, removed.bounded)
+        after = self._conditioned(replace(state, statistics=remaining))
         check_digits(after, self._conditioned(replace(state, statistics=moved)))
         self._state = after
         return self
@@ -395,19 +409,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         state = self._fitted()
         if type(other) is not type(self):
             raise ValueError(f"`other` is a {type(other).__name__}; merge a {type(self).__name__} with one of its kind")
-        theirs, settings = other._fitted(), other.get_params(deep=False)
+        other_state = other._fitted()
+        settings = other.get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
             if not alike(value, settings[name]):
-                what = f"`other` has {name}={settings[name]!r}"
-                raise ValueError(f"{what}, but this estimator has {value!r}; fit both with the same value")
-        pairs = {"classes": (theirs.classes, state.classes), "features": (theirs.columns.labels, state.columns.labels)}
-        for what, (there, here) in pairs.items():
-            if not np.array_equal(there, here):
                 raise ValueError(
-                    f"`other` has the {what} {there}, but this estimator has {here}; fit both with the same"
+                    f"`other` has {name}={settings[name]!r}, but this estimator has {value!r}; "
+                    "fit both with the same value"
                 )
-        state = self._united(state, theirs)
-        self._state = self._conditioned(state)
+        _require_equal("classes", other_state.classes, state.classes)
+        _require_equal("features", other_state.columns.labels, state.columns.labels)
+        self._state = self._conditioned(self._united(state, other_state))
         return self
 
     def _united(self, state: State, other: State) -> State:
@@ -433,8 +445,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
         """The state with the statistics of checked rows with class indices, and no others."""
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        known = state.prior is not None and state.encoding is None
-        r, prior = one_hot(index, len(state.classes), weights), state.prior if known else self._gatherer(state.bare)
+        r = one_hot(index, len(state.classes), weights)
+        has_prior = state.prior is not None and state.encoding is None
+        prior = state.prior if has_prior else self._gatherer(state.bare)
 
         def gather(part: slice) -> Statistics:
             return prior.statistics(self._rows(state, cut_rows(X, part)), csr_slice(r, part))
@@ -442,13 +455,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         parts = row_slices({BLOCK: X}, prior.min_chunk_cells)
         with np.errstate(over="ignore", invalid="ignore"):
             stats = fold_rows(gather, parts)
-        for block in stats.blocks.values():
-            for key in ("n", "total", "mean", "ss"):
-                value = np.asarray(getattr(block, key, 0.0))
-                if not (value.max(initial=0.0) <= _MOST and value.min(initial=0.0) >= -_MOST):
-                    self._check_finite(X)
-                    many = f"Values too large to be summed in data passed to {type(self).__name__} (input X)"
-                    raise ValueError(f"{many}; rescale the columns or the weights, because sums or squares overflow")
+        if not all(map(_can_be_squared, stats.blocks.values())):
+            self._check_finite(X)  # which names an infinite cell
+            raise ValueError(
+                f"Values too large to be summed in data passed to {type(self).__name__} (input X); "
+                "rescale the columns or the weights, because sums or squares overflow"
+            )
         return replace(state, statistics=stats, longest=len(index[parts[0]]), pieces=len(parts))
 
     def _conditioned(self, state: State) -> State:
@@ -459,15 +471,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     # --- model files ------------------------------------------------------------------------------------------------
 
     def _to_save(self) -> dict[str, Any]:
-        return {"_state": replace(self._state, prior=None)} if "_state" in vars(self) else {}  # the prior follows
+        if "_state" not in vars(self):
+            return {}
+        return {"_state": replace(self._state, prior=None)}  # the settings and the statistics give the prior
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
-        found = super()._from_file(parameters, learnt)
-        if found.__sklearn_is_fitted__():
-            found._state = found._conditioned(found._state)
-            _ = found._state.posterior  # what cannot be updated shows here, and not in the first prediction
-        return found
+        estimator = super()._from_file(parameters, learnt)
+        if estimator.__sklearn_is_fitted__():
+            estimator._state = estimator._conditioned(estimator._state)
+            _ = estimator._state.posterior  # what cannot be updated shows here, and not in the first prediction
+        return estimator
 
     # --- what was learnt --------------------------------------------------------------------------------------------
 
@@ -494,7 +508,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of the columns of X, (d,), if they have names."""
-        if (names := self._known().columns.names) is None:
+        names = self._known().columns.names
+        if names is None:
             raise AttributeError("`X` had no names of columns")
         return names
 
@@ -541,7 +556,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return self._fitted().statistics.n
 
     def __sklearn_tags__(self) -> Tags:
-        tags, cells = super().__sklearn_tags__(), self.cells
+        tags = super().__sklearn_tags__()
+        cells = self.cells
         tags.input_tags.allow_nan = self._family.missing_value != self._family.missing_value
         tags.input_tags.sparse = cells.sparse
         tags.input_tags.string = self._takes_text
@@ -551,3 +567,30 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         # on the blobs of scikit-learn's checks, as its own
         tags.classifier_tags.poor_score = discrete or cells.measure in (COMPOSITE, GIVEN_TOTALS)
         return tags
+
+
+def _labels_of_all_calls(classes: Any, state: State | None) -> np.ndarray:
+    """The argument `classes` of `partial_fit`, sorted; ValueError if an earlier call had others."""
+    with naming("classes"):
+        labels = np.unique(checked_labels(classes, "classes"))
+    if state is not None and not np.array_equal(labels, state.classes):
+        raise ValueError(
+            f"`classes` is {labels}, which is not the same as on last call to partial_fit, {state.classes}; "
+            "give the same labels in every call"
+        )
+    return labels
+
+
+def _require_equal(kind: str, theirs: np.ndarray, mine: np.ndarray) -> None:
+    """Raise a ValueError where two estimators to be merged differ in their classes or features."""
+    if not np.array_equal(theirs, mine):
+        raise ValueError(f"`other` has the {kind} {theirs}, but this estimator has {mine}; fit both with the same")
+
+
+def _can_be_squared(block: Any) -> bool:
+    """Whether the sums of a block are finite, and so are their squares."""
+    for name in ("n", "total", "mean", "ss"):
+        value = np.asarray(getattr(block, name, 0.0))
+        if not (value.max(initial=0.0) <= _MAX_SUM and value.min(initial=0.0) >= -_MAX_SUM):
+            return False
+    return True

@@ -156,7 +156,7 @@ def test_a_prior_of_ones_own_for_each_level(tmp_path):
 
 def test_too_many_levels_are_refused_with_the_memory_needed(monkeypatch):
     X = np.column_stack([np.arange(300), np.arange(300) % 2])
-    monkeypatch.setattr(bayesnb.estimators.one_dependence, "_MOST", 1 << 20)
+    monkeypatch.setattr(bayesnb.estimators.one_dependence, "_MAX_BYTES", 1 << 20)
     with pytest.raises(ValueError, match=r"302 levels, 300 of them in column 0; .* need 1 MiB"):
         OneDependenceNB().fit(X, X[:, 1])
     nb = OneDependenceNB().partial_fit(X[:9], X[:9, 1], classes=[0, 1])
