@@ -97,24 +97,27 @@ class AbstractNB(AbstractFitted):
         self = copy.copy(self)
         parts = self.part_blocks()
         names = [*parts.values()]
-        theta, nb = self.point_estimate(self._state), self._state.posterior
-        tables = self._by_encoded_rows(self._state, X, lambda rows: nb.log_parts(rows, names, theta))
+        theta = self.point_estimate(self._state)
+        posterior = self._state.posterior
+        tables = self._by_encoded_rows(self._state, X, lambda rows: posterior.log_parts(rows, names, theta))
         return dict(zip(parts, tables, strict=True))
 
     def _table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
         """`predict_joint_log_proba`; as scores up to what is the same in all classes of a row, or normalised."""
         state = self._fitted()
-        posterior, theta = state.posterior, self.point_estimate(state)
+        posterior = state.posterior
+        theta = self.point_estimate(state)
         X = self._checked(X, state)[0]
-        if theta is not None and is_sparse(X):  # whose product reads what a column has in all classes
+        if theta is not None and is_sparse(X):  # the sparse product reads the values of a column in all classes
             theta = map_leaves(np.asfortranarray, theta)
 
         def table(part: slice) -> np.ndarray:
             rows = cut_rows(X, part)
-            found = posterior.log_table(self._rows(state, rows), theta, scores=scores)
-            if self._infinite_shows and not found.min() > np.finfo(float).min:
+            log_joint = posterior.log_table(self._rows(state, rows), theta, scores=scores)
+            # infinite cells are detected from the result, so dense rows are not scanned before
+            if self._infinite_shows and not log_joint.min() > np.finfo(float).min:
                 self._check_finite(rows)
-            return log_normalize(found, out=found) if normalized else found
+            return log_normalize(log_joint, out=log_joint) if normalized else log_joint
 
         return by_rows(table, {BLOCK: X}, lambda: posterior.min_chunk_cells() // 8)  # as in `log_joint`
 
@@ -126,7 +129,8 @@ class AbstractNB(AbstractFitted):
 
     def point_estimate(self, state: State | None = None) -> Parameters | None:
         """Parameters that `estimate` plugs in; None for "predictive". Provisional."""
-        state, estimate = state or self._fitted(), self.estimate
+        state = state or self._fitted()
+        estimate = self.estimate
         if estimate == "predictive":
             return None
         check_choice("estimate", estimate, ESTIMATES)
@@ -139,7 +143,8 @@ class AbstractNB(AbstractFitted):
             )
         if estimate == "mle":
             return self._refined(state, state.prior.mle(state.statistics))
-        return self._refined(state, state.posterior.mean() if estimate == "mean" else state.posterior.mode())
+        theta = state.posterior.mean() if estimate == "mean" else state.posterior.mode()
+        return self._refined(state, theta)
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         """A point estimate as prediction uses it; raises ValueError where it cannot be plugged in."""
@@ -218,11 +223,13 @@ class AbstractNB(AbstractFitted):
 
         check_least(1, n_draws=n_draws)
         state = self._fitted()
-        rows, seed = self._encoded(state, self._checked(X, state)[0]), fix_seed(seed)
-        found = np.empty((int(n_draws), next(iter(rows.values())).shape[0], len(state.classes)))
+        rows = self._encoded(state, self._checked(X, state)[0])
+        seed = fix_seed(seed)
+        n_rows = next(iter(rows.values())).shape[0]
+        draws = np.empty((int(n_draws), n_rows, len(state.classes)))
         for part, log_p in log_probability_draws(state.posterior, rows, int(n_draws), seed):
-            np.exp(np.moveaxis(log_p, -1, 0), out=found[:, part])
-        return found
+            np.exp(np.moveaxis(log_p, -1, 0), out=draws[:, part])
+        return draws
 
     def predict_interval(
         self, X: Any, level: Scalar = 0.9, method: str = "auto", n_draws: int | None = None, seed: Seed = 0
@@ -367,23 +374,25 @@ class AbstractNB(AbstractFitted):
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
         self = copy.copy(self)
-        found, b = self.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
-        return self._frame(found, X, b)
+        contributions, b = self.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
+        return self._frame(contributions, X, b)
 
     def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
         """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
         from ..inference.explanation import contributions, odds_against
 
         state = self._fitted()
-        labels, b = state.classes, None
+        labels = state.classes
+        b = None
         if len(labels) < 2:
             raise ValueError(
                 f"the model has a single class, {labels[0]!r}, but log odds need two; fit it to rows of two classes"
             )
         if against is not None:
-            if not (places := np.flatnonzero(labels == against)).size:
+            matches = np.flatnonzero(labels == against)
+            if not matches.size:
                 raise ValueError(f"`against` is {against!r}; the classes are {labels.tolist()}")
-            b = int(places[0])
+            b = int(matches[0])
         check_level(settings.get("level", 0.9))
         check_least(1, **{name: settings[name] for name in ("n", "n_draws") if settings.get(name) is not None})
         return contributions(
@@ -396,29 +405,33 @@ class AbstractNB(AbstractFitted):
             **settings,
         ), b
 
-    def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
+    def _frame(self, contributions: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
+        """The frame of `explain`: for each row and class the prior, the features by size, then all other features."""
         import pandas as pd
 
         from ..inference.explanation import OTHERS
 
-        state, listed, X = self._fitted(), found.feature >= 0, as_table(X)
+        state = self._fitted()
+        is_feature = contributions.feature >= 0
         names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
-        values, cells = np.full(len(listed), "", object), X.tocsr() if is_sparse(X) else np.asarray(X, object)
-        if listed.any():
-            values[listed] = np.ravel(cells[found.row[listed], found.feature[listed]])
-        place = np.where(listed, 1, 2 * (found.feature == OTHERS))  # the class prior first, all other features last
+        rank = np.where(is_feature, 1, 2 * (contributions.feature == OTHERS))  # of prior, features, all others: 0, 1, 2
+        cells = _cells_at(X, contributions.row, contributions.feature, is_feature)
         frames = []
-        for k in (k for k in range(len(state.classes)) if k != b):
-            columns = {
-                "row": found.row,
-                "class_": state.classes[np.full(len(listed), k)],
-                "feature": names[found.feature],
-                "value": values,
-                "contribution": found.value[:, k],
-                "low": found.low[:, k],
-                "high": found.high[:, k],
-            }
-            frames.append(pd.DataFrame(columns).iloc[np.lexsort([-abs(found.value[:, k]), place, found.row])])
+        for k, label in enumerate(state.classes):
+            if k == b:
+                continue
+            frame = pd.DataFrame(
+                {
+                    "row": contributions.row,
+                    "class_": np.full(len(is_feature), label, state.classes.dtype),
+                    "feature": names[contributions.feature],
+                    "value": cells,
+                    "contribution": contributions.value[:, k],
+                    "low": contributions.low[:, k],
+                    "high": contributions.high[:, k],
+                }
+            )
+            frames.append(frame.iloc[np.lexsort([-abs(contributions.value[:, k]), rank, contributions.row])])
         return pd.concat(frames).sort_values("row", kind="stable", ignore_index=True)
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------
@@ -455,13 +468,16 @@ class AbstractNB(AbstractFitted):
 
         columns = self._fitted().columns
         check_level(level)
-        known = columns.labels.tolist()
-        names = known if features is None else [features] if isinstance(features, str) else list(features)
-        places: list[Any] = [columns.place(name) for name in names]
-        if None in places:
-            name = names[places.index(None)]
-            raise ValueError(f"`features` has {name!r}; the features are {listed(known)}")
-        return dict(zip(names, tables(copy.copy(self), places, level), strict=True))
+        all_names = columns.labels.tolist()
+        if features is None:
+            names = all_names
+        else:
+            names = [features] if isinstance(features, str) else list(features)
+        positions: list[Any] = [columns.place(name) for name in names]
+        if None in positions:
+            unknown = names[positions.index(None)]
+            raise ValueError(f"`features` has {unknown!r}; the features are {listed(all_names)}")
+        return dict(zip(names, tables(copy.copy(self), positions, level), strict=True))
 
     def prior_summary(self) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
@@ -514,7 +530,8 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         check_least(0, n_samples=n_samples)
         check_choice("source", source, ("posterior", "prior"))
-        model, rng = state.posterior if source == "posterior" else state.prior, generator(seed)
+        rng = generator(seed)
+        model = state.posterior if source == "posterior" else state.prior
         if source == "prior" and model.is_improper:
             model.refuse_improper("draws from the prior")
         rows, y = self._draw(state, model, rng, int(n_samples), length)
@@ -523,11 +540,14 @@ class AbstractNB(AbstractFitted):
     def _draw(self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any) -> tuple[Rows, np.ndarray]:
         """New rows by block and class indices; `length` is the number of events of a row whose total is given."""
         y = categorical(rng, np.broadcast_to(model.classes.log_predictive(), (n, len(state.classes))))
-        found = {}
+        rows = {}
         for name, block in model.blocks.items():
-            own = {"length": _average_length(state, name) if length is None else length}
-            found[name] = block.sample_predictive(rng, y, **(own if block.cells_.measure == GIVEN_TOTALS else {}))
-        return found, y
+            if block.cells_.measure == GIVEN_TOTALS:
+                events = _average_length(state, name) if length is None else length
+                rows[name] = block.sample_predictive(rng, y, length=events)
+            else:
+                rows[name] = block.sample_predictive(rng, y)
+        return rows, y
 
     def _as_input(self, state: State, rows: Rows) -> Any:
         """Rows by block as an array like the one fitted."""
@@ -648,7 +668,9 @@ class AbstractNB(AbstractFitted):
         if d > cls._most_columns or n * d > cls._most_cells:
             return False
         cells = cls._family.cells_
-        return cells.measure != COMPOSITE and cells.kind in (kind, "levels" if kind == "yes/no" else kind)
+        if cells.measure == COMPOSITE:
+            return False
+        return cells.kind == kind or (kind == "yes/no" and cells.kind == "levels")
 
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Of each part its name, estimator, names of blocks by that in the estimator, and class if one. Provisional."""
@@ -656,10 +678,10 @@ class AbstractNB(AbstractFitted):
 
     def part_blocks(self) -> dict[str, list[str]]:
         """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
-        found: dict[str, list[str]] = {}
+        blocks_by_part: dict[str, list[str]] = {}
         for name, _, blocks, _ in self.part_estimators():
-            found.setdefault(name, []).extend(blocks.values())
-        return found
+            blocks_by_part.setdefault(name, []).extend(blocks.values())
+        return blocks_by_part
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
@@ -667,8 +689,8 @@ class AbstractNB(AbstractFitted):
 
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
-        own = list(self.block_labels(block))
-        return own[:1] if ndim == 1 else ["class", *own[: ndim - 1]]
+        dims = list(self.block_labels(block))
+        return dims[:1] if ndim == 1 else ["class", *dims[: ndim - 1]]
 
     def feature_names(self) -> list[Any]:
         """Names of the columns of X, or their numbers. Provisional."""
@@ -682,6 +704,16 @@ class AbstractNB(AbstractFitted):
     def ignored_by_loo(self) -> str:
         """Settings that `predict` uses and leave-one-out does not, such as "estimate='map'"; else "". Provisional."""
         return "" if self.estimate == "predictive" else f"estimate={self.estimate!r}"
+
+
+def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.ndarray) -> np.ndarray:
+    """The cells of a table at places (row, feature), as objects; an empty text where an entry is no feature."""
+    table = as_table(X)
+    cells = table.tocsr() if is_sparse(table) else np.asarray(table, object)
+    values = np.full(len(rows), "", object)
+    if is_feature.any():
+        values[is_feature] = np.ravel(cells[rows[is_feature], features[is_feature]])
+    return values
 
 
 def _average_length(state: State, name: str) -> int:

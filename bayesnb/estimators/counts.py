@@ -17,8 +17,8 @@ from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK, boolean
 
-_FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
-_LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
+_EMPTY_PSEUDO_ROWS = 1e5  # pseudo-rows of a column of zeros, for every row fitted
+_MIN_MEAN = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -33,14 +33,15 @@ class AbstractRates(AbstractNB):
         raise NotImplementedError
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        alpha, names = state.numbers("alpha", self.alpha), self._family.fields_
-        fields = alpha, alpha
+        alpha = state.numbers("alpha", self.alpha)
         if self.beta is not None:
-            fields = alpha, state.numbers("beta", self.beta, names["b"].support)
-        elif state.statistics is not None:
-            seen = state.statistics.blocks[BLOCK]
-            fields = self._scaled(alpha, seen.n.sum(0), seen.total.sum(0))
-        return {BLOCK: self._family(*fields)}
+            beta = state.numbers("beta", self.beta, self._family.fields_["b"].support)
+            return {BLOCK: self._family(alpha, beta)}
+        if state.statistics is None:  # a prior that only computes statistics
+            return {BLOCK: self._family(alpha, alpha)}
+        totals = state.statistics.blocks[BLOCK]
+        shape, rate = self._scaled(alpha, totals.n.sum(0), totals.total.sum(0))
+        return {BLOCK: self._family(shape, rate)}
 
     @property
     def _default_follows_rows(self) -> bool:
@@ -152,8 +153,8 @@ class ExponentialNB(AbstractRates):
 
     def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = total / np.where(n > 0, n, 1)
-        firm = np.broadcast_to(_FIRM * (1 + n), alpha.shape)
-        return np.where(mean > _LEAST, alpha, firm), np.where(mean > _LEAST, alpha * mean, firm)
+        firm = np.broadcast_to(_EMPTY_PSEUDO_ROWS * (1 + n), alpha.shape)
+        return np.where(mean > _MIN_MEAN, alpha, firm), np.where(mean > _MIN_MEAN, alpha * mean, firm)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -338,9 +339,11 @@ class ComplementNB(AbstractNB):
         """With `norm` the linear score."""
         if not self.norm:
             return super()._table(X, scores, normalized)
-        state, (weights, intercept) = self._fitted(), self.linear_form()
-        found = self._encoded(state, self._checked(X, state)[0])[BLOCK] @ weights + intercept
-        return log_normalize(found) if normalized else found
+        state = self._fitted()
+        weights, intercept = self.linear_form()
+        counts = self._encoded(state, self._checked(X, state)[0])[BLOCK]
+        scores_by_class = counts @ weights + intercept
+        return log_normalize(scores_by_class) if normalized else scores_by_class
 
     def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
         """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""
