@@ -1,0 +1,86 @@
+"""Leave-one-out of the softmax regression by one step of Newton's method, for each row or group of rows.
+
+Without row i the step leads from η_i at the mode to η_i + (I − G_i S_i)⁻¹ G_i r_i, with G_i = F_i (∂²f)⁻¹ F_iᵀ,
+S_i = l_i Kᵀ(diag p_i − p_i p_iᵀ)K and r_i = l_i Kᵀ(p_i − onehot y_i), where l_i is the weight that leaves: 1 of a row
+that stands for a count of rows, all of it where the weight is an importance. Rows that leave together are one row of
+all their contrasts.
+
+References
+----------
+Rad & Maleki (2020), A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
+cross-validation, JRSS B 82.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from ..core.arrays import Float, Int, Table
+from ..sums.rows import batches
+from .softmax_regression import Precision, Regression, WeightsMode, label_curvature, precision_at, residuals
+
+_NUMBERS = 1 << 19  # of t, z and their products at a time
+
+
+def loo_log_proba(
+    rows: Regression, mode: WeightsMode, p: Table | None = None, precision: Precision | None = None
+) -> Table:
+    """log p(y = c | D₋ᵢ) of each row from the mode; its column t_i saw no label of i.
+
+    Parameters
+    ----------
+    p, precision : class probabilities and ∂²f at the mode, where they have been computed
+    """
+    if p is None:
+        p = np.exp(rows.log_proba(mode.w, mode.b))
+    if precision is None:
+        precision = precision_at(rows, mode, p)
+    single, groups = _leaving_together(rows)
+    residual = residuals(rows, p, rows.leaving_weight)
+    shift = np.empty(residual.shape)
+    width = rows.t.shape[1] * rows.n_parameters
+    for batch in batches(len(single), max(1, _NUMBERS // width)):
+        members = single[batch]
+        curvature = label_curvature(p[members], rows.leaving_weight[members])
+        shift[members] = _shift_without(precision.leverage(members), curvature, residual[members])
+    for members in groups:
+        curvature = label_curvature(p[members], rows.leaving_weight[members])
+        stacked = _shift_without(
+            precision.group_leverage(members)[None],
+            linalg.block_diag(*curvature)[None],
+            residual[members].reshape(1, -1),
+        )
+        shift[members] = stacked.reshape(len(members), -1)
+    return rows.log_proba(mode.w, mode.b, shift)
+
+
+def _shift_without(
+    g: Float[np.ndarray, "b q q"], s: Float[np.ndarray, "b q q"], r: Float[np.ndarray, "b q"]
+) -> Float[np.ndarray, "b q"]:
+    """(I − G S)⁻¹ G r: how far the contrasts of η move."""
+    if g.shape[1] == 1:
+        return g[:, 0] * r / (1 - g[:, 0] * s[:, 0])
+    return np.linalg.solve(np.eye(g.shape[1]) - g @ s, g @ r[..., None])[..., 0]
+
+
+class _Leaving(NamedTuple):
+    """Which rows leave together.
+
+    Fields
+    ------
+    single : positions of rows that leave alone
+    groups : positions of the members of each group of two and more
+    """
+
+    single: Int[np.ndarray, " k"]
+    groups: list[np.ndarray]
+
+
+def _leaving_together(rows: Regression) -> _Leaving:
+    if rows.group is None:
+        return _Leaving(np.arange(rows.n_rows), [])
+    size = np.bincount(rows.group)
+    order = np.argsort(rows.group, kind="stable")
+    members = np.split(order, np.cumsum(size)[:-1])
+    return _Leaving(np.flatnonzero(size[rows.group] == 1), [group for group in members if len(group) > 1])

@@ -1,0 +1,536 @@
+"""Softmax regression with a positive weight for each column: its mode at given scales of the prior, and ∂²f there.
+
+    η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i)        p_i = softmax η_i        y_i ~ p_i, with weight v_i
+    w_j ~ Exponential(mean s),  log s ~ N(log .03, 1);  B_dk ~ N(0, ρ²),  log ρ ~ N(log .2, 2²),  its last row N(0, 2²)
+
+K (c, c−1) has orthonormal columns that sum to zero. All is done in u = log w, whose prior density is w/s · exp(−w/s).
+With g_j = ∂(−log likelihood)/∂w_j, F_i = (t_ij …, z_id ⊗ I …) and S_i = v_i Kᵀ(diag p_i − p_i p_iᵀ)K
+
+    f = −Σ_i v_i log p_i,y(i) + Σ_j (w_j/s + log s − log w_j) + |B|²/2ρ² + …
+    ∂f/∂u_j = w_j (g_j + 1/s) − 1        ∂²f = W (Σ_i F_iᵀ S_i F_i) W + diag(1 + ∂f/∂u_j; 1/ρ² …),   W = diag(w_j …; 1 …)
+
+f is strictly convex in (w, B), so there is one mode. It is never at w = 0. At the mode the curvature is at least 1 in
+all u, so that Laplace's approximation of log Z(s, ρ) = log ∫ exp(−f) needs no truncation. With Stirling's error of the
+gamma function of shape ∂²f/∂u_j², it is exact for columns that say nothing.
+
+Newton's method has two matrices to choose from. Σ F_iᵀ S_i F_i costs n P² for P parameters. It hardly changes near a
+mode or between neighbouring scales, so it is made again only where a step with the last one gains little. For fewer
+rows N = n (c − 1) than parameters Woodbury's identity needs N²P + N³ instead.
+
+References
+----------
+Bhattacharya, Chakraborty & Mallick (2016), Fast sampling with Gaussian scale mixture priors in high-dimensional
+regression, Biometrika 103, for draws of more parameters than rows.
+MacKay (1992), The evidence framework applied to classification networks, Neural Computation 4.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from scipy import linalg
+from scipy.special import gammaln
+
+from ..core.arrays import Float, Table
+from ..core.pytrees import record
+from ..core.special import log_normalize
+from ..sums.rows import batches
+
+MIDDLE, SPREAD = np.log([0.03, 0.2]), np.array([1.0, 2.0])  # of log s and log ρ
+SD_SHIFT = 2.0  # of the last row of B
+GAIN = 1e-6  # Newton's method ends at steps that promise less, in nats
+_LONGEST_STEP = 2.0  # in log w
+_SHORTEST_STEP = 1e-9  # as a share of Newton's: below it no digits are left
+_MAX_STEPS = 100
+_ARMIJO = 1e-4  # share of the fall promised by the slope that a step must have
+_SLOW = 0.1  # share of the last promise from which on the matrix is made again: a fresh one squares small promises
+_JITTER = 1e-12  # on the diagonal of S_i, which may be singular to rounding
+_BLOCK = 1 << 17  # numbers of t and z at a time, which stay in a core's cache
+
+
+@functools.lru_cache(maxsize=64)
+def contrasts(c: int) -> Float[np.ndarray, "c m"]:
+    """K: orthonormal columns that sum to zero."""
+    k = linalg.helmert(c).T
+    k.flags.writeable = False
+    return k
+
+
+@dataclass(frozen=True)
+class Regression:
+    """What the regression reads. New rows have only the first three.
+
+    Fields
+    ------
+    offset : log p(y = c), or what else is known of the classes before the columns speak
+    t : contrasts Kᵀ of the log densities of each column
+    z : columns of the linear term; the last is 1
+    label : one-hot
+    weight : v_i; Σ_i v_i log p_i is the log likelihood
+    leaving : the part of v_i that leaves when row i is left out: 1 of a count, v_i of an importance weight; None for v
+    group : 0 … g−1, rows that leave together; None where each leaves alone
+    """
+
+    offset: Table
+    t: Float[np.ndarray, "n m j"]
+    z: Float[np.ndarray, "n r"]
+    label: Any = None
+    weight: Any = None
+    leaving: Any = None
+    group: Any = None
+
+    @property
+    def n_parameters(self) -> int:
+        """P: weights of columns, and B."""
+        return self.t.shape[2] + self.z.shape[1] * self.t.shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.t)
+
+    @property
+    def leaving_weight(self) -> Float[np.ndarray, " n"]:
+        return self.weight if self.leaving is None else self.leaving
+
+    def log_proba(self, w: np.ndarray, b: np.ndarray, shift: Any = None) -> Table:
+        """log p of each row; `shift` (n, m) is added to the contrasts of η."""
+        n, m, j = self.t.shape
+        score = (self.t.reshape(n * m, j) @ w).reshape(n, m) + self.z @ b
+        if shift is not None:
+            score += shift
+        eta = score @ contrasts(self.offset.shape[1]).T + self.offset
+        return log_normalize(eta, out=eta)
+
+    def take(self, rows: Any) -> "Regression":
+        """Some of the rows; groups do not come with them."""
+        return Regression(
+            offset=self.offset[rows],
+            t=self.t[rows],
+            z=self.z[rows],
+            label=self.label[rows],
+            weight=self.weight[rows],
+            leaving=None if self.leaving is None else self.leaving[rows],
+        )
+
+
+@record
+@dataclass(frozen=True, eq=False)
+class WeightsMode:
+    """The mode at one point of the lattice.
+
+    Fields
+    ------
+    scales : s and ρ
+    w, b : the mode
+    log_evidence : log Z(s, ρ) p(s) p(ρ), nats
+    elpd : Σ_i v_i log p(y_i | D₋ᵢ), nats, by approximate leave-one-out
+    share : probability of this point of the lattice
+    """
+
+    scales: Float[np.ndarray, " 2"]
+    w: Float[np.ndarray, " j"]
+    b: Float[np.ndarray, "r m"]
+    log_evidence: float = 0.0
+    elpd: float = 0.0
+    share: float = 1.0
+
+    @property
+    def precision(self) -> Float[np.ndarray, "r m"]:
+        """Of the prior of B."""
+        precision = np.full(self.b.shape, self.scales[1] ** -2.0)
+        precision[-1] = SD_SHIFT**-2
+        return precision
+
+    @property
+    def flat(self) -> Float[np.ndarray, " p"]:
+        """w and B row by row."""
+        return np.concatenate([self.w, self.b.ravel()])
+
+    @property
+    def parameter_scale(self) -> Float[np.ndarray, " p"]:
+        """Diagonal of W: ∂(w, B)/∂(log w, B)."""
+        return np.concatenate([self.w, np.ones(self.b.size)])
+
+    def moved(self, step: np.ndarray) -> "WeightsMode":
+        """The mode after a step in (log w, B)."""
+        j = len(self.w)
+        return replace(self, w=self.w * np.exp(step[:j]), b=self.b + step[j:].reshape(self.b.shape))
+
+
+# --- the likelihood ---------------------------------------------------------------------------------------------------
+
+
+class Likelihood(NamedTuple):
+    """The likelihood at some parameters.
+
+    Fields
+    ------
+    loss : −Σ_i v_i log p_i,y(i), nats
+    gradient : (P,) ∂ loss/∂(w, B)
+    p : (n, c) class probabilities; None where the rows were not looked at
+    """
+
+    loss: float
+    gradient: Float[np.ndarray, " p"]
+    p: Any = None
+
+
+LikelihoodAt: TypeAlias = Callable[[WeightsMode], Likelihood]
+
+
+def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
+    """The likelihood of all rows."""
+    log_p = rows.log_proba(mode.w, mode.b)
+    loss = -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))
+    p = np.exp(log_p, out=log_p)
+    residual = residuals(rows, p, rows.weight)
+    gradient_w = residual.ravel() @ rows.t.reshape(-1, len(mode.w))
+    gradient_b = rows.z.T @ residual
+    return Likelihood(loss, np.concatenate([gradient_w, gradient_b.ravel()]), p)
+
+
+def residuals(rows: Regression, p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m"]:
+    """r_i = v_i Kᵀ(p_i − onehot y_i)."""
+    return weight[:, None] * ((p - rows.label) @ contrasts(p.shape[1]))
+
+
+def label_curvature(p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m m"]:
+    """S_i = v_i Kᵀ(diag p_i − p_i p_iᵀ)K."""
+    k = contrasts(p.shape[1])
+    c, m = k.shape
+    pk = p @ k
+    s = (p @ (k[:, :, None] * k[:, None]).reshape(c, m * m)).reshape(-1, m, m)
+    s -= pk[:, :, None] * pk[:, None]
+    return s * weight[:, None, None]
+
+
+def features(rows: Regression, part: Any) -> Float[np.ndarray, "n m p"]:
+    """F_i of some rows as one array."""
+    t, z = rows.t[part], rows.z[part]
+    of_z = z[:, None, :, None] * np.eye(t.shape[1])[:, None]
+    return np.concatenate([t, of_z.reshape(*of_z.shape[:2], -1)], 2)
+
+
+def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
+    """Σ_i F_iᵀ S_i F_i, some rows at a time and block by block: w and w, w and B, and B for each pair of contrasts."""
+    (n, m, j), r = rows.t.shape, rows.z.shape[1]
+    of_w, of_w_and_b, of_b = np.zeros((j, j)), np.zeros((m * j, r)), np.zeros((r, m, r, m))
+    for part in batches(n, max(64, _BLOCK // (m * j + r))):
+        t, z = rows.t[part], rows.z[part]
+        s = label_curvature(p[part], rows.weight[part])
+        s_t = s * t if m == 1 else s @ t
+        of_w += t.reshape(-1, j).T @ s_t.reshape(-1, j)
+        of_w_and_b += s_t.reshape(len(z), m * j).T @ z
+        for a in range(m):
+            s_z = (s[:, a, a:, None] * z[:, None, :]).reshape(len(z), -1)
+            of_b[:, a, :, a:] += (z.T @ s_z).reshape(r, m - a, r).swapaxes(1, 2)
+    for a in range(m):
+        of_b[:, a + 1 :, :, a] = of_b[:, a, :, a + 1 :].transpose(1, 2, 0)
+    cross = of_w_and_b.reshape(m, j, r).transpose(1, 2, 0).reshape(j, r * m)
+    return np.block([[of_w, cross], [cross.T, of_b.reshape(r * m, r * m)]])
+
+
+# --- the matrix ∂²f ---------------------------------------------------------------------------------------------------
+
+
+class Precision(Protocol):
+    """∂²f in (log w, B), factored.
+
+    Fields
+    ------
+    shape : (J,) ∂²f/∂u_j²
+    half_log_det : ½ log det ∂²f
+    fisher : Σ F_iᵀ S_i F_i, P × P; None where it was not needed
+    """
+
+    shape: np.ndarray
+    half_log_det: float
+    fisher: Any
+
+    def solve(self, g: np.ndarray) -> np.ndarray:
+        """(∂²f)⁻¹ g."""
+
+    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+        """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic."""
+
+    def variances(self) -> Float[np.ndarray, " p"]:
+        """Diagonal of (∂²f)⁻¹."""
+
+    def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
+        """G_i = F_i W (∂²f)⁻¹ W F_iᵀ of some rows."""
+
+    def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
+        """G of the stacked contrasts of rows that leave together."""
+
+
+def precision_at(
+    rows: Regression, mode: WeightsMode, p: Table, slope: Any = 0.0, fisher: np.ndarray | None = None
+) -> "ParameterPrecision | RowPrecision":
+    """∂²f at a mode, or near it, where `slope` is ∂f/∂u_j, in the cheaper of its two forms."""
+    d = prior_curvature(mode, slope)
+    if is_wide(rows):
+        return RowPrecision(rows, mode, p, d)
+    return ParameterPrecision(rows, mode, fisher_matrix(rows, p) if fisher is None else fisher, d)
+
+
+def is_wide(rows: Regression) -> bool:
+    """Whether rows are fewer than parameters."""
+    n, m, _ = rows.t.shape
+    return n * m < rows.n_parameters
+
+
+def prior_curvature(mode: WeightsMode, slope: Any = 0.0) -> Float[np.ndarray, " p"]:
+    """The diagonal that the prior adds to ∂²f; at least 1 in log w."""
+    of_w = np.ones(len(mode.w)) + np.maximum(slope, 0)
+    return np.concatenate([of_w, mode.precision.ravel()])
+
+
+class ParameterPrecision:
+    """∂²f = √d (I + d^−½ W H W d^−½) √d with H = Σ F_iᵀ S_i F_i, P × P: for fewer parameters than rows."""
+
+    def __init__(self, rows: Regression, mode: WeightsMode, fisher: np.ndarray, d: Float[np.ndarray, " p"]) -> None:
+        j = len(mode.w)
+        self.fisher = fisher
+        self._rows = rows
+        self._sd = d**-0.5
+        self._scale = mode.parameter_scale * self._sd
+        h = fisher * self._scale * self._scale[:, None]
+        h[np.diag_indices(len(h))] += 1
+        self.shape = np.diag(h)[:j] * d[:j]
+        self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
+        self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
+
+    def solve(self, g: np.ndarray) -> np.ndarray:
+        return self._sd * linalg.cho_solve((self._factor, True), self._sd * g, check_finite=False)
+
+    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+        noise = rng.standard_normal(len(self._sd))
+        step = linalg.solve_triangular(self._factor, noise, lower=True, trans=1, check_finite=False)
+        return self._sd * step, float(noise @ noise) / 2
+
+    @functools.cached_property
+    def _scaled_inverse(self) -> Float[np.ndarray, "p p"]:
+        """(I + d^−½ W H W d^−½)⁻¹."""
+        lower = np.tril(linalg.lapack.dpotri(self._factor, lower=1)[0])
+        return lower + np.tril(lower, -1).T
+
+    @functools.cached_property
+    def covariance(self) -> Float[np.ndarray, "p p"]:
+        """W (∂²f)⁻¹ W: of w and B."""
+        return self._scaled_inverse * self._scale * self._scale[:, None]
+
+    def variances(self) -> Float[np.ndarray, " p"]:
+        return np.diag(self._scaled_inverse) * self._sd**2
+
+    def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
+        """With F_i = (t_i, z_i ⊗ I): t C tᵀ, t C zᵀ and its transpose, and z C zᵀ, in products smaller than F."""
+        t, z = self._rows.t[part], self._rows.z[part]
+        (n, m, j), r = t.shape, z.shape[1]
+        of_w = self.covariance[:j, :j]
+        of_w_and_b = self.covariance[:j, j:].reshape(j, r, m)
+        of_b = self.covariance[j:, j:].reshape(r, m, r, m)
+        half = (t.reshape(-1, j) @ (of_w / 2)).reshape(n, m, j)  # ½ t C + z C, so that half tᵀ and its transpose add up
+        half += (z @ of_w_and_b.transpose(1, 2, 0).reshape(r, m * j)).reshape(n, m, j)
+        g = half @ t.swapaxes(1, 2)
+        g += g.swapaxes(1, 2).copy()
+        for a in range(m):
+            z_c = (z @ of_b[:, a, :, a:].transpose(0, 2, 1).reshape(r, -1)).reshape(n, m - a, r)
+            z_c_z = (z_c @ z[:, :, None])[..., 0]
+            g[:, a, a:] += z_c_z
+            g[:, a + 1 :, a] += z_c_z[:, 1:]
+        return g
+
+    def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
+        f = features(self._rows, members).reshape(-1, len(self._sd))
+        return f @ self.covariance @ f.T
+
+
+class RowPrecision:
+    """√d (I + ΦᵀΦ) √d with Φ of rows S_i^½ F_i W d^−½, by Woodbury's identity, N × N: for fewer rows than parameters.
+
+    (I + ΦᵀΦ)⁻¹ = I − Φᵀ(I + ΦΦᵀ)⁻¹Φ
+    """
+
+    fisher = None
+
+    def __init__(self, rows: Regression, mode: WeightsMode, p: Table, d: Float[np.ndarray, " p"]) -> None:
+        j = len(mode.w)
+        self._rows = rows
+        self._sd = d**-0.5
+        self._scale = mode.parameter_scale * self._sd
+        s = label_curvature(p, rows.weight)
+        root = np.linalg.cholesky(s + _JITTER * np.eye(s.shape[1])).swapaxes(1, 2)
+        self._phi = (root @ self._scaled_features(slice(None))).reshape(-1, len(d))
+        self.shape = (1 + np.square(self._phi).sum(0)[:j]) * d[:j]
+        h = self._phi @ self._phi.T
+        h[np.diag_indices(len(h))] += 1
+        self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
+        self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
+
+    def _scaled_features(self, part: Any) -> Float[np.ndarray, "n m p"]:
+        """F_i W d^−½."""
+        return features(self._rows, part) * self._scale
+
+    def solve(self, g: np.ndarray) -> np.ndarray:
+        g = self._sd * g
+        return self._sd * (g - self._phi.T @ linalg.cho_solve((self._factor, True), self._phi @ g))
+
+    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+        """Bhattacharya et al. (2016)."""
+        step = rng.standard_normal(len(self._sd))
+        noise = self._phi @ step + rng.standard_normal(len(self._phi))
+        step = step - self._phi.T @ linalg.cho_solve((self._factor, True), noise)
+        return self._sd * step, float(step @ step + np.square(self._phi @ step).sum()) / 2
+
+    def variances(self) -> Float[np.ndarray, " p"]:
+        half = linalg.solve_triangular(self._factor, self._phi, lower=True)
+        return (1 - np.square(half).sum(0)) * self._sd**2
+
+    def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
+        return self._inner_products(self._scaled_features(part))
+
+    def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
+        f = self._scaled_features(members)
+        return self._inner_products(f.reshape(1, -1, f.shape[2]))[0]
+
+    def _inner_products(self, f: Float[np.ndarray, "b q p"]) -> Float[np.ndarray, "b q q"]:
+        """f (I + ΦᵀΦ)⁻¹ fᵀ."""
+        right = self._phi @ f.reshape(-1, f.shape[2]).T
+        half = linalg.solve_triangular(self._factor, right, lower=True).T.reshape(*f.shape[:2], -1)
+        return f @ f.swapaxes(1, 2) - half @ half.swapaxes(1, 2)
+
+
+# --- the mode ---------------------------------------------------------------------------------------------------------
+
+
+def height(mode: WeightsMode, loss: float) -> float:
+    """f without the constants ½ log 2π of the prior of B."""
+    s, precision = mode.scales[0], mode.precision
+    prior_w = (mode.w / s + np.log(s / mode.w)).sum()
+    prior_b = (precision * mode.b**2 - np.log(precision)).sum() / 2
+    return float(loss + prior_w + prior_b)
+
+
+def gradient_of_height(mode: WeightsMode, of_likelihood: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+    """∂f/∂(log w, B) from ∂ loss/∂(w, B)."""
+    j = len(mode.w)
+    slope = mode.w * (of_likelihood[:j] + 1 / mode.scales[0]) - 1
+    return np.concatenate([slope, of_likelihood[j:] + (mode.precision * mode.b).ravel()])
+
+
+class Point(NamedTuple):
+    """Parameters, and what the likelihood says there.
+
+    Fields
+    ------
+    mode : scales, w and B
+    likelihood : there
+    height : f there
+    gradient : (P,) ∂f/∂(log w, B) there
+    """
+
+    mode: WeightsMode
+    likelihood: Likelihood
+    height: float
+    gradient: Float[np.ndarray, " p"]
+
+    @property
+    def slope(self) -> Float[np.ndarray, " j"]:
+        """∂f/∂u_j, which a mode has none of."""
+        return self.gradient[: len(self.mode.w)]
+
+
+def point_at(likelihood_at: LikelihoodAt, mode: WeightsMode) -> Point:
+    """f and its gradient at some parameters."""
+    there = likelihood_at(mode)
+    return Point(mode, there, height(mode, there.loss), gradient_of_height(mode, there.gradient))
+
+
+def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: np.ndarray | None = None) -> Point:
+    """The mode for the scales of `start` by Newton's method, from its w and B.
+
+    Parameters
+    ----------
+    gain : nats that the last step may promise
+    fisher : Σ F_iᵀ S_i F_i near the mode, to begin with
+    """
+    likelihood_at = functools.partial(likelihood, rows)
+    point = point_at(likelihood_at, start)
+    last_promise = np.inf
+    is_fresh = False
+    for _ in range(_MAX_STEPS):
+        if fisher is None and not is_wide(rows):
+            fisher = fisher_matrix(rows, point.likelihood.p)
+            is_fresh = True
+        step = newton_step(point, precision_at(rows, point.mode, point.likelihood.p, point.slope, fisher))
+        if step.promise < gain:
+            break
+        if not is_fresh and fisher is not None and step.promise > _SLOW * last_promise:
+            fisher = None  # too far from where it was made
+            continue
+        lower = lower_point(likelihood_at, point, step)
+        if lower is None:
+            break
+        point = lower
+        last_promise = step.promise
+        is_fresh = False
+    return point
+
+
+class Step(NamedTuple):
+    """Newton's step.
+
+    Fields
+    ------
+    change : (P,) of (log w, B)
+    promise : twice the fall of f, were it quadratic
+    """
+
+    change: Float[np.ndarray, " p"]
+    promise: float
+
+
+def newton_step(point: Point, precision: Any) -> Step:
+    """The step from a point to where a quadratic f has its minimum."""
+    change = -precision.solve(point.gradient)
+    return Step(change, float(-point.gradient @ change))
+
+
+def lower_point(likelihood_at: LikelihoodAt, point: Point, step: Step) -> Point | None:
+    """The end of the longest step, by halving, that lowers f as promised; None where rounding forbids any."""
+    longest = abs(step.change[: len(point.mode.w)]).max(initial=1e-300)
+    share = min(1.0, _LONGEST_STEP / longest)
+    while share > _SHORTEST_STEP:
+        end = point_at(likelihood_at, point.mode.moved(share * step.change))
+        if end.height <= point.height - share * _ARMIJO * step.promise:
+            return end
+        share /= 2
+    return None
+
+
+def log_evidence(point: Point, precision: Any) -> float:
+    """log Z(s, ρ) p(s) p(ρ) by Laplace's approximation, with Stirling's error in log w."""
+    shape = precision.shape
+    stirling = gammaln(shape) - (shape - 0.5) * np.log(shape) + shape  # with ½ log 2π each
+    log_prior = -np.square((np.log(point.mode.scales) - MIDDLE) / SPREAD).sum() / 2
+    return float(-point.height - precision.half_log_det + stirling.sum() + log_prior)
+
+
+# --- the same in NumPyro ----------------------------------------------------------------------------------------------
+
+
+def numpyro_model(rows: Regression, scales: np.ndarray) -> None:
+    """The regression in NumPyro, given the scales: sites `w`, `B` and `y`."""
+    import jax.numpy as jnp
+    import numpyro
+    from numpyro import distributions as dist
+
+    n, m, j = rows.t.shape
+    w = numpyro.sample("w", dist.Exponential(1 / scales[0]).expand([j]).to_event(1))
+    sd = jnp.full((rows.z.shape[1], m), scales[1]).at[-1].set(SD_SHIFT)
+    b = numpyro.sample("B", dist.Normal(0.0, sd).to_event(2))
+    eta = rows.offset + (jnp.asarray(rows.t) @ w + jnp.asarray(rows.z) @ b) @ contrasts(m + 1).T
+    with numpyro.plate("row", n), numpyro.handlers.scale(scale=jnp.asarray(rows.weight)):
+        numpyro.sample("y", dist.Categorical(logits=eta), obs=rows.label.argmax(1))
