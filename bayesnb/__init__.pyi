@@ -15,7 +15,6 @@ from .analysis.conformal import ConformalClassifierLOO as ConformalClassifierLOO
 from .analysis.decisions import CostClassifier as CostClassifier
 from .analysis.decisions import decide as decide
 from .analysis.decisions import with_class_prior as with_class_prior
-from .analysis.discriminative import DiscriminativeNB as DiscriminativeNB
 from .analysis.half_labelled import HalfLabelledClassifier as HalfLabelledClassifier
 from .analysis.importance import importance as importance
 from .analysis.prior_fitting import fit_prior as fit_prior
@@ -23,6 +22,7 @@ from .analysis.ranking import rank_features as rank_features
 from .analysis.selection import ForwardSelection as ForwardSelection
 from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
 from .describing import describe as describe
+from .discriminative.model import DiscriminativeNB as DiscriminativeNB
 from .distributed import DistributedNB as DistributedNB
 from .estimators import BernoulliNB as BernoulliNB
 from .estimators import CategoricalNB as CategoricalNB

@@ -155,7 +155,7 @@ def _load(options: argparse.Namespace, lines: bool = False) -> Dataset:
 def _model(X: pd.DataFrame, name: str, contract: ColumnContract) -> Any:
     if name != SHARP:
         return choose_model(X, name, contract)
-    from .analysis.discriminative import DiscriminativeNB
+    from .discriminative.model import DiscriminativeNB
 
     return DiscriminativeNB(choose_model(X, "mixed", contract).parts)
 

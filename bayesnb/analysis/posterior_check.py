@@ -25,25 +25,28 @@ from ..inference.against_numpyro import IDENTITY
 from ..inference.chains import run_chains
 from ..inference.held_out import quality, split_halves, take_rows
 from ..inference.report import CheckReport, CheckRow
-from ..statistics import one_hot
-from ..sums.rows import rows_at
-from . import _column_weights as weights
 from ._calibration_map import QUANTILES, Labelled, fit_maps, heaviest, numpyro_model
 from ._predicted import central_interval
 
-_ROWS, _LEFT_OUT = 500, 5  # of a map; of weights, rows whose columns are compared
-_COLUMNS, _PROBABILITY = 1e-8, {"Map": 0.02, "Weights": 0.06}
+_ROWS = 500  # of a map
+_PROBABILITY = {"Map": 0.02, "Weights": 0.06}
 _MODE = {"Map": 1e-2, "Weights": 1e-6}  # Newton's method ends at steps of 5e-4 standard deviations; of weights at none
 _CHAINS, _DRAWS, _WARMUP, _THIN, _LAPLACE = 3, 250, 250, 4, 200
-_EXACT, _NEAR = "exact in theory; rounding leaves some 1e-12", "mean distance over rows and classes: an approximation"
+EXACT, _NEAR = "exact in theory; rounding leaves some 1e-12", "mean distance over rows and classes: an approximation"
+WEIGHTS_SAY = "The weights have the columns, the density, the mode and the draws of their model."
 _SAYS = {
     "Map": "The map of the calibration has the density, the mode and the predictions of its NumPyro model.",
-    "Weights": "The weights have the columns, the density, the mode and the draws of their model.",
+    "Weights": WEIGHTS_SAY,
 }
 
 
-def check(estimator: Any, inner: str, name: str, X: Any, y: Any, seed: int, most: int | None = None) -> CheckReport:
-    """The check of the model `inner` of a clone fitted to one half of the rows, with the rows that it lacks."""
+def check(
+    estimator: Any, inner: str, name: str, X: Any, y: Any, seed: int, most: int | None = None, model_rows: Any = None
+) -> CheckReport:
+    """The check of the model `inner` of a clone fitted to one half of the rows, with the rows that it lacks.
+
+    `model_rows` makes these of (fitted, X, y, seed); by default they are those of a calibration's map.
+    """
     y = np.asarray(y).ravel()
     train, test = split_halves(y, seed)
     known = take_rows(X, train[:most]), y[train[:most]]
@@ -52,7 +55,7 @@ def check(estimator: Any, inner: str, name: str, X: Any, y: Any, seed: int, most
     test = test[np.isin(y[test], fitted.classes_)]
     truth, log_p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_log_proba(take_rows(X, test))
     better = quality(name, fitted.n_features_in_, log_p, truth)
-    more = (map_rows if hasattr(fitted, "maps_") else weight_rows)(fitted, *known, seed)
+    more = (model_rows or map_rows)(fitted, *known, seed)
     rows, qualities = (*report.rows, *more), (*report.quality, better)
     return replace(report, model=repr(estimator), rows=rows, quality=qualities)
 
@@ -73,43 +76,12 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow
 
     drawn = {"theta": np.array([post.draw(s) for s in generator(seed).standard_normal((_LAPLACE, len(post.mode)))])}
     model, covariance = partial(numpyro_model, one, z, index, weight), post.root @ post.root.T
-    return _compare("Map", model, lambda at: {"theta": at}, value, post.mode, covariance, drawn, proba, seed)
+    return compare_with_numpyro(
+        "Map", model, lambda at: {"theta": at}, value, post.mode, covariance, drawn, proba, seed
+    )
 
 
-def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
-    """The comparisons of a fitted `DiscriminativeNB`."""
-    training, rng = fitted.training(X, y)[:4], generator(seed)
-    rows = fitted.left_out(*training)
-    mode = weights.find_mode(rows, fitted.modes_[0], 1e-16)
-    flat, j = np.r_[np.log(mode.w), mode.b.ravel()], len(mode.w)
-
-    def sites(at: Any) -> dict[str, Any]:
-        return {"w": at[..., :j], "B": at[..., j:].reshape(*at.shape[:-1], *mode.b.shape)}
-
-    def value(at: np.ndarray) -> float:
-        return weights.height(rows, mode.moved(at - flat))[0] + mode.b.size * np.log(2 * np.pi) / 2
-
-    def proba(w: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.exp([rows.log_proba(*one) for one in zip(w, B, strict=True)])
-
-    system = weights.System(rows, mode, weights.height(rows, mode)[1])
-    inverse = np.stack([system.solve(one) for one in np.eye(len(flat))])
-    drawn = dict(zip(("w", "B"), weights.draw(rows, (replace(mode, share=1.0),), _LAPLACE, seed), strict=True))
-    (cells, label, weight, _), nb, worst = training, fitted.models_[0], 0.0
-    encoded, own = nb.encode_labelled(fitted.layout_.columns(cells)[0], label)
-    own = one_hot(own, len(nb.classes_), weight)
-    for i in rng.choice(len(label), (min(_LEFT_OUT, len(label)), 1), replace=False):
-        row = rows_at(encoded, i)
-        other = nb.prior_.update(nb.statistics_without(nb.prior_.suffstats(row, own[i])))
-        t = fitted.regression(cells[i], other.log_parts(row, [*nb.part_blocks().values()])).t
-        worst = max(worst, float(abs(t - rows.t[i, :, : t.shape[2]]).max()))
-    columns = CheckRow.within("16 Weights, columns", _SAYS["Weights"], worst, _COLUMNS, "nats", _EXACT, "")
-    model = partial(weights.numpyro_model, rows, mode.scales)
-    found = _compare("Weights", model, sites, value, flat, inverse, drawn, proba, seed)
-    return [*found[:3], columns]
-
-
-def _compare(
+def compare_with_numpyro(
     what: str,
     model: Any,
     sites: Any,
@@ -145,7 +117,7 @@ def _compare(
     mean = abs(p.mean(0) - other.mean(0)).mean()
     ends = abs(central_interval(p, 0.9, QUANTILES) - central_interval(other, 0.9, QUANTILES)).mean()
     figures = [
-        ("density", worst, IDENTITY, "relative", _EXACT),
+        ("density", worst, IDENTITY, "relative", EXACT),
         ("mode", gap, _MODE[what], "parameters", "Newton's method ends close to the mode"),
         ("predictions", mean, _PROBABILITY[what], "probability", _NEAR),
         ("90 % intervals", ends, _PROBABILITY[what], "probability", _NEAR),

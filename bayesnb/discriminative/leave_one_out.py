@@ -18,13 +18,13 @@ from scipy import linalg
 
 from ..core.arrays import Float, Int, Table
 from ..sums.rows import batches
-from .softmax_regression import Precision, Regression, WeightsMode, label_curvature, precision_at, residuals
+from .softmax_regression import AbstractPrecision, Regression, WeightsMode, label_curvature, precision_at, residuals
 
 _NUMBERS = 1 << 19  # of t, z and their products at a time
 
 
 def loo_log_proba(
-    rows: Regression, mode: WeightsMode, p: Table | None = None, precision: Precision | None = None
+    rows: Regression, mode: WeightsMode, p: Table | None = None, precision: AbstractPrecision | None = None
 ) -> Table:
     """log p(y = c | D₋ᵢ) of each row from the mode; its column t_i saw no label of i.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import Float
-from .softmax_regression import Point, Precision, Regression, WeightsMode, likelihood, point_at, precision_at
+from .softmax_regression import AbstractPrecision, Point, Regression, WeightsMode, likelihood, point_at, precision_at
 
 _GUARD_NUMBERS = 1 << 18  # of t and z of the rows that a draw is measured by
 _LEAST_GUARD_ROWS = 10  # for each parameter
@@ -79,7 +79,7 @@ def _draws_around(
     rows: Regression, guard_rows: Regression, mode: WeightsMode, n: int, rng: np.random.Generator
 ) -> list[WeightsMode]:
     """n draws from Laplace's Gaussian around a mode, moved from the cliffs."""
-    precision: Precision = precision_at(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
+    precision: AbstractPrecision = precision_at(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
     guard = _guard(guard_rows, mode, guard_rows is not rows)
     j = len(mode.w)
     variance_of_log_w = precision.variances()[:j]

@@ -60,9 +60,10 @@ SHARES_POWER = 0.25  # of evidence and leave-one-out in the share of a point of 
 _STEP = np.log(3)  # of the lattice
 _NEGLIGIBLE = 1.0  # nats of the logarithm of a share below the best point: its neighbours are not looked at
 _LEAST_SHARE = 1e-3  # of a point that is kept
-_SEARCH_GAIN = 1e-3  # nats: ends Newton's method where a mode is only compared with others
+_SEARCH_GAIN = 1e-5  # nats: ends Newton's method on an expansion
 _ROUGH_GAIN = 0.1  # nats: ends it at the centre of an expansion, which need not be a mode
 _MANY_ROWS = 10  # rows times contrasts for each parameter from which on the likelihood may be expanded
+_MIN_EXPANDED = 500  # rows times contrasts: for fewer it saves nothing
 _START_ROWS = 2000  # rows at least that say where to begin
 _MAX_EXPANSIONS = 4
 _MAX_STEPS = 100  # of Newton's method on an expansion
@@ -86,6 +87,7 @@ class Lattice(NamedTuple):
 
     @property
     def best(self) -> Place:
+        """Where the mode of the largest share is."""
         return max(self.modes, key=lambda place: score(self.modes[place]))
 
 
@@ -106,19 +108,19 @@ def score(mode: WeightsMode) -> float:
 
 def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
     """Modes that have a share in the prediction, the most probable first."""
-    starts = {(0, 0): middle_mode(rows)}
+    middle = middle_mode(rows)
     if not _may_be_expanded(rows):
-        return _with_shares(rows, _search(starts, lambda _, start, fisher: _solve(rows, start, fisher)))
-    nearby = _search_by_expansion(rows, starts[0, 0])
-    expanded = nearby.lattice
+        return _with_shares(_search({(0, 0): middle}, lambda _, start, fisher: _solve(rows, start, fisher)).modes)
+    nearby = _search_by_expansion(rows, middle)
     if nearby.expansion.information >= _LEAST_INFORMATION * rows.n_parameters:
-        return _with_shares(rows, _polished(rows, nearby))
+        return _with_shares(_polished(rows, nearby))
+    expanded = nearby.lattice
 
     def from_expansion(place: Place, start: WeightsMode, fisher: Any) -> Solved:
         return _solve(rows, expanded.modes.get(place, start), fisher)
 
     starts = {expanded.best: expanded.modes[expanded.best]}
-    return _with_shares(rows, _search(starts, from_expansion, expanded.fisher))
+    return _with_shares(_search(starts, from_expansion, expanded.fisher).modes)
 
 
 def find_mode(rows: Regression, start: WeightsMode, gain: float = GAIN) -> WeightsMode:
@@ -136,7 +138,7 @@ def middle_mode(rows: Regression) -> WeightsMode:
 def _may_be_expanded(rows: Regression) -> bool:
     """Whether rows are so many that the likelihood may be quadratic around its mode."""
     n, m, _ = rows.t.shape
-    return rows.group is None and n * m >= _MANY_ROWS * rows.n_parameters
+    return rows.group is None and n * m >= max(_MANY_ROWS * rows.n_parameters, _MIN_EXPANDED)
 
 
 # --- the search -------------------------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ def _scales(place: Place) -> Float[np.ndarray, " 2"]:
     return np.exp(MIDDLE + _STEP * np.array(place))
 
 
-def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float = _SEARCH_GAIN) -> Solved:
+def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float = GAIN) -> Solved:
     """The mode of all rows, its evidence by Laplace and its leave-one-out by a step without each row."""
     point = minimise(rows, start, gain, fisher)
     p = point.likelihood.p
@@ -185,17 +187,13 @@ def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float
     return Solved(mode, precision.fisher)
 
 
-def _with_shares(rows: Regression, lattice: Lattice) -> tuple[WeightsMode, ...]:
-    """Modes that have a share, to the last digits that matter, the most probable first."""
-    share = softmax([score(mode) for mode in lattice.modes.values()])
+def _with_shares(modes: dict[Place, WeightsMode]) -> tuple[WeightsMode, ...]:
+    """Modes that have a share, the most probable first."""
+    share = softmax([score(mode) for mode in modes.values()])
     share = np.where(share < _LEAST_SHARE, 0, share)
     share = share / share.sum()
-    modes = []
-    for mode, probability in zip(lattice.modes.values(), share, strict=True):
-        if probability > 0:
-            end = minimise(rows, mode, GAIN, lattice.fisher).mode
-            modes.append(replace(end, share=float(probability)))
-    return tuple(sorted(modes, key=lambda mode: -mode.share))
+    shared = [replace(mode, share=float(p)) for mode, p in zip(modes.values(), share, strict=True) if p > 0]
+    return tuple(sorted(shared, key=lambda mode: -mode.share))
 
 
 # --- by an expansion of the likelihood --------------------------------------------------------------------------------
@@ -221,6 +219,7 @@ class Expansion(NamedTuple):
 
     @classmethod
     def about(cls, rows: Regression, mode: WeightsMode) -> "Expansion":
+        """The expansion of all rows at a mode."""
         there = likelihood(rows, mode)
         return cls(
             centre=mode.flat,
@@ -312,7 +311,7 @@ def _sample(rows: Regression, n: int) -> Regression:
     return rows.take(np.sort(chosen))
 
 
-def _polished(rows: Regression, nearby: Nearby) -> Lattice:
+def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
     """The modes that have a share as all rows have them, by chords from those of the expansion."""
     expansion, lattice = nearby
     least = score(lattice.modes[lattice.best]) + np.log(_LEAST_SHARE)
@@ -321,4 +320,4 @@ def _polished(rows: Regression, nearby: Nearby) -> Lattice:
         if score(mode) > least:
             point = minimise(rows, mode, GAIN, expansion.fisher)
             polished[place] = expansion.scored(rows, point).mode
-    return Lattice(polished, expansion.fisher)
+    return polished

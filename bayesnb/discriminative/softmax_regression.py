@@ -7,7 +7,8 @@ K (c, c−1) has orthonormal columns that sum to zero. All is done in u = log w,
 With g_j = ∂(−log likelihood)/∂w_j, F_i = (t_ij …, z_id ⊗ I …) and S_i = v_i Kᵀ(diag p_i − p_i p_iᵀ)K
 
     f = −Σ_i v_i log p_i,y(i) + Σ_j (w_j/s + log s − log w_j) + |B|²/2ρ² + …
-    ∂f/∂u_j = w_j (g_j + 1/s) − 1        ∂²f = W (Σ_i F_iᵀ S_i F_i) W + diag(1 + ∂f/∂u_j; 1/ρ² …),   W = diag(w_j …; 1 …)
+    ∂f/∂u_j = w_j (g_j + 1/s) − 1
+    ∂²f = W (Σ_i F_iᵀ S_i F_i) W + diag(1 + ∂f/∂u_j …; 1/ρ² …),   W = diag(w_j …; 1 …)
 
 f is strictly convex in (w, B), so there is one mode. It is never at w = 0. At the mode the curvature is at least 1 in
 all u, so that Laplace's approximation of log Z(s, ρ) = log ∫ exp(−f) needs no truncation. With Stirling's error of the
@@ -24,23 +25,24 @@ regression, Biometrika 103, for draws of more parameters than rows.
 MacKay (1992), The evidence framework applied to classification networks, Neural Computation 4.
 """
 
+import abc
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import linalg
 from scipy.special import gammaln
 
-from ..core.arrays import Float, Table
+from ..core.arrays import Float, Int, Table
 from ..core.pytrees import record
 from ..core.special import log_normalize
 from ..sums.rows import batches
 
 MIDDLE, SPREAD = np.log([0.03, 0.2]), np.array([1.0, 2.0])  # of log s and log ρ
 SD_SHIFT = 2.0  # of the last row of B
-GAIN = 1e-6  # Newton's method ends at steps that promise less, in nats
+GAIN = 1e-8  # nats: Newton's method ends at steps that promise less; leave-one-out can be steep where f is flat
 _LONGEST_STEP = 2.0  # in log w
 _SHORTEST_STEP = 1e-9  # as a share of Newton's: below it no digits are left
 _MAX_STEPS = 100
@@ -88,10 +90,12 @@ class Regression:
 
     @property
     def n_rows(self) -> int:
+        """Number n of rows."""
         return len(self.t)
 
     @property
     def leaving_weight(self) -> Float[np.ndarray, " n"]:
+        """l_i: the weight that leaves when row i is left out."""
         return self.weight if self.leaving is None else self.leaving
 
     def log_proba(self, w: np.ndarray, b: np.ndarray, shift: Any = None) -> Table:
@@ -235,7 +239,7 @@ def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
 # --- the matrix ∂²f ---------------------------------------------------------------------------------------------------
 
 
-class Precision(Protocol):
+class AbstractPrecision(abc.ABC):
     """∂²f in (log w, B), factored.
 
     Fields
@@ -249,25 +253,30 @@ class Precision(Protocol):
     half_log_det: float
     fisher: Any
 
-    def solve(self, g: np.ndarray) -> np.ndarray:
+    @abc.abstractmethod
+    def solve(self, g: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
         """(∂²f)⁻¹ g."""
 
+    @abc.abstractmethod
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
         """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic."""
 
+    @abc.abstractmethod
     def variances(self) -> Float[np.ndarray, " p"]:
         """Diagonal of (∂²f)⁻¹."""
 
+    @abc.abstractmethod
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
         """G_i = F_i W (∂²f)⁻¹ W F_iᵀ of some rows."""
 
-    def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
+    @abc.abstractmethod
+    def group_leverage(self, members: Int[np.ndarray, " g"]) -> Float[np.ndarray, "q q"]:
         """G of the stacked contrasts of rows that leave together."""
 
 
 def precision_at(
     rows: Regression, mode: WeightsMode, p: Table, slope: Any = 0.0, fisher: np.ndarray | None = None
-) -> "ParameterPrecision | RowPrecision":
+) -> AbstractPrecision:
     """∂²f at a mode, or near it, where `slope` is ∂f/∂u_j, in the cheaper of its two forms."""
     d = prior_curvature(mode, slope)
     if is_wide(rows):
@@ -287,7 +296,7 @@ def prior_curvature(mode: WeightsMode, slope: Any = 0.0) -> Float[np.ndarray, " 
     return np.concatenate([of_w, mode.precision.ravel()])
 
 
-class ParameterPrecision:
+class ParameterPrecision(AbstractPrecision):
     """∂²f = √d (I + d^−½ W H W d^−½) √d with H = Σ F_iᵀ S_i F_i, P × P: for fewer parameters than rows."""
 
     def __init__(self, rows: Regression, mode: WeightsMode, fisher: np.ndarray, d: Float[np.ndarray, " p"]) -> None:
@@ -303,9 +312,11 @@ class ParameterPrecision:
         self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
 
     def solve(self, g: np.ndarray) -> np.ndarray:
+        """(∂²f)⁻¹ g."""
         return self._sd * linalg.cho_solve((self._factor, True), self._sd * g, check_finite=False)
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+        """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic."""
         noise = rng.standard_normal(len(self._sd))
         step = linalg.solve_triangular(self._factor, noise, lower=True, trans=1, check_finite=False)
         return self._sd * step, float(noise @ noise) / 2
@@ -322,6 +333,7 @@ class ParameterPrecision:
         return self._scaled_inverse * self._scale * self._scale[:, None]
 
     def variances(self) -> Float[np.ndarray, " p"]:
+        """Diagonal of (∂²f)⁻¹."""
         return np.diag(self._scaled_inverse) * self._sd**2
 
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
@@ -343,11 +355,12 @@ class ParameterPrecision:
         return g
 
     def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
+        """G of the stacked contrasts of rows that leave together."""
         f = features(self._rows, members).reshape(-1, len(self._sd))
         return f @ self.covariance @ f.T
 
 
-class RowPrecision:
+class RowPrecision(AbstractPrecision):
     """√d (I + ΦᵀΦ) √d with Φ of rows S_i^½ F_i W d^−½, by Woodbury's identity, N × N: for fewer rows than parameters.
 
     (I + ΦᵀΦ)⁻¹ = I − Φᵀ(I + ΦΦᵀ)⁻¹Φ
@@ -374,6 +387,7 @@ class RowPrecision:
         return features(self._rows, part) * self._scale
 
     def solve(self, g: np.ndarray) -> np.ndarray:
+        """(∂²f)⁻¹ g."""
         g = self._sd * g
         return self._sd * (g - self._phi.T @ linalg.cho_solve((self._factor, True), self._phi @ g))
 
@@ -385,13 +399,16 @@ class RowPrecision:
         return self._sd * step, float(step @ step + np.square(self._phi @ step).sum()) / 2
 
     def variances(self) -> Float[np.ndarray, " p"]:
+        """Diagonal of (∂²f)⁻¹."""
         half = linalg.solve_triangular(self._factor, self._phi, lower=True)
         return (1 - np.square(half).sum(0)) * self._sd**2
 
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
+        """G_i = F_i W (∂²f)⁻¹ W F_iᵀ of some rows."""
         return self._inner_products(self._scaled_features(part))
 
     def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
+        """G of the stacked contrasts of rows that leave together."""
         f = self._scaled_features(members)
         return self._inner_products(f.reshape(1, -1, f.shape[2]))[0]
 
@@ -492,7 +509,7 @@ class Step(NamedTuple):
     promise: float
 
 
-def newton_step(point: Point, precision: Any) -> Step:
+def newton_step(point: Point, precision: AbstractPrecision) -> Step:
     """The step from a point to where a quadratic f has its minimum."""
     change = -precision.solve(point.gradient)
     return Step(change, float(-point.gradient @ change))
@@ -510,7 +527,7 @@ def lower_point(likelihood_at: LikelihoodAt, point: Point, step: Step) -> Point 
     return None
 
 
-def log_evidence(point: Point, precision: Any) -> float:
+def log_evidence(point: Point, precision: AbstractPrecision) -> float:
     """log Z(s, ρ) p(s) p(ρ) by Laplace's approximation, with Stirling's error in log w."""
     shape = precision.shape
     stirling = gammaln(shape) - (shape - 0.5) * np.log(shape) + shape  # with ½ log 2π each

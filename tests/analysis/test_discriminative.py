@@ -19,11 +19,21 @@ from threadpoolctl import threadpool_limits
 
 import bayesnb
 from bayesnb import CategoricalNB, DiscriminativeNB, GaussianNB, MultinomialNB
-from bayesnb.analysis import _column_weights as solver
-from bayesnb.analysis import discriminative
-from bayesnb.analysis._column_weights import Regression, WeightsMode, contrasts, find_mode, find_modes, height
-from bayesnb.analysis.posterior_check import weight_rows
 from bayesnb.cli import main
+from bayesnb.discriminative import model
+from bayesnb.discriminative.checking import weight_rows
+from bayesnb.discriminative.leave_one_out import loo_log_proba
+from bayesnb.discriminative.posterior_draws import draw
+from bayesnb.discriminative.prior_lattice import find_mode, find_modes
+from bayesnb.discriminative.softmax_regression import (
+    Regression,
+    WeightsMode,
+    contrasts,
+    height,
+    likelihood,
+    precision_at,
+)
+from bayesnb.discriminative.training_rows import TrainingRows
 
 Rows = tuple[Any, np.ndarray]
 
@@ -47,6 +57,14 @@ def regression(n: int, j: int, r: int, c: int, seed: int = 0) -> Regression:
 
 def start(rows: Regression, s: float = 0.1, rho: float = 0.3) -> WeightsMode:
     return WeightsMode(np.array([s, rho]), np.full(rows.t.shape[2], s), np.zeros((rows.z.shape[1], rows.t.shape[1])))
+
+
+def height_of(rows: Regression, mode: WeightsMode) -> float:
+    return height(mode, likelihood(rows, mode).loss)
+
+
+def precision_of(rows: Regression, mode: WeightsMode) -> Any:
+    return precision_at(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
 
 
 def density(rows: Regression, s: float, rho: float, u: np.ndarray, b: np.ndarray) -> float:
@@ -91,17 +109,17 @@ def test_mode_of_the_density_as_written(n: int, j: int, r: int, c: int) -> None:
     def f(x: np.ndarray) -> float:
         return density(rows, 0.1, 0.3, x[:j], x[j:].reshape(mode.b.shape))
 
-    assert height(rows, mode)[0] + mode.b.size * np.log(2 * np.pi) / 2 == pytest.approx(f(flat), rel=1e-12)
+    assert height_of(rows, mode) + mode.b.size * np.log(2 * np.pi) / 2 == pytest.approx(f(flat), rel=1e-12)
     assert abs(optimize.approx_fprime(flat, f, 1e-6)).max() < 1e-4
     found = find_modes(rows)
-    system = solver.System(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
+    precision = precision_of(rows, mode)
     slope = functools.partial(optimize.approx_fprime, f=f, epsilon=1e-5)
     hessian = np.stack([(slope(flat + e) - slope(flat - e)) / 2e-3 for e in 1e-3 * np.eye(len(flat))])
     vector = np.linspace(-1, 1, len(flat))
-    assert system.solve(hessian @ vector) == pytest.approx(vector, abs=2e-2)
-    assert system.half_log_det == pytest.approx(np.linalg.slogdet(hessian)[1] / 2, rel=1e-3)
+    assert precision.solve(hessian @ vector) == pytest.approx(vector, abs=2e-2)
+    assert precision.half_log_det == pytest.approx(np.linalg.slogdet(hessian)[1] / 2, rel=1e-3)
     assert sum(one.share for one in found) == pytest.approx(1)
-    loss = [(rows.weight[:, None] * rows.label * solver.left_out_log_proba(rows, one)).sum() for one in found]
+    loss = [(rows.weight[:, None] * rows.label * loo_log_proba(rows, one)).sum() for one in found]
     score = [(one.log_evidence + one_loss) / 4 for one, one_loss in zip(found, loss, strict=True)]
     assert np.log([one.share for one in found]) - score == pytest.approx(np.log(found[0].share) - score[0], abs=0.02)
     assert 3 ** np.round(np.log(found[0].scales / [0.03, 0.2]) / np.log(3)) * [0.03, 0.2] == pytest.approx(
@@ -113,15 +131,15 @@ def test_mode_of_the_density_as_written(n: int, j: int, r: int, c: int) -> None:
 def test_draws_have_laplaces_covariance(n: int, r: int) -> None:
     rows = regression(n, 3, r, 2)
     mode = find_mode(rows, start(rows), 1e-12)
-    system = solver.System(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
-    inverse = np.stack([system.solve(e) for e in np.eye(4 + r)])
+    precision = precision_of(rows, mode)
+    inverse = np.stack([precision.solve(e) for e in np.eye(4 + r)])
     rng = np.random.default_rng(1)
-    steps, rises = zip(*(system.draw(rng) for _ in range(4000)), strict=True)
+    steps, rises = zip(*(precision.draw(rng) for _ in range(4000)), strict=True)
     assert np.cov(np.array(steps).T) == pytest.approx(inverse, abs=0.1 * np.diag(inverse).max())
     assert rises == pytest.approx([step @ np.linalg.solve(inverse, step) / 2 for step in steps])
-    w, b = solver.draw(rows, (replace(mode, share=0.75), replace(mode, w=3 * mode.w, share=0.25)), 400)
-    lowest = height(rows, mode)[0]
-    rose = [height(rows, replace(mode, w=one, b=other))[0] - lowest for one, other in zip(w, b, strict=True)]
+    w, b = draw(rows, (replace(mode, share=0.75), replace(mode, w=3 * mode.w, share=0.25)), 400)
+    lowest = height_of(rows, mode)
+    rose = [height_of(rows, replace(mode, w=one, b=other)) - lowest for one, other in zip(w, b, strict=True)]
     assert 0.3 * (4 + r) < np.mean(rose[:250]) < 0.7 * (4 + r)  # half of the number of parameters, were f quadratic
     assert np.mean(w[:250], 0) == pytest.approx(mode.w, rel=0.2) and np.mean(w[350:] / mode.w) > 1.5
 
@@ -143,7 +161,7 @@ def test_evidence_against_quadrature() -> None:
 def test_without_a_row_the_mode_moves_as_newtons_step_says(n: int, r: int, c: int) -> None:
     rows = regression(n, 3, r, c)
     mode = find_mode(rows, start(rows), 1e-12)
-    found = solver.left_out_log_proba(rows, mode)
+    found = loo_log_proba(rows, mode)
     again = []
     for i in range(n):
         weight = rows.weight.copy()
@@ -160,14 +178,15 @@ def test_without_a_row_the_mode_moves_as_newtons_step_says(n: int, r: int, c: in
 def test_columns_leave_their_row_and_new_rows_take_all() -> None:
     X, y = wine()
     nb = DiscriminativeNB().fit(X, y)
-    rows = nb.left_out(*nb.training(X, y)[:4])
+    rows = nb.left_out(nb.training(X, y))
     i = 17
     plain = GaussianNB().fit(X[:, [2]], y)
     own = plain.loo(X[:, [2]], y).by_block["x"][i]
-    assert rows.t[i, :, 2] == pytest.approx((np.maximum(own - own.max(), -np.log(90))) @ contrasts(3))
+    order = nb.layout_.class_order
+    assert rows.t[i, :, 2] == pytest.approx((np.maximum(own - own.max(), -np.log(90)))[order] @ contrasts(3))
     new = plain.predict_part_log_likelihood(X[[i]][:, [2]])["x"][0]
     t = nb._new(nb._cells(X[[i]])).t[0, :, 2]
-    assert t == pytest.approx((np.maximum(new - new.max(), -np.log(90))) @ contrasts(3))
+    assert t == pytest.approx((np.maximum(new - new.max(), -np.log(90)))[order] @ contrasts(3))
     assert rows.t.shape == (90, 2, 13) and (rows.z[:, -1] == 1).all()
     assert [len(edges) for edges in nb.layout_.edges] == [3] * 6  # √(90/3)/1.5 = 3.65: four bins
     assert rows.z[:, 0] == pytest.approx((X[:, 0] - X[:, 0].mean()) / X[:, 0].std())
@@ -186,21 +205,78 @@ def test_a_suppressor_and_an_exclusive_or_are_seen() -> None:
         assert sharp.score(X[200:], label[200:]) > 0.85 > plain.score(X[200:], label[200:]) + 0.1
 
 
-def test_weights_are_copies_and_groups_leave_together() -> None:
+def test_undeclared_copies_are_one_row_and_leave_together() -> None:
+    """Rows with fractions: copies, their sum as an importance, and copies in one group."""
     X, y = wine()
     X = X[:, :3]
     weight = np.random.default_rng(3).integers(0, 3, len(y))
-    by_weight = DiscriminativeNB().fit(X, y, weight).predict_proba(X)
     copied = np.repeat(np.arange(len(y)), weight)
-    assert DiscriminativeNB().fit(X[copied], y[copied]).predict_proba(X) == pytest.approx(by_weight, abs=1e-9)
+    merged = DiscriminativeNB().fit(X[copied], y[copied])
+    p = merged.predict_proba(X)
+    with pytest.warns(UserWarning, match="are importance"):
+        by_weight = DiscriminativeNB().fit(X, y, weight.astype(float))
+    assert by_weight.predict_proba(X) == pytest.approx(p, abs=1e-9)
     grouped = DiscriminativeNB().fit(X[copied], y[copied], groups=copied)
-    assert grouped.predict_proba(X) == pytest.approx(by_weight, abs=1e-6)
+    assert grouped.predict_proba(X) == pytest.approx(p, abs=1e-9)
+    of_copies = merged.loo(X[copied], y[copied])
+    of_groups = grouped.loo(X[copied], y[copied], groups=copied)
+    assert of_groups.log_proba == pytest.approx(of_copies.log_proba, abs=1e-9)
+    assert of_copies.se == pytest.approx(of_groups.se)
+
+
+def test_counts_are_rows_of_which_one_leaves() -> None:
+    """Counts equal repeated rows: of whole numbers as they are, of fractions where `groups` keep them apart."""
+    X, y = wine()
+    weight = np.random.default_rng(3).integers(0, 3, len(y))
+    copied = np.repeat(np.arange(len(y)), weight)
+    for rows, groups in ((X[:, :3], np.arange(len(copied))), (np.round(X[:, :3]), None)):
+        counted = DiscriminativeNB().fit(rows, y, weight)
+        repeated = DiscriminativeNB().fit(rows[copied], y[copied], groups=groups)
+        assert counted.predict_proba(rows) == pytest.approx(repeated.predict_proba(rows), abs=1e-9)
+        assert counted.draws_[0] == pytest.approx(repeated.draws_[0], rel=1e-6)
+        one, other = counted.loo(rows, y, weight), repeated.loo(rows[copied], y[copied], groups=groups)
+        assert one.log_proba[copied] == pytest.approx(other.log_proba, abs=1e-9)
+        assert [one.elpd, one.se, one.p_loo] == pytest.approx([other.elpd, other.se, other.p_loo], rel=1e-9)
+        gain = counted.importance(rows, y, weight).set_index("feature")["elpd_gain"]
+        again = repeated.importance(rows[copied], y[copied], groups=groups).set_index("feature")["elpd_gain"]
+        assert gain[again.index].to_numpy() == pytest.approx(again.to_numpy(), abs=1e-9)
+
+
+def test_a_frequency_table() -> None:
+    """Four rows that stand for 200: what one column of two levels says is not lost when one of the 200 leaves."""
+    frame = pd.DataFrame({"c": ["a", "a", "b", "b"]})
+    y, counts = np.array(["n", "s", "n", "s"]), np.array([90, 10, 20, 80])
+    with pytest.warns(UserWarning, match="count rows"):
+        loo = DiscriminativeNB().fit(frame, y, counts).loo(frame, y, counts)
+    assert loo.accuracy == pytest.approx(0.85)
+    assert loo.proba[[0, 2], 0] == pytest.approx([0.9, 0.2], abs=0.03)
+
+
+def test_relabelled_classes_are_predicted_and_drawn_alike() -> None:
+    """The order of the labels is no part of the data."""
+    X, y = wine()
+    X = X[:, :5]
+    nb = DiscriminativeNB().fit(X, y)
+    p, draws = nb.predict_proba(X), nb.sample_proba(X, 50, 0)
+    explained = nb.explain(X[:4], against=2).set_index(["row", "feature", "class_"])["contribution"]
+    log_p = nb.loo(X, y).log_proba
+    for order in ([2, 0, 1], [1, 0, 2], [2, 1, 0]):
+        names = np.argsort(order)  # class k is now called names[k], and names[k] is at column names[k]
+        again = DiscriminativeNB().fit(X, names[y])
+        assert again.predict_proba(X)[:, names] == pytest.approx(p, abs=1e-9)
+        assert again.loo(X, names[y]).log_proba[:, names] == pytest.approx(log_p, abs=1e-9)
+        new = again.sample_proba(X, 50, 0)[..., names]
+        for summary in (np.mean, np.std, np.median):
+            assert summary(new, axis=0) == pytest.approx(summary(draws, axis=0), abs=1e-9)
+        other = again.explain(X[:4], against=names[2]).set_index(["row", "feature", "class_"])["contribution"]
+        for (row, feature, label), value in explained.items():
+            assert other[row, feature, names[label]] == pytest.approx(value, abs=1e-8)
 
 
 def test_too_many_levels_have_no_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = mixed(60)
     for most, models in ((13, 2), (12, 1)):  # two numbers in quarters, and 5 levels
-        monkeypatch.setattr(discriminative, "_MOST_LEVELS", most)
+        monkeypatch.setattr(model, "_MAX_PAIR_LEVELS", most)
         assert len(DiscriminativeNB().fit(X, y).models_) == models
 
 
@@ -307,9 +383,9 @@ def test_approximate_leave_one_out() -> None:
     both = np.r_[X, X], np.r_[y, y]
     doubled = DiscriminativeNB().fit(*both).loo(*both).log_proba
     assert doubled[:60] == pytest.approx(doubled[60:])
-    assert doubled[:60] == pytest.approx(
-        DiscriminativeNB().fit(X, y, np.full(60, 2)).loo(X, y, np.full(60, 2)).log_proba
-    )
+    twice = np.full(60, 2.0)
+    with pytest.warns(UserWarning, match="are importance"):
+        assert doubled[:60] == pytest.approx(DiscriminativeNB().fit(X, y, twice).loo(X, y, twice).log_proba)
     table = bayesnb.compare({"plain": GaussianNB(), "sharp": DiscriminativeNB()}, X, y).table
     assert table.index[0] == "sharp"
     assert np.isnan(table.loc["sharp", "log_evidence"])
@@ -375,9 +451,9 @@ def free_sign(monkeypatch: pytest.MonkeyPatch) -> None:
 def resubstitution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training rows take the densities of all rows."""
 
-    def left_out(nb: Any, cells: Any, label: Any, weight: Any, groups: Any) -> Regression:
-        new = nb._new(cells)
-        return replace(new, label=(label[:, None] == nb.classes_).astype(float), weight=weight, groups=groups)
+    def left_out(nb: Any, training: TrainingRows) -> Regression:
+        new = nb._new(training.cells)
+        return replace(new, label=np.eye(len(nb.classes_))[training.code], weight=training.weight)
 
     monkeypatch.setattr(DiscriminativeNB, "left_out", left_out)
 

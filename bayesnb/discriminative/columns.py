@@ -1,0 +1,200 @@
+"""How encoded rows become the columns of the regression: numbers, levels, bins, pairs, and the linear term."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import randomized_svd
+
+from ..analysis.binning import binned
+from ..core.arrays import Float, Int, Table, is_sparse
+from ..core.pytrees import record
+from .softmax_regression import contrasts
+
+_MAX_PARAMETERS = 1500  # of the linear term where rows are many
+_MAX_AXES = 256  # principal axes of counts
+_SAMPLE_ROWS = 50_000  # rows that say where bins end and where axes point
+_FAR = 6.0  # standard deviations at which a number of the linear term is cut off
+_LENGTH = 10.0  # of a row of log counts in the linear term
+_CONSTANT = 1e-12  # spread over mean below which a number does not vary
+
+
+@record
+@dataclass(frozen=True, eq=False)
+class ColumnLayout:
+    """How encoded rows become columns of the regression. Dense cells are numbers, then levels; sparse ones are counts.
+
+    Fields
+    ------
+    sizes : number of levels of each column of levels
+    used : positions of the numbers that vary
+    edges, quarters : upper ends of the bins of each of these
+    centre, scale : of these numbers
+    shares : of the levels of all columns, one after the other
+    cut : log n
+    axes : directions of the linear term; None for all of its columns
+    class_order : position in `classes_` of each class as the regression numbers them; None for the order of `classes_`
+    """
+
+    sizes: list[int]
+    used: np.ndarray
+    edges: list[np.ndarray]
+    quarters: list[np.ndarray]
+    centre: np.ndarray
+    scale: np.ndarray
+    shares: np.ndarray
+    cut: float
+    axes: Any = None
+    class_order: Any = None
+
+    @classmethod
+    def of(cls, cells: Any, sizes: list[int], weight: np.ndarray, n_classes: int) -> "ColumnLayout":
+        """The layout of training rows."""
+        numbers, codes = _numbers_and_codes(cells, sizes)
+        bins = _bin_count(weight.sum(), n_classes)
+        spreads = [_spread(x, weight) for x in numbers.T]
+        used = [j for j, spread in enumerate(spreads) if spread.scale > _CONSTANT * abs(spread.mean)]
+        sample = _sample_positions(len(weight))
+        layout = cls(
+            sizes=sizes,
+            used=np.array(used, int),
+            edges=[_edges(numbers[sample, j], weight[sample], bins) for j in used],
+            quarters=[_edges(numbers[sample, j], weight[sample], 4) for j in used],
+            centre=np.array([spreads[j].mean for j in used]),
+            scale=np.array([spreads[j].scale for j in used]),
+            shares=_level_shares(codes, sizes, weight),
+            cut=float(np.log(max(weight.sum(), 2))),
+        )
+        return replace(layout, axes=layout._principal_axes(cells, weight, n_classes))
+
+    def _principal_axes(self, cells: Any, weight: np.ndarray, n_classes: int) -> Any:
+        """Directions in which rows differ most, (columns, axes); None if there are no more columns than axes."""
+        n_rows = len(weight)
+        raw = self.raw(cells[:1])
+        max_axes = min(n_rows, _MAX_PARAMETERS // (n_classes - 1), _MAX_AXES if is_sparse(raw) else n_rows)
+        if raw.shape[1] <= max_axes:
+            return None
+        sample = _sample_positions(n_rows)
+        rows = self.raw(cells[sample]) * np.sqrt(weight[sample])[:, None]
+        if is_sparse(rows):
+            _, _, axes = randomized_svd(rows, max_axes, random_state=0)
+        else:
+            _, _, axes = linalg.svd(rows, full_matrices=False)
+        return axes[:max_axes].T
+
+    def columns(self, cells: Any) -> tuple[Any, np.ndarray]:
+        """Rows as the model of columns takes them, and as that of pairs does."""
+        numbers, codes = _numbers_and_codes(cells, self.sizes)
+        numbers = numbers[:, self.used]
+        pairs = np.hstack([binned(numbers, self.quarters), codes])
+        if is_sparse(cells):
+            return cells, pairs
+        return np.hstack([numbers, codes, binned(numbers, self.edges)]), pairs
+
+    def raw(self, cells: Any) -> Any:
+        """The columns of the linear term before they are rotated; a missing cell is 0."""
+        if is_sparse(cells):
+            return _LENGTH * normalize(sparse.csr_array(cells).log1p())
+        numbers, codes = _numbers_and_codes(cells, self.sizes)
+        standardised = np.clip((numbers[:, self.used] - self.centre) / self.scale, -_FAR, _FAR)
+        is_known = np.repeat(~np.isnan(codes), self.sizes, axis=1)
+        return np.hstack([np.nan_to_num(standardised), _one_hot(codes, self.sizes) - self.shares * is_known])
+
+    def linear(self, cells: Any) -> Float[np.ndarray, "n r"]:
+        """z, and a last column of ones."""
+        raw = self.raw(cells)
+        if self.axes is not None:
+            raw = raw @ self.axes
+        if is_sparse(raw):
+            raw = raw.toarray()
+        return np.column_stack([raw, np.ones(raw.shape[0])])
+
+    def contrasts_of(self, tables: Float[np.ndarray, "j n c"]) -> Float[np.ndarray, "n m j"]:
+        """Kᵀ t_ij of the tables log p(x_ij | y = c), relative to the best class and not below −log n."""
+        relative = tables - tables.max(2, keepdims=True)
+        np.maximum(relative, -self.cut, out=relative)
+        return (relative @ contrasts(tables.shape[2])).transpose(1, 2, 0)
+
+    # --- the order of the classes -----------------------------------------------------------------------------------
+
+    def ordered(self, n_classes: int) -> Int[np.ndarray, " c"]:
+        """Position in `classes_` of each class as the regression numbers them."""
+        return np.arange(n_classes) if self.class_order is None else self.class_order
+
+    def in_label_order(self, table: np.ndarray) -> np.ndarray:
+        """A table (…, c) of the regression with its classes in the order of `classes_`."""
+        if self.class_order is None:
+            return table
+        return table[..., np.argsort(self.class_order)]
+
+
+def class_order(z_sums: Float[np.ndarray, "c r"], class_weight: Float[np.ndarray, " c"]) -> Int[np.ndarray, " c"]:
+    """Classes by their weight, then by Σ w z of each column: an order that does not depend on how they are named.
+
+    Whatever is drawn for a class by its number is then drawn for the same rows, whatever their label. Sums are compared
+    to nine digits, as rounding depends on the order of the rows.
+    """
+    keys = np.round(z_sums / class_weight.sum(), 9)
+    return np.lexsort([*keys.T[::-1], class_weight])
+
+
+class _Spread(NamedTuple):
+    """Weighted mean and standard deviation of the known cells of a column."""
+
+    mean: float
+    scale: float
+
+
+def _spread(x: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> _Spread:
+    w = np.where(np.isnan(x), 0, weight)
+    total = max(w.sum(), 1e-300)
+    known = np.where(w > 0, x, 0)
+    mean = w @ known / total
+    return _Spread(float(mean), float(np.sqrt(w @ (known - mean) ** 2 / total)))
+
+
+def _bin_count(n: float, n_classes: int) -> int:
+    """√(n/c) / 1.5 bins, 3 to 12."""
+    return int(np.clip(round(np.sqrt(n / n_classes) / 1.5), 3, 12))
+
+
+def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
+    """Upper ends of the first k − 1 of k bins of equal weight; each is a cell."""
+    is_known = ~np.isnan(x) & (weight > 0)
+    x, weight = x[is_known], weight[is_known]
+    if not len(x):
+        return np.empty(0)
+    quantiles = np.arange(1, k) / k
+    return np.unique(np.quantile(x, quantiles, weights=weight, method="inverted_cdf"))
+
+
+def _level_shares(codes: Table, sizes: list[int], weight: np.ndarray) -> np.ndarray:
+    """Share of each level among the known cells of its column, column after column."""
+    shares = [np.empty(0)]
+    for column, size in zip(codes.T, sizes, strict=True):
+        is_known = ~np.isnan(column)
+        of_level = np.bincount(column[is_known].astype(int), weight[is_known], size)
+        shares.append(of_level / max(of_level.sum(), 1e-300))
+    return np.concatenate(shares)
+
+
+def _sample_positions(n: int) -> Any:
+    """All rows, or a fixed random sample of them where there are more than enough."""
+    if n <= _SAMPLE_ROWS:
+        return slice(None)
+    return np.sort(np.random.default_rng(0).permutation(n)[:_SAMPLE_ROWS])
+
+
+def _numbers_and_codes(cells: Any, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The two kinds of dense cells; sparse ones are neither."""
+    if is_sparse(cells):
+        return np.empty((cells.shape[0], 0)), np.empty((cells.shape[0], 0))
+    n_numbers = cells.shape[1] - len(sizes)
+    return cells[:, :n_numbers], cells[:, n_numbers:]
+
+
+def _one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
+    level = np.concatenate([np.arange(0), *map(np.arange, sizes)])
+    return np.repeat(codes, sizes, axis=1) == level

@@ -1,0 +1,139 @@
+"""Training rows as the regression takes them: what a row weighs, what leaves with it, and which rows it is fitted to.
+
+Rows with fractions that occur more than once are one row seen again, unless their weights are declared as counts or
+`groups` keep them apart: they become one row of the sum of their weights, which leaves whole. Rows of whole numbers may
+be equal by chance, and stay apart.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..analysis.calibration import has_fractions
+from ..core.arrays import Float, Int, is_sparse
+from ..core.weights import RowWeights
+from ..inference.loo import copies, group_places
+
+_MIN_SAMPLE = 50_000  # rows that the weights of columns are fitted to, if there are more
+_ROWS_PER_PARAMETER = 1000  # or so many: P parameters cost P/2I nats of log loss a row, I being the undecided rows
+_MAX_NUMBERS = 1 << 25  # of t and z of these rows: 256 MiB
+_LEAST_SHARE_OF_EVEN = 0.5  # a class keeps so much of an even share of the sample, if it has the rows
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows that the densities and the weights are fitted to, copies merged.
+
+    Fields
+    ------
+    cells : (n, …) encoded rows
+    code : (n,) class of each, as the regression numbers them
+    weight : (n,) weights
+    leaving : (n,) the part of the weight that leaves when the row is left out
+    group : (n,) 0 … g−1 of rows that leave together; None where each leaves alone
+    position : (n given,) which of these rows each given row is
+    """
+
+    cells: Any
+    code: Int[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"]
+    leaving: Float[np.ndarray, " n"]
+    group: Any
+    position: Int[np.ndarray, " given"]
+
+    @property
+    def has_merged_copies(self) -> bool:
+        """Whether some given rows are one row here."""
+        return len(self.position) > len(self.code)
+
+    def take(self, rows: Any) -> "TrainingRows":
+        """Some of the rows; `position` is that of these rows."""
+        code = self.code[rows]
+        return TrainingRows(
+            cells=self.cells[rows],
+            code=code,
+            weight=self.weight[rows],
+            leaving=self.leaving[rows],
+            group=None if self.group is None else self.group[rows],
+            position=np.arange(len(code)),
+        )
+
+
+def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, groups: Any) -> TrainingRows:
+    """Given rows as rows that are left out one by one, or group by group."""
+    n = len(code)
+    every = np.arange(n)
+    if groups is not None:
+        group = group_places(groups, n)
+        is_trivial = group.max(initial=0) == n - 1
+        return TrainingRows(cells, code, weights.values, weights.values, None if is_trivial else group, every)
+    if weights.are_counts and weights.are_given:
+        return TrainingRows(cells, code, weights.values, weights.leaving, None, every)
+    owner = first_copies(cells, code)
+    first, position = np.unique(owner, return_inverse=True)
+    if len(first) == n:
+        return TrainingRows(cells, code, weights.values, weights.values, None, every)
+    weight = np.bincount(position, weights.values)
+    return TrainingRows(cells[first], code[first], weight, weight, None, position)
+
+
+def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """The first row that each row is a copy of, itself where there is none; only rows with fractions are copies."""
+    owner = np.arange(len(code))
+    candidates = np.flatnonzero(_shares_its_hash(cells, code))
+    candidates = candidates[has_fractions(cells[candidates])] if len(candidates) else candidates
+    if len(candidates):
+        group = copies(cells[candidates], code[candidates])
+        _, first = np.unique(group, return_index=True)
+        owner[candidates] = candidates[first][group]
+    return owner
+
+
+def _shares_its_hash(cells: Any, code: Int[np.ndarray, " n"]) -> np.ndarray:
+    """Whether another row has the same sum of its cells' bits times random odd numbers: copies do, few others."""
+    if is_sparse(cells):
+        return np.ones(len(code), bool)
+    factors = np.random.default_rng(0).integers(1 << 62, size=cells.shape[1] + 1, dtype=np.uint64)
+    factors = 2 * factors + np.uint64(1)
+    total = code.astype(np.uint64) * factors[-1]
+    for column, factor in zip(cells.T, factors[:-1], strict=True):
+        canonical = np.where(np.isnan(column), np.inf, column + 0.0)  # one NaN, and no negative zero
+        bits = canonical.view(np.uint64)
+        total += (bits ^ (bits >> np.uint64(29))) * factor
+    _, inverse, times = np.unique(total, return_inverse=True, return_counts=True)
+    return times[inverse] > 1
+
+
+class Sample(NamedTuple):
+    """The rows that the weights of columns are fitted to.
+
+    Fields
+    ------
+    rows : their positions, ascending; a slice of all
+    log_rate : (c,) log of the share of its rows that each class has in the sample
+    """
+
+    rows: Any
+    log_rate: Float[np.ndarray, " c"]
+
+
+def sample_of(training: TrainingRows, n_classes: int, n_parameters: int, numbers_of_row: int) -> Sample:
+    """All rows, or enough of each class where there are many: their likelihood then knows how they were taken.
+
+    A row of class c is taken with probability f_c, so that of the rows taken p(y = c | x, taken) ∝ f_c p(y = c | x):
+    with log f_c added to the offset the sample has the coefficients of all rows, and its own uncertainty. Prentice &
+    Pyke (1979), Logistic disease incidence models and case-control studies, Biometrika 66.
+    """
+    n = len(training.code)
+    most = min(max(_MIN_SAMPLE, _ROWS_PER_PARAMETER * n_parameters), _MAX_NUMBERS // numbers_of_row)
+    if training.group is not None or n <= most:
+        return Sample(slice(None), np.zeros(n_classes))
+    of_class = np.bincount(training.code, minlength=n_classes)
+    even = _LEAST_SHARE_OF_EVEN * most / n_classes
+    quota = np.maximum(of_class * most / n, np.minimum(of_class, even)).astype(int)
+    order = np.random.default_rng(0).permutation(n)
+    by_class = order[np.argsort(training.code[order], kind="stable")]
+    starts = np.cumsum(of_class) - of_class
+    chosen = [by_class[start : start + size] for start, size in zip(starts, quota, strict=True)]
+    return Sample(np.sort(np.concatenate(chosen)), np.log(np.maximum(quota, 1) / np.maximum(of_class, 1)))
