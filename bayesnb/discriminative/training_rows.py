@@ -5,7 +5,7 @@ Rows with fractions that occur more than once are one row seen again, unless the
 be equal by chance, and stay apart.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,18 +29,26 @@ class TrainingRows:
     ------
     cells : (n, …) encoded rows
     code : (n,) class of each, as the regression numbers them
-    weight : (n,) weights
-    leaving : (n,) the part of the weight that leaves when the row is left out
+    weights : of these rows: counts, of which one leaves, or the sums of what leaves whole
     group : (n,) 0 … g−1 of rows that leave together; None where each leaves alone
     position : (n given,) which of these rows each given row is
     """
 
     cells: Any
     code: Int[np.ndarray, " n"]
-    weight: Float[np.ndarray, " n"]
-    leaving: Float[np.ndarray, " n"]
+    weights: RowWeights
     group: Any
     position: Int[np.ndarray, " given"]
+
+    @property
+    def weight(self) -> Float[np.ndarray, " n"]:
+        """w_i of sums over rows."""
+        return self.weights.values
+
+    @property
+    def leaving(self) -> Float[np.ndarray, " n"]:
+        """The part of w_i that leaves when the row is left out."""
+        return self.weights.leaving
 
     @property
     def has_merged_copies(self) -> bool:
@@ -53,8 +61,7 @@ class TrainingRows:
         return TrainingRows(
             cells=self.cells[rows],
             code=code,
-            weight=self.weight[rows],
-            leaving=self.leaving[rows],
+            weights=self.weights.rows(rows),
             group=None if self.group is None else self.group[rows],
             position=np.arange(len(code)),
         )
@@ -64,18 +71,19 @@ def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, 
     """Given rows as rows that are left out one by one, or group by group."""
     n = len(code)
     every = np.arange(n)
+    whole = replace(weights, are_counts=False)
     if groups is not None:
         group = group_places(groups, n)
-        is_trivial = group.max(initial=0) == n - 1
-        return TrainingRows(cells, code, weights.values, weights.values, None if is_trivial else group, every)
+        has_companions = group.max(initial=0) < n - 1
+        return TrainingRows(cells, code, whole, group if has_companions else None, every)
     if weights.are_counts and weights.are_given:
-        return TrainingRows(cells, code, weights.values, weights.leaving, None, every)
+        return TrainingRows(cells, code, weights, None, every)
     owner = first_copies(cells, code)
     first, position = np.unique(owner, return_inverse=True)
     if len(first) == n:
-        return TrainingRows(cells, code, weights.values, weights.values, None, every)
-    weight = np.bincount(position, weights.values)
-    return TrainingRows(cells[first], code[first], weight, weight, None, position)
+        return TrainingRows(cells, code, whole, None, every)
+    sums = RowWeights(np.bincount(position, weights.values), are_counts=False)
+    return TrainingRows(cells[first], code[first], sums, None, position)
 
 
 def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
