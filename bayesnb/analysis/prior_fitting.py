@@ -35,8 +35,10 @@ from ..statistics import Moments, Totals
 from ._suited import check_independent
 
 _LIMITS = np.log([1e-4, 1e4])  # of the coordinates
-_EDGE = 1e-3  # relative distance from a bound that counts as at it
-_FIRST = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own pseudo-counts that are tried first
+_AT_BOUND = 1e-3  # distance of a coordinate from a bound that counts as at it
+_FIRST_STEPS = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own prior, tried first
+    [1.0, 1e-2, 1e-1, 1e1, 1e2]
+)  # multiples of the estimator's own pseudo-counts that are tried first
 
 
 class EvidenceOfPrior(NamedTuple):
@@ -61,22 +63,27 @@ class EvidenceOfPrior(NamedTuple):
     @classmethod
     def of(cls, nb: Any) -> "EvidenceOfPrior":
         """The estimator's own prior, its statistics, and the units of its hyperparameters."""
-        blocks, columns, shape = nb.prior_.blocks, nb.block_columns(), (len(nb.classes_), nb.n_features_in_)
-        stats, fields, free = nb.statistics_.blocks, declared_fields(blocks), np.ones(shape[1], bool)
-        start, unit = {name: np.empty(shape) for name in fields}, {name: np.ones(shape) for name in fields}
+        blocks = nb.prior_.blocks
+        stats = nb.statistics_.blocks
+        columns = nb.block_columns()
+        shape = len(nb.classes_), nb.n_features_in_
+        fields = declared_fields(blocks)
+        start = {name: np.empty(shape) for name in fields}
+        unit = {name: np.ones(shape) for name in fields}
+        free = np.ones(shape[1], bool)
         for key, block in blocks.items():
-            held, at = stats[key], columns[key]
+            block_columns = columns[key]
             amounts = [name for name in block.hyperparameters if fields[name].support is AMOUNT]
-            if isinstance(held, Moments):
-                spread = column_scale(held)[1]
-                free[at] = spread > 0
+            if isinstance(stats[key], Moments):
+                _, spread = column_scale(stats[key])
+                free[block_columns] = spread > 0
                 for name in amounts:
-                    unit[name][:, at] = np.where(spread > 0, spread, 1)
-            elif isinstance(held, Totals) and amounts:
-                free[at] = held.total.sum(0) > 0
-            for name, own in block.hyperparameters.items():
-                value = getattr(block, own[0])
-                start[name][:, at] = value[..., 0] if value.ndim == 3 else value
+                    unit[name][:, block_columns] = np.where(spread > 0, spread, 1)
+            elif isinstance(stats[key], Totals) and amounts:
+                free[block_columns] = stats[key].total.sum(0) > 0
+            for name, (first_field, *_) in block.hyperparameters.items():
+                value = getattr(block, first_field)
+                start[name][:, block_columns] = value[..., 0] if value.ndim == 3 else value
         if nb.get_params(deep=False).get("beta", 1) is None:
             unit["beta"] = start["beta"] / start["alpha"]
         if not free.any():
@@ -85,29 +92,47 @@ class EvidenceOfPrior(NamedTuple):
 
     def hyperparameters(self, z: dict[str, Any]) -> dict[str, Any]:
         """Every hyperparameter (c, d) at the coordinates; those without a coordinate as the estimator has them."""
-        found, fields = dict(self.start), declared_fields(self.blocks)
+        fields = declared_fields(self.blocks)
+        values = dict(self.start)
         for name in sorted(z, key=lambda name: fields[name].per != ""):  # a shape comes before what is relative to it
-            xp, per = namespace(z[name]), fields[name].per
-            value = self.unit[name] * xp.exp(z[name]) * (found[per] if per in z else 1)
-            found[name] = xp.where(self.free, value, self.start[name])
-        return found
+            xp = namespace(z[name])
+            relative_to = fields[name].per
+            value = self.unit[name] * xp.exp(z[name])
+            if relative_to in z:
+                value = value * values[relative_to]
+            values[name] = xp.where(self.free, value, self.start[name])
+        return values
 
     def prior(self, z: dict[str, Any]) -> dict[str, Any]:
         """Prior blocks at the coordinates."""
-        values, found = self.hyperparameters(z), {}
+        values = self.hyperparameters(z)
+        blocks = {}
         for key, block in self.blocks.items():
             changes = {}
-            for name, field in ((name, field) for name, fields in block.hyperparameters.items() for field in fields):
-                own, value = getattr(block, field), values[name][:, self.columns[key].astype(int)]
-                value = value[0] if own.ndim == 1 else value[..., None] if own.ndim == 3 else value  # shared; of levels
-                changes[field] = namespace(value).broadcast_to(value, own.shape)
-            found[key] = replace(block, **changes)
-        return found
+            for name, block_fields in block.hyperparameters.items():
+                value = values[name][:, self.columns[key].astype(int)]
+                for field in block_fields:
+                    changes[field] = _as_field(value, getattr(block, field))
+            blocks[key] = replace(block, **changes)
+        return blocks
+
+
+def _as_field(value: Any, field: Any) -> Any:
+    """Values (c, d) with the axes of a field: without the class if classes share it, with one more for levels."""
+    if field.ndim == 1:
+        value = value[0]
+    elif field.ndim == 3:
+        value = value[..., None]
+    return namespace(value).broadcast_to(value, field.shape)
 
 
 def declared_fields(blocks: dict[str, Any]) -> dict[str, Field]:
     """What the families declare of each hyperparameter, by its public name."""
-    return {name: block.fields_[f[0]] for block in blocks.values() for name, f in block.hyperparameters.items()}
+    declared = {}
+    for block in blocks.values():
+        for name, (first_field, *_) in block.hyperparameters.items():
+            declared[name] = block.fields_[first_field]
+    return declared
 
 
 @dataclass(frozen=True)
@@ -129,8 +154,8 @@ class PriorFit:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> from bayesnb import BernoulliNB, fit_prior
-    >>> found = fit_prior(BernoulliNB(binarize=3.0), X, y)
-    >>> round(float(found.estimator.alpha), 2)
+    >>> fit = fit_prior(BernoulliNB(binarize=3.0), X, y)
+    >>> round(float(fit.estimator.alpha), 2)
     0.1
     """
 
@@ -191,8 +216,8 @@ def fit_prior(
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> from bayesnb import BernoulliNB, fit_prior
-    >>> found = fit_prior(BernoulliNB(binarize=3.0), X, y)
-    >>> round(float(found.estimator.alpha), 2)  # of the largest evidence
+    >>> fit = fit_prior(BernoulliNB(binarize=3.0), X, y)
+    >>> round(float(fit.estimator.alpha), 2)  # of the largest evidence
     0.1
     """
     check_independent(estimator, "fit_prior")
@@ -201,23 +226,52 @@ def fit_prior(
         before = nb.log_evidence_
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
-    own, blocks = nb.get_params(deep=False), nb.prior_.blocks
-    fields = declared_fields(blocks)
-    parameter = "family" if "family" in own else None if fields.keys() <= own.keys() else "prior"  # of a whole prior
-    if parameter not in (None, *own) or not all(block.hyperparameters for block in blocks.values()):
-        raise ValueError(
-            f"`estimator` is a {type(nb).__name__}, whose prior cannot be fitted; choose an estimator whose "
-            "hyperparameters are numbers, such as GaussianNB"
-        )
+    parameter = _parameter_of_prior(nb)
+    fields = declared_fields(nb.prior_.blocks)
     problem = EvidenceOfPrior.of(nb)
     names = sorted(name for name, field in fields.items() if field.support.kind != "real")
     with jax.enable_x64(True):
         z = _minimise(problem, names)
-    found = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
-    given = {parameter: problem.prior(z)[BLOCK]} if parameter else found | ({"prior": None} if "prior" in own else {})
-    fitted = copy.copy(nb).set_params(**given).with_statistics(nb.statistics_)
-    at_bound = {name: int(at >= _LIMITS[1] - _EDGE) - int(at <= _LIMITS[0] + _EDGE) for name, at in z.items()}
-    return PriorFit(fitted, fitted.log_evidence_, before, {name: found[name] for name in names}, at_bound)
+    values = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
+    fitted = copy.copy(nb).set_params(**_settings(nb, parameter, problem.prior(z), values))
+    fitted = fitted.with_statistics(nb.statistics_)
+    at_bound = {name: _bound_reached(coordinate) for name, coordinate in z.items()}
+    return PriorFit(fitted, fitted.log_evidence_, before, {name: values[name] for name in names}, at_bound)
+
+
+def _parameter_of_prior(nb: Any) -> str | None:
+    """The parameter that takes a whole prior ("family" or "prior"); None if each hyperparameter is one of its own."""
+    parameters = nb.get_params(deep=False)
+    blocks = nb.prior_.blocks
+    parameter = None
+    if "family" in parameters:
+        parameter = "family"
+    elif not declared_fields(blocks).keys() <= parameters.keys():
+        parameter = "prior"
+    can_be_set = parameter is None or parameter in parameters
+    if not can_be_set or not all(block.hyperparameters for block in blocks.values()):
+        raise ValueError(
+            f"`estimator` is a {type(nb).__name__}, whose prior cannot be fitted; choose an estimator whose "
+            "hyperparameters are numbers, such as GaussianNB"
+        )
+    return parameter
+
+
+def _settings(nb: Any, parameter: str | None, blocks: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of the estimator that stand for the fitted prior."""
+    if parameter is not None:
+        return {parameter: blocks[BLOCK]}
+    if "prior" in nb.get_params(deep=False):  # which would override them
+        return values | {"prior": None}
+    return values
+
+
+def _bound_reached(coordinate: float) -> int:
+    """−1 at the lower bound, 1 at the upper bound, otherwise 0."""
+    lower, upper = _LIMITS
+    if coordinate >= upper - _AT_BOUND:
+        return 1
+    return -1 if coordinate <= lower + _AT_BOUND else 0
 
 
 @partial(jax.jit, static_argnames="names")
@@ -233,26 +287,34 @@ def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[A
 
 def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
     """Coordinates of a local minimum inside the bounds, from multiples of the estimator's own prior."""
-    start, free, on_device = [], problem.free, as_jax(problem)
-    per = [declared_fields(problem.blocks)[name].per for name in names]
-    for name, shape in zip(names, per, strict=True):
-        value = problem.start[name] / problem.unit[name] / (problem.start[shape] if shape in names else 1)
-        start.append(np.log(value)[:, free].mean())
+    on_device = as_jax(problem)
+    fields = declared_fields(problem.blocks)
 
     def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = _energy(as_jax(z), tuple(names), on_device)
         return float(value), np.asarray(slope)
 
+    start = []  # the estimator's own prior
+    for name in names:
+        ratio = problem.start[name] / problem.unit[name]
+        if fields[name].per in names:
+            ratio = ratio / problem.start[fields[name].per]
+        start.append(np.log(ratio)[:, problem.free].mean())
+    is_own_scale = np.array([fields[name].per not in names for name in names])  # a ratio to another stays
     # a start outside the bounds is at them before it is moved
-    moved = (np.clip(start, *_LIMITS) + step * ~np.isin(per, names) for step in _FIRST)
-    begin = min((z.clip(*_LIMITS) for z in moved), key=lambda z: energy(z)[0])
+    candidates = [(np.clip(start, *_LIMITS) + step * is_own_scale).clip(*_LIMITS) for step in _FIRST_STEPS]
+    best = min(candidates, key=lambda z: energy(z)[0])
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
-    result = minimize(energy, begin, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)
+    result = minimize(energy, best, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)
     if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
         warnings.warn("The evidence was still increasing after 1,000 iterations", ConvergenceWarning, stacklevel=3)
     return dict(zip(names, result.x.tolist(), strict=True))
 
 
-def _compact(full: np.ndarray) -> Any:
+def _compact(values: np.ndarray) -> Any:
     """Values (c, d) as a number or (d,) where that loses nothing."""
-    return float(full[0, 0]) if (full == full[0, 0]).all() else full[0] if (full == full[:1]).all() else full
+    if (values == values[0, 0]).all():
+        return float(values[0, 0])
+    if (values == values[:1]).all():
+        return values[0]
+    return values

@@ -17,8 +17,8 @@ else:
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 LINES: tuple[Any, ...] = ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # dashes are left to priors
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # none has as many as the palette or divides it: no pair recurs
-_INSIDE = 7  # entries of a legend in the Axes, at most
-_LONGEST = 20  # letters of a label
+_MAX_INSIDE = 7  # entries of a legend in the Axes
+_MAX_LETTERS = 20  # of a label
 
 
 def new_axes(columns: int = 1, **settings: Any) -> Any:
@@ -56,33 +56,54 @@ def zero_line(ax: Drawn) -> None:
 
 
 def intervals(
-    ax: Drawn, at: Any, low: Any, point: Any, high: Any, upright: bool = False, markersize: float = 4.0, **style: Any
+    ax: Drawn,
+    position: Any,
+    low: Any,
+    point: Any,
+    high: Any,
+    *,
+    upright: bool = False,
+    markersize: float = 4.0,
+    **style: Any,
 ) -> None:
     """Points with their intervals, which may leave a point outside."""
-    (ax.vlines if upright else ax.hlines)(at, low, high, color=style["color"], linewidth=1.2)
-    x, y = (at, point) if upright else (point, at)
-    ax.plot(x, y, linestyle="", markersize=markersize, **style)
+    if upright:
+        ax.vlines(position, low, high, color=style["color"], linewidth=1.2)
+        ax.plot(position, point, linestyle="", markersize=markersize, **style)
+    else:
+        ax.hlines(position, low, high, color=style["color"], linewidth=1.2)
+        ax.plot(point, position, linestyle="", markersize=markersize, **style)
 
 
-def cut(name: Any, most: int) -> str:
+def shorten_middle(name: Any, max_letters: int) -> str:
     """A name, without its middle if it is long."""
-    text, end = str(name), most // 3
-    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"
+    text = str(name)
+    if len(text) <= max_letters:
+        return text
+    end = max_letters // 3
+    return f"{text[: max_letters - 1 - end]}…{text[-end:]}"
 
 
-def plain_text(name: Any, most: int = _LONGEST) -> str:
+def plain_text(name: Any, max_letters: int = _MAX_LETTERS) -> str:
     """A name that Matplotlib shows letter by letter: dollars are no mathematics, an underscore hides no entry."""
-    text = cut(name, most)
-    return " " * text.startswith("_") + text.replace("$", r"\$")
+    text = shorten_middle(name, max_letters).replace("$", r"\$")
+    if text.startswith("_"):  # Matplotlib leaves such a label out of a legend
+        return f" {text}"
+    return text
 
 
 def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
     """What the axes show, in as many lines as it needs beside the names that are listed down."""
-    listed = max((len(tick.get_text()) for tick in ax.get_yticklabels()), default=0)
+    longest_tick = max((len(tick.get_text()) for tick in ax.get_yticklabels()), default=0)
     for name, axis, length in ((x, ax.xaxis, ax.bbox.width), (y, ax.yaxis, ax.bbox.height)):
-        letters = int(length * 72 / ax.figure.dpi / float(axis.label.get_fontsize()) / 0.75) - listed // 2
-        lines = [part for text in (name or "").split("\n") for part in textwrap.wrap(text, max(letters, 20))]
-        axis.set_label_text("\n".join(lines) if name is not None else axis.label.get_text())
+        if name is None:
+            continue
+        letter_width = 0.75 * float(axis.label.get_fontsize())  # points
+        letters = int(length * 72 / ax.figure.dpi / letter_width) - longest_tick // 2
+        lines: list[str] = []
+        for text in name.split("\n"):
+            lines += textwrap.wrap(text, max(letters, 20))
+        axis.set_label_text("\n".join(lines))
 
 
 def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -> None:
@@ -95,19 +116,21 @@ def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -
 
     entries, names = ax.get_legend_handles_labels()
     names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in names]
-    if inside and len(entries) <= _INSIDE:
+    if inside and len(entries) <= _MAX_INSIDE:
         ax.legend(entries, names, frameon=False, **settings)
         return
     rows = max(int(4.6 * ax.bbox.height / ax.figure.dpi) - 1, last + 2)  # beside the Axes
     if len(entries) > rows:
-        first, end = rows - last - 1, len(entries) - last
-        entries[first:end], names[first:end] = [Line2D([], [], linestyle="")], [f"and {end - first} more"]
+        first = rows - last - 1
+        end = len(entries) - last
+        entries[first:end] = [Line2D([], [], linestyle="")]
+        names[first:end] = [f"and {end - first} more"]
     ax.legend(entries, names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
 
 
-def list_down(ax: Drawn, names: Collection[Any], most: int = 24, has_legend: bool = False) -> None:
+def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_legend: bool = False) -> None:
     """One line a name, the first on top."""
-    ax.set_yticks(range(len(names)), [plain_text(name, most) for name in names])
+    ax.set_yticks(range(len(names)), [plain_text(name, max_letters) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     is_narrow = has_legend and max(map(len, map(str, names))) > 16
     ticks = {"nbins": 3, "steps": [1, 2, 5, 10], "min_n_ticks": 1} if is_narrow else {"nbins": 5}
@@ -116,13 +139,16 @@ def list_down(ax: Drawn, names: Collection[Any], most: int = 24, has_legend: boo
 
 def column(estimator: Any, feature: Any) -> int:
     """Position of a feature given by name or position; raises ValueError if there is none."""
-    names, d = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
-    if isinstance(feature, str) and names is not None and len(found := np.flatnonzero(names == feature)):
-        return int(found[0])
+    names = getattr(estimator, "feature_names_in_", None)
+    d = estimator.n_features_in_
+    if isinstance(feature, str) and names is not None:
+        matches = np.flatnonzero(names == feature)
+        if len(matches):
+            return int(matches[0])
     if isinstance(feature, int | np.integer) and -d <= feature < d:
         return int(feature) % d
-    what = "no names" if names is None else f"names, such as {str(names[0])!r}"
-    raise ValueError(f"`feature` is {feature!r}; the features have {what} and the positions 0 to {d - 1}")
+    named = "no names" if names is None else f"names, such as {str(names[0])!r}"
+    raise ValueError(f"`feature` is {feature!r}; the features have {named} and the positions 0 to {d - 1}")
 
 
 def feature_name(estimator: Any, j: int) -> str:
@@ -133,7 +159,7 @@ def feature_name(estimator: Any, j: int) -> str:
 
 def class_at(estimator: Any, label: Any) -> int:
     """Position of a class label; raises ValueError if there is no such class."""
-    found = np.flatnonzero(estimator.classes_ == label)
-    if len(found) != 1:
+    matches = np.flatnonzero(estimator.classes_ == label)
+    if len(matches) != 1:
         raise ValueError(f"`label` is {label!r}; the classes are {estimator.classes_.tolist()}")
-    return int(found[0])
+    return int(matches[0])

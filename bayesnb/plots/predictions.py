@@ -18,7 +18,6 @@ from ._common import (
     Drawn,
     class_at,
     colour,
-    cut,
     feature_name,
     ink,
     intervals,
@@ -29,6 +28,7 @@ from ._common import (
     name_axes,
     new_axes,
     plain_text,
+    shorten_middle,
     zero_line,
 )
 
@@ -461,5 +461,5 @@ def _boundary(ax: Drawn, across: np.ndarray, up: np.ndarray, p: np.ndarray, **st
 def _cell(estimator: Any, x: Any, j: int) -> str:
     """A feature and its value."""
     value = column_of(x if hasattr(x, "shape") else np.asarray(x), j)[0]
-    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else cut(value, 12)
-    return f"{cut(feature_name(estimator, j), 20)} = {shown}"
+    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 12)
+    return f"{shorten_middle(feature_name(estimator, j), 20)} = {shown}"
