@@ -6,7 +6,6 @@ does the work is Dask's affair: the one that is active.
 """
 
 import copy
-import functools
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from .estimators._input import check_decay, refuse_no_weight
 from .inference.intervals import fix_seed
 from .streaming import united_labels
 
-_ARITY = 8  # parts added at a time
+_MERGED_AT_ONCE = 8  # parts that one task adds
 
 
 class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -98,8 +97,12 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not hasattr(self, "estimator_"):
             self.estimator_ = self._learnt(X, y, sample_weight, classes)
             return self
-        if classes is not None and not np.array_equal(labels := united_labels([classes]), self.classes_):
-            raise ValueError(f"`classes` is {labels}, but the first call had {self.classes_}; pass the same classes")
+        if classes is not None:
+            labels = united_labels([classes])
+            if not np.array_equal(labels, self.classes_):
+                raise ValueError(
+                    f"`classes` is {labels}, but the first call had {self.classes_}; pass the same classes"
+                )
         before = copy.copy(self.estimator_)
         if decay != 1:
             before = before.with_statistics(before.statistics_.scaled(decay))
@@ -169,7 +172,9 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Accuracy: the weighted share of rows whose label is predicted correctly. All labels come into memory."""
         import dask
 
-        predicted, labels, weights = (dask.compute(one)[0] for one in (self.predict(X), y, sample_weight))
+        (predicted,) = dask.compute(self.predict(X))  # one after the other: Dask warns of mixed kinds of collections
+        (labels,) = dask.compute(y)
+        (weights,) = dask.compute(sample_weight)
         return float(np.average(predicted == np.asarray(labels), weights=weights))
 
 
@@ -185,8 +190,13 @@ def _taught(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights:
 
 def _merged(parts: list[Any]) -> Any:
     """The estimator with what all parts taught theirs; None if no part has a row."""
-    total, *others = [part for part in parts if part is not None] or [None]
-    return functools.reduce(lambda one, other: one.merge(other), others, copy.copy(total))  # what a task made stays
+    with_rows = [part for part in parts if part is not None]
+    if not with_rows:
+        return None
+    total = copy.copy(with_rows[0])  # the result of a task must not change: Dask may use it again
+    for other in with_rows[1:]:
+        total.merge(other)
+    return total
 
 
 def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
@@ -201,7 +211,10 @@ def _merged_in_tree(parts: list[Any]) -> Any:
     import dask
 
     while len(parts) > 1:
-        parts = [dask.delayed(_merged)(parts[at : at + _ARITY]) for at in range(0, len(parts), _ARITY)]
+        parts = [
+            dask.delayed(_merged)(parts[first : first + _MERGED_AT_ONCE])
+            for first in range(0, len(parts), _MERGED_AT_ONCE)
+        ]
     return parts[0].compute()
 
 
@@ -231,10 +244,10 @@ def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
         if X.ndim != 2:
             raise ValueError(f"`X` has {X.ndim} dimensions; it needs 2, rows and columns")
         X = X.rechunk({1: -1})
-    found = [_delayed_chunks(X)]
+    aligned = [_delayed_chunks(X)]
     for name, column in beside.items():
         if column is None:
-            found.append([None] * len(sizes))
+            aligned.append([None] * len(sizes))
             continue
         if not dask.is_dask_collection(column):
             column = da.from_array(np.asarray(column), chunks=-1)
@@ -242,8 +255,11 @@ def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
             if column.shape[0] != sum(sizes):
                 raise ValueError(f"`{name}` has {column.shape[0]} rows and `X` has {sum(sizes)}; give one for each")
             column = column.rechunk({0: sizes})
-        found.append(_delayed_chunks(column))
-        if len(found[-1]) != len(sizes):
-            many = f"`{name}` has {len(found[-1])} chunks and `X` has {len(sizes)}, and some lengths are unknown"
-            raise ValueError(f"{many}; give both the same chunks, or call `compute_chunk_sizes()`")
-    return found
+        chunks = _delayed_chunks(column)
+        if len(chunks) != len(sizes):
+            raise ValueError(
+                f"`{name}` has {len(chunks)} chunks and `X` has {len(sizes)}, and some lengths are unknown; "
+                "give both the same chunks, or call `compute_chunk_sizes()`"
+            )
+        aligned.append(chunks)
+    return aligned

@@ -1,7 +1,7 @@
 """Bins that turn measurements into the levels of a categorical model: of equal width, or of the largest evidence."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaln
@@ -26,9 +26,11 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.where(self.n_bins_ == 0, np.nan, binned(X, [edges[1:-1] for edges in self.edges_]))
 
     def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray], np.ndarray]) -> Self:
-        """Boundaries of each column, by a function of its number and of the rows that have a value there."""
-        self.edges_ = [edges_of(j, held) if held.any() else np.empty(0) for j, held in enumerate(~np.isnan(X.T))]
-        self.n_bins_ = np.array([max(len(e) - 1, 0) for e in self.edges_])
+        """Boundaries of each column, by a function of its number and of the mask of rows that have a value there."""
+        self.edges_ = []
+        for j, has_value in enumerate(~np.isnan(X.T)):
+            self.edges_.append(edges_of(j, has_value) if has_value.any() else np.empty(0))
+        self.n_bins_ = np.array([max(len(edges) - 1, 0) for edges in self.edges_])
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -98,7 +100,7 @@ class EqualWidthBinner(_AbstractBinner):
         """
         check_least(1, n_bins=self.n_bins)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        return self._set_edges(X, lambda j, held: _equal_widths(X[held, j], self.n_bins))
+        return self._set_edges(X, lambda j, has_value: _equal_widths(X[has_value, j], self.n_bins))
 
 
 class EvidenceBinner(_AbstractBinner):
@@ -194,10 +196,12 @@ class EvidenceBinner(_AbstractBinner):
         classes, index = np.unique(y, return_inverse=True)
         self.log_evidence_ = np.zeros(X.shape[1])
 
-        def edges_of(j: int, held: np.ndarray) -> np.ndarray:
-            values = X[held, j]
-            middle, self.log_evidence_[j] = _most_evident(values, index[held], len(classes), alpha, self.max_cuts)
-            return np.concatenate([[values.min()], middle, [values.max()]])
+        def edges_of(j: int, has_value: np.ndarray) -> np.ndarray:
+            values = X[has_value, j]
+            candidates = _candidate_cuts(values, index[has_value], len(classes), self.max_cuts)
+            partition = _best_partition(candidates.counts, alpha)
+            self.log_evidence_[j] = partition.evidence
+            return np.concatenate([[values.min()], candidates.boundaries[partition.cuts], [values.max()]])
 
         return self._set_edges(X, edges_of)
 
@@ -213,71 +217,102 @@ def binned(X: np.ndarray, inner: list[np.ndarray]) -> np.ndarray:
     return np.where(np.isnan(X), np.nan, np.reshape(bins, X.T.shape).T)
 
 
-def _equal_widths(seen: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
+def _equal_widths(values: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
     """Boundaries of equal width over the range of the values, then without the bins that hold none of them."""
-    low, high = seen.min(), seen.max()
+    low = values.min()
+    high = values.max()
     share = np.arange(1, n_bins) / n_bins
     inner = low * (1 - share) + high * share
-    held = np.unique(np.searchsorted(inner, seen))  # bins with training rows, ascending
-    middle = (inner[held[:-1]] + inner[held[1:] - 1]) / 2  # of where one such bin ends and where the next begins
-    return np.concatenate([[low], middle, [high]])
+    occupied = np.unique(np.searchsorted(inner, values))  # bins with training rows, ascending
+    ends = inner[occupied[:-1]]  # of each such bin but the last
+    next_starts = inner[occupied[1:] - 1]
+    return np.concatenate([[low], (ends + next_starts) / 2, [high]])
 
 
-def _most_evident(
-    seen: PerRow, index: Int[np.ndarray, " n"], c: int, alpha: float, max_cuts: int
-) -> tuple[np.ndarray, float]:
-    """Inner boundaries of the largest evidence, and that evidence."""
-    values, place = np.unique(seen, return_inverse=True)
-    counts = np.bincount(place * c + index, minlength=len(values) * c).reshape(-1, c)  # rows of each value and class
-    only = np.where((counts > 0).sum(1) == 1, counts.argmax(1), -1)  # the class of a value that has one class only
-    cuts = np.flatnonzero((only[1:] != only[:-1]) | (only[1:] < 0))  # a cut follows the value of that number
-    if len(cuts) > max_cuts:
-        cuts = cuts[(2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)]
-    taken, evidence = _best_partition(np.add.reduceat(counts, np.concatenate([[0], cuts + 1])), alpha)
-    return (values[cuts[taken]] + values[cuts[taken] + 1]) / 2, evidence
+class _Candidates(NamedTuple):
+    """Where the values of a column may be cut.
 
-
-def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.ndarray, float]:
-    """The neighbouring segments that are merged into bins, given the rows of each class in each segment.
-
-    Returns
-    -------
-    cuts : (I − 1,) the cuts that stay; cut k lies between segments k and k + 1
-    evidence : log p(y | bins) + log p(bins), nats
+    Fields
+    ------
+    counts : (m + 1, c) rows of each class in the segments between m cuts
+    boundaries : (m,) the number in the middle of each cut
     """
-    m, c = counts.shape
-    below = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])
-    n = int(below[-1].sum())
-    upto = np.arange(n + 1)
-    of_class = gammaln(upto + alpha) - gammaln(alpha)
-    of_bin = gammaln(upto + c * alpha) - gammaln(c * alpha)
-    rows = below.sum(1)
-    # bins[e][s]: log evidence of the labels in a bin of segments s … e
-    bins = [of_class[below[e] - below[:e]].sum(1) - of_bin[rows[e] - rows[:e]] for e in range(1, m + 1)]
-    many = np.arange(1, m + 2)
-    log_prior = gammaln(many) + gammaln(n + 1) - gammaln(n + many) - np.log(n)  # of I = 1 … m + 1 bins
-    price = -np.diff(log_prior)  # of one more bin, falling in I
-    best = bins[-1][0] + log_prior[0]
-    cuts, unsettled = np.empty(0, int), np.arange(1, m + 1)  # numbers of bins that may still be the best
+
+    counts: Int[np.ndarray, "segments c"]
+    boundaries: Float[np.ndarray, " m"]
+
+
+def _candidate_cuts(values: PerRow, index: Int[np.ndarray, " n"], n_classes: int, max_cuts: int) -> _Candidates:
+    """Cuts between neighbouring values, without those between rows of one class, which are never best."""
+    distinct, place = np.unique(values, return_inverse=True)
+    counts = np.bincount(place * n_classes + index, minlength=len(distinct) * n_classes).reshape(-1, n_classes)
+    single_class = np.where((counts > 0).sum(1) == 1, counts.argmax(1), -1)  # −1 where a value has several classes
+    is_cut = (single_class[1:] != single_class[:-1]) | (single_class[1:] < 0)
+    cuts = np.flatnonzero(is_cut)  # cut i follows distinct value i
+    if len(cuts) > max_cuts:  # those at even steps of rank
+        cuts = cuts[(2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)]
+    segments = np.add.reduceat(counts, np.concatenate([[0], cuts + 1]))
+    return _Candidates(segments, (distinct[cuts] + distinct[cuts + 1]) / 2)
+
+
+class _Partition(NamedTuple):
+    """Segments merged into bins: the cuts (I − 1,) that stay, and their log evidence in nats."""
+
+    cuts: np.ndarray
+    evidence: float
+
+
+def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
+    """The bins of the largest log p(y | bins) + log p(bins), given the rows of each class in m segments.
+
+    Cut k lies between segments k and k + 1. See the Notes of `EvidenceBinner` for the prices.
+    """
+    m = len(counts)
+    n = int(counts.sum())
+    bins = _log_evidence_of_bins(counts, alpha)
+    n_bins = np.arange(1, m + 2)
+    log_prior = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)  # log p(bins) for I = 1 … m + 1
+    price = -np.diff(log_prior)  # of one more bin: the slope of the tangent at I, which falls with I
+    best = _Partition(np.empty(0, int), float(bins[-1][0] + log_prior[0]))  # one bin
+    unsettled = np.arange(1, m + 1)  # numbers of bins that may still be the best
     while len(unsettled):
         k = unsettled[len(unsettled) // 2]
-        found, evidence = _priced_partition(bins, price[k - 1])
-        j = len(found) + 1
-        if evidence + log_prior[j - 1] > best:
-            best, cuts = evidence + log_prior[j - 1], found
+        priced = _priced_partition(bins, price[k - 1])
+        j = len(priced.cuts) + 1
+        evidence = priced.evidence + log_prior[j - 1]
+        if evidence > best.evidence:
+            best = _Partition(priced.cuts, float(evidence))
+        # no number of bins between k and j can be better than j
         unsettled = unsettled[(unsettled < min(j, k)) | (unsettled > max(j, k))]
-    return cuts, float(best)
+    return best
 
 
-def _priced_partition(bins: list[np.ndarray], price: float) -> tuple[np.ndarray, float]:
+def _log_evidence_of_bins(counts: Int[np.ndarray, "m c"], alpha: float) -> list[np.ndarray]:
+    """[e][s]: log evidence of the labels in a bin of segments s … e, Dirichlet–categorical, nats."""
+    m, c = counts.shape
+    before = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])  # rows of each class before a segment
+    rows_before = before.sum(1)
+    n_or_less = np.arange(rows_before[-1] + 1)
+    log_rising_class = gammaln(n_or_less + alpha) - gammaln(alpha)
+    log_rising_bin = gammaln(n_or_less + c * alpha) - gammaln(c * alpha)
+    bins = []
+    for e in range(1, m + 1):
+        of_classes = log_rising_class[before[e] - before[:e]].sum(1)
+        bins.append(of_classes - log_rising_bin[rows_before[e] - rows_before[:e]])
+    return bins
+
+
+def _priced_partition(bins: list[np.ndarray], price: float) -> _Partition:
     """The cuts that maximise the sum over bins of log evidence − price, and their log evidence without the price."""
-    value, start = np.zeros(len(bins) + 1), np.zeros(len(bins) + 1, int)
-    for e, own in enumerate(bins, 1):
-        total = value[:e] + own
+    value = np.zeros(len(bins) + 1)  # best sum of the segments before each
+    start = np.zeros(len(bins) + 1, int)  # first segment of the last bin of that best
+    for e, log_evidence in enumerate(bins, 1):
+        total = value[:e] + log_evidence
         start[e] = total.argmax()
         value[e] = total[start[e]] - price
-    cuts, s = list[int](), start[-1]
-    while s > 0:
-        cuts.append(s - 1)
-        s = start[s]
-    return np.array(cuts[::-1], int), value[-1] + price * (len(cuts) + 1)
+    cuts: list[int] = []
+    first = start[-1]
+    while first > 0:  # from the last bin backwards
+        cuts.append(first - 1)
+        first = start[first]
+    return _Partition(np.array(cuts[::-1], int), value[-1] + price * (len(cuts) + 1))

@@ -37,8 +37,6 @@ from ._suited import check_independent
 _LIMITS = np.log([1e-4, 1e4])  # of the coordinates
 _AT_BOUND = 1e-3  # distance of a coordinate from a bound that counts as at it
 _FIRST_STEPS = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own prior, tried first
-    [1.0, 1e-2, 1e-1, 1e1, 1e2]
-)  # multiples of the estimator's own pseudo-counts that are tried first
 
 
 class EvidenceOfPrior(NamedTuple):

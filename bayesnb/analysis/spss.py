@@ -85,43 +85,55 @@ class SPSSNaiveBayes(ForwardSelection):
         columns = [_plain(_safe_indexing(X, j, axis=1)) for j in range(self.n_features_in_)]
         if fresh:
             self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]
-        found = []
+        read = []
         for name, column, is_number in zip(self._columns.labels.tolist(), columns, self._numbers, strict=True):
-            cells = column.to_numpy(object)
-            if is_number:
-                cells = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
-                if ((np.isnan(cells) & column.notna()) | np.isinf(cells)).any():
-                    raise ValueError(f"`X` has cells in column {name!r} that are not finite numbers, as others are")
-            found.append(cells)
-        return found
+            read.append(_finite_numbers(name, column) if is_number else column.to_numpy(object))
+        return read
 
     def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
         """Bins of the scale columns; other numbers as text, so that they are names and not codes."""
-        none: Any = None
         if training is not None:
-            self._scale, self.binner_ = self._scale_columns([x[training] for x in columns]), none
-        found = [x if x.dtype.kind == "O" else np.where(np.isnan(x), none, x.astype(str)) for x in columns]
-        if self._scale:
-            numbers = np.column_stack([columns[j] for j in self._scale])
-            if training is not None:
-                self.binner_ = EqualWidthBinner(self.n_bins).fit(numbers[training])
-            for j, bins in zip(self._scale, self.binner_.transform(numbers).T, strict=True):
-                found[j] = bins
-        return found
+            self._scale = self._scale_columns([column[training] for column in columns])
+            self.binner_: Any = None
+        categories = [column if column.dtype.kind == "O" else _as_text(column) for column in columns]
+        if not self._scale:
+            return categories
+        numbers = np.column_stack([columns[j] for j in self._scale])
+        if training is not None:
+            self.binner_ = EqualWidthBinner(self.n_bins).fit(numbers[training])
+        for j, bins in zip(self._scale, self.binner_.transform(numbers).T, strict=True):
+            categories[j] = bins
+        return categories
 
     def _scale_columns(self, columns: list[np.ndarray]) -> list[int]:
         """Positions of the columns that are cut into bins."""
         if isinstance(self.scale, str) and self.scale == "auto":
             return [j for j, x in enumerate(columns) if x.dtype.kind == "f" and pd.Series(x).nunique() > self.n_bins]
         chosen = self._positions("scale", self.scale)
-        if text := [self._columns.labels.tolist()[j] for j in chosen if columns[j].dtype.kind != "f"]:
-            raise ValueError(f"`scale` has {text}, which hold no numbers; leave them out")
+        text_columns = [self._columns.labels.tolist()[j] for j in chosen if columns[j].dtype.kind != "f"]
+        if text_columns:
+            raise ValueError(f"`scale` has {text_columns}, which hold no numbers; leave them out")
         return sorted(chosen)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = False
         return tags
+
+
+def _finite_numbers(name: Any, column: pd.Series) -> np.ndarray:
+    """The cells of a column of numbers as floats; ValueError on a cell that is none, or is infinite."""
+    cells = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
+    is_text = np.isnan(cells) & column.notna()
+    if (is_text | np.isinf(cells)).any():
+        raise ValueError(f"`X` has cells in column {name!r} that are not finite numbers, as others are")
+    return cells
+
+
+def _as_text(numbers: np.ndarray) -> np.ndarray:
+    """Numbers as names of categories; None for a missing cell."""
+    missing: Any = None
+    return np.where(np.isnan(numbers), missing, numbers.astype(str))
 
 
 def _plain(cells: Any) -> pd.Series:
