@@ -21,7 +21,6 @@ from .analysis.prior_fitting import fit_prior as fit_prior
 from .analysis.ranking import rank_features as rank_features
 from .analysis.selection import ForwardSelection as ForwardSelection
 from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
-from .describing import describe as describe
 from .discriminative.model import DiscriminativeNB as DiscriminativeNB
 from .distributed import DistributedNB as DistributedNB
 from .estimators import BernoulliNB as BernoulliNB
@@ -42,6 +41,7 @@ from .naive_bayes import NaiveBayes as NaiveBayes
 from .reporting import report as report
 from .streaming import fit_batches as fit_batches
 from .streaming import predict_batches as predict_batches
+from .tables.describing import describe as describe
 
 __version__: str
 _PROVISIONAL: tuple[str, ...]

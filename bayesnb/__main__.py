@@ -1,19 +1,55 @@
 """The command `bayesnb`, and `python -m bayesnb`."""
 
+import importlib.abc
+import importlib.util
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from types import FrameType
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
+
+_LATE_MODULE = "scipy.stats"  # scikit-learn imports it for functions that few commands call; it takes half a second
 
 
 def main() -> int:
     """Run the command line and return its exit code; an interrupt ends the process with one line and code 130."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may have asked to ignore interrupts
         signal.signal(signal.SIGINT, _end)
+    _import_late(_LATE_MODULE)
     from .cli import main as run
 
     return run()
+
+
+def _import_late(name: str) -> None:
+    """Have a module of this process run its code when one of its names is first used, not when it is imported."""
+    if name in sys.modules:
+        return
+    package = name.partition(".")[0]
+    if importlib.util.find_spec(package) is None:
+        return
+    sys.meta_path.insert(0, _LateFinder(name))
+
+
+class _LateFinder(importlib.abc.MetaPathFinder):
+    """Finds one module, once, with a loader that runs it at the first use of a name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The specification of the module with a late loader; None of other modules."""
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = importlib.util.LazyLoader(spec.loader)
+        return spec
 
 
 def _end(_: int, frame: FrameType | None) -> None:

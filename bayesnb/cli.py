@@ -1,32 +1,51 @@
 """The command `bayesnb`: exit code 0 for a pass, 1 for a check that fails, 2 for an error, 130 for an interrupt.
 
-An error is one line on standard error. The docstrings of the commands are what `--help` prints.
+An error is one line on standard error. The docstrings of the commands are what `--help` prints. Each command imports
+what it needs when it runs, so that `--help` loads nothing but this file.
 """
 
 import argparse
 import ast
+import contextlib
 import inspect
-import itertools
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
+from . import __version__
+from .tables.names import DATA_SETS, ROLES, did_you_mean, shorten
 
-from . import __version__, io
-from .columns import ROLES, ColumnContract, shorten
-from .datasets import NAMES, Dataset, LabelledTable, TableError, naming, open_table
-from .describing import describe as describe_columns
-from .estimators._by_name import MIXED, choose_model, contract_of, variants
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
 
-MODELS, SHARP = ("auto", *sorted(variants())), "discriminative"
-_TABLES = (".csv", ".tsv", ".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet", ".pq", ".xlsx")
-_WRITES = {"fit": ".safetensors", "report": ".html", "predict": ".csv"}
+    from .tables.columns import ColumnContract
+    from .tables.datasets import Dataset
+    from .tables.labelled import LabelledTable
+
+VARIANTS = tuple(
+    "bernoulli categorical complement exponential gaussian gaussian-da geometric kernel mixed multinomial poisson "
+    "pooled shared-da".split()
+)
+"""Models by their names in `--model`: those of `variants` of the estimators."""
+
+MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "shared-da"))
+"""A variant for the columns of numbers of a table that has others, too."""
+
+SHARP = "discriminative"
+MODELS = ("auto", *VARIANTS)
+_MODEL_NAMES = (*VARIANTS, *MIXED, SHARP)
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
+_MAX_REPEATED_ROWS = 1_000_000  # rows that `check` makes of weights that count rows
+_SHOWN_COLUMNS = 100  # columns that `describe` prints; other commands print
+_ANNOUNCED_COLUMNS = 12
+_SHOWN_CAUTIONS = 20
+_SHOWN_CLASSES = 12
+_TABLE_ENDINGS = (".csv", ".tsv", ".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet", ".pq", ".xlsx")
+_WRITES = {"fit": ".safetensors", "report": ".html", "predict": ".csv"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,24 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _check_output(options: argparse.Namespace) -> None:
-    """Refuse an output that cannot be written, that damages an input, or whose name promises another format."""
-    if output := getattr(options, "output", None):
-        io.check_target(output)
-        target = os.path.realpath(output)
-        for name in {options.data, getattr(options, "fitted", options.data)} - {*NAMES}:
-            tree = os.walk(name, followlinks=True)  # as Arrow reads a folder: a new file in it would be taken for rows
-            paths = [name, *(os.path.join(folder, file) for folder, _, files in tree for file in ("", *files))]
-            pairs = itertools.product((target, os.path.dirname(target)), paths)
-            if any(os.path.samefile(*pair) for pair in pairs if all(map(os.path.exists, pair))):
-                what = f"{'in ' * os.path.isdir(name)}the input {name}"
-                raise ValueError(f"the output {output} is {what}, which it would damage; name another file")
-        command, ending = options.run.__name__, os.path.splitext(output)[1].lower()
-        if ending in _TABLES and ending != _WRITES[command]:
-            raise ValueError(f"--output is {output}, but {command} writes {_WRITES[command]} files; change the ending")
+# --- the parser -----------------------------------------------------------------------------------------------------
 
 
 def _roles(text: str) -> list[tuple[str, ...]]:
+    """NAME=ROLE,NAME=ROLE as pairs."""
     return [part.rpartition("=")[::2] for part in text.split(",")]
 
 
@@ -86,34 +92,43 @@ def _setting(text: str) -> list[tuple[str, Any]]:
         return [(name, value)]
 
 
-_LABELLED, _FLAG = "describe check select compare fit report", {"action": "store_true"}
+_LABELLED = "describe check select compare fit report"
+_FLAG = {"action": "store_true"}
 _LIST: dict[str, Any] = {"action": "extend", "default": [], "type": lambda text: text.split(",")}
-_NAMES = (*MODELS[1:], *MIXED, SHARP)
-_WHICH = {"choices": ("auto", *_NAMES), "default": "auto", "metavar": "VARIANT"}
+_COLUMN = {"metavar": "COLUMN"}
+_MODEL = {"choices": ("auto", *_MODEL_NAMES), "default": "auto", "metavar": "VARIANT"}
 _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, settings, help
     ("predict", "fitted", {"metavar": "MODEL"}, "file that `bayesnb fit` or `save` of an estimator wrote"),
-    (f"{_LABELLED} predict", "data", {"metavar": "NAME|FILE"}, f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file"),
-    (_LABELLED, "--target", {"metavar": "COLUMN"}, "column with the class labels; required for a file"),
+    (
+        f"{_LABELLED} predict",
+        "data",
+        {"metavar": "NAME|FILE"},
+        f"{', '.join(DATA_SETS)}, or a CSV, TSV or Parquet file",
+    ),
+    (_LABELLED, "--target", _COLUMN, "column with the class labels; required for a file"),
     (_LABELLED, "--drop", {"metavar": "COLUMNS", **_LIST}, "columns to leave out, separated by commas"),
     (_LABELLED, "--columns", {"metavar": "NAME=ROLE,…", **_LIST, "type": _roles}, f"roles: {', '.join(ROLES)}"),
+    (_LABELLED, "--counts", _COLUMN, "column of whole numbers that say how many rows a row stands for"),
+    (_LABELLED, "--weight", _COLUMN, "column with the importance of each row"),
     ("", "--decimal", {"metavar": "CHAR"}, "decimal separator of numbers, such as ,"),
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
     ("", "--sep", {"metavar": "CHAR"}, "separator of the cells, such as ; or tab"),
-    ("check fit report", "--model", _WHICH, f"{', '.join(_NAMES)} (default: by the columns)"),
+    ("check fit report", "--model", _MODEL, f"{', '.join(_MODEL_NAMES)} (default: by the columns)"),
     ("check fit report", "--calibrate", _FLAG, "calibrate the class probabilities by exact leave-one-out"),
     ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
     ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
     ("select", "--bins", {"type": int, "default": 10}, "number of bins of a numeric column (default 10)"),
     ("select", "--max", {"type": int}, "largest number of added features (default: by the number of features)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
-    ("compare", "--models", {"type": _LIST["type"]}, f"of {', '.join(_NAMES)} (default: all but the last)"),
+    ("compare", "--models", {"type": _LIST["type"]}, f"of {', '.join(_MODEL_NAMES)} (default: all but the last)"),
     ("fit", "--set", {"metavar": "NAME=VALUE", **_LIST, "type": _setting}, "a parameter, such as alpha=0.5"),
     ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
     ("predict", "--output", {"metavar": "FILE"}, "CSV file to write (default: standard output)"),
-    ("predict", "--id", {"metavar": "COLUMN"}, "column to print first, unchanged"),
+    ("predict", "--id", _COLUMN, "column to print first, unchanged"),
     ("predict", "--interval", {"type": float, "metavar": "LEVEL"}, "posterior mass of the intervals, such as 0.9"),
+    ("predict", "--digits", {"type": int, "default": 6}, "significant digits of the printed numbers (default 6)"),
 ]
 
 
@@ -123,60 +138,117 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bayesnb {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in (*_LABELLED.split(), "predict"):
-        head, _, text = inspect.cleandoc(globals()[name].__doc__ or "").partition("\n\n")
-        description = f"{' '.join(text.split())} The exit code is 2 if the input cannot be used."
+        head, _, details = inspect.cleandoc(globals()[name].__doc__ or "").partition("\n\n")
+        description = f"{' '.join(details.split())} The exit code is 2 if the input cannot be used."
         command = commands.add_parser(name, help=head[:1].lower() + head[1:-1], description=description)
         command.set_defaults(run=globals()[name])
-        for used, option, settings, text in _OPTIONS:
-            if not used or name in used.split():
-                short = ["-o"] if option == "--output" else []
-                command.add_argument(*short, option, help=text, **settings)
+        for used_by, option, settings, text in _OPTIONS:
+            if used_by and name not in used_by.split():
+                continue
+            short = ["-o"] if option == "--output" else []
+            command.add_argument(*short, option, help=text, **settings)
     return parser
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """Refuse an output that cannot be written, that damages an input, or whose name promises another format."""
+    output = getattr(options, "output", None)
+    if not output:
+        return
+    from .io import check_target
+
+    check_target(output)
+    for name in {options.data, getattr(options, "fitted", options.data)} - {*DATA_SETS}:
+        if _damages(output, name):
+            inside = "in " if os.path.isdir(name) else ""
+            raise ValueError(
+                f"the output {output} is {inside}the input {name}, which it would damage; name another file"
+            )
+    command = options.run.__name__
+    ending = os.path.splitext(output)[1].lower()
+    if ending in _TABLE_ENDINGS and ending != _WRITES[command]:
+        raise ValueError(f"--output is {output}, but {command} writes {_WRITES[command]} files; change the ending")
+
+
+def _damages(output: str, name: str) -> bool:
+    """Whether a new file would replace an input, or lie in a folder of it, as Arrow takes all files there for rows."""
+    target = os.path.realpath(output)
+    new_paths = [path for path in (target, os.path.dirname(target)) if os.path.exists(path)]
+    return any(os.path.samefile(new, path) for new in new_paths for path in _paths_of(name))
+
+
+def _paths_of(name: str) -> Iterator[str]:
+    """An input, and all folders and files in it that exist."""
+    if os.path.exists(name):
+        yield name
+    for folder, _, files in os.walk(name, followlinks=True):
+        paths = [folder, *(os.path.join(folder, file) for file in files)]
+        yield from filter(os.path.exists, paths)
+
+
+# --- rows and models ------------------------------------------------------------------------------------------------
 
 
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said about the columns."""
-    about = {"drop": options.drop, "columns": dict(options.columns)}
-    return about | {"decimal": options.decimal, "thousands": options.thousands}
+    return {
+        "drop": options.drop,
+        "columns": dict(options.columns),
+        "decimal": options.decimal,
+        "thousands": options.thousands,
+    }
 
 
-def _table(options: argparse.Namespace) -> LabelledTable:
+def _table(options: argparse.Namespace) -> "LabelledTable":
     """The data with their labels, under the column contract."""
-    return LabelledTable(options.data, options.target, encoding=options.encoding, sep=options.sep, **_wishes(options))
+    from .tables.labelled import LabelledTable
+
+    files = {"encoding": options.encoding, "sep": options.sep, "counts": options.counts, "weight": options.weight}
+    return LabelledTable(options.data, options.target, **files, **_wishes(options))
 
 
-def _load(options: argparse.Namespace, lines: bool = False) -> Dataset:
+def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
     """All rows of the data, which are announced, with the lines of a text file if asked."""
-    data = _table(options).load(lines)
+    table = _table(options)
+    data = table.load(with_lines)
     _announce(data, len(data.y))
+    if data.sample_weight is not None:
+        print(table.described_weights(data.sample_weight), flush=True)
     return data
 
 
-def _model(X: pd.DataFrame, name: str, contract: ColumnContract) -> Any:
+def _announce(table: Any, n_rows: int) -> None:
+    """Say what is worked on, before the work."""
+    n_features = len(table.contract.used)
+    print(f"{table.name}: {n_rows} rows, {n_features} features, target {table.target!r} ({table.source})")
+    notes = [f"note: {text}" for text in table.notes]
+    print(table.contract.summary(most=_ANNOUNCED_COLUMNS), *notes, sep="\n", flush=True)
+
+
+def _model(X: "pd.DataFrame", name: str, contract: "ColumnContract") -> Any:
+    """A model by its name, for these columns."""
+    from .estimators._by_name import choose_model
+
     if name != SHARP:
         return choose_model(X, name, contract)
-    from .discriminative.model import DiscriminativeNB
+    from . import DiscriminativeNB
 
     return DiscriminativeNB(choose_model(X, "mixed", contract).parts)
 
 
-def _estimator(options: argparse.Namespace, X: pd.DataFrame, contract: ColumnContract) -> Any:
+def _estimator(options: argparse.Namespace, X: "pd.DataFrame", contract: "ColumnContract") -> Any:
     """The model that is asked for, with its parameters."""
     nb = _model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
-    if options.calibrate and options.model == SHARP:
+    if not options.calibrate:
+        return nb
+    if options.model == SHARP:
         raise ValueError(f"--calibrate is not for --model {SHARP}, fitted to held-out predictions; leave it out")
-    if options.calibrate:
-        from .analysis.calibration import CalibratedClassifierLOO
+    from . import CalibratedClassifierLOO
 
-        nb = CalibratedClassifierLOO(nb)
-    return nb
+    return CalibratedClassifierLOO(nb)
 
 
-def _announce(table: Dataset | LabelledTable, rows: int) -> None:
-    """Say what is worked on, before the work."""
-    features, notes = len(table.contract.used), [f"note: {text}" for text in table.notes]
-    print(f"{table.name}: {rows} rows, {features} features, target {table.target!r} ({table.source})")
-    print(table.contract.summary(most=12), *notes, sep="\n", flush=True)
+# --- commands -------------------------------------------------------------------------------------------------------
 
 
 def describe(options: argparse.Namespace) -> None:
@@ -184,21 +256,33 @@ def describe(options: argparse.Namespace) -> None:
 
     Show the role of each column (numbers, counts, yes/no, levels, dropped) with the reason, the number of different
     values, the share of missing cells and an example. A mark (!) shows possible problems: numbers written as text,
-    a target with many classes, and identifiers and dates, which are left out by default.
+    a target with many classes, and identifiers and dates, which are left out by default. The last lines name columns
+    that say the same.
     """
+    from .tables.describing import describe as describe_columns
+    from .tables.labelled import weight_column
+    from .tables.readers import errors_of, open_table
+
+    weights = weight_column(options.counts, options.weight)
     file = open_table(options.data, encoding=options.encoding, sep=options.sep)
-    with naming(file):
-        contract = describe_columns(file.first, options.target or file.target, **_wishes(options))
-    print(f"{options.data}: {len(contract.columns)} columns, by the first {contract.rows} rows\n{contract}")
+    with errors_of(file):
+        weight = None if weights is None else weights.name
+        contract = describe_columns(file.first, options.target or file.target, **_wishes(options), weight=weight)
+        described = "" if weights is None else weights.describe(weights.read(contract, file.first))
+    print(f"{options.data}: {len(contract.columns)} columns, by the first {contract.rows} rows")
+    print(contract.summary(_SHOWN_COLUMNS))
+    if described:
+        print(described)
 
 
 def check(options: argparse.Namespace) -> int:
     """Compare the closed form with NumPyro on a data set.
 
     Fit one half of the rows and check all formulas against NumPyro and against each other, from Bayes' identity to
-    leave-one-out and intervals. The exit code is 1 if a row of the report fails.
+    leave-one-out and intervals. The exit code is 1 if a row of the report fails. With --counts each row is taken so
+    many times; --weight does not change the check, but its column is no feature.
     """
-    data = _load(options)
+    data = _repeated(_load(options))
     estimator = _estimator(options, data.X, data.contract)
     report = estimator.check(data.X, data.y, options.seed)
     if not options.calibrate and options.model != SHARP:
@@ -207,6 +291,22 @@ def check(options: argparse.Namespace) -> int:
         print(f"  {calibration_gain(estimator, data.X, data.y)}\n")
     print(report.explain(options.verbose))
     return 0 if report.passed else 1
+
+
+def _repeated(data: "Dataset") -> "Dataset":
+    """The rows as often as they count, without weights."""
+    import numpy as np
+
+    if data.sample_weight is None:
+        return data
+    if data.sample_weight.dtype.kind != "i":
+        print("note: the check takes all rows once, as importance does not change the formulas")
+        return replace(data, sample_weight=None)
+    n_rows = int(data.sample_weight.sum())
+    if n_rows > _MAX_REPEATED_ROWS:
+        raise ValueError(f"--counts gives {n_rows:,} rows, too many for the check; divide the counts, or leave it out")
+    rows = np.repeat(np.arange(len(data.y)), data.sample_weight)
+    return replace(data, X=data.X.iloc[rows].reset_index(drop=True), y=data.y[rows], sample_weight=None)
 
 
 def select(options: argparse.Namespace) -> None:
@@ -219,9 +319,10 @@ def select(options: argparse.Namespace) -> None:
     from .analysis.spss import SPSSNaiveBayes
 
     data = _load(options)
-    most = {} if options.max is None else {"max_features": options.max}
-    spss = SPSSNaiveBayes(n_bins=options.bins, force=options.force, seed=options.seed, **most)
-    print(spss.fit(data.X, data.y).report_)
+    limit = {} if options.max is None else {"max_features": options.max}
+    spss = SPSSNaiveBayes(n_bins=options.bins, force=options.force, seed=options.seed, **limit)
+    with _weights_as_declared():
+        print(spss.fit(data.X, data.y, data.sample_weight).report_)
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -233,30 +334,42 @@ def compare(options: argparse.Namespace) -> None:
     Models that cannot use the columns are listed with the reason.
     """
     from .analysis.comparison import compare as compare_models
+    from .tables.readers import TableError
 
-    data, models, reasons = _load(options), dict[str, Any](), dict[str, list[str]]()
-    if unknown := {*(options.models or ())} - {*_NAMES}:
-        raise ValueError(f"{min(unknown)!r} is not one of {', '.join(_NAMES)}")
-    for name in options.models or _models_to_try(data.X):
-        try:
-            models[name] = _model(data.X, name, data.contract).fit(data.X, data.y)
-        except ValueError as error:  # the table is not for this model
-            reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
-            reasons.setdefault(shorten(reason, 200), []).append(name)
-    unfit = [f"{', '.join(names)} cannot use this table: {why}" for why, names in reasons.items()]
-    if not models:
-        raise TableError("; ".join(unfit))
-    outcome = compare_models(models, data.X, data.y, fitted=True)
-    print(replace(outcome, notes=(*outcome.notes, *unfit)))
+    data = _load(options)
+    for name in options.models or ():
+        if name not in _MODEL_NAMES:
+            similar = did_you_mean(name, _MODEL_NAMES)
+            raise ValueError(f"{name!r} is not one of {', '.join(_MODEL_NAMES)}{similar}")
+    models: dict[str, Any] = {}
+    unusable: dict[str, list[str]] = {}
+    with _weights_as_declared():
+        for name in options.models or _models_to_try(data.X):
+            try:
+                models[name] = _model(data.X, name, data.contract).fit(data.X, data.y, data.sample_weight)
+            except ValueError as error:  # the table is not for this model
+                reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
+                unusable.setdefault(shorten(reason, 200), []).append(name)
+        notes = [f"{', '.join(names)} cannot use this table: {reason}" for reason, names in unusable.items()]
+        if not models:
+            raise TableError("; ".join(notes))
+        comparison = compare_models(models, data.X, data.y, sample_weight=data.sample_weight, fitted=True)
+    print(replace(comparison, notes=(*comparison.notes, *notes)))
 
 
-def _models_to_try(X: pd.DataFrame) -> list[str]:
+def _models_to_try(X: "pd.DataFrame") -> list[str]:
     """All models, but no levels of real numbers, and no kernel densities of very many rows."""
     numbers = X.select_dtypes(["number", "bool"])
-    names = [*MODELS[1:], *(MIXED if 0 < numbers.shape[1] < X.shape[1] else ())]
-    left = {"categorical"} if (numbers.nunique() > 20).any() else set()
-    left |= {name for name in names if name.endswith("kernel") and len(X) > _KERNEL_ROWS}
-    return [name for name in names if name not in left]
+    is_mixed = 0 < numbers.shape[1] < X.shape[1]
+    has_real_numbers = (numbers.nunique() > 20).any()
+    names = []
+    for name in (*VARIANTS, *(MIXED if is_mixed else ())):
+        if name == "categorical" and has_real_numbers:
+            continue
+        if name.endswith("kernel") and len(X) > _KERNEL_ROWS:
+            continue
+        names.append(name)
+    return names
 
 
 def fit(options: argparse.Namespace) -> None:
@@ -264,22 +377,54 @@ def fit(options: argparse.Namespace) -> None:
 
     Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.
     """
-    from .streaming import fit_batches
-
     table = _table(options)
-    estimator = _estimator(options, next(iter(table.batches()))[0], table.contract)
+    estimator = _estimator(options, next(iter(table.batches())).X, table.contract)
     _announce(table, table.n_labelled)
-    if options.calibrate or options.model == SHARP:
-        data = table.load()
-        estimator.fit(data.X, data.y)
-    else:
-        fit_batches(estimator, table.batches, classes=table.labels)
+    with _weights_as_declared():
+        weights = _fit(estimator, table, is_whole=options.calibrate or options.model == SHARP)
     nb = getattr(estimator, "estimator_", getattr(estimator, "reader_", estimator))
     nb.contract_ = table.contract
     estimator.save(options.output)
-    counted = [f"{n:g} {str(label)!r}" for label, n in zip(nb.classes_, nb.class_count_, strict=True)]
-    said = f"{' '.join(repr(estimator).split())}, rows a class: {', '.join(counted[:12])}{' …' * (len(counted) > 12)}"
-    print(said, f"saved as {options.output}", *(f"! {text}" for text in table.contract.cautions), sep="\n")
+    counted = [f"{n:.15g} {str(label)!r}" for label, n in zip(nb.classes_, nb.class_count_, strict=True)]
+    more = " …" if len(counted) > _SHOWN_CLASSES else ""
+    print(f"{' '.join(repr(estimator).split())}, rows a class: {', '.join(counted[:_SHOWN_CLASSES])}{more}")
+    if weights is not None:
+        print(table.described_weights(weights))
+    print(
+        f"saved as {options.output}",
+        *(f"! {text}" for text in table.contract.first_cautions(_SHOWN_CAUTIONS)),
+        sep="\n",
+    )
+
+
+def _fit(estimator: Any, table: "LabelledTable", is_whole: bool) -> "np.ndarray | None":
+    """Fit to all rows at once or batch by batch, and return the weights of the rows, None if there are none."""
+    import numpy as np
+
+    from .streaming import fit_batches
+
+    if is_whole:
+        data = table.load()
+        estimator.fit(data.X, data.y, data.sample_weight)
+        return data.sample_weight
+    weights: list[np.ndarray] = []
+
+    def batches() -> Iterator[Any]:
+        for batch in table.batches():
+            if batch.weight is not None:
+                weights.append(batch.weight)
+            yield tuple(batch)
+
+    fit_batches(estimator, batches, classes=table.labels)
+    return np.concatenate(weights) if weights else None
+
+
+@contextlib.contextmanager
+def _weights_as_declared() -> Iterator[None]:
+    """Without the warning that asks whether weights count rows: --counts and --weight say it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="`sample_weight` has a")
+        yield
 
 
 def report(options: argparse.Namespace) -> None:
@@ -290,12 +435,22 @@ def report(options: argparse.Namespace) -> None:
     """
     from .reporting import report as make_report
 
-    data = _load(options, lines=True)
+    data = _load(options, with_lines=True)
     estimator = _estimator(options, data.X, data.contract)
-    about: Any = {"title": f"{data.name}: {data.target}", "contract": data.contract, "lines": data.lines}
-    page = make_report(estimator, data.X, data.y, **about)
+    about: dict[str, Any] = {
+        "title": f"{data.name}: {data.target}",
+        "contract": data.contract,
+        "lines": data.lines,
+        "sample_weight": data.sample_weight,
+        "n_copies": data.n_copies,
+    }
+    with _weights_as_declared():
+        page = make_report(estimator, data.X, data.y, **about)
     page.save(options.output)
     print(f"leave-one-out accuracy {page.accuracy:.4f}, log loss {page.log_loss:.4f}\nsaved as {options.output}")
+
+
+# --- predictions ----------------------------------------------------------------------------------------------------
 
 
 def predict(options: argparse.Namespace) -> None:
@@ -310,48 +465,87 @@ def predict(options: argparse.Namespace) -> None:
     `bayesnb fit` wrote. Columns are found by name, in any order; further columns, such as the target, are ignored.
     Differences from the training table are printed on standard error.
     """
-    model = io.load(options.fitted)
+    import pandas as pd
+
+    from .estimators._by_name import contract_of
+    from .io import load, replace_file
+    from .tables.readers import TableError, errors_of, open_table
+
+    if options.digits < 1:
+        raise ValueError(f"--digits is {options.digits}; it needs to be 1 or more")
+    model = load(options.fitted)
     contract = contract_of(model, options.decimal, options.thousands)
     file = open_table(options.data, encoding=options.encoding, sep=options.sep)
     names = [name for name in file.names if name != file.target]  # a data set has its labels beside the rows
-    table = pd.concat(file.pieces(contract.plain - {options.id}, names), ignore_index=True)
+    with errors_of(file, "predict"):
+        table = pd.concat(file.pieces(contract.plain - {options.id}, names), ignore_index=True)
     if options.id is not None and options.id not in table.columns:
-        raise TableError(f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}.")
-    with naming(file, ask=False):
-        X, notes = contract.apply(table), contract.differences(table)
-    with warnings.catch_warnings(record=True) as warned:
+        similar = did_you_mean(options.id, table.columns) or "."
+        raise TableError(
+            f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}{similar}"
+        )
+    with errors_of(file, "predict"):
+        X = contract.apply(table)
+        notes = contract.differences(table)
+    with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always", UserWarning)
-        found = pd.DataFrame(_predictions(model, X, options.interval, contract))
-    if options.id in found:
+        predictions = pd.DataFrame(_predictions(model, X, options.interval, contract))
+    if options.id in predictions:
         raise TableError(f"--id is {options.id!r}, also a column of the predictions; rename it in {options.data}")
-    for text in [*notes, *dict.fromkeys(f"{str(warning.message).rstrip('.')}." for warning in warned)]:
+    warned = [f"{str(warning.message).rstrip('.')}." for warning in raised]
+    for text in dict.fromkeys([*notes, *warned]):
         print(f"note: {text}", file=sys.stderr)
+    predictions = _with_digits(predictions, options.digits)
     if options.id is not None:
-        found.insert(0, options.id, table[options.id].to_numpy())
-    csv = found.to_csv(index=False, lineterminator="\n")
-    if options.output is None:
-        getattr(sys.stdout, "reconfigure", dict)(encoding="utf-8")  # as in a file: labels as they stood in the data
-        print(csv, end="")
-    else:
-        io.replace_file(options.output, csv.encode())
+        predictions.insert(0, options.id, table[options.id].to_numpy())
+    csv = predictions.to_csv(index=False, lineterminator="\n")
+    if options.output is not None:
+        replace_file(options.output, csv.encode())
+        return
+    getattr(sys.stdout, "reconfigure", dict)(encoding="utf-8")  # as in a file: labels as they stood in the data
+    print(csv, end="")
 
 
-def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: ColumnContract) -> dict[str, Any]:
+def _with_digits(predictions: "pd.DataFrame", digits: int) -> "pd.DataFrame":
+    """The numbers as text with so many significant digits; a missing one as an empty cell."""
+    shown = predictions.copy()
+    for name in predictions.columns[1:]:  # the label stays as it is
+        if predictions[name].dtype.kind == "f":
+            shown[name] = ["" if value != value else f"{value:.{digits}g}" for value in predictions[name]]
+    return shown
+
+
+def _predictions(
+    model: Any, X: "pd.DataFrame", level: float | None, contract: "ColumnContract"
+) -> "dict[str, np.ndarray]":
     """The columns that `predict` prints of rows as the model takes them; with a level those of the intervals too."""
-    p, label = model.predict_proba(X), model.predict(X)
-    columns, tables, notes = {"predicted": label}, {"p": p}, {}
-    if level is not None:
-        from .inference.intervals import mean_probabilities
+    import numpy as np
 
-        if not hasattr(model, "posterior_") or hasattr(model, "maps_"):  # with the draws of its interval
-            means = model.sample_proba(X, seed=0).mean(0)
-        else:
-            means = mean_probabilities(model.posterior_, model.encode(X))
-        ends, note = model.predict_interval(X, level), np.array(contract.far_columns(X), object)
-        for name, values in (("mean", means), ("low", ends[..., 0]), ("high", ends[..., 1])):
+    p = model.predict_proba(X)
+    label = model.predict(X)
+    tables = {"p": p}
+    notes = {}
+    if level is not None:
+        note = np.array(contract.far_columns(X), object)
+        ends = model.predict_interval(X, level)
+        for name, values in (("mean", _mean_probabilities(model, X)), ("low", ends[..., 0]), ("high", ends[..., 1])):
             tables[name] = np.where((note == "")[:, None], values, np.nan)
-        notes = {"note": note}
-    top = np.arange(len(p)), np.searchsorted(model.classes_, label)
-    columns |= {"probability" if name == "p" else name: values[top] for name, values in tables.items()}
-    each = itertools.product(enumerate(model.classes_), tables.items())
-    return columns | {f"{name}({label})": values[:, k] for (k, label), (name, values) in each} | notes
+        notes["note"] = note
+    place = np.searchsorted(model.classes_, label)
+    columns = {"predicted": label}
+    for name, values in tables.items():
+        columns["probability" if name == "p" else name] = values[np.arange(len(p)), place]
+    for k, class_label in enumerate(model.classes_):
+        for name, values in tables.items():
+            columns[f"{name}({class_label})"] = values[:, k]
+    return columns | notes
+
+
+def _mean_probabilities(model: Any, X: "pd.DataFrame") -> "np.ndarray":
+    """The posterior mean of p(y | x, θ), (n, c): the mean of the draws of the interval where it is made of draws."""
+    from .inference.intervals import mean_probabilities
+
+    if not hasattr(model, "posterior_") or hasattr(model, "maps_"):
+        means: np.ndarray = model.sample_proba(X, seed=0).mean(0)
+        return means
+    return mean_probabilities(model.posterior_, model.encode(X))

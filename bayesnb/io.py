@@ -19,6 +19,7 @@ import json
 import math
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import fields
@@ -153,10 +154,7 @@ _TYPES |= {f"numpy.{name}": kind for name, kind in vars(np).items() if isinstanc
 @functools.cache
 def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]]:
     """Other types: how a value is written as a text or a list, and read from it."""
-    from sklearn.compose import make_column_selector  # which takes time to import
-
     return {
-        "columns": (make_column_selector, lambda s: [*vars(s).items()], lambda *kv: make_column_selector(**dict(kv))),
         "float": (float, repr, float),  # those that JSON does not know
         "interval": (pd.Interval, lambda one: [one.left, one.right, one.closed], pd.Interval),
         "slice": (slice, lambda one: [one.start, one.stop, one.step], slice),
@@ -166,10 +164,27 @@ def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]
     }
 
 
+_SELECTOR = "columns"  # the tag of scikit-learn's make_column_selector, whose module takes time to import
+
+
+def _is_selector(value: Any) -> bool:
+    """Whether a value is a make_column_selector; it can be none if nobody has imported its module."""
+    compose = sys.modules.get("sklearn.compose")
+    return compose is not None and type(value) is compose.make_column_selector
+
+
+def _read_selector(*settings: Any) -> Any:
+    """A make_column_selector with these settings, pairs of name and value."""
+    from sklearn.compose import make_column_selector
+
+    return make_column_selector(**dict(settings))
+
+
 @functools.cache
 def _readers() -> dict[str, Callable[..., Any]]:
     """What makes a value of the text or the list that a key of the JSON tree holds."""
     return {tag: read for tag, (_, _, read) in _codecs().items()} | {
+        _SELECTOR: _read_selector,
         "dict": lambda *pairs: dict(pairs),
         "distribution": distributions.decode,
         "objects": lambda shape, cells: pd.Series(cells, dtype=object).to_numpy().reshape(shape),
@@ -218,6 +233,8 @@ class _Writer:
             return {"scalar": self.array(np.asarray(value), at)}
         if isinstance(value, type) and (name := _name_of(value, _TYPES)):
             return {"type": name}
+        if _is_selector(value):
+            return {_SELECTOR: self.value([*vars(value).items()], at)}
         for tag, (known, write, _) in _codecs().items():
             if kind is known:
                 return {tag: self.value(write(value), at)}

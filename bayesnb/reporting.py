@@ -24,13 +24,19 @@ from .analysis._suited import check_own
 from .analysis.calibration import CalibratedClassifierLOO
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
-from .columns import FEW_ROWS, listed, shorten
 from .core.supports import check_level
+from .core.weights import row_weights
 from .inference.held_out import take_rows
 from .inference.loo import copies
 from .io import replace_file
+from .tables.columns import FEW_ROWS
+from .tables.names import listed, shorten
 
 _SHOWN = 12  # features of the importance, classes of a confusion table
+_SHOWN_CAUTIONS = 20  # about columns
+_MANY_COPIES = 0.05  # share of rows that are copies, above which it is said
+_REPEATED = 1_000_000  # rows that weights stand for and the calibration plot repeats, at most
+_LABEL = "label of the row"  # a column that no table has
 _INK = "#0a0b0c"  # stands for the colour of the text around a figure
 
 
@@ -74,6 +80,8 @@ def report(
     others: Any = "auto",
     level: float = 0.9,
     lines: Any = None,
+    sample_weight: Any = None,
+    n_copies: int | None = None,
 ) -> Report:
     """Make one page about a model and its training rows, to read, print and send.
 
@@ -94,6 +102,9 @@ def report(
         no model
     level : level of the credible intervals
     lines : (n,) the line of each row in its file, by which rows are named; by default the index of a data frame
+    sample_weight : (n,) weights of the rows, as they were fitted; integers count rows, floats are importance
+    n_copies : how many rows equal an earlier row in all columns of the table that X is from; by default they are
+        counted over the columns of X and the labels
 
     Raises
     ------
@@ -119,21 +130,27 @@ def report(
     try:
         check_is_fitted(estimator)
     except ValueError:
-        estimator = clone(estimator).fit(X, y)
-    m = SimpleNamespace(nb=estimator, X=X, y=y, n=len(y), level=level, classes=estimator.classes_.tolist())
+        estimator = clone(estimator).fit(X, y, sample_weight)
+    m = SimpleNamespace(nb=estimator, X=X, y=y, level=level, classes=estimator.classes_.tolist())
+    m.sample_weight = sample_weight
+    m.weights = row_weights(sample_weight, len(y))
+    m.n = m.weights.total  # of rows; of importance the sum of their weights
+    m.n_rows = int(m.n) if m.weights.are_counts else len(y)
+    m.n_copies = _number_of_copies(X, y) if n_copies is None else n_copies
     m.inside = getattr(estimator, "reader_", estimator)  # the naive Bayes model that reads the rows
-    m.loo = estimator.loo(X, y)
+    m.loo = estimator.loo(X, y, sample_weight)
     m.right = m.loo.predicted == m.loo.classes[m.loo.index]
-    m.count = np.bincount(m.loo.index, minlength=len(m.classes))
+    m.count = np.bincount(m.loo.index, m.weights.values, minlength=len(m.classes))
+    m.count = m.count.astype(int) if m.weights.are_counts else m.count
     share = m.count[m.count > 0] / m.n
     m.base, m.base_loss = float(share.max()), float(-(share * np.log(share)).sum())  # of the class frequencies alone
-    m.importance = importance(estimator, X, y, level=level)
+    m.importance = importance(estimator, X, y, sample_weight, level=level)
     m.contract = getattr(estimator, "contract_", None) if contract is None else contract
-    m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
-    index = X.index if isinstance(X, pd.DataFrame) else range(m.n)
+    m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others, sample_weight)
+    index = X.index if isinstance(X, pd.DataFrame) else range(len(y))
     m.row_names = [f"Row {i}" for i in index] if lines is None else [f"Line {i}" for i in lines]
     m.cautions = tuple(_cautions(m))
-    title = title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes"
+    title = title or f"{type(estimator).__name__}: {m.n_rows:,} rows, {len(m.classes)} classes"
     makers = _careful, _columns, _classes, _accuracy, _calibration, _confusion, _importance, _rows, _priors, _models
     parts = {make.__name__.strip("_"): make(m) for make in makers}
     parts |= {"title": _text(title), "header": _header(title, m), "exact": "exact" if m.loo.exact else "approximate"}
@@ -143,9 +160,9 @@ def report(
     return Report(page, m.loo.accuracy, m.loo.log_loss, m.cautions)
 
 
-def calibration_gain(nb: Any, X: Any, y: Any) -> str:
+def calibration_gain(nb: Any, X: Any, y: Any, sample_weight: Any = None) -> str:
     """The leave-one-out log loss, plain and calibrated, in nats a row, and what it says."""
-    found = CalibratedClassifierLOO(clone(nb)).fit(X, y).loo_log_loss_
+    found = CalibratedClassifierLOO(clone(nb)).fit(X, y, sample_weight).loo_log_loss_
     plain, calibrated = found["plain"], found["calibrated"]
     said = f"Leave-one-out log loss: {plain:.4f} nats a row, {calibrated:.4f} after calibration. "
     if calibrated >= 0.95 * plain:  # the map is fitted to these rows, so a small gain is no reason for it
@@ -160,7 +177,9 @@ def candidates(kind: str, n: int, d: int) -> list[Any]:
     return [one(**settings) for one in suited for settings in ({}, *[*one.variants.values()][1:])]
 
 
-def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> Comparison | None:
+def _compared(
+    nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any, sample_weight: Any = None
+) -> Comparison | None:
     """The model beside others of the same cells; those that cannot take them or are the same are left out."""
     own_model, chosen, models = nb, not isinstance(others, str), {}
     nb = getattr(nb, "reader_", nb)
@@ -173,15 +192,16 @@ def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> C
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                fitted = clone(one).fit(X, y)
-                table = fitted.loo(X, y).log_proba
+                fitted = clone(one).fit(X, y, sample_weight)
+                table = fitted.loo(X, y, sample_weight).log_proba
         except (ValueError, TypeError, Warning, ArithmeticError):
             continue
         if chosen or not np.allclose(table, own):  # the same model may have several names
             models[name] = fitted
     if not models:
         return None
-    return compare({"this model": clone(own_model).fit(X, y), **models}, X, y, fitted=True)
+    models = {"this model": clone(own_model).fit(X, y, sample_weight), **models}
+    return compare(models, X, y, sample_weight=sample_weight, fitted=True)
 
 
 def _other_parts(nb: Any, n: int) -> dict[str, Any]:
@@ -199,22 +219,26 @@ def _cautions(m: Any) -> Iterator[str]:
     loo, top = m.loo, m.importance
     if ignored := m.nb.ignored_by_loo:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
-    yield from () if m.contract is None else m.contract.cautions
+    yield from () if m.contract is None else m.contract.first_cautions(_SHOWN_CAUTIONS)
+    if m.weights.are_given:
+        yield f"Rows have weights: {m.weights.describe()}."
     rare = np.argsort(m.count, kind="stable")[: (m.count < FEW_ROWS).sum()]
     if small := [f"{m.classes[k]} ({m.count[k]})" for k in rare]:
         yield f"Few rows in some classes: {listed(small, 6)}. Their results are uncertain."
-    kinds = {block.inner.cells_.kind for block in m.inside.posterior_.blocks.values()}
-    again = m.n - len(np.unique(copies(m.inside.encode(m.X), m.loo.index))) if "real" in kinds else 0
-    if again > 0.05 * m.n:
-        left = "Leave-one-out leaves them in, so its figures are too good"
-        yield f"{again} of {m.n} rows are copies of another row. {left}: drop them, or use `loo(groups=…)`."
+    if m.n_copies > _MANY_COPIES * len(m.y) and _has_fractions(m):
+        yield (
+            f"{m.n_copies} of {len(m.y)} rows equal an earlier row in all columns. If they are of one person or case, "
+            "the other rows already tell the answer and the figures are too good: drop the repeated rows, or use "
+            "`loo(groups=…)`."
+        )
     if loo.log_loss >= m.base_loss:
         losses = f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({m.base_loss:.3f})"
         yield f"{losses}. Do not trust the probabilities as they are."
     elif loo.accuracy <= m.base:
         yield "The predicted labels are right no more often than the most frequent class."
-    p, right = loo.proba.max(1).mean(), m.right.mean()
-    if abs(p - right) > 0.03 + 2 * np.sqrt(right * (1 - right) / m.n):
+    p = float(np.average(loo.proba.max(1), weights=m.weights.values))
+    right = float(np.average(m.right, weights=m.weights.values))
+    if abs(p - right) > 0.03 + 2 * np.sqrt(right * (1 - right) / m.weights.effective):
         sure = "too sure of itself" if p > right else "not sure enough"
         means = f"its labels have the mean probability {p:.2f}, and {right:.0%} are right"
         yield f"The model is {sure}: {means}. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
@@ -227,6 +251,24 @@ def _cautions(m: Any) -> Iterator[str]:
         if column.missing > 0.2:
             yield f"Column {column.name}: {column.missing:.0%} of the cells are missing."
     yield "Rows are taken to be independent. If rows belong together, such as those of one person, use `loo(groups=…)`."
+
+
+def _number_of_copies(X: Any, y: np.ndarray) -> int:
+    """How many rows equal an earlier row in all columns and the label."""
+    if not isinstance(X, pd.DataFrame):
+        return len(y) - len(np.unique(copies(X, y)))
+    try:
+        return int(X.reset_index(drop=True).assign(**{_LABEL: y}).duplicated().sum())
+    except TypeError:  # lists in the cells
+        return 0
+
+
+def _has_fractions(m: Any) -> bool:
+    """Whether rows have real numbers with a fraction: equal rows of whole numbers and levels may be chance."""
+    blocks = m.inside.posterior_.blocks
+    rows = m.inside.encode(m.X)
+    real = [rows[name] for name, block in blocks.items() if block.inner.cells_.kind == "real"]
+    return any(bool((np.nan_to_num(cells) % 1 != 0).any()) for cells in real)
 
 
 # --- pieces of the page ---------------------------------------------------------------------------------------------
@@ -273,7 +315,8 @@ def inline_svg(draw: Callable[..., Any], title: str, height: float = 3.2) -> str
 
 def _header(title: str, m: Any) -> str:
     said = (
-        f"If each row is predicted from all other rows, {m.loo.accuracy:.1%} of the {m.n:,} rows get their own label. "
+        f"If each row is predicted from all other rows, {m.loo.accuracy:.1%} of the {m.n_rows:,} rows get their own "
+        "label. "
         f"Always predicting the most frequent class would be right for {m.base:.1%}."
     )
     return f"<h1>{_text(title)}</h1><p><code>{_text(' '.join(repr(m.nb).split()))}</code></p><p>{said}</p>"
@@ -300,7 +343,7 @@ def _classes(m: Any) -> str:
 
 
 def _accuracy(m: Any) -> str:
-    loo, error = m.loo, np.sqrt(m.loo.accuracy * (1 - m.loo.accuracy) / m.n)
+    loo, error = m.loo, np.sqrt(m.loo.accuracy * (1 - m.loo.accuracy) / max(m.weights.effective, 1))
     rows = [
         ["accuracy", loo.accuracy, error, m.base],
         ["log loss, nats a row", loo.log_loss, loo.se / m.n, m.base_loss],
@@ -314,10 +357,13 @@ def _calibration(m: Any) -> str:
     loo, two = m.loo, len(m.classes) == 2
     event = loo.index == 1 if two else m.right
     p = loo.proba[:, 1] if two else loo.proba.max(1)
+    if m.weights.are_given and m.weights.are_counts and m.n <= _REPEATED:
+        times = m.weights.values.astype(int)
+        event, p = np.repeat(event, times), np.repeat(p, times)
     of = _text(m.classes[1]) if two else "the predicted label"
     said = f"Share of events against the leave-one-out probability of {of}. "
     with contextlib.suppress(ValueError, TypeError):  # what cannot be calibrated
-        said += "" if hasattr(m.nb, "maps_") else calibration_gain(m.nb, m.X, m.y)
+        said += "" if hasattr(m.nb, "maps_") else calibration_gain(m.nb, m.X, m.y, m.sample_weight)
     return _figure(inline_svg(partial(plots.reliability, event, p), "Calibration"), said)
 
 
@@ -327,7 +373,9 @@ def _confusion(m: Any) -> str:
     if len(m.classes) > _SHOWN:
         wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
-    table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
+    weight = pd.Series(m.weights.values if not m.weights.are_counts else m.weights.values.astype(int))
+    table = pd.crosstab(true, found, values=weight, aggfunc="sum").reindex(index=m.classes, columns=m.classes)
+    table = table.fillna(0).astype(weight.dtype)
     return _table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
 
 

@@ -11,15 +11,16 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .core.supports import check_least
-from .datasets import open_table
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, checked_labels, refuse_no_weight
+from .tables.readers import errors_of, open_table
 
 Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none
 
@@ -152,7 +153,7 @@ def _needed(labels: Any) -> Any:
 def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) -> Iterator[Batch]:
     """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
     if isinstance(source, str | os.PathLike):
-        pieces = open_table(os.fspath(source)).pieces(columns=columns, rows=size)
+        pieces = _pieces_of_file(os.fspath(source), columns, size)
         batches: Iterable[Batch] = map(partial(_split, y=y, weights=weights), pieces)
     elif hasattr(source, "shape"):
         batches = _slices(source, y, weights, size)
@@ -165,6 +166,13 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
         found = source() if callable(source) else source
         batches = map(lambda one: (*(one if isinstance(one, tuple) else (one,)), None, None)[:3], found)
     return filter(lambda batch: _num_samples(batch[0]), batches)
+
+
+def _pieces_of_file(path: str, columns: Any, size: int) -> Iterator[pd.DataFrame]:
+    """The rows of a file, piece by piece; an error names the line of a cell that cannot be read."""
+    file = open_table(path)
+    with errors_of(file):
+        yield from file.pieces(columns=columns, rows=size)
 
 
 def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:

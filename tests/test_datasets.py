@@ -12,8 +12,11 @@ import pandas as pd
 import pytest
 
 import bayesnb
-from bayesnb import cli, datasets
-from bayesnb.datasets import NAMES, LabelledTable, TableError, load, load_spam, open_table, read_table
+from bayesnb import cli
+from bayesnb.datasets import NAMES, TableError, load, load_spam, read_table
+from bayesnb.tables import readers
+from bayesnb.tables.labelled import LabelledTable
+from bayesnb.tables.readers import open_table
 
 from .sums.test_processes import result, start
 
@@ -262,8 +265,8 @@ def table(n: int = 350) -> pd.DataFrame:
 @pytest.fixture
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """The roles come from about 80 rows, and a piece has 100."""
-    monkeypatch.setattr(datasets, "HEAD", 2000)
-    monkeypatch.setattr(datasets, "ROWS", 100)
+    monkeypatch.setattr(readers, "HEAD", 2000)
+    monkeypatch.setattr(readers, "ROWS", 100)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
@@ -287,14 +290,14 @@ def test_pieces_give_the_model_of_all_rows(suffix: str, tmp_path: Path, request:
     data = read_table(path, "y")
     pd.testing.assert_frame_equal(data.X, X[frame["y"].notna()].reset_index(drop=True), check_dtype=False)
     assert data.lines is None if suffix == "parquet" else data.lines.tolist() == list(X.index[frame["y"].notna()] + 2)
-    parts = [len(X) for X, _ in LabelledTable(path, "y").batches()]
+    parts = [len(batch.X) for batch in LabelledTable(path, "y").batches()]
     assert len(parts) == 4 and parts[2] == 0 and sum(parts) == 239
 
 
 @pytest.mark.parametrize(
     ("column", "first", "late", "said"),
     [
-        ("x", "1", "big", "column 'x' holds 'big', where numbers are expected; write all cells in one way."),
+        ("x", "1", "big", "column 'x' holds 'big', where numbers are expected; write all cells in one way; name"),
         ("x", "1.5", "inf", "column 'x' holds 'inf', infinity or too large for a float"),
         (
             "x",

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import bayesnb
-from bayesnb.columns import Column, ColumnContract
+from bayesnb.tables.columns import Column, ColumnContract
 from bayesnb.core.supports import COMPOSITE
 from bayesnb.reporting import _compared, candidates, inline_svg
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB, datasets, fit_batches, predict_batches
+from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB, fit_batches, predict_batches
 
 from .estimators_table import assert_same_fit
 
@@ -181,7 +181,7 @@ def test_refused_files_and_methods(tmp_path, rows, monkeypatch):
     surplus = tmp_path / "surplus.csv"
     surplus.write_text("a,k\n" + "1,0\n2,1\n" * 9 + "1,5,0\n")
     with monkeypatch.context() as few:
-        few.setattr(datasets, "HEAD", 8)  # the first lines end before the x
+        few.setattr("bayesnb.tables.readers.HEAD", 8)  # the first lines end before the x
         with pytest.raises(ValueError, match="line 4: column 'a' holds 'x', where"):
             fit_batches(CategoricalNB(), path, "k", batch_size=2)
         for read in (lambda: fit_batches(nb, surplus, "k"), lambda: [*predict_batches(nb, surplus)]):

@@ -33,7 +33,7 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
-from ..columns import listed
+from ..tables.names import listed
 from ..core.arrays import Bool, Float, Int, PerRow, Table
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable

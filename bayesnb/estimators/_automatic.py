@@ -9,8 +9,9 @@ import pandas as pd
 from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 
-from ..columns import ColumnContract, listed
-from ..describing import describe
+from ..tables.columns import ColumnContract
+from ..tables.describing import describe
+from ..tables.names import listed
 from ._base import AbstractNB
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..columns import listed
+from ..tables.names import listed
 from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import map_leaves
 from ..core.random import categorical, generator

@@ -6,18 +6,20 @@ from typing import Any
 import pandas as pd
 
 from .. import estimators
-from ..columns import Column, ColumnContract, NumberFormat
+from ..tables.columns import ASKED, LISTED, Column, ColumnContract
+from ..tables.number_text import NumberFormat
 from ._automatic import default_estimators, parts_of_roles, role_of_type
 from ._base import AbstractNB
-
-MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "shared-da"))
-"""A variant for the columns of numbers of a table that has others, too."""
 
 
 def variants() -> dict[str, AbstractNB]:
     """Models by their names."""
-    kinds = [getattr(estimators, name) for name in dir(estimators)]
-    return {name: kind(**settings) for kind in kinds for name, settings in kind.variants.items()}
+    by_name = {}
+    for class_name in dir(estimators):
+        kind = getattr(estimators, class_name)
+        for name, settings in kind.variants.items():
+            by_name[name] = kind(**settings)
+    return by_name
 
 
 def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
@@ -31,24 +33,32 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
     ValueError
         if a model for numbers was asked for and a column holds text
     """
-    roles = [contract[name].role for name in X.columns]
+    column_of = {column.name: column for column in contract.columns}
+    roles = [column_of[name].role for name in X.columns]
     if model == "auto":
-        model = next(iter(default_estimators()[roles[0]].variants)) if len({*roles}) == 1 else "mixed"
+        is_of_one_kind = len({*roles}) == 1
+        model = next(iter(default_estimators()[roles[0]].variants)) if is_of_one_kind else "mixed"
     whole, _, of_numbers = model.partition(":")
-    known: dict[str, Any] = variants()
-    chosen = known[whole]
+    models: dict[str, Any] = variants()
+    chosen = models[whole]
     if whole == "mixed":
-        asked = any(column.why.endswith("as asked") for column in contract.used)
-        if of_numbers or asked or roles != [role_of_type(X, j) for j in range(X.shape[1])]:
+        is_asked = any(column.why == ASKED for column in contract.used)
+        if of_numbers or is_asked or roles != [role_of_type(X, j) for j in range(X.shape[1])]:
             chosen.parts = [
-                (name, known.get(of_numbers, nb) if name == "numbers" else nb, X.columns[at].astype(str).tolist())
-                for name, nb, at in parts_of_roles(roles)
+                (name, models.get(of_numbers, nb) if name == "numbers" else nb, X.columns[places].astype(str).tolist())
+                for name, nb, places in parts_of_roles(roles)
             ]
     elif not chosen.__sklearn_tags__().input_tags.string:
-        for name in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
+        _refuse_text(X, model)
+    return chosen
+
+
+def _refuse_text(X: pd.DataFrame, model: str) -> None:
+    """Raise a ValueError that names the first column of text."""
+    for name, kind in zip(X.columns, X.dtypes, strict=True):
+        if not pd.api.types.is_numeric_dtype(kind):
             value = X[name].dropna().tolist()[0]
             raise ValueError(f"column {name!r} holds text such as {value!r}; --model {model} needs numbers.")
-    return chosen
 
 
 def contract_of(model: Any, decimal: str | None = None, thousands: str | None = None) -> ColumnContract:
@@ -58,21 +68,28 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
     names = model.feature_names_in_.tolist()
     nb = getattr(model, "estimator_", model)  # the one inside of a calibrated model
     contract = getattr(nb, "contract_", None)
-    if contract is None:  # fitted in Python
-        made = []
-        for j, name in enumerate(names):
-            levels = nb.levels_of(j)
-            is_text = levels is not None and any(isinstance(level, str) for level in levels)
-            made.append(Column(name, "levels" if is_text else "numbers", "", 0, 1, ""))
-        contract = ColumnContract(tuple(made), 0)
-    columns = [  # the model leaves out what was dropped
-        replace(c, role="levels", missing=1.0) if c.role == "dropped" and c.name in names else c
-        for c in contract.columns
-    ]
-    if decimal or thousands:
-        decimal = decimal or ("," if thousands == "." else ".")
-        thousands = thousands or ("." if decimal == "," else ",")
-        for i, c in enumerate(columns):
-            if c.role != "levels":
-                columns[i] = replace(c, written=NumberFormat(decimal, thousands, c.written.sign if c.written else ""))
+    if contract is None:
+        contract = ColumnContract(tuple(_column_of_model(nb, name, j) for j, name in enumerate(names)), 0)
+    columns = list(contract.columns)
+    for i, column in enumerate(columns):
+        if column.role == "dropped" and column.name in names:  # the model leaves out what was dropped
+            columns[i] = replace(column, role="levels", missing=1.0)
+        elif column.role != "levels" and (decimal or thousands):
+            columns[i] = replace(column, written=_format_with(decimal, thousands, column))
     return replace(contract, columns=tuple(columns))
+
+
+def _column_of_model(nb: Any, name: str, feature: int) -> Column:
+    """A column of a model that was fitted in Python: numbers, or levels if some of them are text."""
+    levels = nb.levels_of(feature)
+    if levels is None or not any(isinstance(level, str) for level in levels):
+        return Column(name, "numbers", "", 0, 1, "")
+    texts = tuple(str(level) for level in levels) if len(levels) <= LISTED else ()
+    return Column(name, "levels", "", len(levels), 1, "", levels=texts)
+
+
+def _format_with(decimal: str | None, thousands: str | None, column: Column) -> NumberFormat:
+    """The format of a column with the separators that the user names; the other one follows."""
+    point = decimal or ("," if thousands == "." else ".")
+    group = thousands or ("." if point == "," else ",")
+    return NumberFormat(point, group, column.written.sign if column.written else "")

@@ -26,6 +26,7 @@ from ..core.arrays import is_sparse
 from ..core.pytrees import record
 from ..core.supports import Cells, shortened
 from ..sums.rows import csr_slice, in_order, row_slices
+from ..tables.names import COUNT_WORDS
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 _TIMES = re.compile("date|time|period|duration", re.IGNORECASE)  # types of NumPy, pandas, polars and Arrow
@@ -178,18 +179,25 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
 
 def _refuse_text(X: Any, names: np.ndarray | None, error: ValueError) -> None:
     """Name the column of text behind an error of NumPy, and say what to do."""
+    if "Expected 2D array, got 1D array" in str(error) and _is_text(np.asarray(X, dtype=object)[:1]):
+        raise ValueError(f"`X` is a list of texts, such as {shortened(np.asarray(X)[0])}; {COUNT_WORDS}") from error
     if "could not convert string to float" not in str(error):
         return
     table = pd.DataFrame(X if hasattr(X, "shape") else np.asarray(X, dtype=object))
     for j in range(table.shape[1]):
         cells = table.iloc[:, j]
-        text = cells.notna() & pd.to_numeric(cells, errors="coerce").isna()
-        if text.any():
+        is_text = cells.notna() & pd.to_numeric(cells, errors="coerce").isna()
+        if is_text.any():
             raise ValueError(
-                f"`X` has text in column {Columns(0, names).label(j)}, such as {cells[text].iloc[0]!r}. Leave the "
-                "column out, make numbers of it, or use CategoricalNB for text; MixedNB takes columns of text beside "
-                "columns of numbers"
+                f"`X` has text in column {Columns(0, names).label(j)}, such as {cells[is_text].iloc[0]!r}. Leave the "
+                "column out, make numbers of it, or use CategoricalNB for a few different words; MixedNB takes columns "
+                f"of text beside columns of numbers. Of documents, {COUNT_WORDS}"
             ) from error
+
+
+def _is_text(values: np.ndarray) -> bool:
+    """Whether all values are text."""
+    return len(values) > 0 and all(isinstance(value, str) for value in values.ravel())
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a sum shows whether all cells are finite
@@ -212,6 +220,8 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
         value, what = values[wrong][0], "that are not whole numbers" if cells.whole else "that the family does not know"
         what = "other than 0 and 1" if cells.kind == "yes/no" else what
         what = f"{'Negative values' if value < 0 else f'Values {what}'} in data passed to {type(estimator).__name__}"
+        if value < 0 and is_sparse(X):
+            advice += " If they are hashed features, use HashingVectorizer(alternate_sign=False)."
         raise ValueError(f"{what} (input X): `X` has {value:g} in column {columns.label(j)}; {advice}")
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing
 
-from ..columns import listed
+from ..tables.names import listed
 from ..core.pytrees import record
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, Parameters, Rows, Statistics

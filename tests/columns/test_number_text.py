@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bayesnb.columns import NumberFormat, number_format
+from bayesnb.tables.number_text import NumberFormat, number_format
 
 NUMBERS = [0.5, 3.25, 12.0, 1234.5, 1234567.25, -42.75]
 

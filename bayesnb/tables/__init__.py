@@ -1,0 +1,1 @@
+"""Tables: columns and their roles, files of cells, and data sets by name."""

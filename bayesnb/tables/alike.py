@@ -1,0 +1,186 @@
+"""Columns that say the same: exact and near copies, which naive Bayes counts twice.
+
+Two columns of numbers are near copies if the correlation of their ranks is .99 or more in size: ranks see a copy in
+another unit, on a log scale, or of the other sign, and no gross cell hides or feigns one. Two columns of levels are
+near copies if each level of one goes with one level of the other, up to a few rows.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from .columns import FEW_ROWS
+
+SAMPLE_ROWS = 2_000  # rows that are compared, evenly spaced
+_LEAST_CORRELATION = 0.99
+_SCREENED = 0.98  # correlation of the ranks of all known cells, from which a pair is ranked by itself
+_LEAST_GAIN = 0.98  # share of rows outside of the largest level that the other column tells
+_EXACT = 1 - 1e-9  # a correlation that is 1 but for rounding
+_MAX_COLUMNS = 10_000  # columns of numbers that are compared
+_MAX_LEVELS = 150  # columns of levels that are compared
+_MAX_PRODUCTS = 4e9  # rows × columns², at most; beyond, fewer rows are compared
+_BLOCK = 1_000  # columns compared with all others at a time
+_SHOWN_PAIRS = 6
+
+
+class ColumnSample(NamedTuple):
+    """A column in some of the rows.
+
+    Fields
+    ------
+    name, role : as in the contract
+    values : (n,) numbers, of levels their codes; NaN is missing
+    """
+
+    name: str
+    role: str
+    values: np.ndarray
+
+
+class _Pair(NamedTuple):
+    """Two columns, by their places, and how alike they are: 1 for exact copies."""
+
+    first: int
+    second: int
+    likeness: float
+
+
+def sample_positions(n: int) -> np.ndarray:
+    """Rows of n that are compared: all, or so many evenly spaced."""
+    if n <= SAMPLE_ROWS:
+        return np.arange(n)
+    return np.linspace(0, n - 1, SAMPLE_ROWS).astype(int)
+
+
+def alike_columns(columns: Sequence[ColumnSample]) -> list[str]:
+    """One sentence for each column that is an exact or near copy of an earlier one; the first few of many."""
+    if len(columns) < 2 or len(columns[0].values) < FEW_ROWS:
+        return []
+    ordered = [i for i, column in enumerate(columns) if _is_ordered(column)][:_MAX_COLUMNS]
+    levels = [i for i, column in enumerate(columns) if not _is_ordered(column)][:_MAX_LEVELS]
+    pairs = [
+        *_pairs_of_numbers([columns[i].values for i in ordered]),
+        *_pairs_of_levels([columns[i].values for i in levels], len(ordered)),
+    ]
+    place = [*ordered, *levels]
+    sentences = [_sentence(columns[place[p.first]].name, columns[place[p.second]].name, p.likeness) for p in pairs]
+    if len(sentences) > _SHOWN_PAIRS:
+        n_more = len(sentences) - _SHOWN_PAIRS
+        return [*sentences[:_SHOWN_PAIRS], f"{n_more:,} more columns are copies or near copies of an earlier one"]
+    return sentences
+
+
+def _is_ordered(column: ColumnSample) -> bool:
+    """Whether a column is numbers, or has two levels, which a 0 and a 1 stand for."""
+    return column.role != "levels" or bool(np.nanmax(column.values, initial=0) <= 1)
+
+
+def _sentence(first: str, second: str, likeness: float) -> str:
+    """What is said of a pair."""
+    kind = "say the same"
+    if likeness < _EXACT:
+        kind = f"say nearly the same (correlation of ranks {likeness:.3f})"
+    return f"columns {first!r} and {second!r} {kind}, which naive Bayes counts twice; {second}=drop keeps one of them"
+
+
+# --- numbers --------------------------------------------------------------------------------------------------------
+
+
+def _pairs_of_numbers(columns: list[np.ndarray]) -> Iterator[_Pair]:
+    """Each column of numbers that is nearly an earlier one, with the most similar of them."""
+    if len(columns) < 2:
+        return
+    table = np.column_stack(columns)
+    n_rows = int(np.clip(_MAX_PRODUCTS / len(columns) ** 2, 64, len(table)))
+    ranks = _centred_ranks(table[np.linspace(0, len(table) - 1, n_rows).astype(int)])
+    is_known = ~np.isnan(ranks)
+    ranks = np.where(is_known, ranks, 0).astype(np.float32)
+    is_known = is_known.astype(np.float32)
+    for start in range(0, len(columns), _BLOCK):
+        block = np.arange(start, min(start + _BLOCK, len(columns)))
+        likeness = _correlations(ranks, is_known, block)
+        likeness[block[:, None] <= np.arange(likeness.shape[1])] = 0  # a column with itself, and with later ones
+        most_similar = likeness.argmax(1)
+        for row, column in enumerate(block):
+            other = int(most_similar[row])
+            if likeness[row, other] < _SCREENED:
+                continue
+            correlation = _rank_correlation(table[:, other], table[:, column])
+            if correlation >= _LEAST_CORRELATION:
+                yield _Pair(other, int(column), correlation)
+
+
+def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """Size of Spearman's correlation over the rows in which both columns are known."""
+    pair = pd.DataFrame({"first": first, "second": second}).dropna().rank()
+    return abs(float(pair["first"].corr(pair["second"])))
+
+
+def _centred_ranks(table: np.ndarray) -> np.ndarray:
+    """Ranks in each column, less their mean; NaN stays."""
+    ranks = pd.DataFrame(table).rank().to_numpy()
+    return ranks - (np.nansum(ranks, 0) / np.maximum((~np.isnan(ranks)).sum(0), 1))
+
+
+def _correlations(ranks: np.ndarray, is_known: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """Size of the correlation of a block of columns with all up to its end, over the rows in which both are known.
+
+    Parameters
+    ----------
+    ranks : (n, d) centred ranks, 0 where missing
+    is_known : (n, d) 1 where known, 0 where missing
+    block : positions of the columns
+
+    Returns
+    -------
+    (b, up to the last of the block), 0 where a column does not vary or fewer than 20 rows are known in both
+    """
+    end = block[-1] + 1
+    squares = ranks[:, :end] ** 2
+    products = ranks[:, block].T @ ranks[:, :end]
+    n_both = is_known[:, block].T @ is_known[:, :end]
+    first = (ranks[:, block] ** 2).T @ is_known[:, :end]  # Σ of squares over the rows known in both
+    second = is_known[:, block].T @ squares
+    scale = np.sqrt(first * second)
+    is_defined = (scale > 0) & (n_both >= FEW_ROWS)
+    return np.where(is_defined, np.abs(products) / np.where(is_defined, scale, 1), 0)
+
+
+# --- levels ---------------------------------------------------------------------------------------------------------
+
+
+def _pairs_of_levels(columns: list[np.ndarray], offset: int) -> Iterator[_Pair]:
+    """Each column of levels that goes one to one with an earlier one; `offset` is the place of the first column."""
+    later = set()
+    for first, second in itertools.combinations(range(len(columns)), 2):
+        if second in later:
+            continue
+        likeness = _likeness_of_levels(columns[first], columns[second])
+        if likeness >= _LEAST_GAIN:
+            later.add(second)
+            yield _Pair(first + offset, second + offset, likeness)
+
+
+def _likeness_of_levels(first: np.ndarray, second: np.ndarray) -> float:
+    """The smaller of both λ of Goodman & Kruskal (1954): the share of errors that knowing the other column avoids."""
+    is_known = ~(np.isnan(first) | np.isnan(second))
+    if is_known.sum() < FEW_ROWS:
+        return 0.0
+    a, b = first[is_known].astype(int), second[is_known].astype(int)
+    n_a, n_b = a.max() + 1, b.max() + 1
+    if max(n_a, n_b) > 2 * min(n_a, n_b):  # no level of one can have a level of the other to itself
+        return 0.0
+    table = np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
+    return min(_lambda(table), _lambda(table.T))
+
+
+def _lambda(table: np.ndarray) -> float:
+    """Goodman and Kruskal's λ: (Σ of the largest of each row − the largest column) / (n − the largest column)."""
+    n = table.sum()
+    largest_column = table.sum(0).max()
+    if n == largest_column:
+        return 0.0
+    return float((table.max(1).sum() - largest_column) / (n - largest_column))

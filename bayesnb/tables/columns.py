@@ -1,0 +1,429 @@
+"""The column contract: the role of each column of a table, and how its cells become numbers or levels."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..core.pytrees import record
+from .names import ROLES, as_sentence, did_you_mean, listed, shorten
+from .number_text import MISSING_SIGNS, TRUTH, NumberFormat, clean_word
+
+FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and a class is called rare
+LISTED = 100  # levels that a contract keeps
+EMPTY, CONSTANT = "no value in any row", "the same value in every row"
+ASKED = "as asked"
+_MORE_MISSING = 0.2  # a share of missing cells that is larger by this than in the training rows is named,
+_MANY_MISSING = 5  # if it is this many cells
+
+
+class CellError(ValueError):
+    """A cell that a column of its contract cannot hold.
+
+    Fields
+    ------
+    name : the column
+    row : the label of the cell in the index of its table
+    is_unread : whether the cell is text that is not read as a number, so that naming separators may help
+    """
+
+    def __init__(self, name: str, cells: pd.Series, is_wrong: Any, reason: str, is_unread: bool = False) -> None:
+        position = int(np.asarray(is_wrong).argmax())
+        self.name = name
+        self.row = cells.index[position]
+        self.is_unread = is_unread
+        super().__init__(f"column {name!r} holds {shorten(str(cells.iloc[position]).strip())!r}{reason}")
+
+
+# --- one column -----------------------------------------------------------------------------------------------------
+
+
+@record
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Fields
+    ------
+    name : as in the table
+    role : "numbers", "counts" (whole and not negative), "yes/no" (0 and 1), "levels", "dropped", "target" or "weight"
+    why : the reason for the role
+    distinct : number of different values; for numbers in long tables, of the first 50,000 rows
+    missing : share of cells without a value, those included that hold a word or sign which is read as missing
+    example : the first value
+    warning : a possible problem of the column; "" if there is none
+    written : how numbers are written as text; None if the cells are numbers already
+    words : text among numbers that is read as a missing cell
+    low, high : smallest and largest finite number; None if there is none
+    levels : the different values of a column of levels, as text; empty if there are more than 100
+    """
+
+    name: str
+    role: str
+    why: str
+    distinct: int
+    missing: float
+    example: str
+    warning: str = ""
+    written: NumberFormat | None = None
+    words: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    levels: tuple[str, ...] = ()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a model uses the column."""
+        return self.role in ROLES
+
+    def with_warning(self, text: str) -> "Column":
+        """The column with one more possible problem; "" is none."""
+        return replace(self, warning="; ".join(filter(None, [self.warning, text])))
+
+    def read(self, cells: pd.Series) -> pd.Series:
+        """Cells as a model takes them: numbers, or levels, which are text; a CellError where a cell is neither."""
+        if self.role == "levels":
+            return levels_of(cells, kept=self.levels)
+        numbers = cells
+        if not pd.api.types.is_numeric_dtype(cells):
+            numbers = self._numbers_of_text(cells)
+        is_infinite = np.isinf(numbers.to_numpy(float, na_value=np.nan))
+        if is_infinite.any():
+            reason = ", infinity or too large for a float; leave the cell empty if its value is unknown"
+            raise CellError(self.name, cells, is_infinite, reason)
+        return numbers
+
+    def _numbers_of_text(self, cells: pd.Series) -> pd.Series:
+        """Text as numbers, missing where `words` or a sign stand for a missing cell."""
+        codes, words = distinct_words(cells)
+        values = self.numbers_of(words)
+        is_missing = np.array([self._is_missing(word) for word in words], bool)
+        is_wrong = np.isnan(values) & ~is_missing
+        if is_wrong.any():
+            reason = ", not a number"
+            if self.example:
+                reason = f", but the other cells numbers such as {self.example}"
+            wrong_cells = np.append(is_wrong, False)[codes]
+            raise CellError(self.name, cells, wrong_cells, f"{reason}; write all cells in one way", is_unread=True)
+        return pd.Series(np.append(values, np.nan)[codes], cells.index, name=cells.name)
+
+    def numbers_of(self, words: Iterable[str]) -> np.ndarray:
+        """The numbers that words stand for in the format of the column, NaN for other words."""
+        if self.written:
+            return self.written.read(words)
+        words = list(words)
+        numbers = NumberFormat(".").read(words)
+        return np.where(np.isnan(numbers), NumberFormat(sign=TRUTH).read(words), numbers)
+
+    def _is_missing(self, word: str) -> bool:
+        return word in ("", *MISSING_SIGNS) or word in self.words
+
+    def accepting(self, cells: pd.Series) -> "Column":
+        """The column after further cells of its table, whose words count as missing if numbers were asked for."""
+        if self.why != ASKED or self.role == "levels" or pd.api.types.is_numeric_dtype(cells):
+            return self
+        _, words = distinct_words(cells)
+        is_word = np.isnan(self.numbers_of(words))
+        new = [word for word, odd in zip(words, is_word, strict=True) if odd and not self._is_missing(word)]
+        if not new:
+            return self
+        column = replace(self, words=(*self.words, *new))
+        return column.with_warning(f"further down are {listed(new, 3)}, which count as missing")
+
+    def is_far(self, cells: pd.Series) -> np.ndarray:
+        """Whether each cell is a number beyond the training range by more than the length of that range, (n,)."""
+        if self.low is None or self.high is None:
+            return np.zeros(len(cells), bool)
+        numbers = cells.to_numpy(float, na_value=np.nan)
+        margin = self.high - self.low
+        return (numbers < self.low - margin) | (numbers > self.high + margin)
+
+    def widened(self, cells: pd.Series) -> "Column":
+        """The column after further cells, as `read` gives them: with their range, and with their levels."""
+        if self.role == "levels" and len(self.levels) == self.distinct:
+            levels = sorted({*self.levels, *cells.dropna().unique()})
+            return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
+        if self.low is None or self.high is None:
+            return self
+        numbers = cells.to_numpy(float, na_value=np.nan)
+        low = float(np.fmin.reduce(numbers, initial=self.low))
+        high = float(np.fmax.reduce(numbers, initial=self.high))
+        if (low, high) == (self.low, self.high):
+            return self
+        return replace(self, low=low, high=high)
+
+    def with_missing(self, n_missing: int, n_rows: int) -> "Column":
+        """The column with so many missing cells among so many rows."""
+        return replace(self, missing=n_missing / max(n_rows, 1))
+
+
+def distinct_words(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+    """The place of each cell among the different words of a column, −1 of a missing one, and these words."""
+    codes, distinct = pd.factorize(cells.astype(object).map(str, na_action="ignore"))
+    return codes, [clean_word(text) for text in distinct]
+
+
+def levels_of(cells: pd.Series, kept: Collection[str] = MISSING_SIGNS) -> pd.Series:
+    """Cells as levels: text, in which a whole number has no point, however a file writes it.
+
+    The signs "?", "-" and "." stand for missing cells, except for those that are kept.
+    """
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        categories = [level_text(value) for value in cells.cat.categories]
+        return cells.cat.rename_categories(categories)
+    codes, distinct = pd.factorize(cells)
+    levels: list[str | None] = []
+    for value in distinct:
+        level = level_text(value)
+        is_missing = level in MISSING_SIGNS and level not in kept
+        levels.append(None if is_missing else level)
+    return pd.Series(np.array([*levels, None], object)[codes], cells.index, dtype=object, name=cells.name)
+
+
+def level_text(value: Any) -> str:
+    """A value as the name of a level."""
+    return re.sub(r"^([+-]?[0-9]+)\.0$", r"\1", str(value))
+
+
+# --- all columns ----------------------------------------------------------------------------------------------------
+
+
+@record
+@dataclass(frozen=True)
+class ColumnContract:
+    """How each column of a table is used, and why; `describe` returns it.
+
+    Fields
+    ------
+    columns : one `Column` for each column of the table, in its order
+    rows : rows of the table
+    target : name of the column of labels; None if none was named
+    notes : possible problems of the target, and of columns that say the same, one sentence each
+
+    Examples
+    --------
+    >>> import bayesnb, pandas as pd
+    >>> table = pd.DataFrame({"price": ["1,5 €", "12,25 €"], "size": [3, 4], "kind": ["a", "b"]})
+    >>> contract = bayesnb.describe(table, target="kind")
+    >>> contract["price"].role, contract["price"].written.decimal
+    ('numbers', ',')
+    >>> contract.apply(table)["price"].tolist()
+    [1.5, 12.25]
+    """
+
+    columns: tuple[Column, ...]
+    rows: int
+    target: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: Any) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        names = [column.name for column in self.columns]
+        raise KeyError(f"there is no column {name!r}; the columns are {', '.join(names)}{did_you_mean(name, names)}")
+
+    @property
+    def used(self) -> tuple[Column, ...]:
+        """The columns that a model uses."""
+        return tuple(column for column in self.columns if column.is_used)
+
+    @property
+    def dropped(self) -> tuple[Column, ...]:
+        """The columns that are left out."""
+        return tuple(column for column in self.columns if column.role == "dropped")
+
+    @property
+    def plain(self) -> set[str]:
+        """The names of columns of text that are numbers as any parser reads them."""
+        numbers = (c for c in self.columns if c.written and c.written.is_plain and c.is_used)
+        return {c.name for c in numbers if c.why != ASKED and not c.words}
+
+    @property
+    def cautions(self) -> list[str]:
+        """What to look at before a model is trusted, a sentence each: first the target, then the columns."""
+        texts = [*self.notes]
+        for column in self.columns:
+            if not column.warning:
+                continue
+            reason = f" is left out: {column.why}; " if column.role == "dropped" else ": "
+            texts.append(f"column {column.name!r}{reason}{column.warning}")
+        return [as_sentence(text) for text in texts]
+
+    def first_cautions(self, most: int) -> list[str]:
+        """The first cautions, and how many more there are."""
+        cautions = self.cautions
+        if len(cautions) <= most:
+            return cautions
+        return [*cautions[:most], f"… and {len(cautions) - most:,} more columns to look at; `describe` shows them."]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with one row a column: role, why, distinct values, missing share, example and warning."""
+        names = ["name", "role", "why", "distinct", "missing", "example", "warning"]
+        return pd.DataFrame([*map(vars, self.columns)], columns=names).set_index("name").rename_axis("column")
+
+    # --- reading rows -------------------------------------------------------------------------------------------------
+
+    def apply(self, table: Any, used_only: bool = True) -> pd.DataFrame:
+        """The columns that a model uses, in the order of the contract, with cells as a model takes them.
+
+        Numbers become floats, and levels text. With used_only=False the table keeps all its columns.
+
+        Raises
+        ------
+        ValueError
+            if a column is missing, or if a cell in a column of numbers cannot be read as a number. The message names
+            the column
+        """
+        frame = pd.DataFrame(table)
+        used = {column.name: column for column in self.used}
+        missing = [name for name in used if name not in frame.columns]
+        if missing:
+            what = "column" if len(missing) == 1 else "columns"
+            raise ValueError(
+                f"`table` has no {what} {listed(missing)}, which the model was fitted to; "
+                f"add what is missing{did_you_mean(missing[0], frame.columns)}"
+            )
+        names = list(used) if used_only else list(frame.columns)
+        cells = {name: used[name].read(frame[name]) if name in used else frame[name] for name in names}
+        return pd.DataFrame(cells, index=frame.index, columns=names)
+
+    def refuse_contradictions(self, piece: pd.DataFrame, applied: pd.DataFrame) -> None:
+        """Raise a CellError on a cell, further down in the table, that its role has no place for.
+
+        Parameters
+        ----------
+        piece : further rows of the table
+        applied : these rows as `apply` gives them
+        """
+        for column in self.columns:
+            cells = piece[column.name]
+            if column.why in (EMPTY, CONSTANT):
+                levels = levels_of(cells, kept=())
+                first = levels_of(pd.Series([column.example])).iloc[0]
+                is_wrong = (levels.notna() & (levels != first)).to_numpy()
+                expected = f"only {column.example}" if column.distinct else "nothing"
+            elif column.role == "yes/no":
+                numbers = applied[column.name].to_numpy(float, na_value=np.nan)
+                is_wrong = ~np.isnan(numbers) & (numbers != 0) & (numbers != 1)
+                expected = "only 0 and 1"
+            else:
+                continue
+            if is_wrong.any():
+                raise CellError(column.name, cells, is_wrong, f", but the first rows {expected}")
+
+    def accepting(self, piece: pd.DataFrame) -> "ColumnContract":
+        """The contract after further rows of its table: other words in columns that were asked for as numbers."""
+        return replace(self, columns=tuple(c.accepting(piece[c.name]) if c.is_used else c for c in self.columns))
+
+    def widened(self, applied: pd.DataFrame) -> "ColumnContract":
+        """The contract after further rows, as `apply` gives them: with their ranges and levels."""
+        return replace(self, columns=tuple(c.widened(applied[c.name]) if c.is_used else c for c in self.columns))
+
+    def with_missing(self, n_missing: pd.Series, n_rows: int) -> "ColumnContract":
+        """The contract with the number of missing cells of each used column, by its name, among all rows."""
+        counts = n_missing.to_dict()
+        columns = [c.with_missing(counts[c.name], n_rows) if c.is_used else c for c in self.columns]
+        return replace(self, columns=tuple(columns))
+
+    # --- other rows ---------------------------------------------------------------------------------------------------
+
+    def differences(self, table: Any) -> list[str]:
+        """How another table differs from this one, one sentence for each difference; an empty list if there is none.
+
+        It lists new columns, new levels, numbers outside the known range, and columns with far more missing cells. All
+        columns of the contract must be present.
+        """
+        applied = self.apply(table)
+        names = {column.name for column in self.columns}
+        new_names = [name for name in pd.DataFrame(table).columns if name not in names]
+        sentences = []
+        if new_names:
+            sentences.append(f"columns that the model was not fitted to are ignored: {listed(new_names)}.")
+        for column in self.used:
+            cells = applied[column.name]
+            for text in (_new_levels(column, cells), _far_numbers(column, cells), _more_missing(column, cells)):
+                if text:
+                    sentences.append(f"column {column.name!r}: {text}.")
+        return sentences
+
+    def far_columns(self, applied: pd.DataFrame) -> list[str]:
+        """A note for each row of `apply`: its numbers beyond the training range by more than that range; "" if none."""
+        notes: list[list[str]] = [[] for _ in range(len(applied))]
+        for column in self.used:
+            for row in np.flatnonzero(column.is_far(applied[column.name])):
+                notes[row].append(f"column {column.name!r} lies far outside of {_span(column)}")
+        return ["; ".join(texts) for texts in notes]
+
+    # --- the contract as text -----------------------------------------------------------------------------------------
+
+    def shown(self, most: int | None = None) -> tuple[pd.DataFrame, str]:
+        """The contract as a table of text, `!` beside what to look at; of many columns the target and those first.
+
+        Returns
+        -------
+        the table, and a line that says how many columns it leaves out, or ""
+        """
+        by_need = sorted(self.columns, key=lambda c: (c.role not in ("target", "weight"), not c.warning))
+        names = {column.name for column in by_need[:most]}
+        rows = [_shown_row(column) for column in self.columns if column.name in names]
+        table = pd.DataFrame(rows, columns=["", "column", "role", "distinct", "missing", "example", "why"])
+        n_more = len(self.columns) - len(rows)
+        return table, f"… and {n_more} more columns" if n_more else ""
+
+    def summary(self, most: int | None = None) -> str:
+        """The contract as a readable text, with at most so many columns."""
+        table, more = self.shown(most)
+        line = "{:1} {:28}  {:7}  {:>8} {:>7}  {:28}  {}".format
+        lines = [line(*row) for row in (table.columns, *table.to_numpy())]
+        if more:
+            lines.append(more)
+        return "\n".join([*lines, *(f"! {note}" for note in self.notes)])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _shown_row(column: Column) -> tuple[str, ...]:
+    """One line of the contract."""
+    mark = "!" if column.warning else ""
+    about = "; ".join(filter(None, [column.why, column.warning]))
+    values = str(column.distinct), f"{column.missing:.0%}", shorten(column.example)
+    return (mark, shorten(column.name), column.role, *values, about)
+
+
+def _span(column: Column) -> str:
+    """The training range of a column of numbers."""
+    return f"{column.low:g} to {column.high:g}"
+
+
+def _new_levels(column: Column, cells: pd.Series) -> str:
+    """Levels that the training rows do not have; "" if there are none, or if the contract does not know the levels."""
+    if not column.levels:
+        return ""
+    new = [level for level in cells.dropna().unique() if level not in column.levels]
+    if not new:
+        return ""
+    similar = did_you_mean(new[0], column.levels).rstrip("?")
+    n_rows = int(cells.isin(new).sum())
+    return f"levels that are not in the training rows ({listed(new, 3)}), in {n_rows} rows{similar}"
+
+
+def _far_numbers(column: Column, cells: pd.Series) -> str:
+    """How many numbers are far outside of the training range; "" if none is."""
+    n_far = int(column.is_far(cells).sum())
+    if not n_far:
+        return ""
+    return f"{n_far} rows lie far outside of {_span(column)}, the range of the training rows"
+
+
+def _more_missing(column: Column, cells: pd.Series) -> str:
+    """How many cells are missing; "" if they are not far more than in the training rows."""
+    n_missing = int(cells.isna().sum())
+    share = n_missing / max(len(cells), 1)
+    if n_missing < _MANY_MISSING or share <= column.missing + _MORE_MISSING:
+        return ""
+    return f"{share:.0%} of the cells are missing, {column.missing:.0%} in the training rows"

@@ -1,0 +1,305 @@
+"""The rows of a table that have a label, whole or in batches, under its column contract."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..core.weights import RowWeights
+from .columns import CellError, Column, ColumnContract
+from .datasets import Dataset
+from .describing import describe
+from .names import DATA_SETS, did_you_mean, listed
+from .readers import TableError, TextFile, errors_of, open_table
+
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # as Python writes it
+_LARGEST_EXACT = 2**53  # floats hold all integers up to it
+
+
+def read_table(
+    path: str | Path,
+    target: str,
+    *,
+    drop: Iterable[str] = (),
+    columns: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    sep: str | None = None,
+    counts: str | None = None,
+    weight: str | None = None,
+) -> Dataset:
+    """Read features and target from your file: Parquet, or text with comma, semicolon, tab or bar between the cells.
+
+    Labels keep the form that they have in the file, without blanks around them. They become integers or booleans if
+    Python writes these in the same way (7, True). Otherwise they stay text (007, 1e30, 2.0, 9999999999999999999).
+
+    `contract` states what each column is, see `bayesnb.describe`. The first 4 MiB of text, or 65,536 rows of Parquet,
+    give the roles. A later cell that contradicts them is an error that names its line. Some rows and columns are left
+    out: rows without a target, columns without a value, and constants. So are columns that identify the row
+    (identifiers, names, dates), unless `columns` asks for them.
+
+    Parameters
+    ----------
+    path : the file. `.parquet` and `.pq` are read with pyarrow, any other file as text with a header row
+    target : name of the column with the class labels
+    drop, columns, decimal, thousands : as in `bayesnb.describe`
+    encoding, sep : encoding and separator of a text file. By default the encoding is UTF-8 or UTF-16, and the header
+        shows the separator
+    counts, weight : name of a column of sample weights, which is no feature: `counts` of whole numbers that say how
+        many rows a row stands for, `weight` of the importance of each row. `sample_weight` of the result has them
+
+    Raises
+    ------
+    TableError
+        if the file is missing, empty or not a table, or if it has no such target, two columns of one name or fewer than
+        two classes. Also if the target is a measurement. Also if numbers can be read in two ways, or if no feature has
+        a value. Also if a weight is missing or negative, or a count has a fraction
+    """
+    wishes = {"drop": drop, "columns": columns, "decimal": decimal, "thousands": thousands}
+    table = LabelledTable(path, target, **wishes, encoding=encoding, sep=sep, counts=counts, weight=weight)
+    return table.load(with_lines=True)
+
+
+class Batch(NamedTuple):
+    """Some of the rows that have a label.
+
+    Fields
+    ------
+    X : data frame (n, d) of features as a model takes them
+    y : (n,) labels
+    weight : (n,) integers that count rows, floats that are importance, or None if there are no weights
+    """
+
+    X: pd.DataFrame
+    y: np.ndarray
+    weight: np.ndarray | None
+
+
+class WeightColumn(NamedTuple):
+    """The column of sample weights: its name, and whether its weights count rows or are importance."""
+
+    name: str
+    are_counts: bool
+
+    def read(self, contract: ColumnContract, rows: pd.DataFrame) -> np.ndarray:
+        """The weights of rows of a table, (n,), integers if they count rows; a CellError where a cell is no weight."""
+        cells = rows[self.name]
+        numbers = contract[self.name].read(cells).to_numpy(float, na_value=np.nan)
+        wrong = {
+            ", but each row with a label needs a weight; 0 leaves the row out": np.isnan(numbers),
+            ", a negative weight": numbers < 0,
+        }
+        if self.are_counts:
+            wrong[", but counts are whole numbers; --weight takes others"] = numbers % 1 > 0
+        for reason, is_wrong in wrong.items():
+            if is_wrong.any():
+                raise CellError(self.name, cells, is_wrong, reason)
+        return numbers.astype(np.int64) if self.are_counts else numbers
+
+    def describe(self, weights: np.ndarray) -> str:
+        """What the weights are, in words: how many rows they count, or their effective number."""
+        return RowWeights(weights.astype(float), self.are_counts).describe()
+
+
+def weight_column(counts: str | None, weight: str | None) -> WeightColumn | None:
+    """The column of weights that is named as `counts` or as `weight`; None if neither is."""
+    if counts is not None and weight is not None:
+        raise TableError(
+            f"both --counts {counts} and --weight {weight} are given; whole numbers of rows are --counts, "
+            "the importance of rows is --weight"
+        )
+    if counts is not None:
+        return WeightColumn(counts, are_counts=True)
+    if weight is not None:
+        return WeightColumn(weight, are_counts=False)
+    return None
+
+
+class LabelledTable:
+    """The rows of a table that have a label, under its column contract, whole or in batches.
+
+    Fields
+    ------
+    name, source, target : of the table, as in `Dataset`
+    contract : how each column is used; after `batches` it knows the ranges, levels and missing cells of all rows
+    n_rows, n_labelled : number of all rows, and of those with a label
+    labels : all labels, sorted
+    notes : which rows are left out, one sentence each
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        target: str | None,
+        *,
+        encoding: Any = None,
+        sep: Any = None,
+        counts: str | None = None,
+        weight: str | None = None,
+        **wishes: Any,
+    ) -> None:
+        self._weight = weight_column(counts, weight)
+        self._file = open_table(source, encoding=encoding, sep=sep)
+        self.name = Path(source).stem
+        self.source: str = self._file.source
+        self.target = _checked_target(self._file, source, target)
+        self._file.target = self.target
+        self.contract = self._described(wishes)
+        label_counts = self._counted_labels()
+        self._check_classes(source, label_counts)
+        self._check_features(source)
+        self._label_of = _labels([*label_counts], isinstance(self._file, TextFile))
+        self.labels = np.unique(_array([*self._label_of.values()]))
+        self.n_labelled = label_counts.total()
+        self.notes: tuple[str, ...] = ()
+        if self.n_labelled < self.n_rows:
+            n_left_out = self.n_rows - self.n_labelled
+            self.notes = (f"{n_left_out} of {self.n_rows} rows have no value in {self.target!r} and were left out.",)
+
+    def _described(self, wishes: dict[str, Any]) -> ColumnContract:
+        """The contract that the first rows with a label give; a TableError where labels are measurements."""
+        first = self._file.first
+        if self._weight is not None:
+            wishes = wishes | {"weight": self._weight.name}
+        with errors_of(self._file, "fit"):
+            contract = describe(first[first[self.target].notna()], self.target, **wishes)
+        warning = contract[self.target].warning
+        if warning:
+            raise TableError(f"{self._file.source}: column {self.target!r} {warning}")
+        return contract
+
+    def _counted_labels(self) -> Counter[Any]:
+        """How many rows have each label, as it stands in the file; `n_rows` is set."""
+        label_counts: Counter[Any] = Counter()
+        self.n_rows = 0
+        for piece in self._file.pieces((), self.target):
+            self.n_rows += len(piece)
+            label_counts.update(piece[self.target].dropna().tolist())
+        return label_counts
+
+    def _check_classes(self, source: Any, label_counts: Counter[Any]) -> None:
+        """Raise a TableError where there are fewer than two classes."""
+        if len(label_counts) >= 2:
+            return
+        what = "has no value in any row"
+        if label_counts:
+            what = f"holds {next(iter(label_counts))} in every row"
+        raise TableError(
+            f"{source}: column {self.target!r} {what}; a classifier needs at least two classes. Choose another target."
+        )
+
+    def _check_features(self, source: Any) -> None:
+        """Raise a TableError where no column can be used."""
+        if self.contract.used:
+            return
+        reasons = "; ".join(_why_left_out(column) for column in self.contract.dropped[:4])
+        raise TableError(f"{source} has no column to learn from ({reasons}); ask for one with --columns NAME=ROLE.")
+
+    def batches(self) -> Iterator[Batch]:
+        """Features, labels and weights, so many rows at a time."""
+        for rows, X in self._read_pieces():
+            yield Batch(X, self._labels_of(rows), self._weights_of(rows))
+
+    def _read_pieces(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+        """Rows with a label as they stand in the table and as a model takes them; the contract learns from them."""
+        before = self.contract
+        n_rows = 0
+        n_missing: Any = 0
+        with errors_of(self._file, "fit"):
+            for piece in self._file.pieces(before.plain):
+                rows = piece[piece[self.target].notna()]
+                contract = self.contract.accepting(rows)
+                X = contract.apply(rows)
+                before.refuse_contradictions(rows, X)
+                n_rows += len(X)
+                n_missing = n_missing + X.isna().sum()
+                self.contract = contract.widened(X).with_missing(n_missing, n_rows)
+                yield rows, X
+
+    def _labels_of(self, rows: pd.DataFrame) -> np.ndarray:
+        return _array([self._label_of[cell] for cell in rows[self.target].tolist()])
+
+    def _weights_of(self, rows: pd.DataFrame) -> np.ndarray | None:
+        if self._weight is None:
+            return None
+        with errors_of(self._file):
+            return self._weight.read(self.contract, rows)
+
+    def described_weights(self, weights: np.ndarray | None) -> str:
+        """What the weights of rows are, in words; "" if the table has none."""
+        if self._weight is None or weights is None:
+            return ""
+        return self._weight.describe(weights)
+
+    def load(self, with_lines: bool = False) -> Dataset:
+        """All rows; if asked, with the lines of a text file, which is then read again, and with copies counted."""
+        features, labels, weights, hashes = [], [], [], []
+        for rows, X in self._read_pieces():
+            features.append(X)
+            labels.append(self._labels_of(rows))
+            weights.append(self._weights_of(rows))
+            if with_lines:
+                hashes.append(_hash_of_rows(rows))
+        X = pd.concat(features)
+        lines = None
+        if with_lines and isinstance(self._file, TextFile):
+            lines = self._file.lines(X.index.to_numpy())
+        return Dataset(
+            name=self.name,
+            X=X.reset_index(drop=True),
+            y=np.concatenate(labels),
+            target=self.target,
+            source=self.source,
+            notes=self.notes,
+            contract=self.contract,
+            lines=lines,
+            sample_weight=None if self._weight is None else np.concatenate([w for w in weights if w is not None]),
+            n_copies=len(X) - len(np.unique(np.concatenate(hashes))) if with_lines else None,
+        )
+
+
+def _checked_target(file: Any, source: Any, target: str | None) -> str:
+    """The column of labels; a TableError where none is named, or the file has no such column."""
+    name = target or file.target
+    if name is None:
+        raise TableError(f"{str(source)!r} is not one of {', '.join(DATA_SETS)}; for a file, name its --target column.")
+    if name not in file.names:
+        similar = did_you_mean(name, file.names) or "."
+        raise TableError(f"{source} has no column {name!r}; the columns are {listed(file.names)}{similar}")
+    return str(name)
+
+
+def _why_left_out(column: Column) -> str:
+    """Why a column is left out, with what to do about documents."""
+    if column.why.startswith("documents"):
+        return f"{column.name!r}: {column.why}; {column.warning}"
+    return f"{column.name!r}: {column.why}"
+
+
+def _hash_of_rows(rows: pd.DataFrame) -> np.ndarray:
+    """A hash of each row over all columns, (n,)."""
+    try:
+        return pd.util.hash_pandas_object(rows, index=False).to_numpy()
+    except TypeError:  # lists in the cells
+        return pd.util.hash_pandas_object(rows.astype(str), index=False).to_numpy()
+
+
+def _labels(cells: list[Any], is_text: bool) -> dict[Any, Any]:
+    """The label that each cell stands for: integers and booleans as Python writes them in a text file, else text."""
+    if is_text and {*cells} <= {"True", "False"}:
+        return {cell: cell == "True" for cell in cells}
+    if is_text and all(_INTEGER.fullmatch(cell) for cell in cells):
+        return {cell: int(cell) for cell in cells}
+    if all(isinstance(cell, float) and cell.is_integer() and abs(cell) <= _LARGEST_EXACT for cell in cells):
+        return {cell: int(cell) for cell in cells}  # they became floats beside a missing cell
+    return {cell: cell if isinstance(cell, int | str) else str(cell) for cell in cells}
+
+
+def _array(labels: list[Any]) -> np.ndarray:
+    """Labels as an array: of objects if some are text."""
+    return np.array(labels, object if any(isinstance(label, str) for label in labels) else None)

@@ -1,0 +1,116 @@
+"""The column of labels: what it holds, and labels that may be one label written in two ways."""
+
+import difflib
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+
+from .columns import FEW_ROWS, LISTED, Column
+from .number_text import NumberFormat, clean_word
+
+_MANY_CLASSES = 20
+_SHOWN_PAIRS = 4
+_RARE_SHARE = 0.1  # a label that may stand for a missing one, or be a slip, has at most this share of rows
+_NO_LABEL = re.compile(r"[\W_]*|unknown|missing", re.IGNORECASE)
+
+
+def described_target(known: pd.Series, column: Column) -> tuple[Column, tuple[str, ...]]:
+    """The column of labels, with a warning if it holds measurements, and notes on what to look at.
+
+    Parameters
+    ----------
+    known : the labels that are not missing
+    column : the column as it was judged as a feature
+
+    Returns
+    -------
+    the column with the role "target", and one note for each possible problem: labels that are spelled alike, that may
+    stand for a missing one, or that are very many
+    """
+    if column.why.startswith("lists"):
+        raise ValueError(f"column {column.name!r} holds {column.why}; choose another target")
+    counts = known.value_counts()
+    words = [clean_word(str(label)) for label in counts.index]
+    numbers = (column.written or NumberFormat(".")).read(words)
+    warning = _said_of_measurements(column, words, numbers, len(known))
+    notes = [
+        _said_of_similar(column.name, counts, _plain_spelling(words, numbers)),
+        _said_of_gaps(column.name, counts, len(known)),
+    ]
+    if len(counts) > _MANY_CLASSES and not warning:
+        n_single = int((counts == 1).sum())
+        notes.append(f"target {column.name!r} has {len(counts)} classes, {n_single} of them in a single row")
+    if warning:
+        notes.append(f"target {column.name!r} {warning}")
+    described = Column(
+        column.name, "target", f"{len(counts)} classes", len(counts), column.missing, column.example, warning
+    )
+    return described, tuple(filter(None, notes))
+
+
+def _said_of_measurements(column: Column, words: list[str], numbers: np.ndarray, n: int) -> str:
+    """What labels that are measurements look like; "" if they are classes."""
+    if column.low is None or column.words:
+        return ""
+    has_sign = column.written is not None and column.written.sign
+    fractions = [word for word, number in zip(words, numbers, strict=True) if np.isfinite(number) and number % 1 > 0]
+    if fractions and not has_sign:
+        return f"holds measurements such as {fractions[0]}, not classes; bin it or name another"
+    if n >= FEW_ROWS and len(words) > max(n / 2, _MANY_CLASSES):
+        return f"holds {len(words)} different numbers in {n} rows, which are measurements; bin it or name another"
+    return ""
+
+
+def _plain_spelling(words: list[str], numbers: np.ndarray) -> list[str]:
+    """Labels without case and blanks, numbers in one way; of the most frequent ones."""
+    plain = []
+    for word, number in list(zip(words, numbers.tolist(), strict=True))[:LISTED]:
+        is_number = not np.isnan(number)
+        plain.append(str(number) if is_number else word.casefold().replace(" ", ""))
+    return plain
+
+
+def _said_of_similar(name: str, counts: pd.Series, plain: list[str]) -> str:
+    """Labels that are spelled alike, or nearly, when one of them is rare; "" if there are none."""
+    pairs = []
+    for i, j in itertools.combinations(range(len(plain)), 2):  # the second is not more frequent than the first
+        is_rare = counts.iloc[j] <= max(2, counts.iloc[i] * _RARE_SHARE)
+        if plain[i] == plain[j] or (is_rare and _one_letter_apart(plain[i], plain[j])):
+            pairs.append(f"{counts.index[i]!r} ({counts.iloc[i]} rows) and {counts.index[j]!r} ({counts.iloc[j]})")
+    if not pairs:
+        return ""
+    shown = ", ".join(pairs[:_SHOWN_PAIRS])
+    if len(pairs) > _SHOWN_PAIRS:
+        shown += " …"
+    what = "that differ only in how they are written, or in one letter, are classes of their own"
+    return f"labels of {name!r} {what}: {shown}"
+
+
+def _said_of_gaps(name: str, counts: pd.Series, n: int) -> str:
+    """Rare labels that may stand for a missing label; "" if there are none."""
+    rare = counts[counts <= n * _RARE_SHARE]
+    gaps = [f"{label!r} ({m} rows)" for label, m in rare.items() if _NO_LABEL.fullmatch(str(label))]
+    if not gaps:
+        return ""
+    return f"labels of {name!r} that may stand for a missing one: {', '.join(gaps)}; leave these cells empty"
+
+
+def _one_letter_apart(word: str, other: str) -> bool:
+    """Whether a letter that is added, left out or changed makes one word the other; a digit has its own meaning."""
+    longest = max(len(word), len(other))
+    if longest < 3 or abs(len(word) - len(other)) > 1 or any(map(str.isdigit, word + other)):
+        return False
+    return difflib.SequenceMatcher(None, word, other).ratio() >= 1 - 1 / longest - 1e-9
+
+
+def is_copy_of_target(cells: pd.Series, labels: pd.Series) -> bool:
+    """Whether each value of a column goes with one label, and each label with one value."""
+    codes, _ = pd.factorize(cells)
+    label_codes, _ = pd.factorize(labels)
+    is_known = (codes >= 0) & (label_codes >= 0)
+    pairs = {*zip(codes[is_known].tolist(), label_codes[is_known].tolist(), strict=True)}
+    if is_known.sum() < FEW_ROWS or len(pairs) < 2:
+        return False
+    return len({value for value, _ in pairs}) == len({label for _, label in pairs}) == len(pairs)

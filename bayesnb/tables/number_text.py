@@ -1,0 +1,220 @@
+"""Numbers written as text: decimal commas, thousands, currencies and percent signs.
+
+A cell such as "15,018" can be two numbers. A column as a whole usually settles it: "3,5" shows a decimal comma,
+"1,234,567" shows thousands. If nothing settles it, an error asks, and nothing is guessed.
+"""
+
+import functools
+import itertools
+import math
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.pytrees import record
+
+_SIGN = r"%|[$€£¥₹]|CHF|EUR|USD|GBP"
+_INFINITY = r"[+-]?(?i:inf|infinity)"
+_EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
+_FIND_SIGN = re.compile(_SIGN)
+_NUMBER = re.compile(rf"[+-]?(?:{_SIGN})? ?[+-]?(?:[0-9][0-9.,' ]*|[.,][0-9]+){_EXPONENT} ?(?:{_SIGN})?|{_INFINITY}")
+_PLAIN = re.compile(rf"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}")  # as any parser reads it
+_TWO_WAYS = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")  # fifteen or fifteen thousand
+_CODE = re.compile(r"0[0-9]+")
+_DATE = re.compile(
+    r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?:[T ].*)?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2})(?:[T ,].*)?"
+    r"|[0-9]{4}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?"
+)
+# a mark behind 0, or before other than three digits, is no separator of thousands
+_DECIMAL_MARK = {
+    mark: re.compile(rf"(?<![1-9])(?<![0-9]0){re.escape(mark)}[0-9]|{re.escape(mark)}(?![0-9]{{3}}(?![0-9]))[0-9]")
+    for mark in ".,"
+}
+_MARKS = ",.' "  # what may separate groups of three digits
+_KEYBOARD = str.maketrans("\u00a0\u202f\u2019\u2212", "  '-")
+
+TRUTH = "true or false"
+MISSING_SIGNS = ("?", "-", ".")
+"""Cells that hold one of these signs alone are missing."""
+
+
+@record
+@dataclass(frozen=True)
+class NumberFormat:
+    """How the numbers of a column of text are written.
+
+    Fields
+    ------
+    decimal : the decimal separator, "." or ","; "" if no cell has one
+    thousands : what separates groups of three digits; "" if nothing does
+    sign : the currency or percent sign beside the numbers, or "true or false"; "" if there is none
+    """
+
+    decimal: str = ""
+    thousands: str = ""
+    sign: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether any parser reads such numbers."""
+        return self.decimal != "," and not self.thousands and not self.sign
+
+    def read(self, words: Iterable[str]) -> np.ndarray:
+        """The numbers that the words stand for, (n,); NaN if one stands for none in this format, or for two."""
+        return np.array([self.number(word) for word in words], float)
+
+    def number(self, word: str) -> float:
+        """The number that one word stands for; NaN if it stands for none in this format, or for two."""
+        if self.sign == TRUTH:
+            return {"true": 1.0, "false": 0.0}.get(word.lower(), math.nan)
+        digits = word
+        if self.sign:
+            digits = re.sub(rf" ?{re.escape(self.sign)} ?", "", word)
+        if not _number_pattern(self.decimal, self.thousands).fullmatch(digits):
+            return math.nan
+        if not self.decimal and _TWO_WAYS.fullmatch(digits):
+            return math.nan
+        if self.thousands:
+            digits = digits.replace(self.thousands, "")
+        if self.decimal:
+            digits = digits.replace(self.decimal, ".")
+        return float(digits)
+
+
+@functools.cache
+def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
+    """Numbers with these separators; without a decimal separator a point is one."""
+    point = re.escape(decimal or ".")
+    whole = "[0-9]+"
+    if thousands:
+        whole = rf"[1-9][0-9]{{0,2}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+"
+    return re.compile(rf"[+-]?(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+){_EXPONENT}|{_INFINITY}")
+
+
+# --- the format of a column -----------------------------------------------------------------------------------------
+
+
+def number_format(
+    words: Iterable[str], decimal: str | None = None, thousands: str | None = None, clear: str | None = None
+) -> NumberFormat | None:
+    """The one format in which all words are numbers, or None if there is none.
+
+    Parameters
+    ----------
+    words : text of numbers
+    decimal, thousands : separators that the user has named
+    clear : the decimal separator that other columns of the same table show, for columns that do not settle it
+
+    Raises
+    ------
+    ValueError
+        if the words can be read in two ways, or one of them in none with the separators that are named
+    """
+    words = list(words)
+    is_asked = bool(decimal or thousands)
+    if not is_asked and _are_plain(words):
+        return _plain_format(words)
+    if all(word.lower() in ("true", "false") for word in words):
+        return NumberFormat(sign=TRUTH)
+    signs = {_sign_of(word) for word in words}
+    if len(signs - {""}) > 1 or {"%", ""} <= signs:
+        return None
+    numbers = {form: form.read(words) for form in _possible_formats(words, max(signs), decimal, thousands)}
+    fitting = [form for form, values in numbers.items() if not np.isnan(values).any()]
+    if not fitting and is_asked:
+        unread = np.isnan(next(iter(numbers.values())))
+        raise ValueError(
+            f"{words[int(unread.argmax())]!r} is no number with these separators; write all cells in one format"
+        )
+    if not fitting:
+        return None
+    first = fitting[0]
+    for form in fitting:
+        differs = numbers[form] != numbers[first]
+        if differs.any():
+            return _format_as_elsewhere(fitting, clear, words[int(differs.argmax())])
+    return first
+
+
+def _are_plain(words: list[str]) -> bool:
+    """Whether any parser reads all words as numbers, and in one way."""
+    if not all(_PLAIN.fullmatch(word) for word in words):
+        return False
+    with_point = [word for word in words if "." in word]
+    return not with_point or any(_DECIMAL_MARK["."].search(word) for word in with_point)
+
+
+def _plain_format(words: list[str]) -> NumberFormat:
+    """The format of plain numbers: whether some have a decimal point."""
+    return NumberFormat("." if any("." in word for word in words) else "")
+
+
+def _sign_of(word: str) -> str:
+    """The currency or percent sign in a word; "" if there is none."""
+    match = _FIND_SIGN.search(word)
+    return match.group() if match else ""
+
+
+def _possible_formats(words: list[str], sign: str, decimal: str | None, thousands: str | None) -> list[NumberFormat]:
+    """Formats with the separators that occur in the words, or that the user has named."""
+    marks = [mark for mark in _MARKS if any(re.search(rf"{re.escape(mark)}[0-9]", word) for word in words)]
+    decimals = [decimal] if decimal else [".", ","] if marks else [""]
+    groups = [thousands] if thousands else ["", *marks]
+    pairs = itertools.product(decimals, groups)
+    return [NumberFormat(point, group, sign) for point, group in pairs if not point or point != group]
+
+
+def _format_as_elsewhere(fitting: list[NumberFormat], clear: str | None, word: str) -> NumberFormat:
+    """The format with the decimal separator of the other columns; an error that asks where they show none."""
+    for form in fitting:
+        if form.decimal == clear:
+            return form
+    mark = "." if "." in word else ","
+    two_ways = f"{word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it"
+    raise ValueError(
+        f"{word!r} may be {two_ways}; give --decimal {mark} or --thousands {mark}, "
+        "in Python to `describe` or `read_table`"
+    )
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+def clean_word(word: str) -> str:
+    """A word without blanks around it, and with the signs and blanks of a keyboard."""
+    return word.translate(_KEYBOARD).strip()
+
+
+def missing_signs(words: Collection[str]) -> set[str]:
+    """Those of the words that stand for a missing cell; a minus beside a plus is a level."""
+    signs = {word for word in words if word in MISSING_SIGNS}
+    if "-" in signs and "+" in words:
+        signs.remove("-")
+    return signs
+
+
+def is_number(word: str) -> bool:
+    """Whether a word looks like a number in some format."""
+    return _NUMBER.fullmatch(word) is not None
+
+
+def is_date(word: str) -> bool:
+    """Whether a word looks like a date, or a time of day."""
+    return _DATE.fullmatch(word) is not None
+
+
+def is_code(word: str) -> bool:
+    """Whether a word is digits with a zero in front."""
+    return _CODE.fullmatch(word) is not None
+
+
+def decimals_shown(words: Iterable[str]) -> set[str]:
+    """The marks "." and "," that can be nothing but a decimal separator in some of the words."""
+    with_mark = [word for word in words if ("." in word or "," in word) and is_number(word) and not is_date(word)]
+    return {
+        mark
+        for mark, pattern in _DECIMAL_MARK.items()
+        if any(word.count(mark) == 1 and pattern.search(word) for word in with_mark)
+    }

@@ -1,0 +1,333 @@
+"""Files of cells, piece by piece: delimited text, and Parquet.
+
+The first lines of a text file are read as text, because a parser hides how a cell is written: zeros in front of a code,
+and 15.018 that may be fifteen thousand. They give each column its role. All pieces are then read by these roles, with
+numbers parsed by pandas.
+"""
+
+import codecs
+import contextlib
+import csv
+import gzip
+import io
+import shlex
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .columns import CellError
+from .describing import describe
+from .names import DATA_SETS, did_you_mean, listed
+from .number_text import MISSING_SIGNS
+
+HEAD = 1 << 22
+"""Letters of a text file that are read first, and bytes of a piece, about."""
+
+ROWS = 1 << 16
+"""Rows of a piece, at most."""
+
+_MISSING_WORDS = ("", *"NA N/A n/a #N/A NaN nan NULL null None".split())
+# as for pandas, which does not see them with blanks around them
+
+
+class TableError(ValueError):
+    """Raised if a table cannot be used; the message states what was found, where, and what to do."""
+
+
+def open_table(path: str | Path, **writing: Any) -> Any:
+    """A table as pieces: a data set by name, Parquet (a folder, `.parquet`, `.pq`), or text in any other file.
+
+    Parameters
+    ----------
+    path : the name or the file
+    writing : `sep` and `encoding` of a text file, found in it by default
+
+    Raises
+    ------
+    TableError   if the file is missing, empty or not a table, or has two columns of one name
+    """
+    if path in DATA_SETS:
+        return NamedTable(str(path))
+    path = Path(path)
+    if not path.exists():
+        names = ", ".join(DATA_SETS)
+        raise TableError(
+            f"there is no file {path}; check the path, or choose one of {names}{did_you_mean(path, DATA_SETS)}"
+        )
+    if not (path.is_file() or path.is_dir()):
+        raise TableError(f"{path} is a pipe or a device; save what it gives to a file first.")
+    if path.is_dir() or path.suffix in (".parquet", ".pq"):
+        return ParquetFile(path)
+    return TextFile(path, **writing)
+
+
+@contextlib.contextmanager
+def errors_of(file: Any, command: str = "") -> Iterator[None]:
+    """Let the errors of a table name its file, and the line of a cell.
+
+    Parameters
+    ----------
+    file : the open table
+    command : what the message gives advice for: "fit", where a column can have another role; "predict", where numbers
+        can be written in another way; "" for neither
+    """
+    try:
+        yield
+    except CellError as error:
+        place = f"row {error.row + 1}"
+        if isinstance(file, TextFile):
+            place = f"line {file.lines(np.array([error.row]))[0]}"
+        raise TableError(f"{file.source}, {place}: {error}{_advice(error, command)}.") from error
+    except TableError:
+        raise
+    except ValueError as error:
+        raise TableError(f"{file.source}: {str(error).rstrip('.')}.") from error
+
+
+def _advice(error: CellError, command: str) -> str:
+    """What to do about a cell, in the flags of a command."""
+    name = shlex.quote(error.name)
+    if command == "fit":
+        return f"; name its role with --columns {name}=ROLE, or leave it out with --drop {name}"
+    if command == "predict" and error.is_unread:
+        return "; if this file writes numbers in another way, name its --decimal or --thousands"
+    return ""
+
+
+def _chosen_names(columns: Any, names: Iterable[str]) -> list[str]:
+    """The columns that are wanted: all, some, or one."""
+    if columns is None:
+        return [*names]
+    return columns if isinstance(columns, list) else [columns]
+
+
+class NamedTable:
+    """A data set by its name, in one piece."""
+
+    def __init__(self, name: str) -> None:
+        from .datasets import load
+
+        data = load(name)
+        self.target = data.target
+        self.source = data.source
+        self.first = data.X.assign(**{data.target: data.y})
+        self.names = [*self.first]
+
+    def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
+        """The rows, all at once."""
+        yield self.first[_chosen_names(columns, self.names)]
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+class TextFile:
+    """A delimited text file.
+
+    Fields
+    ------
+    names : the columns
+    first : the rows of the first lines, with all cells as text
+    target : the column of labels, if it is known: text among numbers is no error in a row without a label
+    source : the path, as it is named in messages
+    """
+
+    def __init__(self, path: Path, sep: str | None = None, encoding: str | None = None) -> None:
+        self.path = path
+        self.source = str(path)
+        self.target: str | None = None
+        with self._errors_of_reading(encoding or "utf-8-sig"):
+            self.encoding = encoding or self._encoding_of_start()
+        with self._errors_of_reading(self.encoding):
+            head = self._head()
+            self._separator = _separator_of(head, sep)
+            self.names = _names_of(head, self._separator, path)
+            n_lines = max(head.count("\n"), head.count("\r"), 1)
+            self._rows = int(np.clip(HEAD * n_lines // len(head), 100, ROWS))
+            self.first = next(self.pieces((), rows=n_lines))
+
+    def _bytes(self) -> Any:
+        """The bytes of the file, from the first on."""
+        return gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb")
+
+    def _encoding_of_start(self) -> str:
+        """UTF-16 or UTF-8, by the first two bytes; a TableError where these are of an archive."""
+        with self._bytes() as file:
+            start = file.peek(2)[:2]
+        if start == b"PK":
+            raise TableError(f"{self.path} is a workbook or an archive; save its sheet as CSV.")
+        is_utf16 = start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        return "utf-16" if is_utf16 else "utf-8-sig"
+
+    def _head(self) -> str:
+        """The first letters; a TableError where there are none."""
+        with self._bytes() as file:
+            head = codecs.getreader(self.encoding)(file).read(HEAD)
+        if not head.strip():
+            raise TableError(f"{self.path} is empty; it needs a header and rows.")
+        return head
+
+    def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
+        """The rows, piece by piece: numbers in these columns, by default as the first lines show; else text.
+
+        Of one column by its name, the cells beside it are not even counted. A CellError names text among numbers.
+        """
+        number_names = describe(self.first).plain if numbers is None else {*numbers}
+        names = _chosen_names(columns, self.names)
+        unknown = [name for name in names if name not in self.names]
+        if unknown:
+            similar = did_you_mean(unknown[0], self.names) or "."
+            raise TableError(
+                f"{self.path} has no column {listed(unknown)}; the columns are {listed(self.names)}{similar}"
+            )
+        settings: dict[str, Any] = {
+            "names": self.names,
+            "header": 0,
+            "skipinitialspace": True,
+            "low_memory": False,
+            "sep": self._separator,
+            "encoding": self.encoding,
+            "dtype": dict.fromkeys({*self.names} - (number_names & {*names}), str),
+            "chunksize": rows or self._rows,
+        }
+        if columns is not None and not isinstance(columns, list):
+            settings["usecols"] = names
+        clean_piece = partial(self._clean_piece, numbers=number_names, names=names)
+        with (
+            self._errors_of_reading(self.encoding),
+            self._bytes() as file,
+            pd.read_csv(file, **settings) as chunks,
+        ):
+            yield from map(clean_piece, chunks)  # a loop would hold a piece while the next is read
+
+    def _clean_piece(self, piece: pd.DataFrame, numbers: set[str], names: list[str]) -> pd.DataFrame:
+        """A piece without blanks around its text; a CellError where there is text among its numbers."""
+        columns: dict[str, pd.Series] = {}
+        for name in names:
+            cells = piece[name]
+            if name not in numbers:
+                cells = _without_blanks(cells)
+            elif cells.dtype.kind not in "iuf":
+                has_label = piece[self.target].notna() if self.target in piece else True
+                cells = _parsed_numbers(name, cells, has_label)
+            columns[name] = cells
+        return pd.DataFrame(columns, index=piece.index, columns=names)
+
+    def lines(self, rows: np.ndarray) -> np.ndarray:
+        """The line at which each of these rows begins; there may be blank lines, and lines within quotes."""
+        starts: list[int] = []
+        start = 1
+        with contextlib.suppress(csv.Error), io.TextIOWrapper(self._bytes(), self.encoding, newline="") as text:
+            table = csv.reader(text, delimiter=self._separator)
+            for row in table:
+                if len(row) > 1 or "".join(row).strip():
+                    starts.append(start)
+                start = table.line_num + 1
+        if len(starts) <= np.max(rows) + 1:
+            return rows + 2
+        return np.array(starts)[rows + 1]
+
+    @contextlib.contextmanager
+    def _errors_of_reading(self, encoding: str) -> Iterator[None]:
+        """Let an error say what is wrong with the file, or with its encoding."""
+        try:
+            yield
+        except (TableError, CellError):
+            raise
+        except Exception as error:  # of the disk, a damaged archive, an encoding, or a parser
+            reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+            advice = "name its --encoding, such as cp1252"
+            if isinstance(error, pd.errors.ParserError):
+                advice = "give each row as many cells as the header"
+            what = f"{self.path} is not a table in {encoding.removesuffix('-sig').upper()}"
+            raise TableError(f"{what} ({reason}); {advice}.") from error
+
+
+def _separator_of(head: str, sep: str | None) -> str:
+    """The separator of the cells: as named, or the most frequent one of the header, as cells may hold commas."""
+    if sep:
+        return {"tab": "\t", "\\t": "\t"}.get(sep, sep)
+    header = head.lstrip().partition("\n")[0]
+    return max(",;\t|", key=header.count)
+
+
+def _names_of(head: str, separator: str, path: Path) -> list[str]:
+    """The names in the header; a TableError where they do not fit the first row."""
+    rows = (row for row in csv.reader(io.StringIO(head), delimiter=separator) if row)
+    header = next(rows)
+    row = next(rows, [])
+    names = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(header)]
+    if len(set(names)) < len(names):
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        raise TableError(f"{path} has more than one column named {listed(doubled)}; rename all but one.")
+    if len(row) > len(header):  # pandas would take the surplus for row names
+        many = f"{len(header)} cells in the header and {len(row)} in the first row"
+        raise TableError(f"{path} has {many}; name all columns in the header.")
+    if not row:
+        raise TableError(f"{path} has no rows below the header; add rows to learn from.")
+    return names
+
+
+def _without_blanks(cells: pd.Series) -> pd.Series:
+    """Text without blanks around it; words for a missing cell are missing."""
+    values = cells.tolist()
+    words = [value.strip() if isinstance(value, str) else value for value in values]
+    is_clean = all(word is value for word, value in zip(words, values, strict=True))
+    if is_clean and not any(word in _MISSING_WORDS for word in words):
+        return cells
+    known = [None if word in _MISSING_WORDS else word for word in words]
+    return pd.Series(known, cells.index, dtype=cells.dtype, name=cells.name)
+
+
+def _parsed_numbers(name: str, cells: pd.Series, has_label: Any) -> pd.Series:
+    """Numbers of cells that pandas has not taken for numbers as a whole, as a sign stands for a missing one."""
+    texts = cells.astype(object).map(lambda value: str(value).strip(), na_action="ignore")
+    numbers = pd.to_numeric(texts, errors="coerce").astype(float)
+    is_wrong = cells.notna() & numbers.isna() & ~texts.isin(MISSING_SIGNS) & has_label
+    if is_wrong.any():
+        reason = ", where numbers are expected; write all cells in one way"
+        raise CellError(name, cells, is_wrong, reason, is_unread=True)
+    return numbers
+
+
+# --- Parquet --------------------------------------------------------------------------------------------------------
+
+
+class ParquetFile:
+    """A Parquet file, or a folder of them in the order of their names, with the types that hold all that they hold."""
+
+    target = None
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from pyarrow import dataset, unify_schemas
+
+            settings: dict[str, Any] = {"format": "parquet", "partitioning": "hive"}
+            table = dataset.dataset(path, **settings)
+            schemas = [table.schema, *(file.physical_schema for file in table.get_fragments())]
+            self._table = dataset.dataset(path, unify_schemas(schemas, promote_options="permissive"), **settings)
+        except Exception as error:  # there is no pyarrow, or whatever it makes of damaged metadata
+            reason = str(error).partition("\n")[0]
+            raise TableError(f"{path} is not a Parquet file that can be read ({reason}).") from error
+        self.names = [str(name) for name in self._table.schema.names]
+        self.source = str(path)
+        self.first = next(self.pieces(), pd.DataFrame(columns=self.names))
+
+    def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
+        """Row group by row group, for Arrow left to itself reads ahead until the whole file is in memory."""
+        from pyarrow.dataset import ParquetFragmentScanOptions
+
+        settings: dict[str, Any] = {
+            "fragment_scan_options": ParquetFragmentScanOptions(pre_buffer=False),
+            "columns": _chosen_names(columns, self._table.schema.names),
+            "batch_size": rows or ROWS,
+        }
+        for file in self._table.get_fragments():
+            for group in file.split_by_row_group():
+                for batch in group.to_batches(self._table.schema, **settings):
+                    piece = batch.to_pandas(integer_object_nulls=True)  # integers beside missing cells stay integers
+                    yield piece.set_axis([str(name) for name in piece.columns], axis=1)
