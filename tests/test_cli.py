@@ -13,7 +13,7 @@ import bayesnb
 from bayesnb import cli
 from bayesnb.cli import MODELS
 from bayesnb.datasets import load
-from bayesnb.estimators._by_name import choose_model
+from bayesnb.estimators._by_name import choose_model, variants
 from bayesnb.inference import against_numpyro, check
 
 
@@ -107,6 +107,8 @@ def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, m
         (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
         (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to"),
         (["predict", "MODEL", "TEXT"], "line 3: column 'size' holds 'big', where numbers are expected"),
+        (["check", "iris", "--weight", "w", "--counts", "n"], "both --counts n and --weight w are given"),
+        (["describe", "TABLE", "--target", "kinds"], "did you mean 'kind'?"),
         (["predict", "MODEL", "TABLE", "-o", "OUT/rows.csv"], "there is no folder"),
         (["predict", "ARRAY", "TABLE"], "fit it to a data frame"),
         (["predict", "MODEL", "TABLE", "-o", "OUT.csv.gz"], "--output is OUT.csv.gz, but predict writes .csv files"),
@@ -123,6 +125,19 @@ def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, m
         assert cli.main(arguments) == 2, arguments
         is_one_line(capsys, message)
         assert not [*Path().glob("OUT*")]
+
+
+def test_the_names_of_models_are_those_of_the_estimators():
+    assert MODELS == ("auto", *sorted(variants()))
+
+
+def test_printed_numbers_have_six_digits_unless_more_are_asked_for(table, saved, capsys):
+    for flags, digits in (([], 6), (["--digits", "3"], 3)):
+        assert cli.main(["predict", str(saved), str(table), *flags]) == 0
+        cells = [cell for line in capsys.readouterr().out.splitlines()[1:] for cell in line.split(",")[1:]]
+        assert max(len(re.sub(r"e.*|^0\.0*|\.", "", cell)) for cell in cells) == digits
+    assert cli.main(["predict", str(saved), str(table), "--digits", "0"]) == 2
+    is_one_line(capsys, "--digits is 0; it needs to be 1 or more")
 
 
 def test_the_variant_is_read_from_the_columns():
@@ -156,7 +171,7 @@ def test_a_calibrated_model_is_made(command, tmp_path, capsys, monkeypatch):
         want = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X.drop(columns="year"), load("penguins").y)
         X = X[::9].drop(columns="year")
         X.to_csv(tmp_path / "rows.csv", index=False)
-        asked = ["--interval", "0.5"]
+        asked = ["--interval", "0.5", "--digits", "17"]
         assert cli.main(["predict", str(model), str(tmp_path / "rows.csv"), *asked]) == 0
         out, err = capsys.readouterr()
         found = predictions(out)
@@ -205,7 +220,7 @@ def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
     assert err == ""
     frame = pd.read_csv(table)
     nb = bayesnb.MixedNB().fit(frame[["size", "colour"]], frame["kind"])
-    assert cli.main(["predict", path, str(table), "--interval", "0.8"]) == 0
+    assert cli.main(["predict", path, str(table), "--interval", "0.8", "--digits", "17"]) == 0
     found = predictions(capsys.readouterr().out)
     names = ["mean", "low", "high"]
     tables = [f"{n}({c})" for c in "ab" for n in ("p", *names)]
@@ -228,7 +243,8 @@ def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys):
     nb = bayesnb.OneDependenceNB().fit(X, list("abbaab"))
     nb.save(tmp_path / "model")
     X.to_csv(tmp_path / "rows.csv", index=False)
-    assert cli.main(["predict", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--interval", "0.8"]) == 0
+    asked = ["--interval", "0.8", "--digits", "17"]
+    assert cli.main(["predict", str(tmp_path / "model"), str(tmp_path / "rows.csv"), *asked]) == 0
     found = predictions(capsys.readouterr().out)
     np.testing.assert_allclose(found[["low(a)", "high(a)"]], nb.predict_interval(X, 0.8)[:, 0])
     np.testing.assert_allclose(found[["mean(a)", "mean(b)"]], nb.sample_proba(X, 1000, seed=0).mean(0))

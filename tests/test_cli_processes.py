@@ -110,3 +110,33 @@ def test_an_interrupt_and_a_defect_are_one_line(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("BAYESNB_DEBUG", "1")
     with pytest.raises(KeyError, match="nowhere"):
         cli.main(["select", "iris"])
+
+
+# --- start-up -------------------------------------------------------------------------------------------------------
+
+LOADED = """
+import sys
+sys.argv[1:] = {!r}
+from bayesnb.__main__ import main
+try:
+    main()
+except SystemExit:
+    pass
+names = {{name for name in sys.modules if name in {!r}.split()}}
+print("loaded", *sorted(names), file=sys.stderr)
+"""
+
+
+def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
+    """No JAX, no models of scikit-learn and no SciPy.stats for a saved model; nothing at all for --help."""
+    heavy = "jax numba matplotlib arviz sklearn.linear_model sklearn.compose._column_transformer scipy.stats._stats_py"
+    heavy += " sklearn.model_selection"
+    model, rows = str(tmp_path / "m"), str(Path(bayesnb.__file__).parent / "data" / "penguins.csv")
+    assert cli.main(["fit", "penguins", "-o", model]) == 0
+    for arguments, modules in (
+        (["--help"], "numpy pandas sklearn scipy"),
+        (["describe", rows, "--target", "species"], "sklearn jax"),
+        (["predict", model, rows, "-o", str(tmp_path / "out.csv")], heavy),
+    ):
+        done = run(command=[sys.executable, "-c", LOADED.format(arguments, modules)])
+        assert done.stderr.splitlines()[-1].split() == ["loaded"], (arguments, done.stderr)

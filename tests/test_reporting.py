@@ -12,9 +12,10 @@ import pytest
 from scipy import sparse
 
 import bayesnb
-from bayesnb.tables.columns import Column, ColumnContract
+from bayesnb import cli
 from bayesnb.core.supports import COMPOSITE
 from bayesnb.reporting import _compared, candidates, inline_svg
+from bayesnb.tables.columns import Column, ColumnContract
 
 from .docs.test_docs_build import Page
 from .estimators_table import DEFAULTS
@@ -138,7 +139,7 @@ def test_warnings_name_what_is_wrong() -> None:
     chance = said_of(noise)
     assert "'yes (15)'. Their results are uncertain." in chance
     assert "is no better than with the class frequencies" in chance
-    assert "which leave-one-out ignores" not in chance and "copies" not in chance
+    assert "which leave-one-out ignores" not in chance and "equal an earlier row" not in chance
     copies = np.repeat(noise[:, :1] + 1.0 * (y == "yes")[:, None], 5, axis=1)
     assert "The model is too sure of itself" in said_of(copies)
     answer = noise.copy()
@@ -146,9 +147,24 @@ def test_warnings_name_what_is_wrong() -> None:
     leak = said_of(answer)
     assert "determines the label almost completely" in leak
     noise[30:] = noise[:30]
-    assert "15 of 60 rows are copies of another row. Leave-one-out leaves them in" in said_of(noise)
+    assert "15 of 60 rows equal an earlier row in all columns. If they are of one person or case" in said_of(noise)
+    assert "equal an earlier row" not in said_of(noise.round())  # whole numbers may be equal by chance
     plugged = said_of(noise, bayesnb.GaussianNB(estimate="mle"))
     assert "The model predicts with estimate='mle', which leave-one-out ignores." in plugged
+
+
+def test_copies_are_counted_over_all_columns_of_the_file(tmp_path: Path) -> None:
+    """Equal rows of coarse features are of several people if their names differ."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"fare": rng.choice([7.25, 8.05, 13.5], 90), "age": rng.choice([20, 30, 40.5], 90)})
+    frame = frame.assign(kind=rng.choice(["a", "b"], 90), name=[f"passenger {i}" for i in range(90)])
+    for repeated, is_named in ((frame, False), (pd.concat([frame, frame[:30]]), True)):
+        repeated.to_csv(tmp_path / "t.csv", index=False)
+        asked = ["report", str(tmp_path / "t.csv"), "--target", "kind", "-o", str(tmp_path / "page.html")]
+        assert cli.main(asked) == 0
+        page = (tmp_path / "page.html").read_text("utf-8")
+        assert ("30 of 120 rows equal an earlier row in all columns" in page) == is_named
+        assert "drop them" not in page
 
 
 @pytest.mark.slow

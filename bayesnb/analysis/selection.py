@@ -33,13 +33,13 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
-from ..tables.names import listed
 from ..core.arrays import Bool, Float, Int, PerRow, Table
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, align, checked_rows
+from ..tables.names import listed
 from ._predicted import ProbaOfLog
 from ._suited import split_labels
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..tables.names import listed
 from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import map_leaves
 from ..core.random import categorical, generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level
 from ..naive_bayes import CLASS, Parameters, Rows, by_rows
+from ..tables.names import listed
 from ._fitted import ESTIMATES, AbstractFitted, State
 from ._input import BLOCK, as_table, cut_rows
 

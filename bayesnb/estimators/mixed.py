@@ -11,10 +11,10 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing
 
-from ..tables.names import listed
 from ..core.pytrees import record
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, Parameters, Rows, Statistics
+from ..tables.names import listed
 from ._automatic import as_described, automatic_contract, automatic_parts, positions
 from ._base import AbstractNB
 from ._fitted import State

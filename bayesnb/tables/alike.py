@@ -82,7 +82,7 @@ def _sentence(first: str, second: str, likeness: float) -> str:
     """What is said of a pair."""
     kind = "say the same"
     if likeness < _EXACT:
-        kind = f"say nearly the same (correlation of ranks {likeness:.3f})"
+        kind = f"say nearly the same (correlation of ranks {min(likeness, 0.999):.3f})"
     return f"columns {first!r} and {second!r} {kind}, which naive Bayes counts twice; {second}=drop keeps one of them"
 
 
