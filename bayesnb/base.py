@@ -8,7 +8,8 @@ out (inside `jit`, `vmap`, `grad`).
 
 import abc
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias
 
@@ -19,7 +20,7 @@ from .core.distributions import argument, describe, is_a
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves, record
 from .core.random import Key
-from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
+from .core.sites import Site, as_jax, axes_of, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 from .statistics import Stats
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from .core.quadratics import SharedQuadratic
 
 __all__ = "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
-
-_AXES: dict[type, dict[str, tuple[str, ...]]] = {}  # of the NumPyro sites of a family
 
 
 class AbstractConjugate(abc.ABC, Generic[Stats]):
@@ -44,6 +43,10 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         record(cls)
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what a prediction has cached is no part of a pickle, of a copy or of joblib's hash."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     parameters: ClassVar[tuple[str, ...]]
     """Names of the parameters θ. `log_` and `logit_` in front of a name say in which basis the closed form holds it;
@@ -126,8 +129,12 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
     def sites(self) -> dict[str, Site]:
         """Support and axes of the parameters by NumPyro site, read from `model`."""
-        known = as_jax(self)
-        return sites_of(lambda: known.model(np.zeros((1, self.shape[1])), np.zeros(1, int)))
+        return sites_of(self._model_of_one_row())
+
+    def _model_of_one_row(self) -> Callable[[], None]:
+        """The NumPyro model of a row of zeros with label 0: a model needs some row."""
+        block = as_jax(self)
+        return lambda: block.model(np.zeros((1, self.shape[1])), np.zeros(1, int))
 
     @property
     def no_evidence(self) -> str | None:
@@ -244,16 +251,20 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
     def take(self, theta: Theta, columns: Int[np.ndarray, " k"]) -> Theta:
         """Parameters of some features, in the form of `select(columns)`; axes of draws stay in front."""
-        known, found = type(self), {}
-        if known not in _AXES:  # the model is run once a family
-            _AXES[known] = {name: site.axes for name, site in self.sites().items()}
+        selected = {}
         for name, value in theta.items():
-            axes = _AXES[known][name.removeprefix("log_").removeprefix("logit_")]
-            for axis in range(-len(axes), 0):
-                if axes[axis] == ("feature" if "feature" in axes else "event"):
-                    value = np.take(value, columns, axis)
-            found[name] = value
-        return found
+            axes = self._parameter_axes[name.removeprefix("log_").removeprefix("logit_")]
+            feature_axis = "feature" if "feature" in axes else "event"
+            for position in range(-len(axes), 0):
+                if axes[position] == feature_axis:
+                    value = np.take(value, columns, position)
+            selected[name] = value
+        return selected
+
+    @cached_property
+    def _parameter_axes(self) -> dict[str, tuple[str, ...]]:
+        """Axes of the parameters by NumPyro site. They depend on the block: a bandwidth that is given has no site."""
+        return axes_of(self._model_of_one_row())
 
     def _log_of(self, x: Array | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Tables:
         """log p of some features under their marginal model."""

@@ -18,7 +18,7 @@ and everything else is read from these two:
 Diaconis & Ylvisaker (1979), Conjugate priors for exponential families, Annals of Statistics 7, 269–281.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -65,6 +65,45 @@ class Sums(NamedTuple):
     ss: Any = 0.0
 
 
+class _LevelTable(NamedTuple):
+    """Functions of a cell at each of a few levels.
+
+    Fields
+    ------
+    values : (k, c, d, levels) of each function, class, feature and level
+    """
+
+    values: Float[np.ndarray, "k c d levels"]
+
+    def sum_over_cells(self, x: Array | Sparse) -> Float[np.ndarray, "k n c"]:
+        """Σ_j values_cj at the level of cell x_ij, of each function."""
+        return look_up(x, self.values)
+
+
+class _LinearTable(NamedTuple):
+    """Functions of a yes/no cell, which are linear in it: level + slope x.
+
+    Fields
+    ------
+    slope, level : (k, c, d) of each function, class and feature
+    total : (k, c) Σ_j level_cj
+    """
+
+    slope: Float[np.ndarray, "k c d"]
+    level: Float[np.ndarray, "k c d"]
+    total: Float[np.ndarray, "k c"]
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, "k c d 2"]) -> Self:
+        """From the values at the levels 0 and 1."""
+        level = values[..., 0]
+        return cls(np.asfortranarray(values[..., 1] - level), level, level.sum(-1))
+
+    def sum_over_cells(self, x: Array | Sparse) -> Float[np.ndarray, "k n c"]:
+        """Σ_j level_cj + slope_cj x_ij, of each function."""
+        return contract(x, self.slope, self.level, self.total)
+
+
 class _Names:
     """The names of NumPyro's distributions, without NumPyro: `Gamma(a, b)` is ("Gamma", a, b)."""
 
@@ -108,18 +147,18 @@ class FromPrior:
         ----------
         theta : values of the parameters on which those of others depend; by default what was found for them
         """
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
 
         def sample(name: str, stated: tuple[Any, ...]) -> Any:
             kind, *arguments = stated
             if kind not in PRIORS:
                 raise ValueError(f"`prior` of {type(self).__name__} says {kind}; write it with {', '.join(PRIORS)}")
             site = PRIORS[kind].basis + name
-            found[site] = value(site, kind, *arguments)
-            return (theta or found)[site]
+            values[site] = value(site, kind, *arguments)
+            return (theta or values)[site]
 
         self.prior(sample, _Names())
-        return found
+        return values
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Independent draws of θ, in logarithms so that none underflows, with `shape` in front."""
@@ -133,8 +172,8 @@ class FromPrior:
     @property
     def flat_(self) -> Mapping[str, float]:
         """The fields at which the density is flat."""
-        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
-        return dict(zip(self.fields_, *found.values(), strict=True))
+        flat = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
+        return dict(zip(self.fields_, *flat.values(), strict=True))
 
     def peak(self, mean: Theta, *above: Any) -> Theta:
         """The mode from the fields less those of the flat density; `mean` where no mode is inside."""
@@ -142,8 +181,9 @@ class FromPrior:
 
     def mode(self) -> Theta:
         """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
-        flat, mean = self.flat_, FromPrior.mean(self)
-        return self.peak(mean, *(getattr(self, name) - flat.get(name, 0.0) for name in self.fields_))
+        flat = self.flat_
+        shifted = [getattr(self, name) - flat.get(name, 0.0) for name in self.fields_]
+        return self.peak(FromPrior.mean(self), *shifted)
 
     def on_boundary(self) -> bool:
         """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""
@@ -155,8 +195,8 @@ class FromPrior:
 
     def log_normalizer(self) -> Float[Value, "..."]:
         """Logarithm of the normaliser of the current density."""
-        (found,) = self._of_prior(lambda _, kind, *args: PRIORS[kind].log_normalizer(*args)).values()
-        return found
+        (log_normalizer,) = self._of_prior(lambda _, kind, *args: PRIORS[kind].log_normalizer(*args)).values()
+        return log_normalizer
 
     @property
     def distribution_(self) -> Any:
@@ -168,8 +208,8 @@ class FromPrior:
 
     def marginals(self) -> dict[str, Any]:
         """Marginal distribution of each parameter, as frozen `scipy.stats` objects by NumPyro site."""
-        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].marginal(*args))
-        return {site.removeprefix("log_").removeprefix("logit_"): value for site, value in found.items()}
+        marginals = self._of_prior(lambda _, kind, *args: PRIORS[kind].marginal(*args))
+        return {site.removeprefix("log_").removeprefix("logit_"): value for site, value in marginals.items()}
 
 
 class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
@@ -256,12 +296,17 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     def mle(self, stats: Stats) -> Theta:
         """The mode under the flat prior; the mean of this one where there are no data."""
-        sums, mean = self.sums(stats), self.mean()
+        sums = self.sums(stats)
+        mean = self.mean()
+        no_prior = [0 * value for value in self._arrays()]
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = self.peak(mean, *self.added(sums, *(0 * value for value in self._arrays())))
-        xp, both = namespace(sums.n), zip(found.items(), mean.values(), strict=True)
-        seen = (sums.n > 0)[..., None]
-        return {site: xp.where(seen if v.ndim > sums.n.ndim else seen[..., 0], v, m) for (site, v), m in both}
+            peak = self.peak(mean, *self.added(sums, *no_prior))
+        xp = namespace(sums.n)
+        has_rows = sums.n > 0
+        return {
+            site: xp.where(has_rows[..., None] if value.ndim > sums.n.ndim else has_rows, value, mean[site])
+            for site, value in peak.items()
+        }
 
     # --- cells --------------------------------------------------------------------------------------------------------
 
@@ -282,9 +327,13 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """
         if isinstance(w, float) and w == 1:
             return -self.power(x, -1.0, *fields)
-        t, positive = self.statistic(x), [declared.support in (COUNT, AMOUNT) for declared in self.fields_.values()]
-        left = zip(positive, self.added(Sums(-w, -w * t, t), *fields), fields, strict=True)
-        return self.power(x, 1.0, *(kept(after, before) if floor else after for floor, after, before in left))
+        t = self.statistic(x)
+        after = self.added(Sums(-w, -w * t, t), *fields)
+        is_positive = [field.support in (COUNT, AMOUNT) for field in self.fields_.values()]
+        remaining = [
+            kept(new, old) if positive else new for new, old, positive in zip(after, fields, is_positive, strict=True)
+        ]
+        return self.power(x, 1.0, *remaining)
 
     def cells(self, x: Any) -> Any:
         """Dense rows with NaN in every missing cell."""
@@ -292,70 +341,99 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def rows(self, f: Callable[..., Any], x: Any, w: Any = 1.0) -> Any:
-        """Σ_j f(x_ij, w_i, *fields_cj) over the observed cells, (n, c); cells of few levels are looked up."""
-        levels = 0 if np.ndim(w) or namespace(x, *self._arrays()) is not np else self.levels(x)
-        if not levels:
-            return sum_over_cells_of(f, x if is_sparse(x) else self.cells(x), w, self._arrays())
-        return self._looked_up(x, levels, (f, w))[0]
+    def rows(self, f: Callable[..., Any], x: Any, w: Any = 1.0, *, key: Hashable | None = None) -> Any:
+        """Σ_j f(x_ij, w_i, *fields_cj) over the observed cells, (n, c); cells of few levels are looked up.
 
-    def _looked_up(self, x: Any, levels: int, *asked: tuple[Callable[..., Any], float]) -> Float[np.ndarray, "k n c"]:
-        """Tables of `rows`, for each function of a cell and weight that are asked for, of cells of few levels."""
-        key = levels, *((f.__name__, w) for f, w in asked)
-        if key not in self._known_tables:  # made once for all slices of rows
-            cells, fields = np.arange(float(levels)), [v[:, :, None] for v in self._arrays()]
-            with np.errstate(all="ignore"):  # of levels that a class does not have
-                tables, line = np.stack([f(cells, w, *fields) for f, w in asked]), None
-            if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
-                level = tables[..., 0]
-                line = np.asfortranarray(tables[..., 1] - level), level, level.sum(-1)
-            self._known_tables[key] = tables, line
-        tables, line = self._known_tables[key]
-        return look_up(x, tables) if line is None else contract(x, *line)
+        Parameters
+        ----------
+        key : name of f. With a key, the table of f at each level is made once and kept for all slices of rows; None
+            keeps nothing
+        """
+        n_levels = 0 if np.ndim(w) or not self._on_host(x) else self.levels(x)
+        if not n_levels:
+            return sum_over_cells_of(f, x if is_sparse(x) else self.cells(x), w, self._arrays())
+        (table,) = self._level_table(n_levels, [(f, w)], key).sum_over_cells(x)
+        return table
+
+    def _level_table(
+        self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]], key: Hashable | None
+    ) -> "_LevelTable | _LinearTable":
+        """The values of functions f(x, w, *fields) of a cell, each with its weight w, at all levels of the cell."""
+        if key is None:
+            return self._tabulate(n_levels, functions)
+        key = key, n_levels, tuple(w for _, w in functions)
+        if key not in self._level_tables:
+            self._level_tables[key] = self._tabulate(n_levels, functions)
+        return self._level_tables[key]
+
+    def _tabulate(
+        self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]]
+    ) -> "_LevelTable | _LinearTable":
+        levels = np.arange(float(n_levels))
+        fields = [value[:, :, None] for value in self._arrays()]
+        with np.errstate(all="ignore"):  # of levels that a class does not have
+            values = np.stack([f(levels, w, *fields) for f, w in functions])
+        if self.cells_.kind == "yes/no" and np.isfinite(values.sum()):
+            return _LinearTable.of(values)
+        return _LevelTable(values)
+
+    def _on_host(self, *arrays: Any) -> bool:
+        """Whether cells and fields are NumPy's."""
+        return namespace(*arrays, *self._arrays()) is np
 
     def levels(self, x: Array | Sparse) -> int:
         """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0."""
         return n_levels(x, self._arrays()[0].size) if self.cells_.kind in ("yes/no", "counts") else 0
 
     @cached_property
-    def _known_tables(self) -> dict[tuple[Any, ...], Any]:
-        """Tables (k, c, d, levels) by what was asked for; of yes/no cells also slope, level and the sum of levels."""
+    def _level_tables(self) -> "dict[Hashable, _LevelTable | _LinearTable]":
+        """Tables that are made once, by the key of their functions, the number of levels and the weights."""
         return {}
 
     def log_predictive(self, x: Data) -> Table:
         """The predictive of the observed cells: Σ_j power(1)."""
-        return self.rows(self.predictive, x)
+        return self.rows(self.predictive, x, key="predictive")
 
     def log_left_out(self, x: Data, w: Any) -> Table:
         """log_predictive of rows that every class had with weight w, (n, c) or one number, and has no more."""
-        return self.rows(self.left_out, x, w)
+        return self.rows(self.left_out, x, w, key="left_out")
 
     def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i: Σ_j power(1 − w) − power(−w) in the classes in which the row has weight w."""
-        if namespace(x, r, *self._arrays()) is not np:
+        if not self._on_host(x, r):
             return self.log_left_out(x, r)
         r = sparse.csr_array(r)
-        at, y, w = np.repeat(np.arange(r.shape[0]), np.diff(r.indptr)), r.indices, r.data
-        levels = 0 if is_sparse(x) or not len(w) or (w != w[0]).any() else self.levels(x)
-        if levels:
-            table, left = self._looked_up(x, levels, (self.predictive, 1.0), (self.left_out, float(w[0])))
-            table[at, y] = left[at, y]
+        y, w = r.indices, r.data
+        row = np.repeat(np.arange(r.shape[0]), np.diff(r.indptr))
+        one_weight = len(w) > 0 and (w == w[0]).all()
+        n_levels = self.levels(x) if one_weight and not is_sparse(x) else 0
+        if n_levels:
+            functions = [(self.predictive, 1.0), (self.left_out, float(w[0]))]
+            table, left_out = self._level_table(n_levels, functions, key="log_loo").sum_over_cells(x)
+            table[row, y] = left_out[row, y]
         else:
             table = self.log_predictive(x)
-            table[at, y] = self.own_left_out(x, at, y, w)
+            table[row, y] = self.own_left_out(x, row, y, w)
         return table
 
     def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out of rows `at` on the host, for one class of each, y, and the weight that it has there."""
-        if not is_sparse(x):
-            return sum_over_own(self.left_out, self.cells(x), at, y, w, self._arrays())
-        x, found, groups = x.tocsr(), np.empty(len(at)), np.lexsort((w, y))  # of one class and weight
-        starts = np.flatnonzero((np.diff(y[groups]) != 0) | (np.diff(w[groups]) != 0)) + 1
-        with one_of(len(starts) + 1):
-            for some in np.split(groups, starts) if len(at) else ():
-                one = self.of(*(v[y[some[:1]]] for v in self._arrays()))
-                found[some] = one.log_left_out(x[at[some]], float(w[some[0]]))[:, 0]
-        return found
+        if is_sparse(x):
+            return self._own_left_out_sparse(x.tocsr(), at, y, w)
+        return sum_over_own(self.left_out, self.cells(x), at, y, w, self._arrays())
+
+    def _own_left_out_sparse(self, x: Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """`own_left_out` of CSR rows: all rows of one class and weight at once."""
+        log_density = np.empty(len(at))
+        order = np.lexsort((w, y))
+        is_start = (np.diff(y[order]) != 0) | (np.diff(w[order]) != 0)
+        groups = np.split(order, np.flatnonzero(is_start) + 1) if len(order) else []
+        with one_of(len(groups)):
+            for group in groups:
+                first = group[:1]
+                own_class = self.of(*(value[y[first]] for value in self._arrays()))
+                log_density[group] = own_class.log_left_out(x[at[group]], float(w[first[0]]))[:, 0]
+        return log_density
 
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order over θ of log p(x_i | θ_c)."""
@@ -363,8 +441,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         def cumulant(x: Any, w: Any, *fields: Any) -> Any:
             return _FACTORS[order] * self.power(x, Jet(0.0, 1.0), *fields).a[order]
 
-        cumulant.__name__ = f"cumulant {order}"
-        return self.rows(cumulant, x)
+        return self.rows(cumulant, x, key=("cumulant", order))
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """Σ_j level + slope t(x) + log h(x)."""

@@ -28,24 +28,41 @@ class Site:
 def sites_of(model: Callable[[], Any]) -> dict[str, Site]:
     """The parameters of a NumPyro model, by site; the rows `x` are not among them."""
     import jax
+
+    sites = _traced_sites(model)
+    limits = jax.tree.leaves([site.support for site in sites.values()])
+    if any(isinstance(limit, jax.core.Tracer) for limit in limits):  # they are computed from the fields
+        return _read_sites(model)
+    return sites
+
+
+def axes_of(model: Callable[[], Any]) -> dict[str, tuple[str, ...]]:
+    """The axes of the parameters of a NumPyro model, by site, as in `Site`."""
+    return {name: site.axes for name, site in _traced_sites(model).items()}
+
+
+def _traced_sites(model: Callable[[], Any]) -> dict[str, Site]:
+    """The parameters without a draw, so that nothing is compiled; limits that are computed are tracers."""
+    import jax
+
+    sites: dict[str, Site] = {}
+    jax.eval_shape(lambda: sites.update(_read_sites(model)))
+    return sites
+
+
+def _read_sites(model: Callable[[], Any]) -> dict[str, Site]:
     import numpyro
 
-    found: dict[str, Site] = {}
-
-    def read() -> None:
-        with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
-            model()
-        for name, site in trace.items():
-            if site["type"] == "sample":
-                plates = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
-                event = ("event",) * len(site["fn"].event_shape)
-                found[name] = Site(site["fn"].support, (*(frame.name for frame in plates), *event))
-
-    jax.eval_shape(read)  # nothing is drawn, so nothing is compiled
-    limits = jax.tree.leaves([site.support for site in found.values()])
-    if any(isinstance(limit, jax.core.Tracer) for limit in limits):  # they are computed from the fields
-        read()
-    return found
+    with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
+        model()
+    sites = {}
+    for name, message in trace.items():
+        if message["type"] == "sample":
+            plates = sorted(message["cond_indep_stack"], key=lambda frame: frame.dim)
+            event_axes = ("event",) * len(message["fn"].event_shape)
+            axes = (*(frame.name for frame in plates), *event_axes)
+            sites[name] = Site(message["fn"].support, axes)
+    return sites
 
 
 _TO_SITE: dict[str, Callable[[Any], Any]] = {"log_": lambda x: namespace(x).exp(x), "logit_": expit}
