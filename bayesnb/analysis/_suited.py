@@ -8,6 +8,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d
 
 from ..core.arrays import Bool
+from ..core.weights import row_weights
 from ..estimators._base import AbstractNB
 from ..estimators.one_dependence import OneDependenceNB
 
@@ -41,8 +42,8 @@ def check_independent(estimator: Any, what: str) -> None:
 
 
 def weights_of(sample_weight: Any, n: int) -> np.ndarray:
-    """The weights of n rows, 1 where none are given."""
-    return np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    """The weights of n rows as numbers, 1 where none are given."""
+    return row_weights(sample_weight, n).values
 
 
 def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:

@@ -29,6 +29,7 @@ from ..core.arrays import Scalar, is_sparse
 from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_level
+from ..core.weights import row_weights
 from ..estimators._input import checked_labels
 from ..inference.loo import LooResult, copies, group_places, leave_out
 from ..io import Saved
@@ -36,7 +37,7 @@ from ..naive_bayes import Rows
 from ..sums.rows import rows_at
 from ._calibration_map import MODELS, QUANTILES, CalibrationMap, fit_maps, heaviest, numpyro_model
 from ._predicted import Known, OfLogProba, central_interval
-from ._suited import check_own, weights_of
+from ._suited import check_own
 from ._wrapper import OfEstimator
 
 if TYPE_CHECKING:
@@ -435,8 +436,12 @@ def left_out_table(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> 
     """
     rows, index = nb.encode(X), nb.class_index(y)
     n = len(index)
-    weight = counted = weights_of(sample_weight, n)
-    if groups is None:
+    weights = row_weights(sample_weight, n)
+    weight = counted = weights.values
+    if groups is None and weights.are_counts and weights.are_given:
+        place = np.arange(n)  # units that the user counted
+    elif groups is None:
+        weights = replace(weights, are_counts=False)
         place = _copies(nb, rows, index)
         counted = weight / np.bincount(place)[place]  # copies count as one row
     else:
@@ -445,8 +450,10 @@ def left_out_table(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> 
     if len(some) > _MOST_ROWS:  # whole groups
         every = np.random.default_rng(0).permutation(np.unique(place[some]))
         some = some[np.isin(place[some], every[: max(1, _MOST_ROWS * len(every) // len(some))])]
-    together = np.unique(place[some], return_inverse=True)[1]
-    found = leave_out(nb, rows_at(rows, some), index[some], weight[some], together, "kept", scores=True)
+    together: np.ndarray | None = np.unique(place[some], return_inverse=True)[1]
+    if groups is None and weights.are_counts:
+        together = None
+    found = leave_out(nb, rows_at(rows, some), index[some], weights.rows(some), together, "kept", scores=True)
     own = found.log_proba, found.index, counted[some]
     return (*own, None, n - place.max() - 1) if groups is None else (*own, place[some], 0)
 

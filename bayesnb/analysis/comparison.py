@@ -17,7 +17,7 @@ stacking weights.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,8 @@ from sklearn.base import clone
 
 from ..core.arrays import Float, PerRow
 from ..core.supports import COMPOSITE
-from ..inference.loo import LooResult, standard_error
+from ..core.weights import row_weights
+from ..inference.loo import LooResult
 from ._suited import check_own
 
 
@@ -88,7 +89,8 @@ def compare(
     ----------
     estimators : mapping from name to estimator; each is cloned and fitted. A pair (estimator, X) has its own form of
         the same rows
-    X, y, sample_weight : rows, labels and weights
+    X, y, sample_weight : rows, labels and weights. Weights of an integer type count rows, and results are those of the
+        repeated rows. Weights of a float type are importance, as in `loo`
     fitted : whether the estimators are already fitted to these rows; they are then used without a new fit
     groups : (n,) labels of groups of rows that are left out together, as in `loo`; for copies, one label a set of them
 
@@ -117,70 +119,150 @@ def compare(
     >>> found.table["elpd"].round(1).to_dict()
     {'covariance': -10.1, 'independent': -20.3}
     """
+    models = _fitted_models(estimators, X, y, sample_weight, fitted)
+    weights = row_weights(sample_weight, len(y))
+    loo = {name: model.nb.loo(model.X, y, weights, groups=groups) for name, model in models.items()}
+    fitted_models = {name: model.nb for name, model in models.items()}
+    evidence = _evidence_of(fitted_models)
+    notes = [*evidence.notes, *_disagreements(loo, evidence), *_ignored_settings(fitted_models)]
+    table = _table(loo, evidence)
+    return Comparison(table, loo, fitted_models, tuple(notes))
+
+
+class _Model(NamedTuple):
+    """A fitted estimator, and the rows in its form."""
+
+    nb: Any
+    X: Any
+
+
+def _fitted_models(
+    estimators: Mapping[str, Any], X: Any, y: Any, sample_weight: Any, are_fitted: bool
+) -> dict[str, _Model]:
+    """Each estimator, fitted to the rows, by name."""
     if not isinstance(estimators, Mapping) or not estimators:
         kind = "empty" if isinstance(estimators, Mapping) else f"a {type(estimators).__name__}"
         raise ValueError(f"`estimators` is {kind}; give a mapping from name to estimator")
-    pairs = {name: given if isinstance(given, tuple) else (given, X) for name, given in estimators.items()}
-    for name, (nb, _) in pairs.items():
-        check_own(nb, "compare", f"estimators[{name!r}]", "loo")
-    models = {name: nb if fitted else clone(nb).fit(rows, y, sample_weight) for name, (nb, rows) in pairs.items()}
-    loo = {name: models[name].loo(rows, y, sample_weight, groups=groups) for name, (_, rows) in pairs.items()}
-    evidence, kinds, notes = dict.fromkeys(models, np.nan), dict[str, str](), list[str]()
+    models = {}
+    for name, value in estimators.items():
+        models[name] = _Model(*value) if isinstance(value, tuple) else _Model(value, X)
+        check_own(models[name].nb, "compare", f"estimators[{name!r}]", "loo")
+    if are_fitted:
+        return models
+    return {name: _Model(clone(nb).fit(rows, y, sample_weight), rows) for name, (nb, rows) in models.items()}
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
+
+
+class _Evidence(NamedTuple):
+    """The evidence of each model.
+
+    Fields
+    ------
+    log_evidence : nats, by name of the model; NaN if there is none
+    measures : what the likelihood is a density of, by name of each model that has an evidence
+    notes : why a model has none, and why some cannot be compared
+    """
+
+    log_evidence: dict[str, float]
+    measures: dict[str, str]
+    notes: list[str]
+
+
+def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
+    evidence = _Evidence(dict.fromkeys(models, np.nan), {}, [])
     for name, nb in models.items():
         try:
-            evidence[name] = float(nb.log_evidence_)
+            evidence.log_evidence[name] = float(nb.log_evidence_)
         except AttributeError as error:
-            notes.append(f"{name} has no evidence: {error}")
-        if np.isfinite(evidence[name]):
-            kinds[name] = " and ".join(sorted({block.cells_.measure for block in nb.prior_.blocks.values()}))
-    for name in [name for name in kinds if COMPOSITE in kinds[name] and len(set(kinds.values())) > 1]:
-        evidence[name] = np.nan
-        notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
-        del kinds[name]
-    if len(set(kinds.values())) > 1:
-        listed = "; ".join(f"{name}: {kind}" for name, kind in kinds.items())
-        notes.append(f"evidence cannot be compared between likelihoods of different kinds ({listed}); compare by elpd")
-    notes += _disagreements(loo, evidence, kinds)
-    notes += [
-        f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the posterior "
-        "predictive"
-        for name, nb in models.items()
-        if (setting := nb.ignored_by_loo)
-    ]
-    table = pd.DataFrame({"log_evidence": evidence}).rename_axis("model")
-    table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
-    table["probability"] = np.exp(table["log_bayes_factor"] - logsumexp(table["log_bayes_factor"].dropna()))
-    best = max(loo.values(), key=lambda one: one.elpd)
-    columns = ["elpd", "se", "elpd_diff", "se_diff", "accuracy"]
-    table[columns] = [(one.elpd, one.se, *_paired(one, best), one.accuracy) for one in loo.values()]
-    table["stacking"] = stacked_weights([one.pointwise for one in loo.values()], best.weight)
-    return Comparison(table.sort_values("elpd", ascending=False, kind="stable"), loo, models, tuple(notes))
+            evidence.notes.append(f"{name} has no evidence: {error}")
+        if np.isfinite(evidence.log_evidence[name]):
+            measures = {block.cells_.measure for block in nb.prior_.blocks.values()}
+            evidence.measures[name] = " and ".join(sorted(measures))
+    _leave_out_composite(evidence)
+    if len(set(evidence.measures.values())) > 1:
+        listed = "; ".join(f"{name}: {measure}" for name, measure in evidence.measures.items())
+        evidence.notes.append(
+            f"evidence cannot be compared between likelihoods of different kinds ({listed}); compare by elpd"
+        )
+    return evidence
 
 
-def _paired(one: LooResult, other: LooResult) -> tuple[float, float]:
-    """elpd of one model minus that of another, and the standard error of this paired difference."""
-    d = one.terms(one.pointwise - other.pointwise)
-    return float(d.sum()), standard_error(d)
+def _leave_out_composite(evidence: _Evidence) -> None:
+    """A composite likelihood is no density of a row, so beside other kinds it has no evidence."""
+    if len(set(evidence.measures.values())) < 2:
+        return
+    for name in [name for name, measure in evidence.measures.items() if COMPOSITE in measure]:
+        evidence.log_evidence[name] = np.nan
+        evidence.notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
+        del evidence.measures[name]
 
 
-def _disagreements(
-    results: Mapping[str, LooResult], evidence: Mapping[str, float], kinds: Mapping[str, str]
-) -> list[str]:
+# --- notes ------------------------------------------------------------------------------------------------------------
+
+
+def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> list[str]:
     """A sentence for each kind of likelihood whose largest evidence has an elpd more than two standard errors lower."""
     notes = []
-    for kind in dict.fromkeys(kinds.values()):
-        names = [name for name in kinds if kinds[name] == kind]
-        writer = max(names, key=lambda name: evidence[name])
+    for measure in dict.fromkeys(evidence.measures.values()):
+        names = [name for name in evidence.measures if evidence.measures[name] == measure]
+        writer = max(names, key=lambda name: evidence.log_evidence[name])
         reader = max(names, key=lambda name: results[name].elpd)
-        gain, se = _paired(results[reader], results[writer])
-        if gain > max(2 * se, 1e-6):  # nats; rounding is below
+        gain = _paired_difference(results[reader], results[writer])
+        if gain.elpd <= max(2 * gain.se, 1e-6):  # nats; rounding is below
+            continue
+        nats = evidence.log_evidence[writer] - evidence.log_evidence[reader]
+        notes.append(
+            f"evidence and elpd disagree: {writer} has the largest evidence (by {nats:.1f} nats), but {reader} "
+            f"predicts the labels better (by {gain.elpd:.1f} nats, standard error {gain.se:.1f}). To predict labels, "
+            f"follow elpd: {reader}. To say which model wrote the table, rows and labels, follow the evidence: {writer}"
+        )
+    return notes
+
+
+def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
+    """A sentence for each model with a setting that only changes its prediction."""
+    notes = []
+    for name, nb in models.items():
+        if setting := nb.ignored_by_loo:
             notes.append(
-                f"evidence and elpd disagree: {writer} has the largest evidence (by "
-                f"{evidence[writer] - evidence[reader]:.1f} nats), but {reader} predicts the labels better (by "
-                f"{gain:.1f} nats, standard error {se:.1f}). To predict labels, follow elpd: {reader}. To say "
-                f"which model wrote the table, rows and labels, follow the evidence: {writer}"
+                f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the "
+                "posterior predictive"
             )
     return notes
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+class _Difference(NamedTuple):
+    """elpd of one model minus that of another, nats, and the standard error of this paired difference."""
+
+    elpd: float
+    se: float
+
+
+def _paired_difference(first: LooResult, second: LooResult) -> _Difference:
+    terms = first.terms(first.pointwise - second.pointwise)
+    return _Difference(float(terms.total()), float(terms.standard_error()))
+
+
+def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFrame:
+    """The table of `Comparison`, best model first."""
+    table = pd.DataFrame({"log_evidence": evidence.log_evidence}).rename_axis("model")
+    table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
+    table["probability"] = np.exp(table["log_bayes_factor"] - logsumexp(table["log_bayes_factor"].dropna()))
+    best = max(results.values(), key=lambda result: result.elpd)
+    for name, result in results.items():
+        difference = _paired_difference(result, best)
+        table.loc[name, "elpd"] = result.elpd
+        table.loc[name, "se"] = result.se
+        table.loc[name, "elpd_diff"] = difference.elpd
+        table.loc[name, "se_diff"] = difference.se
+        table.loc[name, "accuracy"] = result.accuracy
+    table["stacking"] = stacked_weights([result.pointwise for result in results.values()], best.weight)
+    return table.sort_values("elpd", ascending=False, kind="stable")
 
 
 def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np.ndarray, " k"]:
@@ -198,19 +280,29 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
     Yao, Vehtari, Simpson & Gelman (2018), Using stacking to average Bayesian predictive distributions, Bayesian
     Analysis 13, eq. (4): weights that maximise the leave-one-out score.
     """
-    table = np.stack(pointwise, 1)
-    stacked, usable = np.full(table.shape[1], np.nan), np.isfinite(table).all(0)
-    if not (k := usable.sum()):
+    has_weight = weight > 0
+    share = weight[has_weight] / weight.sum()
+    table = np.stack(pointwise, 1)[has_weight]
+    stacked = np.full(table.shape[1], np.nan)
+    is_usable = np.isfinite(table).all(0)
+    n_usable = int(is_usable.sum())
+    if not n_usable:
         return stacked
-    share, table = weight / weight.sum(), table[:, usable]
+    table = table[:, is_usable]
     p = np.exp(table - table.max(1, keepdims=True))
 
     def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
         mixed = np.maximum(p @ v, 1e-300)
         return -share @ np.log(mixed), -(share / mixed) @ p
 
-    sum_to_one = {"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like}
-    settings = {"bounds": [(0, 1)] * k, "constraints": sum_to_one, "options": {"ftol": 1e-15, "maxiter": 1000}}
-    v = minimize(loss, np.full(k, 1 / k), jac=True, method="SLSQP", **settings).x.clip(0)
-    stacked[usable] = v / v.sum()
+    v = minimize(
+        loss,
+        np.full(n_usable, 1 / n_usable),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, 1)] * n_usable,
+        constraints={"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like},
+        options={"ftol": 1e-15, "maxiter": 1000},
+    ).x.clip(0)
+    stacked[is_usable] = v / v.sum()
     return stacked

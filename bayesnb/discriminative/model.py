@@ -290,7 +290,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _left_out_tables(self, rows: TrainingRows) -> tuple[Float[np.ndarray, "j n c"], Float[np.ndarray, "n c"]]:
         """log p(x_ij | y = c, D₋ᵢ) of each column, and log p(y = c | D₋ᵢ)."""
         results = [
-            model.loo(x, model.classes_[rows.code], rows.leaving, groups=rows.group)
+            model.loo(x, model.classes_[rows.code], rows.weights, groups=rows.group)
             for model, x in self._views(rows.cells)
         ]
         tables = [table for result in results for table in result.by_block.values()]
@@ -481,6 +481,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             log_prior,
             {"x": log_p - log_prior},
             exact=False,
+            are_counts=weights.are_counts,
             _groups=group,
             _posterior=Known,
             _rows=fitted,

@@ -31,11 +31,12 @@ from ..core.supports import (
     shortened,
 )
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
+from ..inference.remaining import Remaining, without
 from ..io import Saved
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ..statistics import one_hot, with_error
 from ..sums.rows import csr_slice
-from ._forgetting import check_digits, without
+from ._forgetting import check_digits
 from ._input import (
     BLOCK,
     Columns,
@@ -384,9 +385,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         X, y, _ = self._checked(X, state, y)
         state = self._learn_encoding(state, X)
         removed = self._gather(state, X, places_of(y, state.classes), sample_weight)
-        remaining, moved = without(state.bounded, removed.bounded)
-        after = self._conditioned(replace(state, statistics=remaining))
-        check_digits(after, self._conditioned(replace(state, statistics=moved)))
+        remaining = without(state.bounded, removed.bounded)
+        after = self._conditioned(replace(state, statistics=remaining.estimate))
+        check_digits(after, self._conditioned(replace(state, statistics=remaining.moved)))
         self._state = after
         return self
 
@@ -440,7 +441,16 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def statistics_without(self, stats: Statistics) -> Statistics:
         """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
-        return without(self._fitted().bounded, with_error(stats))[0]
+        return self.remaining(stats).estimate
+
+    def remaining(self, stats: Statistics, n_rows: int = 0) -> Remaining:
+        """`statistics_without`, and the same moved by the bound of its rounding. Provisional.
+
+        Parameters
+        ----------
+        stats, n_rows : statistics of some rows, and their number, by default as many as their weights together
+        """
+        return without(self._fitted().bounded, with_error(stats, n_rows))
 
     def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
         """The state with the statistics of checked rows with class indices, and no others."""

@@ -7,12 +7,13 @@ This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from ..core.pytrees import pytree
 from ..core.supports import COUNT, Cells, Field, declare
-from ..sums.rows import subtract_weight
-from ._page import Array, Conjugate, Counts, Data, Float, Sums, Totals, Weights, log_failure, log_rising, namespace
+from ..sums.rows import by_class, small_rest, subtract_weight
+from ._page import Array, Conjugate, Counts, Data, Float, Sums, Totals, Weights, is_sparse, log_failure, log_rising
+from ._page import namespace as namespace
 
 
 @pytree
@@ -55,7 +56,15 @@ class BetaBernoulli(Conjugate[Counts]):
         """n_cj0 = Σ_i r_ic (1 − x_ij) and n_cj1 = Σ_i r_ic x_ij over the observed cells, last axis (0, 1)."""
         totals: Totals = super().suffstats(x, r)  # type: ignore[assignment]
         zeros = subtract_weight(totals.n, totals.total)
+        columns = small_rest(totals.n, zeros)
+        if len(columns):
+            cells = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
+            zeros[:, columns] = by_class(r, (cells == 0).astype(float))
         return Counts(namespace(zeros).stack([zeros, totals.total], -1), totals.log_h)
+
+    def update(self, stats: Counts) -> Self:
+        """a + n₁, b + n₀: a small n₀ has all its digits, which n − n₁ has not."""
+        return self.of(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
 
     def sums(self, stats: Counts) -> Sums:
         """n = n₀ + n₁ and Σ_i x_i = n₁."""

@@ -3,9 +3,8 @@
     elpd       = Σ_i w_i log p(y_i | x_i, D₋ᵢ)     how well labels are predicted, rows being given
     elpd_joint = Σ_i w_i log p(x_i, y_i | D₋ᵢ)     how well rows and labels are predicted
 
-Statistics subtract, so a posterior without some rows is an update with the statistics of all others. Where one row
-leaves and the prior stays, the gain of its negative statistics gives the table p(x_i, y = c | D₋ᵢ) of all rows at once,
-at the price of a few tables of predictions. Otherwise rows leave group by group: some milliseconds a group.
+How rows leave is in `folds`: all at once by the gain of their negative statistics, or group by group. What leaves with
+row i, one unit or the whole row, is in `core.weights`.
 
 There are two leave-one-outs. Some estimators scale their default prior by the data: GaussianNB, GaussianDA, KernelNB,
 PoissonNB, ExponentialNB, and BernoulliNB with alpha="clop". `prior="kept"` leaves that prior as all rows made it, row i
@@ -27,21 +26,24 @@ Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there b
 import functools
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Float, Shaped, Sparse, is_sparse
 from ..core.special import log_normalize
-from ..core.supports import AMOUNT, COUNT, check_choice, improper
+from ..core.supports import check_choice
+from ..core.weights import RowWeights, Terms, row_weights
 from ..naive_bayes import Rows
 from ..statistics import NEVER_FITTED, Moments, Scatter, one_hot
-from ..sums.rows import by_rows, rows_at
+from ..sums.rows import by_rows
+from .folds import FittedRows, Fold, folds
 
-_LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row, so that subtracting would not leave it
+_MORE_SQUARES = 1e-3  # share by which squares may exceed those of the fit, by rounding, before rows count as foreign
+_MEAN_ROUNDING = 1e-6  # of a mean, as a share of it
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ class LooResult:
     There are two sums over the rows. `elpd` is that of log p(y_i | x_i, D₋ᵢ), which scores the labels given the rows.
     `elpd_joint` is that of log p(x_i, y_i | D₋ᵢ), which scores the rows too, and is what `arviz.loo` estimates. `print`
     shows both. `to_arviz` hands either to `arviz.compare`; compare only sums of one kind.
+
+    Weights of an integer type count rows: one unit of a row leaves, and its term counts w times; weights of a float
+    type are importance: the row leaves whole, and has one term; with `groups`, all rows of a group leave, as one term.
 
     Attributes
     ----------
@@ -63,6 +68,7 @@ class LooResult:
         other estimators
     prior : "kept" or "refit": whether row i has a share in the scale of the prior, see the method `loo`
     exact : whether the result is that of n refits; `DiscriminativeNB` approximates it
+    are_counts : True if `weight` counts rows, False if it is importance
     log_joint : (n, c) log p(x_i, y = c | D₋ᵢ), nats: `log_prior` plus the tables of `by_block`
 
     Examples
@@ -82,6 +88,7 @@ class LooResult:
     by_block: dict[str, np.ndarray]
     prior: str = "kept"
     exact: bool = True
+    are_counts: bool = False
     _groups: Any = field(default=None, repr=False, compare=False)
     _posterior: Any = field(default=None, repr=False, compare=False)
     _rows: Rows = field(default_factory=dict, repr=False, compare=False)
@@ -89,15 +96,15 @@ class LooResult:
     @functools.cached_property
     def log_joint(self) -> Float[np.ndarray, "n c"]:
         """log p(x_i, y = c | D₋ᵢ), nats."""
-        return by_rows(self._joint, {"x": self.log_prior})
+        return by_rows(self._log_joint_of, {"x": self.log_prior})
 
-    def _joint(self, part: slice) -> np.ndarray:
+    def _log_joint_of(self, part: slice) -> np.ndarray:
         return sum((table[part] for table in self.by_block.values()), self.log_prior[part])
 
     @functools.cached_property
     def log_proba(self) -> Float[np.ndarray, "n c"]:
         """Log class probabilities log p(y = c | x_i, D₋ᵢ) in nats, (n, c)."""
-        return by_rows(lambda part: log_normalize(self._joint(part)), {"x": self.log_prior})
+        return by_rows(lambda part: log_normalize(self._log_joint_of(part)), {"x": self.log_prior})
 
     @property
     def proba(self) -> Float[np.ndarray, "n c"]:
@@ -109,61 +116,75 @@ class LooResult:
         """The most probable label of each row, (n,)."""
         return self.classes[self.log_joint.argmax(1)]
 
-    def terms(self, pointwise: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:
-        """w_i times a number of each row, added up over rows that were left out together: what sums are made of."""
-        return by_group(self.weight * pointwise, self._groups)
+    @property
+    def weights(self) -> RowWeights:
+        """The weights, with the rule for sums and their standard errors."""
+        return RowWeights(self.weight, self.are_counts)
 
-    def _own(self, table: np.ndarray) -> np.ndarray:
+    def terms(self, pointwise: Float[np.ndarray, " n"]) -> Terms:
+        """Independent terms of Σ_i w_i t_i, t_i a number of each row; rows that leave together have one."""
+        return self.weights.terms(pointwise, self._groups)
+
+    def _of_label(self, table: np.ndarray) -> np.ndarray:
         return np.take_along_axis(table, self.index[:, None], 1)[:, 0]
 
     @property
     def pointwise(self) -> Float[np.ndarray, " n"]:
         """log p(y_i | x_i, D₋ᵢ) in nats, (n,), without the weights."""
-        return self._own(self.log_proba)
+        return self._of_label(self.log_proba)
 
     @property
     def pointwise_joint(self) -> Float[np.ndarray, " n"]:
         """log p(x_i, y_i | D₋ᵢ) in nats, (n,), without the weights."""
-        return self._own(self.log_joint)
+        return self._of_label(self.log_joint)
 
     @functools.cached_property
-    def _of_all(self) -> np.ndarray:
+    def _log_joint_of_fit(self) -> np.ndarray:
         """log p(x_i, y = c | D), row i included: a table of predictions, made when it is asked for."""
         return self._posterior.log_joint(self._rows)
 
     @property
     def elpd(self) -> float:
         """Expected log predictive density of the labels: Σ_i w_i log p(y_i | x_i, D₋ᵢ), in nats."""
-        return float(self.weight @ self.pointwise)
+        return float(self.weights.total_of(self.pointwise))
 
     @property
     def se(self) -> float:
-        """Standard error of `elpd`: √(n · variance of its n terms); rows of a group are one term, their sum."""
-        return standard_error(self.terms(self.pointwise))
+        """Standard error of `elpd`, from its independent terms.
+
+        Of n rows of weight 1, or counts of n rows, it is √(n · variance of the n terms). Of importance weights it is
+        √(Σ_i w_i² (t_i − m)²), where m is the weighted mean: Σw times the standard error of m. A group has one term.
+        """
+        return float(self.terms(self.pointwise).standard_error())
 
     @property
     def elpd_joint(self) -> float:
         """Expected log predictive density of rows and labels: Σ_i w_i log p(x_i, y_i | D₋ᵢ), in nats."""
-        return float(self.weight @ self.pointwise_joint)
+        return float(self.weights.total_of(self.pointwise_joint))
 
     @property
     def se_joint(self) -> float:
         """Standard error of `elpd_joint`."""
-        return standard_error(self.terms(self.pointwise_joint))
+        return float(self.terms(self.pointwise_joint).standard_error())
 
     @property
     def p_loo(self) -> float:
         """Effective number of parameters: how much Σ_i w_i log p(y_i | x_i) decreases if each row is left out."""
-        return float(self.weight @ self._own(log_normalize(self._of_all))) - self.elpd
+        fitted = self._of_label(log_normalize(self._log_joint_of_fit))
+        return float(self.weights.total_of(fitted - self.pointwise))
 
     @property
     def p_loo_joint(self) -> float:
         """Effective number of parameters: how much Σ_i w_i log p(x_i, y_i) decreases if each row is left out."""
-        return float(self.weight @ self._own(self._of_all)) - self.elpd_joint
+        return float(self.weights.total_of(self._of_label(self._log_joint_of_fit) - self.pointwise_joint))
 
     @property
     def accuracy(self) -> float:
-        """Weighted share of the rows that are classified correctly from all other rows."""
+        """Weighted share of the rows that are classified correctly from all other rows.
+
+        A row's own label is missing from the class sizes that predict it. On noise with classes of equal size the
+        accuracy is therefore below one half, as is the area under a curve over all rows. The log loss suffers less.
+        """
         return float(self.weight @ (self.log_joint.argmax(1) == self.index) / self.weight.sum())
 
     @property
@@ -188,34 +209,34 @@ class LooResult:
 
         check_choice("kind", kind, ("conditional", "joint"))
         if kind == "conditional":
-            return elpd_data(self.terms(self.pointwise), self.se, self.p_loo)
-        return elpd_data(self.terms(self.pointwise_joint), self.se_joint, self.p_loo_joint)
+            terms, se, p_loo = self.terms(self.pointwise), self.se, self.p_loo
+        else:
+            terms, se, p_loo = self.terms(self.pointwise_joint), self.se_joint, self.p_loo_joint
+        return elpd_data(np.repeat(terms.value, terms.times.astype(int)), se, p_loo)
 
     def __str__(self) -> str:
-        rows = [
-            ("elpd        log p(y | x)", self.elpd, self.se, self.p_loo),
-            ("elpd_joint  log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint),
-        ]
-        how = "exact" if self.exact else "approximate"
+        kind = "exact" if self.exact else "approximate"
+        meaning = "`elpd` scores the labels given the rows"
+        figures = [("elpd        log p(y | x)", self.elpd, self.se, self.p_loo)]
+        if self.exact:
+            meaning += "; `elpd_joint` also scores the rows, as `arviz.loo` does"
+            figures.append(("elpd_joint  log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint))
+        table = [f"{name:24}{elpd:12.2f}{se:10.2f}{p_loo:10.2f}" for name, elpd, se, p_loo in figures]
         lines = [
-            f"{how} leave-one-out of {len(self.index)} rows, {len(self.classes)} classes; nats",
+            f"{kind} leave-one-out of {self._rows_in_words()}, {len(self.classes)} classes; nats",
             f"{'':24}{'sum':>12}{'se':>10}{'p_loo':>10}",
-            *(f"{name:24}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows[: 1 + self.exact]),
-            "`elpd` scores the labels given the rows"
-            + "; `elpd_joint` also scores the rows, as `arviz.loo` does" * self.exact,
+            *table,
+            meaning,
             f"accuracy {self.accuracy:.4f}, log loss {self.log_loss:.4f}",
         ]
         return "\n".join(lines)
 
-
-def standard_error(terms: np.ndarray) -> float:
-    """That of a sum of independent terms."""
-    return float(np.sqrt(len(terms) * terms.var()))
-
-
-def by_group(terms: Float[np.ndarray, "*s n"], place: np.ndarray | None) -> Float[np.ndarray, "*s m"]:
-    """The sum of the terms of each group; the terms themselves where there are no groups."""
-    return terms if place is None else np.apply_along_axis(lambda one: np.bincount(place, one), -1, terms)
+    def _rows_in_words(self) -> str:
+        """How many rows there are, and what their weights mean unless all are 1."""
+        rows = f"{len(self.index)} rows"
+        if (self.weight == 1).all():
+            return rows
+        return f"{rows} ({self.weights.describe()})"
 
 
 def loo(
@@ -227,22 +248,26 @@ def loo(
     ----------
     estimator : a fitted estimator. Its posterior is used as it is, always with estimate="predictive" and without the
         option `norm` of ComplementNB
-    X, y, sample_weight : all or some of the rows, labels and weights, as they were fitted. A row is left out with its
-        whole weight
+    X, y, sample_weight : all or some of the rows, labels and weights, as they were fitted. Weights of an integer type
+        count rows: one unit of a row leaves. Weights of a float type are importance: the row leaves whole
     prior : "kept" (default) keeps the prior of the fit. "refit" removes row i from the scale of the prior too, if the
         data scale it. The result equals a fit on all other rows
     groups : (n,), optional
-        labels of groups of rows that are left out together. Row i is predicted without all given rows of its group
+        labels of groups of rows that are left out together. Row i is predicted without all given rows of its group,
+        and without all their units
 
     Raises
     ------
     ValueError
         if a class has less weight than its rows, or a row would leave negative counts or squares, because such rows
-        were never fitted; if `prior` is neither "kept" nor "refit"; or if `groups` does not have one label for each row
+        were never fitted; if `prior` is neither "kept" nor "refit"; or if `groups` does not have one label for each
+        row. Also if fewer than nine digits of the statistics would remain without a row, and `X` does not have all
+        rows of the fit, so that they cannot be summed again
 
     Notes
     -----
-    Nine digits are right where each cell is within 1e4 spreads of the other rows of its class.
+    Nine digits are right where each cell is within 1e4 spreads of the other rows of its class, for weights from 1e-8
+    to 1e8.
 
     Examples
     --------
@@ -260,23 +285,19 @@ def loo(
     check_choice("prior", prior, ("kept", "refit"))
     check_is_fitted(estimator)
     rows, index = estimator.encode_labelled(X, y)
-    weights = np.ones(len(index))
-    if sample_weight is not None:
-        cells = next(iter(rows.values()))
-        weights = _check_sample_weight(sample_weight, cells, dtype=np.float64, ensure_non_negative=True)
-    place = None if groups is None else group_places(groups, len(index))
-    r = one_hot(index, len(estimator.classes_), weights)
-    _check_fitted(estimator, rows, r)
+    weights = row_weights(sample_weight, len(index))
+    group = None if groups is None else group_places(groups, len(index))
+    _check_fitted(estimator, rows, one_hot(index, len(estimator.classes_), weights.values))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return leave_out(estimator, rows, index, weights, place, prior)
+        return leave_out(estimator, rows, index, weights, group, prior)
 
 
 def leave_out(
     estimator: Any,
     rows: Rows,
     index: np.ndarray,
-    weights: np.ndarray,
-    place: np.ndarray | None,
+    weights: RowWeights,
+    group: np.ndarray | None,
     prior: str,
     scores: bool = False,
 ) -> LooResult:
@@ -285,94 +306,57 @@ def leave_out(
     Parameters
     ----------
     rows, index, weights : rows by block, class and weight of each
-    place : (n,) group of each row, 0 … g−1; None where each row leaves alone
+    group : (n,) group of each row, 0 … g−1; None where each row leaves alone
     scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
-    r, parts = one_hot(index, len(estimator.classes_), weights), estimator.part_blocks()
-    names = list(parts.values())
-    log_prior, tables = np.empty(r.shape), np.empty((len(parts), *r.shape))
-    for at, model, leaving in left_out(estimator, rows, r, place, prior):
-        if isinstance(at, slice):  # all at once
-            log_prior, *tables = model.log_loo_parts(rows, leaving, names, scores=scores)
-        elif leaving is None:
-            log_prior[at], tables[:, at] = model.classes.log_predictive(), model.log_parts(rows_at(rows, at), names)
-        else:
-            found = model.log_loo_parts(rows_at(rows, at), leaving, names, scores=scores)
-            log_prior[at], tables[:, at] = found[0], found[1:]
-    by_block = dict(zip(parts, tables, strict=True))
-    known = {"_groups": place, "_posterior": estimator.posterior_, "_rows": rows}
-    return LooResult(estimator.classes_, index, weights, log_prior, by_block, prior, **known)
+    parts = estimator.part_blocks()
+    by_fold = folds(estimator, FittedRows(rows, index, weights, group), prior)
+    shape = (len(index), len(estimator.classes_))
+    log_prior, *tables = _log_tables(by_fold, rows, shape, [*parts.values()], scores)
+    return LooResult(
+        estimator.classes_,
+        index,
+        weights.values,
+        log_prior,
+        dict(zip(parts, tables, strict=True)),
+        prior,
+        are_counts=weights.are_counts,
+        _groups=group,
+        _posterior=estimator.posterior_,
+        _rows=rows,
+    )
 
 
-def left_out(
-    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, prior: str
-) -> Iterator[tuple[Any, Any, Sparse | None]]:
-    """Rows, the model that predicts them, and the weights that leave it with each; None where they have left already.
-
-    Raises
-    ------
-    ValueError
-        where an improper prior and all other rows do not make the posterior a density
-    """
-    place, single = (np.arange(r.shape[0]), True) if place is None else (place, np.bincount(place)[place] == 1)
-    alone = np.full(r.shape[0], _gains_suffice(estimator, prior)) & single
-    if alone.any():
-        at = slice(None) if alone.all() else np.flatnonzero(alone)
-        yield at, estimator.posterior_, r if alone.all() else r[at]
-    together = np.flatnonzero(~alone)
-    together = together[np.argsort(place[together], kind="stable")]
-    for at in np.split(together, np.flatnonzero(np.diff(place[together])) + 1) if len(together) else ():
-        left = estimator.statistics_without(estimator.prior_.suffstats(rows_at(rows, at), r[at]))
-        yield at, _model_of(estimator, left, prior, int(at[0])), None
-
-
-def _gains_suffice(estimator: Any, prior: str) -> bool:
-    """Whether a single row leaves by the gain of its negative statistics: the prior stays, proper, and is not lost."""
-    before, after = estimator.prior_, estimator.posterior_
-    if before.is_improper or (prior == "refit" and estimator.prior_follows_rows):
-        return False
-    pairs = [(before.classes, after.classes)]
-    pairs += [(block.inner, after.blocks[name].inner) for name, block in before.blocks.items()]
-    for one, other in pairs:
-        for name, declared in one.fields_.items():
-            if declared.support in (COUNT, AMOUNT):
-                least = _LOST if declared.support is COUNT else 1e-9 * getattr(other, name)
-                if (getattr(one, name) < least).any():
-                    return False
-    return True
-
-
-def _model_of(estimator: Any, left: Any, prior: str, row: int) -> Any:
-    """The posterior of the rows that are left, of which the prior is kept or made anew."""
-    if prior == "refit" and estimator.prior_follows_rows:
-        return estimator.with_statistics(left).posterior_
-    before = estimator.prior_
-    with np.errstate(divide="ignore", invalid="ignore"):
-        model = before.update(left)
-    for name, block in before.blocks.items():
-        if block.is_improper and (why := improper(model.blocks[name])):
-            raise ValueError(
-                f"`prior` is improper, and without row {row} of `X` the posterior is not a density: {why}. Give more "
-                "rows of every class, or a proper prior"
-            )
-        known = estimator.posterior_.blocks[name]
-        if hasattr(known.inner, "with_cells"):  # its bandwidths are kept, as a prior is
-            kernel = known.inner.with_cells(left.blocks[name])
-            block = kernel if known is known.inner else replace(known, block=kernel)
-            model = replace(model, blocks=model.blocks | {name: block})
-    return model
+def _log_tables(
+    by_fold: Iterator[Fold], rows: Rows, shape: tuple[int, int], parts: list[Any], scores: bool
+) -> Float[np.ndarray, "p n c"]:
+    """log p(y = c | D₋ᵢ), and log p(x_i,part | y = c, D₋ᵢ) of each part, for all rows."""
+    tables = np.empty((1 + len(parts), *shape))
+    for fold in by_fold:
+        fold_tables = fold.log_parts(rows, parts, scores)
+        if isinstance(fold.rows, slice):  # all rows in one fold: its tables need not be copied
+            return fold_tables
+        tables[:, fold.rows] = fold_tables
+    return tables
 
 
 def _check_fitted(estimator: Any, rows: Rows, r: Sparse) -> None:
     """ValueError where removing all of the rows would leave negative counts or squares: they were never fitted."""
-    gone = estimator.prior_.suffstats(rows, r)
-    left, held = estimator.statistics_without(gone), estimator.statistics_
-    for name, taken in gone.blocks.items():
-        if isinstance(taken, Moments | Scatter):  # where nothing is left: put back, would they make more squares?
-            again, before = left.blocks[name].moments() + taken.moments(), held.blocks[name].moments()
-            squares = again.ss + before.n * (again.mean - before.mean) ** 2
-            if (squares > (1 + 1e-3) * before.ss + before.n * (1e-6 * before.mean) ** 2).any():
-                raise ValueError(NEVER_FITTED.format("squares"))
+    removed = estimator.prior_.suffstats(rows, r)
+    remaining = estimator.remaining(removed, r.shape[0]).estimate
+    for name, part in removed.blocks.items():
+        if isinstance(part, Moments | Scatter):
+            _check_squares(estimator.statistics_.blocks[name], remaining.blocks[name], part)
+
+
+def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:
+    """ValueError where the rows, put back, would make more squares than the fit has, though none seemed to be left."""
+    before = fitted.moments()
+    again = remaining.moments() + removed.moments()
+    squares = again.ss + before.n * (again.mean - before.mean) ** 2
+    limit = (1 + _MORE_SQUARES) * before.ss + before.n * (_MEAN_ROUNDING * before.mean) ** 2
+    if (squares > limit).any():
+        raise ValueError(NEVER_FITTED.format("squares"))
 
 
 def group_places(groups: Any, n: int) -> np.ndarray:
@@ -382,10 +366,10 @@ def group_places(groups: Any, n: int) -> np.ndarray:
     labels = groups if hasattr(groups, "dtype") else np.asarray(groups, dtype=object)
     if labels.shape != (n,):
         raise ValueError(f"`groups` has shape {labels.shape}; it needs one label for each of the {n} rows")
-    place, _ = pd.factorize(labels)
-    if (place < 0).any():
+    group, _ = pd.factorize(labels)
+    if (group < 0).any():
         raise ValueError("`groups` has missing labels (None, NaN or NA); give each row the label of its group")
-    return place
+    return group
 
 
 def copies(X: Any, y: Any) -> np.ndarray:
@@ -415,18 +399,19 @@ def copies(X: Any, y: Any) -> np.ndarray:
     keys: list[Any] = []
     for x in (*(X.values() if isinstance(X, dict) else [X]), y):
         if is_sparse(x):
-            rows = sparse.csr_array(x, dtype=float, copy=True)
-            rows.sum_duplicates()
-            rows.eliminate_zeros()
-            ends = itertools.pairwise(rows.indptr.tolist())
-            keys.append([hash(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()) for a, b in ends])
+            keys.append(_hashes(x))
         else:
             keys += [*np.asarray(x).reshape(len(x), -1).T]
     if len(keys[-1]) != len(keys[0]):
         raise ValueError(f"`y` has {len(keys[-1])} labels, and `X` {len(keys[0])} rows; give each row its label")
-    return (
-        pd.DataFrame(dict(enumerate(keys)))
-        .groupby([*range(len(keys))], dropna=False, sort=False)
-        .ngroup()
-        .to_numpy(copy=True)
-    )
+    table = pd.DataFrame(dict(enumerate(keys)))
+    return table.groupby([*range(len(keys))], dropna=False, sort=False).ngroup().to_numpy(copy=True)
+
+
+def _hashes(x: Sparse) -> list[int]:
+    """A number for each sparse row, the same where all cells are."""
+    rows = sparse.csr_array(x, dtype=float, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    ends = itertools.pairwise(rows.indptr.tolist())
+    return [hash(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()) for a, b in ends]

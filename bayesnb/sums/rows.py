@@ -38,7 +38,7 @@ from ..core.arrays import (
     Weights,
     is_sparse,
 )
-from ..core.special import namespace
+from ..core.special import is_whole, namespace
 
 _CELLS = 1 << 21  # cells of X worked on at a time: 16 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
@@ -47,6 +47,7 @@ _FEW_CLASSES = 16  # for which a loop over bytes is faster than a product of wha
 
 WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
 
+_SMALL_REST = 1e-3  # of a weight: a smaller rest of it loses digits as a difference
 _FAR = 16.0  # squares of the correction over what it leaves, from where on it would cost digits
 Triple: TypeAlias = tuple[Array, Array, Array]
 
@@ -259,8 +260,22 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     total = np.bincount(at, w * known, np.prod(shape)).astype(r.dtype).reshape(shape)
     if is_sparse(x):
         stored = np.bincount(place, w, shape[0] * shape[1]).reshape(shape[:2])
-        total[..., 0] += subtract_weight(class_totals(r)[:, None], stored)
+        total[..., 0] += _weight_of_empty_cells(x, y, w, stored, class_totals(r))
     return total
+
+
+def _weight_of_empty_cells(
+    x: sparse.csr_array, y: np.ndarray, w: np.ndarray, stored: Float[np.ndarray, "c d"], n: Float[np.ndarray, " c"]
+) -> Float[np.ndarray, "c d"]:
+    """Σ_i w_i [y_i = k] over the rows without a stored cell: what is not stored, or where that is little a sum."""
+    n = np.broadcast_to(n[:, None], stored.shape)
+    empty = subtract_weight(n, stored)
+    columns = small_rest(n, empty)
+    if len(columns):
+        is_stored = sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)[:, columns].toarray()
+        r = sparse.csr_array((w, (np.arange(len(y)), y)), shape=(len(y), len(n)))
+        empty[:, columns] = r.T @ (is_stored == 0)
+    return empty
 
 
 def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -295,6 +310,16 @@ def subtract_weight(total: Value, part: Array) -> Array:
     """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
     left = total - part
     return namespace(left).where(left > rounding(left) * total, left, 0)
+
+
+def small_rest(total: Array, rest: Array) -> np.ndarray:
+    """Columns of (c, d) weights whose rest is so small a part of the total that a difference of sums loses digits.
+
+    Whole numbers lose none. Under a JAX trace, where nobody can look, there are none.
+    """
+    if namespace(total, rest) is not np or (is_whole(total) and is_whole(rest)):
+        return np.arange(0)
+    return np.flatnonzero((rest < _SMALL_REST * total).any(0))
 
 
 def rounding(n: Array) -> float:

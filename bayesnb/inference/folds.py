@@ -1,0 +1,281 @@
+"""Rows, each with a model that does not know it: what every leave-one-out is made of.
+
+Statistics subtract, so a posterior without some rows is an update with the statistics of all others.
+
+    a single row leaves, and the prior stays     the gain of its negative statistics gives the predictions of all rows
+                                                 at once, at the price of a few tables of predictions
+    otherwise                                    one model for each group of rows: some milliseconds a group
+
+A difference has the rounding of what was subtracted. A row of weight 1e8 that leaves a row of weight 0.01 would take
+eight digits along. So a row leaves by its gain only if the prior alone keeps nine digits beside it. Otherwise the
+rounding of the difference is bounded, as `forget` does. Where fewer than nine digits of the posterior are certain, the
+remaining rows are summed again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..core.arrays import Float, Int, Sparse, is_sparse
+from ..core.supports import AMOUNT, COUNT, DEGREES, POSITIVE_DEFINITE, improper
+from ..core.weights import RowWeights
+from ..naive_bayes import Rows, Statistics
+from ..one_dependence import OneDependence
+from ..statistics import one_hot
+from ..sums.rows import rows_at
+from .remaining import Remaining, find_doubt, is_certain
+
+_SMALLEST_COUNT_SHARE = 1e-7  # a smaller pseudo-count, as a share of the weight that leaves, loses the ninth digit
+_MATRIX_LOSS = 100.0  # by which a matrix of squares loses more digits than a count
+_SMALLEST_AMOUNT_SHARE = 1e-9  # a smaller prior amount, as a share of the posterior's, is lost beside an outlier
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """Encoded rows that an estimator was fitted to.
+
+    Fields
+    ------
+    rows : cells by block
+    label : (n,) class index
+    weights : weights of the fit
+    group : (n,) group that the row leaves with, 0 … g − 1; None if each row, or each unit of it, leaves alone
+    """
+
+    rows: Rows
+    label: Int[np.ndarray, " n"]
+    weights: RowWeights
+    group: Int[np.ndarray, " n"] | None = None
+
+    @property
+    def leaving(self) -> Float[np.ndarray, " n"]:
+        """(n,) The weight that leaves with each row: that of one unit, if weights count rows and no groups leave."""
+        return self.weights.leaving if self.group is None else self.weights.values
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows that one model predicts.
+
+    Fields
+    ------
+    rows : slice, or positions, of the rows
+    model : the posterior that predicts them
+    leaving : (m, c) weights with which the rows are in `model`, each of which leaves for its own prediction; None where
+        they have left already
+    """
+
+    rows: slice | np.ndarray
+    model: Any
+    leaving: Sparse | None
+
+    def log_parts(self, rows: Rows, parts: list[Any], scores: bool = False) -> Float[np.ndarray, "p m c"]:
+        """log p(y = c | D₋ᵢ), and log p(x_i,part | y = c, D₋ᵢ) of each part, for the rows of this fold among `rows`."""
+        fold_rows = rows_at(rows, self.rows)
+        if self.leaving is not None:
+            return self.model.log_loo_parts(fold_rows, self.leaving, parts, scores=scores)
+        tables = self.model.log_parts(fold_rows, parts)
+        log_prior = np.broadcast_to(self.model.classes.log_predictive(), (1, *tables.shape[1:]))
+        return np.concatenate([log_prior, tables])
+
+
+def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
+    """Rows with the models that predict them: first all that leave one by one, then group by group.
+
+    Parameters
+    ----------
+    estimator : fitted to the rows, and perhaps to others
+    prior : "kept" or "refit", as in `loo`
+
+    Raises
+    ------
+    ValueError
+        where an improper prior and all other rows do not make the posterior a density; where fewer than nine digits
+        would remain and `data` are not all rows of the fit
+    """
+    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)
+    by_gain = _rows_leaving_by_gain(estimator, data, prior)
+    if by_gain.all():
+        yield Fold(slice(None), estimator.posterior_, leaving)
+        return
+    if by_gain.any():
+        singles = np.flatnonzero(by_gain)
+        yield Fold(singles, estimator.posterior_, leaving[singles])
+    group = np.arange(len(data.label)) if data.group is None else data.group
+    removal = _Removal(estimator, data, prior, leaving)
+    for members in _members_by_group(group, np.flatnonzero(~by_gain)):
+        yield Fold(members, removal.model_without(members), None)
+
+
+def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
+    """Positions of rows, an array for each group."""
+    ordered = positions[np.argsort(group[positions], kind="stable")]
+    starts = np.flatnonzero(np.diff(group[ordered])) + 1
+    return np.split(ordered, starts)
+
+
+# --- single rows, by the gain of their negative statistics ------------------------------------------------------------
+
+
+def _rows_leaving_by_gain(estimator: Any, data: FittedRows, prior: str) -> np.ndarray:
+    """(n,) Whether a row leaves by its gain: it leaves alone, its prior stays, and what remains has nine digits."""
+    n = len(data.label)
+    if estimator.prior_.is_improper or (prior == "refit" and estimator.prior_follows_rows):
+        return np.zeros(n, bool)
+    if _has_lost_amounts(estimator):
+        return np.zeros(n, bool)
+    is_alone = np.ones(n, bool) if data.group is None else np.bincount(data.group)[data.group] == 1
+    largest_weight = _smallest_count(estimator) / _SMALLEST_COUNT_SHARE
+    if data.leaving.max(initial=0.0) * _largest_event(estimator, data.rows) <= largest_weight:
+        return is_alone
+    return is_alone & (data.leaving * _events_of_rows(estimator, data.rows, n) <= largest_weight)
+
+
+def _prior_and_posterior(estimator: Any) -> Iterator[tuple[Any, Any]]:
+    """The class prior and each block, before and after the rows."""
+    before, after = estimator.prior_, estimator.posterior_
+    yield before.classes, after.classes
+    for name, block in before.blocks.items():
+        yield block.inner, after.blocks[name].inner
+
+
+def _smallest_count(estimator: Any) -> float:
+    """The smallest pseudo-count of the prior: what remains of a count, at least, when a row has left."""
+    smallest = np.inf
+    for prior, _ in _prior_and_posterior(estimator):
+        if isinstance(prior, OneDependence):
+            smallest = min(smallest, prior.alpha.min())
+        for name, declared in prior.fields_.items():
+            value = getattr(prior, name)
+            if declared.support is COUNT:
+                smallest = min(smallest, value.min(initial=np.inf))
+            if declared.support is DEGREES:
+                smallest = min(smallest, (value.min() - prior.shape[1] + 1) / _MATRIX_LOSS)  # above d − 1
+    return float(smallest)
+
+
+def _has_lost_amounts(estimator: Any) -> bool:
+    """Whether an amount of the prior is a share of the posterior's so small that an outlier's rounding hides it."""
+    for prior, posterior in _prior_and_posterior(estimator):
+        for name, declared in prior.fields_.items():
+            before, after = getattr(prior, name), getattr(posterior, name)
+            if declared.support is POSITIVE_DEFINITE:
+                before, after = (matrix.diagonal(axis1=-2, axis2=-1) for matrix in (before, after))
+            elif declared.support is not AMOUNT:
+                continue
+            if (before < _SMALLEST_AMOUNT_SHARE * after).any():
+                return True
+    return False
+
+
+def _counts_of(estimator: Any, rows: Rows) -> list[Any]:
+    """The cells of the blocks that count events: such a cell leaves with as many events as it has."""
+    blocks = estimator.prior_.blocks
+    return [x for name, x in rows.items() if name in blocks and blocks[name].cells_.kind == "counts" and x.shape[1]]
+
+
+def _largest_event(estimator: Any, rows: Rows) -> float:
+    """The largest number of events of a cell, at least 1."""
+    largest = [np.nanmax(x.data if is_sparse(x) else x, initial=1.0) for x in _counts_of(estimator, rows)]
+    return float(max(largest, default=1.0))
+
+
+def _events_of_rows(estimator: Any, rows: Rows, n: int) -> Float[np.ndarray, " n"]:
+    """(n,) The largest number of events of a cell of each row, at least 1."""
+    largest = np.ones(n)
+    for x in _counts_of(estimator, rows):
+        cells = x.max(axis=1).toarray().ravel() if is_sparse(x) else np.nan_to_num(x).max(1)
+        largest = np.maximum(largest, cells)
+    return largest
+
+
+# --- groups of rows, by a model each ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Removal:
+    """What models without some rows are made of.
+
+    Fields
+    ------
+    estimator, data, prior : as in `folds`
+    leaving : (n, c) weights with which rows leave
+    """
+
+    estimator: Any
+    data: FittedRows
+    prior: str
+    leaving: Sparse
+
+    def model_without(self, members: Int[np.ndarray, " m"]) -> Any:
+        """The posterior of all rows but some, to nine digits."""
+        removed = self.estimator.prior_.suffstats(rows_at(self.data.rows, members), self.leaving[members])
+        remaining = self.estimator.remaining(removed, len(members))
+        model = self._posterior(remaining.estimate)
+        if self._has_few_digits(model, remaining):
+            self._check_complete(members)
+            model = self._posterior(self._sum_without(members))
+        self._check_density(model, members)
+        return model
+
+    def _has_few_digits(self, model: Any, remaining: Remaining) -> bool:
+        """Whether rounding leaves fewer than nine digits of a field of the posterior after a difference."""
+        if is_certain(remaining):
+            return False
+        with np.errstate(all="ignore"):
+            return find_doubt(model, self._posterior(remaining.moved)) is not None
+
+    def _posterior(self, statistics: Statistics) -> Any:
+        """The posterior after statistics, under the prior of the fit or under that of these statistics."""
+        estimator = self.estimator
+        if self.prior == "refit" and estimator.prior_follows_rows:
+            return estimator.with_statistics(statistics).posterior_
+        with np.errstate(divide="ignore", invalid="ignore"):
+            model = estimator.prior_.update(statistics)
+        return _with_fitted_bandwidths(model, estimator.posterior_, statistics)
+
+    def _sum_without(self, members: Int[np.ndarray, " m"]) -> Statistics:
+        """The statistics of all rows but some, summed again."""
+        weight = self.data.weights.values.copy()
+        weight[members] -= self.data.leaving[members]
+        r = one_hot(self.data.label, len(self.estimator.classes_), weight)
+        return self.estimator.prior_.suffstats(self.data.rows, r)
+
+    @cached_property
+    def _is_complete(self) -> bool:
+        """Whether the rows are all rows of the fit: nothing remains without them."""
+        r = one_hot(self.data.label, len(self.estimator.classes_), self.data.weights.values)
+        removed = self.estimator.prior_.suffstats(self.data.rows, r)
+        remaining = self.estimator.remaining(removed, len(self.data.label)).estimate
+        return not remaining.n.any()
+
+    def _check_complete(self, members: Int[np.ndarray, " m"]) -> None:
+        """ValueError if remaining rows cannot be summed again, because not all of them are given."""
+        if not self._is_complete:
+            raise ValueError(
+                f"Without row {members[0]} of `X` fewer than nine digits of the statistics would remain, because a "
+                f"weight of {self.data.leaving[members].sum():g} leaves. Give all rows of the fit, so that the "
+                "remaining ones can be summed again"
+            )
+
+    def _check_density(self, model: Any, members: Int[np.ndarray, " m"]) -> None:
+        """ValueError where an improper prior and the remaining rows do not make a density."""
+        for name, block in self.estimator.prior_.blocks.items():
+            if block.is_improper and (reason := improper(model.blocks[name])):
+                raise ValueError(
+                    f"`prior` is improper, and without row {members[0]} of `X` the posterior is not a density: "
+                    f"{reason}. Give more rows of every class, or a proper prior"
+                )
+
+
+def _with_fitted_bandwidths(model: Any, fitted: Any, statistics: Statistics) -> Any:
+    """The model whose kernel densities keep the posterior of the bandwidths, as a prior is kept."""
+    for name, fitted_block in fitted.blocks.items():
+        if hasattr(fitted_block.inner, "with_cells"):
+            kernel = fitted_block.inner.with_cells(statistics.blocks[name])
+            block = kernel if fitted_block is fitted_block.inner else replace(fitted_block, block=kernel)
+            model = replace(model, blocks=model.blocks | {name: block})
+    return model
