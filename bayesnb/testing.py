@@ -26,7 +26,7 @@ from .inference.against_numpyro import identity_row, mode_row
 from .inference.chains import jitted as jitted
 from .inference.laws import LAWS, Problem, cases, limit_of
 from .inference.report import CheckRow
-from .naive_bayes import NaiveBayes, Statistics
+from .naive_bayes import CLASS, NaiveBayes, Statistics
 from .statistics import in_floats, one_hot
 
 __all__ = ["BrokenLaw", "check_family", "simulation_based_calibration"]
@@ -430,12 +430,16 @@ def mode_on_the_boundary_is_a_point(case: Case) -> None:
 
 def draws_of_jax_follow_their_marginals(case: Case) -> None:
     """By mean and mean square of the normal scores of 4,000 draws."""
-    sites = jitted(lambda key: case.posterior.to_sites(case.posterior.sample(key, (4000,))))(jax.random.key(3))
-    marginals = case.posterior.marginals()
-    z = {name: draws_laws.normal_scores(marginals[name], np.asarray(value)) for name, value in sites.items()}
-    limit = limit_of(sum(one.size for one in z.values()), RATE)
-    for name, one in z.items():
-        require(abs(one).max() < limit, f"draws of {name} lie {abs(one).max():.1f} standard errors off")
+    posterior = case.posterior
+    theta = jitted(lambda key: posterior.sample(key, (4000,)))(jax.random.key(3))
+    scores = {}
+    for name, block in {CLASS: posterior.classes, **posterior.blocks}.items():
+        drawn = {parameter: np.asarray(value) for parameter, value in theta[name].items()}
+        for site, u in draws_laws.marginal_transforms(block, drawn).items():
+            scores[site] = draws_laws.scores_of(u)
+    limit = limit_of(sum(z.size for z in scores.values()), RATE)
+    for name, z in scores.items():
+        require(abs(z).max() < limit, f"draws of {name} lie {abs(z).max():.1f} standard errors off")
 
 
 def numpy_and_jax_agree(case: Case, dtype: str) -> None:

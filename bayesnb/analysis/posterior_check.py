@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 from ..core.random import generator
 from ..inference.against_numpyro import IDENTITY
-from ..inference.chains import run_chains
+from ..inference.chains import Twin, run_chains
 from ..inference.held_out import quality, split_halves, take_rows
 from ..inference.report import CheckReport, CheckRow
 from ._calibration_map import QUANTILES, Labelled, fit_maps, heaviest, numpyro_model
@@ -111,7 +111,7 @@ def compare_with_numpyro(
     starts = sites(mode + 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ np.linalg.cholesky(covariance).T)
     order = np.asarray(ravel_pytree(sites(np.arange(len(mode))))[0])  # NumPyro sorts the sites
     metric = covariance[np.ix_(order, order)]
-    chains, _ = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP)
+    chains, _ = run_chains(Twin(model), starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP)
     thinned = {name: np.concatenate(chains[name])[::_THIN] for name in drawn}
     p, other = proba(**drawn), proba(**thinned)
     mean = abs(p.mean(0) - other.mean(0)).mean()

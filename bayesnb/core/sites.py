@@ -65,19 +65,19 @@ def _read_sites(model: Callable[[], Any]) -> dict[str, Site]:
     return sites
 
 
-_TO_SITE: dict[str, Callable[[Any], Any]] = {"log_": lambda x: namespace(x).exp(x), "logit_": expit}
+TO_SITE: dict[str, Callable[[Any], Any]] = {"log_": lambda x: namespace(x).exp(x), "logit_": expit}
 _FROM_SITE: dict[str, Callable[[Any], Any]] = {"log_": log_floor, "logit_": lambda p: log_floor(p) - log_floor(1 - p)}
 
 
 def _basis(name: str) -> str:
     """What stands before a site's name where a parameter is held as a logarithm or a logit."""
-    return next((basis for basis in _TO_SITE if name.startswith(basis)), "")
+    return next((basis for basis in TO_SITE if name.startswith(basis)), "")
 
 
 def to_sites(theta: Theta) -> Theta:
     """Parameters as NumPyro names and holds them: `log_theta` → `theta` = exp, `logit_theta` → `theta` = logistic."""
     held = [(_basis(name), name, value) for name, value in theta.items()]
-    return {name.removeprefix(basis): _TO_SITE[basis](x) if basis else x for basis, name, x in held}
+    return {name.removeprefix(basis): TO_SITE[basis](x) if basis else x for basis, name, x in held}
 
 
 def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:

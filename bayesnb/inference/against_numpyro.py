@@ -6,113 +6,245 @@ kernel and model are right, so a Kolmogorov–Smirnov test is valid as it stands
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from scipy import optimize
 from scipy.special import logsumexp
 
-from ..core.arrays import Theta
+from ..core.arrays import Bool, Theta
 from ..core.special import log_normalize
-from ..naive_bayes import NaiveBayes, Rows
-from .chains import jitted, run_chains, start_points, unconstrained
-from .draws import uniform_row
+from ..naive_bayes import CLASS, NaiveBayes, Rows
+from .chains import Twin, constrain, jitted, log_joint, program, run_short_chains, sites_in_floats, start_points
+from .draws import marginal_transforms, uniform_row
 from .laws import Problem, limit_of
 from .report import CheckRow
 
 IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms is some 1e-12
-_HIGHER, _ROUNDING = 1e-6, 1e-12  # an optimiser may end so many nats above the mode, and this share of the log joint
-_PILOT, _PILOT_NUMBERS = 400, 20_000_000  # exact draws behind scales and the start: most draws, most numbers
-_INFINITE = 650.0  # an unconstrained coordinate that stands for infinity (e^−650 is above the least float)
 R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01 of one quantity; here it is the largest of many
 ESS = 400  # Vehtari et al. (2021): what mean, quantiles and R-hat need to be read at all
 HEAVY = 0.003  # a class probability counts only where no draw carries more than this share of its average
-_SHORT_CHAINS, _SHORT_STEPS, _LEAPFROG, _SIDE_BY_SIDE = 4_000, 10, 5, 50
+
+_HIGHER = 1e-6  # nats that an optimiser may end above the mode
+_ROUNDING = 1e-12  # and this share of the log joint
+_PILOT = 400  # exact draws behind scales and the start of the search, at most
+_PILOT_NUMBERS = 20_000_000  # numbers in these draws, at most
+_AT_BOUNDARY = 100.0  # an unconstrained coordinate beyond this belongs to a parameter of 0 or 1
+_INFINITE = 650.0  # where such a coordinate is held: e^−650 is above the least float
+_LEAST_SHARE = np.exp(-_AT_BOUNDARY)  # of a simplex, likewise
+_SHORT_CHAINS, _SHORT_STEPS, _LEAPFROG = 1_000, 10, 5
+_LEAST_MOVED = 0.5  # share of the states that short chains have to leave
+
+
+# --- row 1 ----------------------------------------------------------------------------------------------------------
 
 
 def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     """Row 1: Bayes' identity, at exact draws."""
-    import jax
-
-    sites = problem.posterior.to_sites(problem.posterior.sample(rng, (32,)))
-    with jax.enable_x64(True):
-        by_numpyro = np.asarray(jitted(jax.vmap(_log_joint(problem)))(sites))
-    density = problem.posterior.log_prob(problem.posterior.from_sites(sites))
+    posterior = problem.posterior
+    sites = sites_in_floats(posterior, posterior.sample(rng, (32,)))
+    by_numpyro = problem.twin.log_joint(sites)
+    density = posterior.log_prob(posterior.from_sites(sites))
     size = np.maximum(np.maximum(abs(by_numpyro), abs(density)), abs(problem.evidence))
     worst = float(np.max(abs(by_numpyro - density - problem.evidence) / size))  # NaN stays, and fails
-    says = "At random parameters, NumPyro's model and the formulas give the same probability of data and parameters."
-    reason = "exact in theory; rounding leaves some 1e-12"
-    remark = f"log evidence {problem.evidence:.6f} nats; 32 random θ"
-    return CheckRow.within("1  Bayes' identity", says, worst, IDENTITY, "relative", reason, remark)
+    return CheckRow.within(
+        "1  Bayes' identity",
+        "At random parameters, NumPyro's model and the formulas give the same probability of data and parameters.",
+        worst,
+        IDENTITY,
+        "relative",
+        "exact in theory; rounding leaves some 1e-12",
+        f"log evidence {problem.evidence:.6f} nats; 32 random θ",
+    )
+
+
+# --- row 2 ----------------------------------------------------------------------------------------------------------
+
+
+class _Search(NamedTuple):
+    """Where an optimiser looks for a higher density than that of the mode.
+
+    Fields
+    ------
+    mode : unconstrained coordinates of the mode by site; those of parameters of 0 or 1 at ±650
+    inwards : the same, with those at ±650 a step nearer to 0
+    start, scale : where the search starts, and the posterior standard deviations, by site. The search leaves parameters
+        on the boundary, and those without a mode, at the mode: their scale is 0
+    """
+
+    mode: Theta
+    inwards: Theta
+    start: Theta
+    scale: Theta
 
 
 def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     """Row 2: an optimiser that starts elsewhere finds no higher density than that of the jitted closed-form mode.
 
     It looks at unconstrained coordinates u in units of their posterior spread, at NumPyro's density of θ(u) without its
-    Jacobian.
+    Jacobian. Parameters whose mode is 0 or 1 stay there; a step away from there finds no higher density either.
     """
-    import jax
-    from jax.flatten_util import ravel_pytree
-    from numpyro.infer.util import constrain_fn
-
-    posterior, model = problem.posterior, problem.model
     with jax.enable_x64(True):
-        as_jax = jax.tree.map(jax.numpy.asarray, posterior)
-        mode = jax.tree.map(lambda leaf: np.asarray(leaf)[None], jitted(lambda nb: nb.to_sites(nb.mode()))(as_jax))
-        size = sum(leaf.size for leaf in jax.tree.leaves(posterior))
-        pilot = posterior.to_sites(posterior.sample(rng, (int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT)),)))
-        states, at_mode = unconstrained(model, pilot), unconstrained(model, mode)
-        at_mode = {name: np.nan_to_num(u[0], posinf=_INFINITE, neginf=-_INFINITE) for name, u in at_mode.items()}
-        start = {name: u.mean(0) + 3 * (u[0] - u.mean(0)) for name, u in states.items()}
-        scale = {name: np.maximum(u.std(0), 1e-12) for name, u in states.items()}
-        (centre, unravel), (unit, _), (u, _) = map(ravel_pytree, (start, scale, at_mode))
-        joint = _log_joint(problem)
-
-        def energy(v: Any) -> Any:
-            return -joint(constrain_fn(model, (), {}, unravel(centre + unit * v)))
-
-        value_and_grad = jitted(jax.value_and_grad(energy))
-        found = [float(value_and_grad((u - centre) / unit)[0])]
-
-        def visited(v: np.ndarray) -> tuple[np.ndarray, ...]:
-            value, gradient = (np.asarray(part, float) for part in value_and_grad(v))
-            found.append(float(value))
-            return value, gradient
-
-        options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30}
-        optimize.minimize(visited, np.zeros(len(centre)), jac=True, method="L-BFGS-B", options=options)
+        search = _plan_search(problem, rng)
+        log_p_mode = _log_joint_at(problem.twin, search.mode)
+        others = [_log_joint_at(problem.twin, search.inwards), *_visited(problem.twin, search)]
     # a density without a bound takes the search out of the numbers
-    best = np.min(found, where=np.isfinite(found), initial=np.inf)
-    above, allowed = found[0] - best, _HIGHER + _ROUNDING * abs(found[0])
-    says = "The most probable parameters by formula are where NumPyro's density is highest: a search finds none higher."
-    reason = "rounding leaves some 1e-12 of the log joint"
-    remark = f"the optimiser ends {abs(above):.1e} nats {'above' if above > 0 else 'below'} the mode"
-    return CheckRow.within("2  Mode", says, float(above), allowed, "nats", reason, remark)
+    best = np.max(others, where=np.isfinite(others), initial=log_p_mode)
+    above = best - log_p_mode
+    nearest = abs(np.max(others, where=np.isfinite(others), initial=-np.inf) - log_p_mode)
+    return CheckRow.within(
+        "2  Mode",
+        "The most probable parameters by formula are where NumPyro's density is highest: a search finds none higher.",
+        float(above),
+        _HIGHER + _ROUNDING * abs(log_p_mode),
+        "nats",
+        "rounding leaves some 1e-12 of the log joint",
+        f"the optimiser ends {nearest:.1e} nats {'above' if above > 0 else 'below'} the mode",
+    )
 
 
-def _log_joint(problem: Problem) -> Callable[[Theta], Any]:
-    """NumPyro's log p(θ, x, y) as a function of the constrained sites."""
-    from numpyro.infer.util import log_density
+@program
+def _mode_program() -> Any:
+    """Posterior → the mode by the closed form, as NumPyro's sites."""
+    return jitted(lambda posterior: posterior.to_sites(posterior.mode()))
 
-    return lambda sites: log_density(problem.model, (), {}, sites)[0]
+
+def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
+    posterior = problem.posterior
+    mode = {
+        name: np.asarray(value)[None] for name, value in _mode_program()(jax.tree.map(np.asarray, posterior)).items()
+    }
+    size = sum(leaf.size for leaf in jax.tree.leaves(posterior))
+    n_pilot = int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT))
+    pilot = problem.twin.unconstrained(sites_in_floats(posterior, posterior.sample(rng, (n_pilot,))))
+
+    search = _Search({}, {}, {}, {})
+    for name, u in problem.twin.unconstrained(mode).items():
+        held, is_fixed = _held_at_boundary(u[0], mode[name][0])
+        is_fixed = is_fixed | _has_no_mode(posterior, name, held.shape)
+        mean = pilot[name].mean(0)
+        search.mode[name] = held
+        search.inwards[name] = np.where(abs(held) == _INFINITE, held * (1 - 1 / _INFINITE), held)
+        search.start[name] = np.where(is_fixed, held, mean + 3 * (pilot[name][0] - mean))
+        search.scale[name] = np.where(is_fixed, 0.0, np.maximum(pilot[name].std(0), 1e-12))
+    return search
 
 
-def short_chains_row(problem: Problem, rng: np.random.Generator, seed: int, rate: float) -> CheckRow:
+def _held_at_boundary(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates of a site's mode inside ±650, and which belong to parameters of 0 or 1."""
+    held = np.nan_to_num(np.clip(u, -_INFINITE, _INFINITE))
+    is_fixed = ~(abs(u) < _AT_BOUNDARY)
+    if u.shape != value.shape and u.ndim == value.ndim:  # K − 1 breaks of a stick for K shares
+        remaining = np.flip(np.cumsum(np.flip(value, -1), -1), -1)
+        is_empty = remaining[..., :-1] < _LEAST_SHARE  # nothing is left to break
+        held = np.where(is_empty, 0.0, held)
+        # beside a share of 0 the density is unbounded in all the others
+        is_fixed = np.broadcast_to((value < _LEAST_SHARE).any(-1, keepdims=True), u.shape)
+    return held, is_fixed
+
+
+def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bool[np.ndarray, "..."]:
+    """Coordinates of parameters whose density has peaks on the boundary alone: no concentration is above 1."""
+    marginal = posterior.marginals()[site]
+    if getattr(getattr(marginal, "dist", None), "name", "") != "beta":
+        return np.zeros(shape, bool)
+    a, b = marginal.args
+    if np.shape(a) == shape:
+        return (np.asarray(a) <= 1) & (np.asarray(b) <= 1)
+    return np.broadcast_to((np.asarray(a) <= 1).all(-1, keepdims=True), shape)
+
+
+def _log_joint_at(twin: Twin, u: Theta) -> float:
+    """NumPyro's log p(θ(u), data), of which the Jacobian is no part."""
+    return -float(_energy_and_slope(twin.function)(twin.data, u, u, np.zeros(ravel_pytree(u)[0].shape))[0])
+
+
+@program
+def _energy_and_slope(function: Callable[..., Any]) -> Any:
+    """Data, centre, scale and v → −log p(θ(u), data) and its slope in v, at u = centre + scale · v."""
+
+    def energy(data: tuple[Any, ...], centre: Theta, scale: Theta, v: Any) -> Any:
+        flat, unravel = ravel_pytree(centre)
+        sites = constrain(function, data, unravel(flat + ravel_pytree(scale)[0] * v))
+        return -log_joint(function, data, sites)
+
+    return jitted(jax.value_and_grad(energy, argnums=3))
+
+
+def _visited(twin: Twin, search: _Search) -> list[float]:
+    """NumPyro's log joint at all points that an optimiser visits."""
+    energy_and_slope = _energy_and_slope(twin.function)
+    log_p: list[float] = []
+
+    def visit(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        energy, slope = energy_and_slope(twin.data, search.start, search.scale, v)
+        log_p.append(-float(energy))
+        return np.asarray(energy, float), np.asarray(slope, float)
+
+    options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30}
+    origin = np.zeros(ravel_pytree(search.start)[0].shape)
+    optimize.minimize(visit, origin, jac=True, method="L-BFGS-B", options=options)
+    return log_p
+
+
+# --- which columns NumPyro's chains can have -------------------------------------------------------------------------
+
+_LEAST_CONCENTRATION = 0.05 * (1 - 1e-9)  # of a beta, Dirichlet or gamma density on which NUTS mixes
+_LEAST_UPPER = 0.3  # of Beta(a, b) with a site of its own, b: NumPyro takes 1 − θ, which has no digits below 1e-16
+SPARSE = f"as NumPyro's chains do not mix where a concentration is below {0.05:g}, or {_LEAST_UPPER:g} next to 1"
+
+
+def sparse_columns(block: Any) -> Bool[np.ndarray, " d"]:
+    """Columns of a posterior block with a concentration that is too small for NumPyro's chains."""
+    n_columns = block.shape[1]
+    is_sparse = np.zeros(n_columns, bool)
+    for least in _concentrations(block):
+        if least.ndim < 2:
+            is_sparse |= bool((least < 1).any())
+        else:
+            axes = (0, *range(2, least.ndim))
+            is_sparse |= (least < 1).any(axes)
+    return is_sparse
+
+
+def has_sparse_classes(posterior: NaiveBayes) -> bool:
+    """Whether a concentration of the class probabilities is too small."""
+    return any(bool((least < 1).any()) for least in _concentrations(posterior.classes))
+
+
+def _concentrations(block: Any) -> list[np.ndarray]:
+    """Concentrations of a block's parameters in units of the least that chains need."""
+    marginals = block.marginals()
+    concentrations = []
+    for parameter in block.parameters:
+        marginal = marginals.get(parameter.removeprefix("log_").removeprefix("logit_"))
+        law = getattr(getattr(marginal, "dist", None), "name", "")
+        if law in ("beta", "gamma"):
+            concentrations.append(np.asarray(marginal.args[0]) / _LEAST_CONCENTRATION)
+        if law == "beta" and parameter.startswith("logit_"):
+            concentrations.append(np.asarray(marginal.args[1]) / _LEAST_UPPER)
+    return concentrations
+
+
+# --- row 3 ----------------------------------------------------------------------------------------------------------
+
+
+def short_chains_row(problem: Problem, rng: np.random.Generator, rate: float) -> CheckRow:
     """Row 3a: chains started at exact draws with a fixed kernel end as exact, independent draws."""
-    exact = problem.posterior.to_sites(problem.posterior.sample(rng, (_SHORT_CHAINS,)))
-    coupled = problem.prior.coupled
-    starts, metric = start_points(problem.model, exact, _SHORT_CHAINS, dense=coupled)
-    batch = _SIDE_BY_SIDE if coupled else _SHORT_CHAINS
-    kernel: dict[str, Any] = {"leapfrog": _LEAPFROG, "thin": _SHORT_STEPS, "batch": batch}
-    ends = {k: v[:, 0] for k, v in run_chains(problem.model, starts, metric, seed, draws=1, **kernel)[0].items()}
-    pit = transforms(problem.posterior, ends)
-    moved = np.mean([np.mean(ends[name] != exact[name]) for name in pit])
-    says = "Short NumPyro chains that start at exact draws of the parameters end as draws of the same distribution."
-    remark = f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {problem.width} features, {len(problem.y)} rows; "
-    remark += f"{moved:.0%} of states moved"
+    posterior = problem.posterior
+    exact = sites_in_floats(posterior, posterior.sample(rng, (_SHORT_CHAINS,)))
+    starts, metric = start_points(problem.twin, exact, _SHORT_CHAINS, dense=problem.prior.coupled)
+    ends = run_short_chains(problem.twin, starts, metric, rng, transitions=_SHORT_STEPS, leapfrog=_LEAPFROG)
+    pit = transforms(posterior, ends)
+    moved = float(np.mean([np.mean(ends[name] != exact[name]) for name in pit]))
+    remark = f"{_SHORT_CHAINS:,} chains of {_SHORT_STEPS} steps; {moved:.0%} of states moved; {problem.size_in_words}"
+    says = (
+        "Short chains on NumPyro's density that start at exact draws of the parameters end as draws of the same kind."
+    )
     row = uniform_row("3a Posterior, exact starts", says, pit, rate, remark)
-    return replace(row, passed=row.passed and bool(moved > 0.5))
+    return replace(row, passed=row.passed and moved > _LEAST_MOVED)
 
 
 def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
@@ -131,7 +263,7 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
         "standard errors",
         bool(worst <= limit and r_hat <= R_HAT and ess >= ESS),
         f"false alarms {rate:.2%} over {np.size(z)} means and quantiles; R-hat ≤ {R_HAT}, ESS ≥ {ESS}",
-        f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {problem.width} features, {len(problem.y)} rows",
+        f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {problem.size_in_words}",
         meaning="NumPyro's sampler, started far away, finds the posterior distribution that the formulas state.",
     )
 
@@ -181,14 +313,14 @@ def transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
 
     Without the parameters that are known exactly, such as the share of a column's only level.
     """
-    found = {}
-    for name, marginal in posterior.marginals().items():
-        u, lead = np.asarray(marginal.cdf(sites[name])), np.ndim(sites[name]) - np.ndim(marginal.mean())
-        flat = u.reshape(*u.shape[:lead], -1)
-        free = ~np.isnan(flat).all(tuple(range(lead)))
-        if free.any():
-            found[name] = flat[..., free]
-    return found
+    theta = posterior.from_sites(sites)
+    blocks = {CLASS: posterior.classes, **posterior.blocks}
+    pit: dict[str, np.ndarray] = {}
+    for name, block in blocks.items():
+        for site, u in marginal_transforms(block, theta[name]).items():
+            if u.shape[-1]:
+                pit[site if name == CLASS else posterior.site(name, site)] = u
+    return pit
 
 
 def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:

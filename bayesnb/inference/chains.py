@@ -1,25 +1,56 @@
-"""NumPyro's samplers on the twin, in float64, with NumPy arrays at both ends."""
+"""Chains on the log density of a NumPyro model, in float64, with NumPy arrays at both ends.
 
+A program is compiled once for each model function, shape of its data and setting, and serves later data of that shape.
+
+Coordinates are NumPyro's unconstrained ones. Two differences keep the digits that small concentrations need. Shares on
+a simplex are computed as logarithms, where NumPyro cuts each fraction of the stick at 1 − 2e-16: of a share with the
+density Beta(.05, 10), 17 % are smaller than that. And the exact draws behind starts and scales stay above e^−600.
+"""
+
+import functools
 from collections.abc import Callable
-from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from numpyro import handlers
+from numpyro.distributions import biject_to, constraints
+from numpyro.distributions.transforms import StickBreakingTransform, Transform
+from numpyro.infer import NUTS
+from numpyro.infer.util import log_density
 
-from ..core.arrays import Theta
+from ..core.arrays import Array, Float, JaxArray, Theta
 from ..naive_bayes import NaiveBayes
 
 _FEW_CELLS = 3_000  # numbers of the data: below, XLA's optimisation takes longer than it saves
 _PILOT = 400  # exact draws behind the metric and the starts of NUTS
 _DISPERSED = 3.0  # how far from the posterior, in its standard deviations, its chains start
+_LEAST_VARIANCE = 1e-24  # of a coordinate, so that a constant one can be divided by
+_SIDE_BY_SIDE = 50  # short chains of coupled features
+_STEP_HALVINGS = 4  # step sizes of short chains: one, a half, a quarter and an eighth, at random
 
-Model = Callable[[], None]
-jitted = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # for what runs a few times
-_ABOUT = {
+jitted = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # for what runs a few times
+
+_PROGRAMS: list[Any] = []  # what makes and keeps compiled programs
+
+
+def program(make: Callable[..., Any]) -> Any:
+    """A function that makes a program to compile, which is made once for each of its arguments."""
+    kept = functools.lru_cache(maxsize=64)(make)
+    _PROGRAMS.append(kept)
+    return kept
+
+
+def forget_programs() -> None:
+    """Compile anew from here on; needed where a method of a family is replaced, as a test does, not its class."""
+    for kept in _PROGRAMS:
+        kept.cache_clear()
+
+
+_SAMPLE_STATS = {  # ArviZ's names of NumPyro's fields
     "diverging": "diverging",
     "energy": "energy",
     "lp": "potential_energy",
@@ -29,98 +60,317 @@ _ABOUT = {
 }
 
 
-def unconstrained(model: Model, sites: Theta) -> Theta:
-    """Draws (s, …) of the sites in NumPyro's unconstrained coordinates."""
-    from numpyro.infer.util import unconstrain_fn
+class Twin(NamedTuple):
+    """A NumPyro model and its data.
 
-    with jax.enable_x64(True):
-        return jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda one: unconstrain_fn(model, (), {}, one)))(sites))
+    Fields
+    ------
+    function : the model, called with the data
+    data : its arguments, trees of arrays; a program compiled for the function serves other data of the same shapes
+    """
+
+    function: Callable[..., Any]
+    data: tuple[Any, ...] = ()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its data have so few numbers that XLA's optimisation does not pay."""
+        return sum(np.size(leaf) for leaf in jax.tree.leaves(self.data)) < _FEW_CELLS
+
+    def log_joint(self, sites: Theta) -> Float[np.ndarray, " s"]:
+        """NumPyro's log p(θ, data) at draws (s, …) of the constrained sites."""
+        with jax.enable_x64(True):
+            return np.asarray(_log_joints(self.function)(self.data, sites))
+
+    def unconstrained(self, sites: Theta) -> Theta:
+        """Draws (s, …) of the sites in unconstrained coordinates."""
+        with jax.enable_x64(True):
+            return jax.tree.map(np.asarray, _unconstrained(self.function)(self.data, sites))
+
+
+# --- the density of a model in unconstrained coordinates ------------------------------------------------------------
+
+
+class _LogStickBreaking(StickBreakingTransform):
+    """NumPyro's transform to a simplex, with shares down to e^−708 on either side of every break."""
+
+    def __call__(self, x: Any) -> Any:
+        fraction = x - jnp.log(x.shape[-1] - jnp.arange(x.shape[-1]))  # logit of the part of what remains
+        log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-fraction), -1)
+        nothing_taken = jnp.zeros_like(log_remaining[..., :1])
+        log_before = jnp.concatenate([nothing_taken, log_remaining[..., :-1]], -1)
+        log_share = jnp.concatenate([log_before + jax.nn.log_sigmoid(fraction), log_remaining[..., -1:]], -1)
+        return jnp.exp(log_share)
+
+    def _inverse(self, y: Any) -> Any:
+        remaining = jnp.flip(jnp.cumsum(jnp.flip(y[..., 1:], -1), -1), -1)  # added up from the last: no digit is lost
+        shift = jnp.log(remaining.shape[-1] - jnp.arange(remaining.shape[-1]))
+        return jnp.log(y[..., :-1]) - jnp.log(remaining) + shift
+
+
+def transforms_of(function: Callable[..., Any], data: tuple[Any, ...]) -> dict[str, Transform]:
+    """From unconstrained coordinates to each site that is not observed."""
+    trace = handlers.trace(handlers.seed(function, 0)).get_trace(*data)
+    transforms: dict[str, Transform] = {}
+    for name, site in trace.items():
+        if site["type"] != "sample" or site["is_observed"]:
+            continue
+        support = site["fn"].support
+        is_simplex = isinstance(support, type(constraints.simplex))
+        transforms[name] = _LogStickBreaking() if is_simplex else biject_to(support)
+    return transforms
+
+
+def constrain(function: Callable[..., Any], data: tuple[Any, ...], u: Theta) -> Theta:
+    """The sites at a point of the unconstrained coordinates."""
+    return {name: transform(u[name]) for name, transform in transforms_of(function, data).items()}
+
+
+def log_joint(function: Callable[..., Any], data: tuple[Any, ...], sites: Theta) -> Any:
+    """NumPyro's log p(θ, data) at a point of the sites."""
+    return log_density(function, data, {}, sites)[0]
+
+
+def potential(function: Callable[..., Any], data: tuple[Any, ...], u: Theta) -> Any:
+    """−log p(u, data): minus NumPyro's log density of the sites and the log determinants of the transforms."""
+    transforms = transforms_of(function, data)
+    sites = {name: transform(u[name]) for name, transform in transforms.items()}
+    log_p = log_joint(function, data, sites)
+    for name, transform in transforms.items():
+        log_p += transform.log_abs_det_jacobian(u[name], sites[name]).sum()
+    return -log_p
+
+
+@program
+def _log_joints(function: Callable[..., Any]) -> Any:
+    def run(data: tuple[Any, ...], sites: Theta) -> JaxArray:
+        return jax.vmap(lambda point: log_joint(function, data, point))(sites)
+
+    return jitted(run)
+
+
+@program
+def _unconstrained(function: Callable[..., Any]) -> Any:
+    def run(data: tuple[Any, ...], sites: Theta) -> Theta:
+        return {name: transform.inv(sites[name]) for name, transform in transforms_of(function, data).items()}
+
+    return jitted(run)
+
+
+# --- NUTS -----------------------------------------------------------------------------------------------------------
+
+
+class _NutsSettings(NamedTuple):
+    """What a program of NUTS is compiled for, besides the model and the shapes."""
+
+    draws: int
+    warmup: int
+    thin: int
+    is_dense: bool
 
 
 def run_chains(
-    model: Model,
-    starts: Theta,
-    metric: np.ndarray,
-    seed: int,
-    *,
-    draws: int,
-    warmup: int = 0,
-    leapfrog: int = 0,
-    thin: int = 1,
-    batch: int | None = None,
+    twin: Twin, starts: Theta, metric: np.ndarray, seed: int, *, draws: int, warmup: int = 0, thin: int = 1
 ) -> tuple[Theta, dict[str, np.ndarray]]:
-    """Chains of NumPyro's NUTS, or of HMC with a fixed kernel.
+    """Chains of NumPyro's NUTS, one after the other.
 
     Parameters
     ----------
-    model : NumPyro model without arguments
     starts : (chains, …) first state of each chain by site, unconstrained
     metric : variances of the same coordinates, or their covariance, by the sorted names of the sites. It changes the
         speed of a chain, not where it leads
-    leapfrog : steps of a transition of HMC, whose step size is D^(−1/4) standard deviations, D parameters; 0 is NUTS
     thin : transitions of which one is kept
-    batch : chains that run side by side, by default one. Thousands of small Cholesky factors side by side can lock
-        XLA's threads on a CPU (jaxlib 0.10)
 
     Returns
     -------
     (chains, draws, …) draws by site, constrained, and what ArviZ calls `sample_stats`, (chains, draws), by its names
     """
-    from numpyro.infer import HMC, NUTS
-    from numpyro.infer.util import constrain_fn, potential_energy
-
+    settings = _NutsSettings(draws, warmup, thin, metric.ndim == 2)
     with jax.enable_x64(True):
-        _, unravel = ravel_pytree({name: value[0] for name, value in starts.items()})
-        flat = jax.vmap(lambda one: ravel_pytree(one)[0])(jax.tree.map(jnp.asarray, starts))
-        # the potential is traced once, where a kernel that is given the model traces it for every step that it takes;
-        # and NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
-        settings: dict[str, Any] = {
-            "potential_fn": jax.jit(lambda u: potential_energy(model, (), {}, unravel(u))),
-            "inverse_mass_matrix": metric,
-            "adapt_mass_matrix": False,
-            "dense_mass": metric.ndim == 2,
-        }
-        if leapfrog:  # a trajectory length would decide the number of steps
-            settings |= {"adapt_step_size": False, "trajectory_length": None, "num_steps": leapfrog}
-            settings["step_size"] = len(metric) ** -0.25
-        kernel = HMC(**settings) if leapfrog else NUTS(**settings)
+        chains = len(next(iter(starts.values())))
+        keys = jax.random.split(jax.random.key(seed), chains)
+        path = _nuts_program(twin.function, twin.is_small, settings)(twin.data, starts, metric, keys)
+        sites, stats = jax.tree.map(lambda leaf: np.asarray(leaf)[:, warmup:], path)
+    return sites, stats | {"lp": -stats["lp"]}
 
-        def step(state: Any, _: None) -> tuple[Any, Any]:
-            state = jax.lax.fori_loop(0, thin, lambda _, now: kernel.sample(now, (), {}), state)
-            about = {name: attrgetter(field)(state) for name, field in _ABOUT.items()}
-            return state, (constrain_fn(model, (), {}, unravel(state.z)), about)
 
-        cells = sum(np.size(leaf) for leaf in jax.tree.leaves(getattr(model, "args", ())))
-        compiled = jitted if cells < _FEW_CELLS else jax.jit
-        every = partial(jax.lax.map, batch_size=batch)
-        begin = compiled(partial(every, lambda start: kernel.init(start[0], warmup, start[1], (), {})))
-        advance = compiled(partial(every, partial(jax.lax.scan, step, length=warmup + draws)))
-        _, path = advance(begin((jax.random.split(jax.random.key(seed), len(flat)), flat)))
-        sites, found = jax.tree.map(lambda leaf: np.asarray(leaf)[:, warmup:], path)
-        return sites, found | {"lp": -found["lp"]}
+@program
+def _nuts_program(function: Callable[..., Any], is_small: bool, settings: _NutsSettings) -> Any:
+    """Data, starts, metric and keys → sites and statistics of all transitions of all chains."""
+
+    def run(data: tuple[Any, ...], starts: Theta, metric: JaxArray, keys: JaxArray) -> Any:
+        _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
+        # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
+        kernel = NUTS(
+            potential_fn=lambda u: potential(function, data, unravel(u)),
+            inverse_mass_matrix=metric,
+            adapt_mass_matrix=False,
+            dense_mass=settings.is_dense,
+        )
+
+        def transition(state: Any, _: None) -> tuple[Any, Any]:
+            state = jax.lax.fori_loop(0, settings.thin, lambda _, now: kernel.sample(now, (), {}), state)
+            stats = {name: attrgetter(field)(state) for name, field in _SAMPLE_STATS.items()}
+            return state, (constrain(function, data, unravel(state.z)), stats)
+
+        def chain(key_and_start: tuple[JaxArray, Theta]) -> Any:
+            key, start = key_and_start
+            state = kernel.init(key, settings.warmup, ravel_pytree(start)[0], (), {})
+            return jax.lax.scan(transition, state, length=settings.warmup + settings.draws)[1]
+
+        return jax.lax.map(chain, (keys, starts))
+
+    return jitted(run) if is_small else jax.jit(program)
 
 
 def run_nuts(
-    model: Model, posterior: NaiveBayes, rng: np.random.Generator, seed: int, chains: int, **settings: Any
+    twin: Twin, posterior: NaiveBayes, rng: np.random.Generator, seed: int, chains: int, **settings: Any
 ) -> tuple[Theta, dict[str, np.ndarray]]:
     """NUTS from dispersed starts, (chains, draws, …) by site; the closed form gives starts and metric."""
     size = sum(leaf[0].size for leaf in jax.tree.leaves(posterior.sample(rng, (1,))))
-    least = max(_PILOT, chains, 10 * size if posterior.coupled else 0)
-    pilot = posterior.to_sites(posterior.sample(rng, (least,)))
-    starts, metric = start_points(model, pilot, chains, _DISPERSED, posterior.coupled)
-    return run_chains(model, starts, metric, seed, **settings)
+    n_pilot = max(_PILOT, chains, 10 * size if posterior.coupled else 0)
+    pilot = sites_in_floats(posterior, posterior.sample(rng, (n_pilot,)))
+    starts, metric = start_points(twin, pilot, chains, _DISPERSED, posterior.coupled)
+    return run_chains(twin, starts, metric, seed, **settings)
+
+
+# --- starts and scales ----------------------------------------------------------------------------------------------
+
+
+def sites_in_floats(model: NaiveBayes, theta: Any) -> Theta:
+    """Parameters as NumPyro's sites, moved to where NumPyro's densities are finite in floats.
+
+    Logarithms stay above −600, and logits between −600 and 30: 1 − θ of a larger one has no digits left.
+    """
+    moved: dict[str, Any] = {}
+    for block, values in theta.items():
+        moved[block] = {name: _in_floats(name, value) for name, value in values.items()}
+    return model.to_sites(moved)
+
+
+def _in_floats(parameter: str, value: Array) -> Array:
+    if parameter.startswith("logit_"):
+        return np.clip(value, -600.0, 30.0)
+    if parameter.startswith("log_"):
+        return np.maximum(value, -600.0)
+    return value
 
 
 def start_points(
-    model: Model, sites: Theta, chains: int, spread: float = 1.0, dense: bool = False
+    twin: Twin, sites: Theta, chains: int, spread: float = 1.0, dense: bool = False
 ) -> tuple[Theta, np.ndarray]:
     """Starts for chains and the metric of the unconstrained coordinates, from exact draws of the sites.
 
     With spread > 1 the first `chains` draws are pushed away from their mean by that factor: dispersed starts. `dense`
     gives a covariance for a metric, for coordinates that depend on each other; it needs several draws a coordinate.
     """
-    states = unconstrained(model, sites)
+    states = twin.unconstrained(sites)
     starts = {name: u.mean(0) + spread * (u[:chains] - u.mean(0)) for name, u in states.items()}
     flat = np.concatenate([states[name].reshape(len(states[name]), -1) for name in sorted(states)], 1)
-    floor = 1e-24
-    return starts, np.cov(flat.T) + floor * np.eye(flat.shape[1]) if dense else np.maximum(flat.var(0), floor)
+    if dense:
+        return starts, np.cov(flat.T) + _LEAST_VARIANCE * np.eye(flat.shape[1])
+    return starts, np.maximum(flat.var(0), _LEAST_VARIANCE)
+
+
+# --- short chains ---------------------------------------------------------------------------------------------------
+
+
+def run_short_chains(
+    twin: Twin, starts: Theta, metric: np.ndarray, rng: np.random.Generator, *, transitions: int, leapfrog: int
+) -> Theta:
+    """The last states, (chains, …) by site, of Hamiltonian chains with a kernel that nothing adapts.
+
+    A transition takes `leapfrog` steps of D^(−1/4) standard deviations, D parameters, or of a half, a quarter or an
+    eighth of that, at random: the density of a small share falls steeply on one side.
+
+    Parameters
+    ----------
+    starts, metric : as of `run_chains`
+
+    References
+    ----------
+    Neal (2011), MCMC using Hamiltonian dynamics, Handbook of Markov Chain Monte Carlo, ch. 5, §5.3.2.
+    """
+    chains, d = len(next(iter(starts.values()))), len(metric)
+    is_dense = metric.ndim == 2
+    noise = _Noise(  # drawn here: a compiled program would take as long to compile its generator as all the rest
+        z=rng.standard_normal((chains, transitions, d)),
+        step=d**-0.25 * 0.5 ** rng.integers(0, _STEP_HALVINGS, (chains, transitions)),
+        log_uniform=-rng.standard_exponential((chains, transitions)),
+    )
+    root = np.linalg.cholesky(metric) if is_dense else np.sqrt(metric)
+    # thousands of small Cholesky factors side by side can lock XLA's threads on a CPU (jaxlib 0.10)
+    batch = _SIDE_BY_SIDE if is_dense else chains
+    with jax.enable_x64(True):
+        ends = _short_program(twin.function, leapfrog, batch)(twin.data, starts, root, noise)
+        return jax.tree.map(np.asarray, ends)
+
+
+class _Noise(NamedTuple):
+    """What is random in short chains.
+
+    Fields
+    ------
+    z : (chains, transitions, D) standard normal momenta of whitened coordinates
+    step : (chains, transitions) step sizes
+    log_uniform : (chains, transitions) logarithms of uniform variables
+    """
+
+    z: Array
+    step: Array
+    log_uniform: Array
+
+
+@program
+def _short_program(function: Callable[..., Any], leapfrog: int, batch: int) -> Any:
+    """Data, starts, root of the metric and noise → sites at the end of each chain."""
+
+    def run(data: tuple[Any, ...], starts: Theta, root: JaxArray, noise: _Noise) -> Theta:
+        _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
+        flat_starts = jax.vmap(lambda start: ravel_pytree(start)[0])(starts)
+
+        def chain(start_and_noise: tuple[JaxArray, _Noise]) -> Theta:
+            origin, own_noise = start_and_noise
+
+            def place(v: JaxArray) -> Theta:  # u = start + root · v
+                return unravel(origin + (root @ v if root.ndim == 2 else root * v))
+
+            energy_and_slope = jax.value_and_grad(lambda v: potential(function, data, place(v)))
+            transition = functools.partial(_transition, energy_and_slope, leapfrog)
+            end, _ = jax.lax.scan(transition, jnp.zeros_like(origin), own_noise)
+            return constrain(function, data, place(end))
+
+        return jax.lax.map(chain, (flat_starts, noise), batch_size=batch)
+
+    return jitted(run)
+
+
+def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise) -> tuple[JaxArray, None]:
+    """A Hamiltonian transition of whitened coordinates (D,) with unit masses."""
+
+    def leap(i: JaxArray, moving: _Moving) -> _Moving:
+        # the slope at the start is computed in the loop too, as each copy of the density takes time to compile
+        energy, slope = energy_and_slope(moving.v)
+        is_end = (i == 0) | (i == leapfrog)  # half a step of the momentum there, full steps between
+        p = moving.p - jnp.where(is_end, 0.5, 1.0) * noise.step * slope
+        return _Moving(
+            v=jnp.where(i == leapfrog, moving.v, moving.v + noise.step * p),
+            p=p,
+            energy_at_start=jnp.where(i == 0, energy, moving.energy_at_start),
+            energy=energy,
+        )
+
+    nothing = jnp.zeros_like(noise.step)
+    end = jax.lax.fori_loop(0, leapfrog + 1, leap, _Moving(v, noise.z, nothing, nothing))
+    loss = end.energy - end.energy_at_start + (end.p @ end.p - noise.z @ noise.z) / 2
+    is_accepted = noise.log_uniform < -loss  # False where the loss is no number
+    return jnp.where(is_accepted, end.v, v), None
+
+
+class _Moving(NamedTuple):
+    """A trajectory: coordinates and momenta (D,), and −log p at its start and here."""
+
+    v: JaxArray
+    p: JaxArray
+    energy_at_start: JaxArray
+    energy: JaxArray

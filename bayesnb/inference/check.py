@@ -18,30 +18,46 @@ the closed form and by draws; and dependence within a class, which is a finding 
 """
 
 import functools
-import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ..core.random import generator
+from ..families.classes import FixedClasses
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import rows_at
-from .against_numpyro import identity_row, mode_row, nuts_row, prediction_row, short_chains_row, thin
+from .against_numpyro import (
+    SPARSE,
+    has_sparse_classes,
+    identity_row,
+    mode_row,
+    nuts_row,
+    prediction_row,
+    short_chains_row,
+    sparse_columns,
+    thin,
+)
 from .chains import run_nuts
 from .dependence import dependence
 from .draws import drawn_rows, intervals_row
 from .held_out import differences, quality, split_halves, take_rows
 from .laws import Problem, choose, closed_rows
 from .posterior import dense
-from .report import CheckReport
+from .report import CheckReport, CheckRow
 
 _EXACT_CELLS = 5_000_000  # rows × features of rows 1 and 2, written out for NumPyro
-_ROWS, _ROWS_A_CLASS = 40, 4  # of the chains: more cost power in row 3b, fewer leave row 4 nothing (docs/check.md)
-_CELLS = 1_500  # rows × features of the chains
+_CHAIN_ROWS = 40  # of the chains, at most: more cost power in row 3b, fewer leave row 4 nothing (docs/check.md)
+_CHAIN_ROWS_A_CLASS = 4  # unless the classes need more
+_CHAIN_COLUMNS = 8  # of the chains, at most
+_CHAIN_COLUMNS_TIMES_CLASSES = 40  # and fewer where there are many classes, but two
+_CHAIN_COUPLED = 3  # columns of the chains where a covariance matrix has the square of them
 _CHAINS, _DRAWS, _WARMUP = 4, 1_000, 500
-_CLOSED_ROWS, _CLOSED_FEATURES = 60, 30  # at most, of rows 5 to 11
-_HELD_OUT = 100  # rows of rows 4 and 13
+_CLOSED_ROWS_A_CLASS, _CLOSED_ROWS, _CLOSED_COLUMNS = 6, 60, 30  # of rows 5 to 11, at most
+_CLOSED_COUPLED = 2
+_HELD_OUT = 100  # rows of rows 4 and 12
 _DRAWN = 400  # of the predictive by draws
 _STATISTICAL = 5  # rows 3a, 3b, 4, 10 and 11
 
@@ -53,6 +69,7 @@ def check(
     *,
     seed: int = 0,
     false_alarm: float = 0.01,
+    on_row: Callable[[CheckRow], None] | None = None,
 ) -> CheckReport:
     """Fit a clone to one half of the rows and compare the closed form with NumPyro; the module lists the report rows.
 
@@ -60,8 +77,9 @@ def check(
     ----------
     estimator : a naive Bayes estimator of bayesnb
     X, y : rows and labels, at least two rows
-    seed : seed of the split, of the random θ and of all chains
+    seed : seed of the split, of the random θ, of the columns that the chains take and of all chains
     false_alarm : probability that a correct model fails row 3a, 3b, 4, 10 or 11 by chance
+    on_row : called with each row of the report as soon as it is done
 
     Raises
     ------
@@ -70,74 +88,245 @@ def check(
     """
     if not 0 < false_alarm < 1:
         raise ValueError(f"`false_alarm` is {false_alarm}; it needs to lie between 0 and 1")
-    y = np.asarray(y)
-    if len(y) < 2:
-        raise ValueError(f"`y` has {len(y)} rows; the check fits one half and predicts the other, so give at least two")
+    halves = _fit_one_half(estimator, X, np.asarray(y), seed)
     rng = generator(seed)
-    train, test = split_halves(y, seed)
-    fitted = clone(estimator).fit(take_rows(X, train), y[train])
-    test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
-    rows, index = fitted.encode(take_rows(X, train)), fitted.class_index(y[train])
-    held_out, truth = fitted.encode(take_rows(X, test)), fitted.class_index(y[test])
-    prior, posterior, c = fitted.prior_, fitted.posterior_, len(fitted.classes_)
-    prior.refuse_improper("draws from its generative model")
-    if not prior.marginals():
-        raise ValueError(f"{estimator!r} has no free parameter with these settings, so there is no posterior to check")
-    d = sum(x.shape[1] for x in rows.values())
-
-    few = choose(rng, len(index), max(1, _EXACT_CELLS // d))
-    whole = Problem(prior, dense(rows_at(rows, few)), index[few])
-    report = [identity_row(whole, rng), mode_row(whole, rng)]
-
     rate = false_alarm / _STATISTICAL
-    main, columns = sub_problem(rng, prior, rows, index, _CELLS, most=max(_ROWS, _ROWS_A_CLASS * c))
-    sites, _ = run_nuts(main.model, main.posterior, rng, seed + 1, _CHAINS, draws=_DRAWS, warmup=_WARMUP)
-    near = rows_at(held_out, choose(rng, len(truth), _HELD_OUT))
-    new = thin(main.prior, dense({name: near[name][:, at] for name, at in columns.items()}), rng)
-    report += [short_chains_row(main, rng, seed, rate), nuts_row(main, sites, rate)]
-    report.append(prediction_row(main, sites, new, rate))
-    most = min(6 * c, _CLOSED_ROWS)
-    small, _ = sub_problem(rng, prior, rows, index, most * _CLOSED_FEATURES, most=most)
-    report += [*closed_rows(whole, small, rng), *drawn_rows(small, rng, rate)]
-    report.append(intervals_row(posterior, near, rng))
+    report = _Rows(on_row)
 
-    plug_in, predictive = posterior.log_joint(held_out, posterior.mode()), posterior.log_joint(held_out)
-    drawn = (posterior.log_joint(held_out, posterior.sample(rng)) for _ in range(_DRAWN))
-    by_draws = functools.reduce(np.logaddexp, drawn)
-    tables = {"MAP": plug_in, "predictive": predictive, f"predictive, {_DRAWN} draws": by_draws - np.log(_DRAWN)}
+    whole = _whole_problem(halves, rng)
+    report.add(identity_row(whole, rng))
+    report.add(mode_row(whole, rng))
+    _add_chain_rows(report, halves, rng, seed, rate)
+    small = _small_problem(halves, rng)
+    report.add(*closed_rows(whole, small, rng))
+    report.add(*drawn_rows(small, rng, rate))
+    report.add(intervals_row(halves.posterior, halves.sample_held_out(rng), rng))
+
+    tables = _prediction_tables(halves, rng)
     return CheckReport(
         model=repr(estimator),
-        rows=tuple(report),
-        quality=tuple(quality(name, d, table, truth) for name, table in tables.items()),
+        rows=tuple(report.rows),
+        quality=tuple(quality(name, halves.width, table, halves.truth) for name, table in tables.items()),
         settings={
             "seed": seed,
             "false_alarm": false_alarm,
-            "rows_fitted": len(train),
-            "rows_held_out": len(test),
-            "features": d,
-            "classes": c,
+            "rows_fitted": len(halves.y),
+            "rows_held_out": len(halves.truth),
+            "features": halves.width,
+            "classes": halves.n_classes,
         },
-        plug_in=differences(plug_in, predictive),
-        dependence=dependence(fitted, rows, index, rng),
+        plug_in=differences(tables["MAP"], tables["predictive"]),
+        dependence=dependence(halves.fitted, halves.rows, halves.y, rng),
     )
 
 
-def sub_problem(
-    rng: np.random.Generator, prior: NaiveBayes, rows: Rows, y: np.ndarray, cells: int, most: int
-) -> tuple[Problem, dict[str, np.ndarray]]:
-    """A random subset of at most `most` rows, and of as many features as the cells allow; and these of each block.
+@dataclass
+class _Rows:
+    """The rows of a report that are done; each is handed to whoever asked for it."""
 
-    Fewer where features are coupled: a covariance matrix has the square of them.
+    on_row: Callable[[CheckRow], None] | None
+    rows: list[CheckRow] = field(default_factory=list)
 
-    Given the class the posterior factorises over the features, so the model of some of them is a model of its own; for
+    def add(self, *rows: CheckRow) -> None:
+        """Keep rows and tell of each."""
+        for row in rows:
+            self.rows.append(row)
+            if self.on_row is not None:
+                self.on_row(row)
+
+
+# --- the data -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Halves:
+    """An estimator fitted to one half of the rows, and the other half.
+
+    Fields
+    ------
+    rows, y : the rows that were fitted, by block, and the class index of each
+    held_out, truth : the others; without those of a class that was not fitted
+    """
+
+    fitted: Any
+    rows: Rows
+    y: np.ndarray
+    held_out: Rows
+    truth: np.ndarray
+
+    @property
+    def prior(self) -> NaiveBayes:
+        """The prior of the fit."""
+        prior: NaiveBayes = self.fitted.prior_
+        return prior
+
+    @property
+    def posterior(self) -> NaiveBayes:
+        """The posterior of the fit."""
+        posterior: NaiveBayes = self.fitted.posterior_
+        return posterior
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.fitted.classes_)
+
+    @property
+    def width(self) -> int:
+        """Columns of all blocks together."""
+        return sum(x.shape[1] for x in self.rows.values())
+
+    def columns(self) -> "_Columns":
+        """The columns of all blocks, and their names."""
+        features = np.concatenate([self.fitted.block_columns()[name] for name in self.rows])
+        names = getattr(self.fitted, "feature_names_in_", None)
+        return _Columns(
+            block=np.concatenate([np.full(x.shape[1], name) for name, x in self.rows.items()]),
+            position=np.concatenate([np.arange(x.shape[1]) for x in self.rows.values()]),
+            names=[f"column {j}" if names is None else str(names[j]) for j in features],
+        )
+
+    def sample_held_out(self, rng: np.random.Generator) -> Rows:
+        """Some of the rows that were not fitted."""
+        return rows_at(self.held_out, choose(rng, len(self.truth), _HELD_OUT))
+
+
+def _fit_one_half(estimator: Any, X: Any, y: np.ndarray, seed: int) -> _Halves:
+    if len(y) < 2:
+        raise ValueError(f"`y` has {len(y)} rows; the check fits one half and predicts the other, so give at least two")
+    train, test = split_halves(y, seed)
+    fitted = clone(estimator).fit(take_rows(X, train), y[train])
+    prior = fitted.prior_
+    prior.refuse_improper("draws from its generative model")
+    if not prior.marginals():
+        raise ValueError(f"{estimator!r} has no free parameter with these settings, so there is no posterior to check")
+    test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
+    return _Halves(
+        fitted=fitted,
+        rows=fitted.encode(take_rows(X, train)),
+        y=fitted.class_index(y[train]),
+        held_out=fitted.encode(take_rows(X, test)),
+        truth=fitted.class_index(y[test]),
+    )
+
+
+# --- the parts of the data that rows of the report look at ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Some columns of the rows.
+
+    Fields
+    ------
+    block, position : (f,) the block of each column, and where it is in the block
+    names : what a report calls each
+    """
+
+    block: np.ndarray
+    position: np.ndarray
+    names: list[str]
+
+    def take(self, chosen: np.ndarray) -> "_Columns":
+        """Some of these columns."""
+        return _Columns(self.block[chosen], self.position[chosen], [self.names[j] for j in chosen])
+
+    def by_block(self) -> dict[str, np.ndarray]:
+        """Positions in each block that has a column here."""
+        return {name: self.position[self.block == name] for name in dict.fromkeys(self.block.tolist())}
+
+    def of_rows(self, rows: Rows) -> Rows:
+        """These columns of rows, dense."""
+        return dense({name: rows[name][:, positions] for name, positions in self.by_block().items()})
+
+
+def sub_problem(prior: NaiveBayes, rows: Rows, y: np.ndarray, columns: _Columns) -> Problem:
+    """The model of some columns.
+
+    Given the class the posterior factorises over the columns, so the model of some of them is a model of its own; for
     a multinomial it is that of the counts among the chosen events.
     """
-    few = choose(rng, len(y), most)
-    names = np.concatenate([np.full(x.shape[1], name) for name, x in rows.items()])
-    places = np.concatenate([np.arange(x.shape[1]) for x in rows.values()])
-    width = cells // len(few)
-    kept = choose(rng, len(names), max(2, math.isqrt(width) // 2 if prior.coupled else width))
-    columns = {name: places[kept[names[kept] == name]] for name in rows if (names[kept] == name).any()}
-    blocks = {name: prior.blocks[name].select(at) for name, at in columns.items()}
-    chosen = dense({name: rows[name][few][:, at] for name, at in columns.items()})
-    return Problem(NaiveBayes(prior.classes, blocks), chosen, y[few]), columns
+    blocks = {name: prior.blocks[name].select(positions) for name, positions in columns.by_block().items()}
+    return Problem(NaiveBayes(prior.classes, blocks), columns.of_rows(rows), y, names=tuple(columns.names))
+
+
+def _whole_problem(halves: _Halves, rng: np.random.Generator) -> Problem:
+    """All columns of as many rows as NumPyro can take."""
+    chosen = choose(rng, len(halves.y), max(1, _EXACT_CELLS // halves.width))
+    return Problem(halves.prior, dense(rows_at(halves.rows, chosen)), halves.y[chosen])
+
+
+def _small_problem(halves: _Halves, rng: np.random.Generator) -> Problem:
+    """A few rows of each class, after which all terms of a formula still count."""
+    chosen = choose(rng, len(halves.y), min(_CLOSED_ROWS_A_CLASS * halves.n_classes, _CLOSED_ROWS))
+    columns = halves.columns()
+    n_columns = _CLOSED_COUPLED if halves.prior.coupled else _CLOSED_COLUMNS
+    columns = columns.take(choose(rng, halves.width, n_columns))
+    return sub_problem(halves.prior, rows_at(halves.rows, chosen), halves.y[chosen], columns)
+
+
+def _chain_problem(halves: _Halves, rng: np.random.Generator) -> tuple[Problem | None, _Columns, str]:
+    """Rows and columns that NumPyro's chains take; the columns; and what was left out, in words.
+
+    Where a posterior concentration is so small that NumPyro's chains do not mix, or its densities have no digits, the
+    column is left out. The problem is None if no column is left.
+    """
+    n_rows = max(_CHAIN_ROWS, _CHAIN_ROWS_A_CLASS * halves.n_classes)
+    chosen = choose(rng, len(halves.y), n_rows)
+    rows, y = rows_at(halves.rows, chosen), halves.y[chosen]
+    columns = halves.columns()
+    posterior = Problem(halves.prior, rows, y).posterior
+    is_sparse = np.concatenate([sparse_columns(posterior.blocks[name]) for name in rows])
+    n_columns = max(2, min(_CHAIN_COLUMNS, _CHAIN_COLUMNS_TIMES_CLASSES // halves.n_classes))
+    if halves.prior.coupled:
+        n_columns = _CHAIN_COUPLED
+    suitable = np.flatnonzero(~is_sparse)
+    taken = columns.take(suitable[choose(rng, len(suitable), n_columns)])
+
+    left_out = [columns.names[j] for j in np.flatnonzero(is_sparse)]
+    prior = halves.prior
+    if has_sparse_classes(posterior):
+        prior = NaiveBayes(FixedClasses(np.exp(posterior.classes.log_predictive())), prior.blocks)
+        left_out.append("the class probabilities")
+    remark = f"left out: {_listed(left_out)}, {SPARSE}" if left_out else ""
+    if not len(suitable):
+        return None, taken, remark
+    return sub_problem(prior, rows, y, taken), taken, remark
+
+
+def _listed(names: list[str]) -> str:
+    """Some names, and how many there are."""
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{len(names)} columns such as {shown}"
+
+
+# --- rows 3 and 4 ---------------------------------------------------------------------------------------------------
+
+
+def _add_chain_rows(report: _Rows, halves: _Halves, rng: np.random.Generator, seed: int, rate: float) -> None:
+    """Rows 3a, 3b and 4."""
+    problem, columns, left_out = _chain_problem(halves, rng)
+    if problem is None:
+        for name in ("3a Posterior, exact starts", "3b Posterior, NUTS", "4  Prediction"):
+            says = "No column has a posterior on which NumPyro's chains mix, so this row compares nothing."
+            report.add(CheckRow.within(name, says, 0.0, 0.0, "none", "nothing compared", left_out))
+        return
+    report.add(short_chains_row(problem, rng, rate).with_remark(left_out))
+    sites, _ = run_nuts(problem.twin, problem.posterior, rng, seed + 1, _CHAINS, draws=_DRAWS, warmup=_WARMUP)
+    report.add(nuts_row(problem, sites, rate).with_remark(left_out))
+    new_rows = thin(problem.prior, columns.of_rows(halves.sample_held_out(rng)), rng)
+    report.add(prediction_row(problem, sites, new_rows, rate))
+
+
+# --- predictions of the held-out rows -------------------------------------------------------------------------------
+
+
+def _prediction_tables(halves: _Halves, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Log joint tables (n, c) of the held-out rows: by the mode, by the closed form, and averaged over exact draws."""
+    posterior, rows = halves.posterior, halves.held_out
+    of_draws = (posterior.log_joint(rows, posterior.sample(rng)) for _ in range(_DRAWN))
+    return {
+        "MAP": posterior.log_joint(rows, posterior.mode()),
+        "predictive": posterior.log_joint(rows),
+        f"predictive, {_DRAWN} draws": functools.reduce(np.logaddexp, of_draws) - np.log(_DRAWN),
+    }

@@ -15,7 +15,9 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtri
 
-from ..base import Block, to_sites
+from ..base import Block
+from ..core.arrays import Theta
+from ..core.densities import marginal_cdf
 from ..core.supports import GIVEN_TOTALS, Field
 from ..naive_bayes import NaiveBayes, Rows
 from .intervals import intervals, log_probability_draws
@@ -26,6 +28,9 @@ N_DRAWS = 200_000  # a standard deviation 1 % too small lies six standard errors
 INTERVALS = 0.02  # what the ends may be off on average: see `predict_interval`
 
 _LOG_RATIO = 0.3  # standard deviation of log q/p: large enough to be seen, small enough for a normal mean
+_ALL_DRAWS = 10_000  # of all columns: an error as large as a tenth of a spread lies ten standard errors off
+_ALL_NUMBERS = 4_000_000  # in these draws, at most
+_ALL_CLASSES = 2  # whose new cells of all columns are counted
 _LENGTH = 5  # of rows whose total is given
 _INTERVAL_DRAWS = 2_000
 
@@ -33,45 +38,92 @@ Tested: TypeAlias = tuple[str, np.ndarray]  # what was tested, and standard norm
 
 
 def parameters(block: Any, rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
-    """Standard normal statistics of draws of the parameters, by their density and by their marginals."""
-    found, has_density = [], getattr(block, "no_evidence", None) is None
+    """Standard normal statistics of draws of the parameters, by their density and by their marginals.
+
+    Of all columns by their marginals, of the first two by the density too, and by more draws.
+    """
+    whole = block.sample(rng, (_draws_of(block, n),))
+    tested = [
+        (f"sample, marginals of {name} in all columns", scores_of(u))
+        for name, u in marginal_transforms(block, whole).items()
+    ]
+    has_density = getattr(block, "no_evidence", None) is None
     if has_density:
         block = cut(block)
     theta = block.sample(rng, (n,))
     if has_density:
-        some = {name: value[:1000] for name, value in theta.items()}
-        for name, other in _neighbours(block, lambda one: one.log_prob(some) - block.log_prob(some)):
+        sample = {name: value[:1000] for name, value in theta.items()}
+        for name, other in _neighbours(block, lambda moved: moved.log_prob(sample) - block.log_prob(sample)):
             change = np.asarray(other.log_prob(theta) - block.log_prob(theta)).reshape(n, -1)
-            found.append((f"sample, {name}", _scores(np.c_[change, change.sum(1)])))
-    draws = to_sites(theta)
-    for name, marginal in block.marginals().items():
-        found.append((f"sample, marginals of {name}", normal_scores(marginal, draws[name])))
-    return found
+            tested.append((f"sample, {name}", _scores(np.c_[change, change.sum(1)])))
+    for name, u in marginal_transforms(block, theta).items():
+        tested.append((f"sample, marginals of {name}", scores_of(u)))
+    return tested
+
+
+def _draws_of(block: Any, n: int) -> int:
+    """Draws of the parameters of all columns: as many as take the time of n draws of the cut block."""
+    size = sum(np.size(value) for value in block.mean().values())
+    return int(np.clip(_ALL_NUMBERS // max(size, 1), 1, min(n, _ALL_DRAWS)))
+
+
+def marginal_transforms(block: Any, theta: Theta) -> dict[str, np.ndarray]:
+    """Probability integral transforms of draws of a block's parameters, by site, scalars along the last axis.
+
+    Parameters
+    ----------
+    block : a block, or a prior of the classes
+    theta : (…, *shape) draws in the basis in which the block holds them
+    """
+    marginals = block.marginals()
+    pit = {}
+    for parameter in block.parameters:
+        site = parameter.removeprefix("log_").removeprefix("logit_")
+        if site in marginals:
+            value = np.asarray(theta[parameter])
+            lead = value.ndim - np.ndim(marginals[site].mean())
+            u = marginal_cdf(marginals[site], parameter, value)
+            flat = u.reshape(*u.shape[:lead], -1)
+            is_known = np.isnan(flat).any(tuple(range(flat.ndim - 1)))  # one that is known exactly has no spread
+            pit[site] = flat[..., ~is_known]
+    return pit
 
 
 def new_rows(block: Block, rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
     """Standard normal statistics of new rows of all classes; none where the family has no density of a row."""
     if block.is_composite or block.no_evidence is not None:
         return []
+    tested = [] if not block.separable else [_shares_of_all_columns(block, rng, min(n, _ALL_DRAWS))]
     block = cut(block)
     c = block.shape[0]
     y = np.arange(n) % c
     given = {"length": _LENGTH} if block.cells_.measure == GIVEN_TOTALS and not block.separable else {}
     x = block.sample_predictive(rng, y, **given)
 
-    def own(one: Block, m: int = n) -> np.ndarray:
-        return one.log_predictive(x[:m])[np.arange(m), y[:m]]
+    def log_density(model: Block, n_rows: int = n) -> np.ndarray:
+        return model.log_predictive(x[:n_rows])[np.arange(n_rows), y[:n_rows]]
 
-    before, found = own(block), []
-    for name, other in _neighbours(block, lambda one: own(one, 3000) - before[:3000]):
-        change = own(other) - before
-        scores = [_scores(one[:, None]) for one in (change, *(change[k::c] for k in range(c)))]
-        found.append((f"sample_predictive, {name}", np.concatenate(scores)))
+    before = log_density(block)
+    for name, other in _neighbours(block, lambda moved: log_density(moved, 3000) - before[:3000]):
+        change = log_density(other) - before
+        of_classes = [change, *(change[k::c] for k in range(c))]
+        tested.append((f"sample_predictive, {name}", np.concatenate([_scores(part[:, None]) for part in of_classes])))
     if block.separable:
-        one = block.select(np.arange(1))
-        shares = np.concatenate([_shares(one, k, x[y == k, 0]) for k in range(c)])
-        found.append(("sample_predictive, shares of the first column", shares))
-    return found
+        first = block.select(np.arange(1))
+        shares = [_shares(first, k, x[y == k, 0]) for k in range(c)]
+        tested.append(("sample_predictive, shares of the first column", np.concatenate(shares)))
+    return tested
+
+
+def _shares_of_all_columns(block: Block, rng: np.random.Generator, n: int) -> Tested:
+    """Tests of the new cells of every column, in two classes."""
+    classes = rng.permutation(block.shape[0])[:_ALL_CLASSES]
+    shares = []
+    for k in classes.tolist():
+        x = block.sample_predictive(rng, np.full(n // len(classes), k))
+        for j in range(block.shape[1]):
+            shares.append(_shares(block.select(np.array([j])), k, x[:, j]))
+    return "sample_predictive, shares of all columns", np.concatenate(shares)
 
 
 def _shares(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
@@ -150,12 +202,6 @@ def _scores(log_ratio: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         w = np.expm1(log_ratio)
         return w.mean(0) / np.where(w.std(0) > 0, w.std(0), 1) * np.sqrt(len(w))
-
-
-def normal_scores(marginal: Any, draws: np.ndarray) -> np.ndarray:
-    """Tests of mean and mean square of the normal scores of some scalars, whose marginals are known."""
-    u = np.asarray(marginal.cdf(draws), float).reshape(len(draws), -1)
-    return scores_of(u[:, ~np.isnan(u).any(0)])  # a parameter that is known exactly has no spread
 
 
 def scores_of(u: np.ndarray) -> np.ndarray:

@@ -11,8 +11,8 @@ All of this is exact. `draws` has the laws of draws, which are statistical.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..base import Site, from_sites, to_sites
 from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes, Rows, Statistics, sum_of_pieces
 from ..statistics import one_hot
-from .chains import Model
+from .chains import Twin
 from .report import CheckRow
 
 EXACT = 1e-7  # relative; rounding leaves some 1e-12, an error of one part in a million ten times this
@@ -35,11 +35,15 @@ _SCALARS = 8  # parameters of each site that are moved
 
 @dataclass(frozen=True)
 class Problem:
-    """A prior, dense rows by block and the class of each; the answers of the closed form follow from them."""
+    """A prior, dense rows by block and the class of each; the answers of the closed form follow from them.
+
+    `names` are those of the columns where the problem has some of many.
+    """
 
     prior: NaiveBayes
     rows: Rows
     y: np.ndarray
+    names: tuple[str, ...] = field(default=(), kw_only=True)
 
     @cached_property
     def posterior(self) -> NaiveBayes:
@@ -57,9 +61,15 @@ class Problem:
         return self.prior.suffstats(self.rows, one_hot(self.y, len(self.prior.classes.log_predictive())))
 
     @property
-    def model(self) -> Model:
-        """The NumPyro model with the data bound."""
-        return partial(self.prior.model, self.rows, self.y)
+    def twin(self) -> Twin:
+        """The NumPyro model and its data."""
+        return Twin(NaiveBayes.model, (self.prior, self.rows, self.y))
+
+    @property
+    def size_in_words(self) -> str:
+        """How many rows and columns, and which columns."""
+        names = f" ({', '.join(self.names)})" if self.names else ""
+        return f"{len(self.y)} rows; {self.width} columns{names}"
 
     @property
     def width(self) -> int:

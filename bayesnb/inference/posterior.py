@@ -11,7 +11,7 @@ from ..core.random import categorical, generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, sum_of_pieces
-from .chains import run_nuts
+from .chains import Twin, run_nuts
 from .to_arviz import as_arviz, dataset
 
 
@@ -38,7 +38,7 @@ def sample_posterior(
         model = partial(prior.model_from_statistics, estimator.statistics_)
         if rows is not None and index is not None:
             model = partial(prior.model, dense(rows), index)
-        sites, about = run_nuts(model, posterior, rng, seed, chains, draws=draws, warmup=warmup)
+        sites, about = run_nuts(Twin(model), posterior, rng, seed, chains, draws=draws, warmup=warmup)
         theta = posterior.from_sites(sites)
     library = "numpyro" if about else "bayesnb"
     dims, coords = layout(estimator, posterior)

@@ -31,6 +31,10 @@ class CheckRow:
         """A comparison that passes where its figure is at most the threshold."""
         return cls(name, figure, threshold, unit, bool(figure <= threshold), reason, remark, meaning=meaning)
 
+    def with_remark(self, more: str) -> Self:
+        """The same row, and what else is to be said of it."""
+        return replace(self, remark=f"{self.remark}; {more}") if more else self
+
 
 @dataclass(frozen=True)
 class Quality:

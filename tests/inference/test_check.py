@@ -1,6 +1,7 @@
 """The check can fail: an update, a mode, a NumPyro prior and a predictive are broken in turn, and each is caught."""
 
 import json
+import re
 from dataclasses import replace
 
 import jax
@@ -20,8 +21,7 @@ from bayesnb.families import (
 )
 from bayesnb.inference import against_numpyro
 from bayesnb.inference.against_numpyro import identity_row, mode_row
-from bayesnb.inference.chains import run_chains, start_points
-from bayesnb.inference.check import sub_problem
+from bayesnb.inference.chains import forget_programs, run_chains, start_points
 from bayesnb.inference.draws import drawn_rows, uniform_row
 from bayesnb.inference.held_out import differences, quality, split_halves
 from bayesnb.inference.laws import Problem, choose, closed_rows, kind_of
@@ -29,6 +29,14 @@ from bayesnb.inference.report import CheckReport, CheckRow, Dependence, Differen
 from bayesnb.naive_bayes import NaiveBayes
 
 RATE = 0.01
+
+
+@pytest.fixture(autouse=True)
+def _programs_anew():
+    """Some tests replace methods that compiled programs call."""
+    forget_programs()
+    yield
+    forget_programs()
 
 
 def problem(prior, x, y):
@@ -80,7 +88,7 @@ def test_the_mean_for_the_mode_fails_row_2(real, rng, monkeypatch):
 
 @pytest.mark.slow
 def test_a_wrong_numpyro_prior_fails_rows_1_and_3a(yes_no, rng, monkeypatch):
-    sound = against_numpyro.short_chains_row(yes_no, rng, 0, RATE)
+    sound = against_numpyro.short_chains_row(yes_no, rng, RATE)
     assert sound.passed, sound
     model = BetaBernoulli.model
 
@@ -88,7 +96,8 @@ def test_a_wrong_numpyro_prior_fails_rows_1_and_3a(yes_no, rng, monkeypatch):
         model(replace(self, a=self.a + 0.3), x, y)  # 1.6 for 1.3
 
     monkeypatch.setattr(BetaBernoulli, "model", other)
-    broken = against_numpyro.short_chains_row(yes_no, rng, 0, RATE)
+    forget_programs()
+    broken = against_numpyro.short_chains_row(yes_no, rng, RATE)
     assert not broken.passed
     assert not identity_row(yes_no, rng).passed
 
@@ -122,6 +131,8 @@ def test_report():
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     report = GaussianNB().check(X, names, seed=0)
     assert report.passed, str(report)
+    done = []
+    assert GaussianNB().check(X, names, seed=0, on_row=done.append).rows == report.rows == tuple(done)
     assert [row.name[:2].strip() for row in report.rows] == ["1", "2", "3a", "3b", "4", *map(str, range(5, 13))]
     text, detail = str(report), report.explain(verbose=True)
     assert text.endswith("13 of 13 rows pass: the check passes")
@@ -149,14 +160,38 @@ def test_modes_on_the_boundary_pass_row_2(rng):
     assert mode_row(Problem(nb.prior_, nb.encode(x), y), rng).passed
 
 
-def test_features_and_rows_chosen_make_a_model_of_their_own(rng):
+@pytest.mark.slow
+def test_the_columns_of_the_chains_are_drawn_by_the_seed_and_named():
+    rng = np.random.default_rng(0)
     x = rng.integers(0, 3, (80, 12)).astype(float)
     x[:, ::2] = x[:, ::2] > 1  # blocks of two and of three levels
     y = rng.integers(0, 2, 80)
-    nb = CategoricalNB().fit(x, y)
-    part, columns = sub_problem(rng, nb.prior_, nb.encode(x), y, cells=5 * 40, most=40)
-    assert sum(map(len, columns.values())) == part.width == 5 and len(part.y) == 40
-    assert identity_row(part, rng).passed
+    reports = [CategoricalNB().check(x, y, seed=seed) for seed in (0, 0, 1)]
+    assert all(report.passed for report in reports)
+    named = [set(re.findall(r"column \d+", report.rows[3].remark)) for report in reports]
+    assert len(named[0]) == 8 and named[0] == named[1] != named[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.001, 0.01, 0.05, 1])
+@pytest.mark.parametrize("n", [5, 20, 100])
+def test_a_right_model_of_small_concentrations_passes(alpha, n):
+    """Half of the shares of alpha = .001 are below the least double, a sixth of .05 are within 1e-16 of 1."""
+    rng = np.random.default_rng(n)
+    x, y = rng.integers(0, 3, (n, 3)), np.arange(n) % 2
+    report = CategoricalNB(alpha=alpha).check(x, y)
+    assert report.passed, str(report)
+    left_out = [row for row in report.rows if "NumPyro's chains do not mix" in row.remark]
+    assert (alpha >= 0.05) is not any("column 0" in row.remark for row in left_out) or n == 100
+
+
+def test_draws_of_small_concentrations_follow_their_marginals():
+    for alpha in (1e-3, 0.01, 0.05):
+        rng = np.random.default_rng(0)
+        x, y = rng.integers(0, 3, (10, 3)), np.arange(10) % 2
+        nb = CategoricalNB(alpha=alpha, class_alpha=alpha).fit(x, y)
+        for row in drawn_rows(Problem(nb.prior_, nb.encode(x), y), rng, 1e-4):
+            assert row.passed, row
 
 
 def test_bad_settings_are_named():
@@ -204,8 +239,8 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
     """100 runs of rows 3b and 4 on NumPyro's own chains, at a rate of 10 % each: more than 21 have probability 2e-4."""
     groups, rate = 100, 0.1
     exact = {name: value[0] for name, value in exact_chains(yes_no, rng, chains=1, length=1000).items()}
-    starts, scale = start_points(yes_no.model, exact, 4 * groups, spread=3.0)
-    sites, _ = run_chains(yes_no.model, starts, scale, 1, draws=1000, warmup=500)
+    starts, scale = start_points(yes_no.twin, exact, 4 * groups, spread=3.0)
+    sites, _ = run_chains(yes_no.twin, starts, scale, 1, draws=1000, warmup=500)
     rows = {"x": yes_no.rows["x"][:10]}
     chains, predictions = [], []
     for at in range(0, 4 * groups, 4):
@@ -242,6 +277,7 @@ def test_a_density_without_a_bound_passes_row_2(rng, monkeypatch):
     row = mode_row(unbounded, rng)
     assert row.passed, row
     assert "nats below the mode" in row.remark
+    forget_programs()
     monkeypatch.setattr(DirichletMultinomial, "mode", DirichletMultinomial.mean)  # a wrong mode is still a wrong mode
     assert not mode_row(unbounded, rng).passed
 
@@ -252,11 +288,11 @@ def test_coupled_features_have_a_dense_metric(rng):
     eye = np.tile(np.eye(2), (2, 1, 1))
     full = problem(NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 4.0), eye), x, y)
     assert full.prior.coupled
-    row = against_numpyro.short_chains_row(full, rng, 0, RATE)
+    row = against_numpyro.short_chains_row(full, rng, RATE)
     assert row.passed, row
     broken = problem(NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 9.0), 3 * eye), x, y)
     vars(broken)["posterior"] = full.posterior  # NumPyro's prior is another than the closed form's
-    assert not against_numpyro.short_chains_row(broken, rng, 0, RATE).passed
+    assert not against_numpyro.short_chains_row(broken, rng, RATE).passed
 
 
 def test_how_well_a_table_predicts_and_how_two_differ():
