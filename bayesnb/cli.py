@@ -284,12 +284,24 @@ def check(options: argparse.Namespace) -> int:
     """
     data = _repeated(_load(options))
     estimator = _estimator(options, data.X, data.contract)
-    report = estimator.check(data.X, data.y, options.seed)
-    if not options.calibrate and options.model != SHARP:
-        from .reporting import calibration_gain
+    if options.calibrate or options.model == SHARP:
+        report = estimator.check(data.X, data.y, options.seed)
+        print(report.explain(options.verbose))
+        return 0 if report.passed else 1
 
-        print(f"  {calibration_gain(estimator, data.X, data.y)}\n")
-    print(report.explain(options.verbose))
+    from .inference.report import heading_text, row_text
+    from .reporting import calibration_gain
+
+    print(heading_text(options.verbose), flush=True)
+    shown: list[Any] = []
+
+    def show(row: Any) -> None:
+        print(row_text(row, options.verbose), flush=True)
+        shown.append(row)
+
+    report = estimator.check(data.X, data.y, options.seed, on_row=show)
+    print(f"\n  {calibration_gain(estimator, data.X, data.y)}\n")
+    print(report.explain(options.verbose, first=len(shown)))
     return 0 if report.passed else 1
 
 

@@ -41,10 +41,20 @@ def is_one_line(capsys, message):
 
 
 @pytest.mark.slow
-def test_a_file_is_checked(table, quick, capfd):
+def test_a_file_is_checked(table, quick, capfd, monkeypatch):
     asked = ["check", str(table), "--target", "kind", "--seed", "3"]
+    printed_before_the_model_predicts = []
+    predict = check._prediction_tables
+
+    def tables(*args):
+        printed_before_the_model_predicts.append(capfd.readouterr().out)
+        return predict(*args)
+
+    monkeypatch.setattr(check, "_prediction_tables", tables)
     code = cli.main([*asked, "--verbose"])
-    out, _ = capfd.readouterr()
+    out = "".join(printed_before_the_model_predicts) + capfd.readouterr().out
+    assert "12 Intervals" in printed_before_the_model_predicts[0]  # each row when it is done
+    assert out.count("12 Intervals") == 1
     assert code == ("FAIL" in out) and "40 rows, 2 features" in out
     assert "1  Bayes' identity" in out and "rounding leaves some 1e-12" in out  # what --verbose adds
 
@@ -55,7 +65,7 @@ class Checked:
     def __init__(self, nb, passed=True):
         self.nb, self.passed = nb, passed
 
-    def explain(self, verbose):
+    def explain(self, verbose, first=0):
         return f"checked {self.nb}"
 
 
@@ -67,7 +77,7 @@ class Checked:
     ],
 )
 def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, capsys, monkeypatch):
-    monkeypatch.setattr("bayesnb.estimators._base.AbstractNB.check", lambda nb, *_: Checked(nb, passed=False))
+    monkeypatch.setattr("bayesnb.estimators._base.AbstractNB.check", lambda nb, *_, **__: Checked(nb, passed=False))
     assert cli.main(["check", name]) == 1
     out = capsys.readouterr().out
     assert sentence in out and f"checked {estimator}" in out

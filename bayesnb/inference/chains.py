@@ -30,7 +30,7 @@ _PILOT = 400  # exact draws behind the metric and the starts of NUTS
 _DISPERSED = 3.0  # how far from the posterior, in its standard deviations, its chains start
 _LEAST_VARIANCE = 1e-24  # of a coordinate, so that a constant one can be divided by
 _SIDE_BY_SIDE = 50  # short chains of coupled features
-_STEP_HALVINGS = 4  # step sizes of short chains: one, a half, a quarter and an eighth, at random
+_STEP_SIZES = 3  # of short chains: one, a half and a quarter, at random
 
 jitted = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # for what runs a few times
 
@@ -280,8 +280,8 @@ def run_short_chains(
 ) -> Theta:
     """The last states, (chains, …) by site, of Hamiltonian chains with a kernel that nothing adapts.
 
-    A transition takes `leapfrog` steps of D^(−1/4) standard deviations, D parameters, or of a half, a quarter or an
-    eighth of that, at random: the density of a small share falls steeply on one side.
+    A transition takes `leapfrog` steps of D^(−1/4) standard deviations, D parameters, or of a half or a quarter of
+    that, at random: the density of a small share falls steeply on one side.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def run_short_chains(
     is_dense = metric.ndim == 2
     noise = _Noise(  # drawn here: a compiled program would take as long to compile its generator as all the rest
         z=rng.standard_normal((chains, transitions, d)),
-        step=d**-0.25 * 0.5 ** rng.integers(0, _STEP_HALVINGS, (chains, transitions)),
+        step=d**-0.25 * 0.5 ** rng.integers(0, _STEP_SIZES, (chains, transitions)),
         log_uniform=-rng.standard_exponential((chains, transitions)),
     )
     root = np.linalg.cholesky(metric) if is_dense else np.sqrt(metric)

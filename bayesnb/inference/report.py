@@ -108,44 +108,69 @@ class CheckReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain lists and dictionaries, for JSON; without the transforms of row 3a."""
-        found = asdict(replace(self, rows=tuple(replace(row, pit=None) for row in self.rows)))
-        for row in found["rows"]:
+        report = asdict(replace(self, rows=tuple(replace(row, pit=None) for row in self.rows)))
+        for row in report["rows"]:
             del row["pit"]
-        return {"passed": self.passed, **found}
+        return {"passed": self.passed, **report}
 
-    def explain(self, verbose: bool = False) -> str:
+    def explain(self, verbose: bool = False, first: int = 0) -> str:
         """The report as text of at most 120 columns.
 
         Parameters
         ----------
         verbose : True adds the figure, the threshold and the reason of every row
+        first : how many rows to leave out, because they were printed when they were done
         """
-        return _as_text(self, verbose)
+        return _as_text(self, verbose, first)
 
     def __str__(self) -> str:
         """`explain()`."""
         return self.explain()
 
 
-def _as_text(report: CheckReport, verbose: bool) -> str:
-    """The rows and the quality of prediction on held-out rows, at most 120 columns wide."""
+# --- the report as text ---------------------------------------------------------------------------------------------
+
+
+def heading_text(verbose: bool) -> str:
+    """What stands above the rows."""
+    result = f"{'figure':>10}{'threshold':>11}  {'unit':<18}result" if verbose else "result"
+    return f"  {'formulas against NumPyro and each other':<42}{result}"
+
+
+def row_text(row: CheckRow, verbose: bool) -> str:
+    """A row in plain words; with its figure, threshold and reason where it fails or where they are asked for."""
+    result = "pass" if row.passed else "FAIL"
+    is_detailed = verbose or not row.passed
+    figures = f"{row.figure:>10.2g}{row.threshold:>11.2g}  {row.unit:<18}" if verbose else ""
+    lines = [f"  {row.name:<42}{figures}{result}", *_wrapped(row.meaning, 7)]
+    if is_detailed or not row.meaning:
+        lines += [*_wrapped(row.reason, 7), *_wrapped(row.remark, 7)]
+    if is_detailed and not verbose:
+        lines.append(f"       {row.figure:.2g}, where the threshold is {row.threshold:.2g} ({row.unit})")
+    return "\n".join(lines)
+
+
+def _as_text(report: CheckReport, verbose: bool, first: int) -> str:
+    """Rows from the first one on, and the quality of prediction on held-out rows, at most 120 columns wide."""
     s = report.settings
-    head = f"{'figure':>10}{'threshold':>11}  {'unit':<18}result" if verbose else "result"
     lines = [
         f"{report.model}: fitted on {s['rows_fitted']} rows, held out {s['rows_held_out']}; "
         f"{s['features']} features, {s['classes']} classes; seed {s['seed']}",
         "",
-        f"  {'formulas against NumPyro and each other':<42}{head}",
     ]
-    for row in report.rows:
-        full = verbose or not row.passed
-        figures = f"{row.figure:>10.2g}{row.threshold:>11.2g}  {row.unit:<18}" if verbose else ""
-        lines.append(f"  {row.name:<42}{figures}{'pass' if row.passed else 'FAIL'}")
-        for text in (row.meaning, *((row.reason, row.remark) if full or not row.meaning else ())):
-            lines += _wrapped(text, 7)
-        if full and not verbose:
-            lines.append(f"       {row.figure:.2g}, where the threshold is {row.threshold:.2g} ({row.unit})")
-    lines += ["", f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}"]
+    if first == 0:
+        lines.append(heading_text(verbose))
+    if first < len(report.rows):
+        lines += [*(row_text(row, verbose) for row in report.rows[first:]), ""]
+    lines += _quality_lines(report)
+    if report.dependence is not None:
+        lines += ["", *_dependence_lines(report.dependence)]
+    return "\n".join([*lines, "", *_conclusion_lines(report.rows)])
+
+
+def _quality_lines(report: CheckReport) -> list[str]:
+    """How well each way to predict does, and how MAP and predictive differ."""
+    lines = [f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}"]
     for q in report.quality:
         figures = f"{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
         lines.append(f"  {q.name:<28}{q.features:>10}{figures}")
@@ -154,40 +179,46 @@ def _as_text(report: CheckReport, verbose: bool) -> str:
             f"    MAP and predictive: probabilities differ by {gap.mean:.4f} on average, by {gap.largest:.4f} at most; "
             f"{gap.labels} of {gap.rows} labels change"
         )
-    if report.dependence is not None:
-        lines += ["", *_dependence_text(report.dependence)]
-    wrong = [" ".join(row.name.split()[1:]) for row in report.rows if not row.passed]
-    verdict, count = "FAILS" if wrong else "passes", len(report.rows)
-    conclusion = (
-        f"On your data this model does not compute what it claims to compute: {', '.join(wrong)}. Do not rely on these "
-        "results."
-        if wrong
-        else "On your data this model computes what it claims to compute. Whether it suits the data is another "
-        "question; `compare` and the held-out rows answer it."
-    )
-    lines += ["", *_wrapped(conclusion, 2), f"  {count - len(wrong)} of {count} rows pass: the check {verdict}"]
-    return "\n".join(lines)
+    return lines
 
 
-def _dependence_text(found: Dependence) -> list[str]:
+def _dependence_lines(dependence: Dependence) -> list[str]:
     """The largest rank correlations within classes, and in plain words whether the model has them."""
-    if not found.pairs:
-        return [f"  dependence of columns within a class: not shown, because {found.remark}"]
-    lines = [f"  dependence of columns within a class, against {found.tables} tables of rows drawn from the model"]
-    lines += [f"    of {found.remark}"] if found.remark else []
-    for pair in found.pairs:
-        what = f"{pair.first} and {pair.second}, class {pair.label}: rank correlation {pair.correlation:.2f}"
-        lines += _wrapped(f"{what}; drawn {pair.low:.2f} … {pair.high:.2f}", 4)
-    if not found.beyond:
-        return lines + _wrapped(
-            f"None of {found.compared} pairs of columns is correlated otherwise than in the drawn tables.", 4
+    if not dependence.pairs:
+        return [f"  dependence of columns within a class: not shown, because {dependence.remark}"]
+    lines = [f"  dependence of columns within a class, against {dependence.tables} tables of rows drawn from the model"]
+    if dependence.remark:
+        lines.append(f"    of {dependence.remark}")
+    for pair in dependence.pairs:
+        columns = f"{pair.first} and {pair.second}, class {pair.label}"
+        correlations = f"rank correlation {pair.correlation:.2f}; drawn {pair.low:.2f} … {pair.high:.2f}"
+        lines += _wrapped(f"{columns}: {correlations}", 4)
+    text = f"None of {dependence.compared} pairs of columns is correlated otherwise than in the drawn tables."
+    if dependence.beyond:
+        text = (
+            f"A finding about the data, not an error: {dependence.beyond} of {dependence.compared} pairs of columns "
+            "are correlated more or less than in any drawn table. The model does not have this dependence, so its "
+            "probabilities may be too extreme."
         )
-    text = (
-        f"A finding about the data, not an error: {found.beyond} of {found.compared} pairs of columns are correlated "
-        "more or less than in any drawn table. The model does not have this dependence, so its probabilities may be "
-        "too extreme."
-    )
     return lines + _wrapped(text, 4)
+
+
+def _conclusion_lines(rows: tuple[CheckRow, ...]) -> list[str]:
+    """Whether the model computes what it claims to compute."""
+    failed = [row.name.split(maxsplit=1)[-1] for row in rows if not row.passed]
+    if failed:
+        verdict = "FAILS"
+        text = (
+            f"On your data this model does not compute what it claims to compute: {', '.join(failed)}. Do not rely on "
+            "these results."
+        )
+    else:
+        verdict = "passes"
+        text = (
+            "On your data this model computes what it claims to compute. Whether it suits the data is another "
+            "question; `compare` and the held-out rows answer it."
+        )
+    return [*_wrapped(text, 2), f"  {len(rows) - len(failed)} of {len(rows)} rows pass: the check {verdict}"]
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
