@@ -6,15 +6,26 @@ Morzfeld, Tu, Atkins & Chorin (2012), A random map implementation of implicit fi
 that are moved.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..core.arrays import Float
-from .softmax_regression import AbstractPrecision, Point, Regression, WeightsMode, likelihood, point_at, precision_at
+from .softmax_regression import (
+    AbstractPrecision,
+    Regression,
+    WeightsMode,
+    fisher_matrix,
+    height,
+    likelihood,
+    loss_of,
+    point_at,
+    precision_at,
+)
 
-_GUARD_NUMBERS = 1 << 18  # of t and z of the rows that a draw is measured by
-_LEAST_GUARD_ROWS = 10  # for each parameter
+_GUARD_ROWS = 2000  # that a draw is measured by, if there are more
+_GUARD_ROWS_PER_PARAMETER = 10  # or so many
 _LEAST_SHRINKAGE = 0.3  # of a step that is too long, at a time
 _RISE = 2.0  # a draw may raise f by so many times what it does under the Gaussian
 
@@ -36,60 +47,65 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
     rng = np.random.default_rng(seed)
     chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])
     guard_rows = _guard_rows(rows)
+    fisher = None
+    if guard_rows is not rows:  # so many rows that all modes are near each other
+        fisher = fisher_matrix(rows, np.exp(rows.log_proba(modes[0].w, modes[0].b)))
     draws: list[WeightsMode] = []
     for k, n_draws in zip(*np.unique(chosen, return_counts=True), strict=True):
-        draws += _draws_around(rows, guard_rows, modes[k], int(n_draws), rng)
+        p = np.exp(rows.log_proba(modes[k].w, modes[k].b))
+        precision = precision_at(rows, modes[k], p, fisher=fisher)
+        guard = _guard(guard_rows, modes[k], guard_rows is not rows)
+        draws += [_draw_near(guard, precision, rng) for _ in range(n_draws)]
     return Draws(np.stack([drawn.w for drawn in draws]), np.stack([drawn.b for drawn in draws]))
 
 
 def _guard_rows(rows: Regression) -> Regression:
     """Rows that tell how much a draw raises f: all, or some whose weights stand for all."""
     _, m, _ = rows.t.shape
-    numbers_of_row = m * rows.t.shape[2] + rows.z.shape[1]
-    n = max(_GUARD_NUMBERS // numbers_of_row, _LEAST_GUARD_ROWS * rows.n_parameters // m)
+    n = max(_GUARD_ROWS, _GUARD_ROWS_PER_PARAMETER * rows.n_parameters // m)
     if rows.n_rows <= n:
         return rows
     chosen = np.sort(np.random.default_rng(0).permutation(rows.n_rows)[:n])
     sample = rows.take(chosen)
     scale = rows.weight.sum() / sample.weight.sum()
-    return Regression(sample.offset, sample.t, sample.z, sample.label, sample.weight * scale)
+    return replace(sample, weight=sample.weight * scale)
 
 
 class _Guard(NamedTuple):
-    """f without its linear term about a mode, so that the mode is the lowest point of a sample of rows as well."""
+    """f without its linear term about a mode, so that the mode is the lowest point of a sample of rows as well.
+
+    Fields
+    ------
+    rows : that f is taken of
+    mode, height : the mode, and f there
+    tilt : (P,) ∂f/∂(w, B) of a sample of rows there; 0 of all rows
+    """
 
     rows: Regression
-    lowest: Point
+    mode: WeightsMode
+    height: float
     tilt: Float[np.ndarray, " p"]
 
     def rise(self, end: WeightsMode) -> float:
         """By how much f is higher than at the mode."""
-        there = point_at(lambda mode: likelihood(self.rows, mode), end)
-        step = end.flat - self.lowest.mode.flat
-        return there.height - self.lowest.height - float(self.tilt @ step)
+        loss = loss_of(self.rows, self.rows.log_proba(end.w, end.b))
+        return height(end, loss) - self.height - float(self.tilt @ (end.flat - self.mode.flat))
 
 
 def _guard(rows: Regression, mode: WeightsMode, is_sample: bool) -> _Guard:
-    lowest = point_at(lambda there: likelihood(rows, there), mode)
+    lowest = point_at(lambda end: likelihood(rows, end), mode)
     tilt = lowest.gradient / mode.parameter_scale if is_sample else np.zeros(len(lowest.gradient))
-    return _Guard(rows, lowest, tilt)
+    return _Guard(rows, mode, lowest.height, tilt)
 
 
-def _draws_around(
-    rows: Regression, guard_rows: Regression, mode: WeightsMode, n: int, rng: np.random.Generator
-) -> list[WeightsMode]:
-    """n draws from Laplace's Gaussian around a mode, moved from the cliffs."""
-    precision: AbstractPrecision = precision_at(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
-    guard = _guard(guard_rows, mode, guard_rows is not rows)
+def _draw_near(guard: _Guard, precision: AbstractPrecision, rng: np.random.Generator) -> WeightsMode:
+    """A draw from Laplace's Gaussian around a mode, moved from the cliffs."""
+    mode = guard.mode
     j = len(mode.w)
-    variance_of_log_w = precision.variances()[:j]
-    draws = []
-    for _ in range(n):
-        step, quadratic_rise = precision.draw(rng)
-        step[:j] -= variance_of_log_w / 2
+    step, quadratic_rise = precision.draw(rng)
+    step[:j] -= precision.variances[:j] / 2
+    rise = guard.rise(mode.moved(step))
+    while rise > _RISE * quadratic_rise:
+        step = step * max(np.sqrt(quadratic_rise / rise), _LEAST_SHRINKAGE)
         rise = guard.rise(mode.moved(step))
-        while rise > _RISE * quadratic_rise:
-            step = step * max(np.sqrt(quadratic_rise / rise), _LEAST_SHRINKAGE)
-            rise = guard.rise(mode.moved(step))
-        draws.append(mode.moved(step))
-    return draws
+    return mode.moved(step)

@@ -65,6 +65,7 @@ _ROUGH_GAIN = 0.1  # nats: ends it at the centre of an expansion, which need not
 _MANY_ROWS = 10  # rows times contrasts for each parameter from which on the likelihood may be expanded
 _MIN_EXPANDED = 500  # rows times contrasts: for fewer it saves nothing
 _START_ROWS = 2000  # rows at least that say where to begin
+_MANY_STARTS = 16  # times as many rows as that from which on a sample says where to begin
 _MAX_EXPANSIONS = 4
 _MAX_STEPS = 100  # of Newton's method on an expansion
 _LEAST_INFORMATION = 3  # undecided rows for each parameter
@@ -284,7 +285,7 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
     n_start = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
     best: Place = (0, 0)
     centre = middle
-    if n > 4 * n_start:
+    if n > _MANY_STARTS * n_start:
         sampled = _search_by_expansion(_sample(rows, n_start), middle).lattice
         best = sampled.best
         centre = sampled.modes[best]

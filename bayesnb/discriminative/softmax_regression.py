@@ -184,10 +184,15 @@ class Likelihood(NamedTuple):
 LikelihoodAt: TypeAlias = Callable[[WeightsMode], Likelihood]
 
 
+def loss_of(rows: Regression, log_p: Table) -> float:
+    """−Σ_i v_i log p_i,y(i), nats."""
+    return -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))
+
+
 def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
     """The likelihood of all rows."""
     log_p = rows.log_proba(mode.w, mode.b)
-    loss = -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))
+    loss = loss_of(rows, log_p)
     p = np.exp(log_p, out=log_p)
     residual = residuals(rows, p, rows.weight)
     gradient_w = residual.ravel() @ rows.t.reshape(-1, len(mode.w))
@@ -261,6 +266,7 @@ class AbstractPrecision(abc.ABC):
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
         """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic."""
 
+    @property
     @abc.abstractmethod
     def variances(self) -> Float[np.ndarray, " p"]:
         """Diagonal of (∂²f)⁻¹."""
@@ -332,6 +338,7 @@ class ParameterPrecision(AbstractPrecision):
         """W (∂²f)⁻¹ W: of w and B."""
         return self._scaled_inverse * self._scale * self._scale[:, None]
 
+    @functools.cached_property
     def variances(self) -> Float[np.ndarray, " p"]:
         """Diagonal of (∂²f)⁻¹."""
         return np.diag(self._scaled_inverse) * self._sd**2
@@ -398,6 +405,7 @@ class RowPrecision(AbstractPrecision):
         step = step - self._phi.T @ linalg.cho_solve((self._factor, True), noise)
         return self._sd * step, float(step @ step + np.square(self._phi @ step).sum()) / 2
 
+    @functools.cached_property
     def variances(self) -> Float[np.ndarray, " p"]:
         """Diagonal of (∂²f)⁻¹."""
         half = linalg.solve_triangular(self._factor, self._phi, lower=True)
