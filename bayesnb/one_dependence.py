@@ -42,7 +42,7 @@ from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
 from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
-from .sums.rows import downdate, slices
+from .sums.rows import downdate, is_one_hot, slices, worth
 
 _CELLS = 1 << 20  # numbers of a temporary table
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
@@ -207,10 +207,26 @@ class OneDependence:
         """
         if theta is not None:
             return self._log_drawn(rows[BLOCK], theta[BLOCK])
-        table = np.empty((len(rows[BLOCK]), len(self.alpha)))
+        table = np.tile(self.classes.log_predictive(), (len(rows[BLOCK]), 1))
+        if self._is_worth_a_loop(rows):
+            from .sums._compiled import one_dependence
+
+            log_table, nothing = self._log_table_of_all(), np.zeros(len(self.sizes))
+            no_label = np.full(len(table), -1)
+            one_dependence(self.places(rows[BLOCK]), no_label, log_table, log_table, nothing, nothing, table)
+            return table
         for part, of_parents in self.log_parents(rows):
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
+
+    def _is_worth_a_loop(self, rows: Rows) -> bool:
+        """Whether compiled loops should add up the pairs of cells: some eight operations each in NumPy."""
+        n, d = rows[BLOCK].shape
+        return n > 0 and worth(8 * n * d * d * len(self.alpha))
+
+    def _log_table_of_all(self) -> Float[np.ndarray, "k k c"]:
+        """`_log_table` of all levels."""
+        return self._log_table(np.arange(int(self.offsets[-1])))
 
     log_table = log_joint
 
@@ -260,8 +276,30 @@ class OneDependence:
         """`log_joint` of a posterior that knows the rows, each left out of its own prediction."""
         r = sparse.csr_array(r)
         table = self.classes.log_loo(r)
+        if self._is_worth_a_loop(rows) and is_one_hot(r) and (r.data == r.data[0]).all():
+            from .sums._compiled import one_dependence
+
+            weight = float(r.data[0])
+            shift = np.log(self._totals) - np.log(downdate(self._totals, weight))
+            without, nothing = self._log_table_without(weight), np.zeros(len(shift))
+            label = r.indices.astype(np.int64)
+            one_dependence(self.places(rows[BLOCK]), label, self._log_table_of_all(), without, shift, nothing, table)
+            return table
         for part, of_parents in self.log_loo_parents(rows, r):
             table[part] = self._pooled(of_parents, table[part])
+        return table
+
+    def _log_table_without(self, weight: float) -> Float[np.ndarray, "k k c"]:
+        """`_log_table_of_all` in the class of a row of that weight which has left: every count of its pairs is less."""
+        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        log_totals = np.log(downdate(self._totals, weight))[feature]
+        table = np.empty((len(feature), len(feature), len(self.alpha)))
+        for y, alpha in enumerate(self.alpha):
+            cells = np.log(downdate(alpha, weight))
+            np.fill_diagonal(cells, np.diagonal(cells) - log_totals)
+            of_level = np.log(downdate(self.sum_over_levels(alpha), weight))[:, feature]
+            np.fill_diagonal(of_level, 0)
+            table[:, :, y] = cells - of_level
         return table
 
     def log_loo_parts(

@@ -468,3 +468,49 @@ def densities(u: Any, value: Any, weight: Any, t: Any, w: Any, least: float, rea
             total = left + _kernels(x, value[begin:below], weight[begin:below], rate, near)
             total += _kernels(x, value[above:end], weight[above:end], rate, near)
             out[g, i] = log_of_number(total) - level - 0.5 * rate * near - t[g]
+
+
+# --- averages over parents --------------------------------------------------------------------------------------------
+
+
+@loop(FAST)
+def one_dependence(
+    places: Any, label: Any, table: Any, without_unit: Any, parent_shift: Any, class_shift: Any, out: Any
+) -> None:
+    """out[i, c] = log of the mean over parents u of exp(Σ_v table[u, v, c] + parent_shift), over the cells of row i.
+
+    In the class `label[i]` the cells come from `without_unit`, and the shift of the parent is `class_shift`; −1 is no
+    class. A row without cells keeps what `out` has.
+    """
+    n, d = places.shape
+    n_classes = out.shape[1]
+    sums = np.empty((d, n_classes))
+    for i in range(n):
+        n_parents = 0
+        for j in range(d):
+            u = places[i, j]
+            if u < 0:
+                continue
+            for c in range(n_classes):
+                sums[n_parents, c] = parent_shift[j]
+            if label[i] >= 0:
+                sums[n_parents, label[i]] = class_shift[j]
+            for k in range(d):
+                v = places[i, k]
+                if v < 0:
+                    continue
+                for c in range(n_classes):
+                    if c == label[i]:
+                        sums[n_parents, c] += without_unit[u, v, c]
+                    else:
+                        sums[n_parents, c] += table[u, v, c]
+            n_parents += 1
+        if n_parents:
+            for c in range(n_classes):
+                largest = sums[0, c]
+                for j in range(1, n_parents):
+                    largest = max(largest, sums[j, c])
+                total = 0.0
+                for j in range(n_parents):
+                    total += np.exp(sums[j, c] - largest)
+                out[i, c] = largest + log_of_number(total / n_parents)

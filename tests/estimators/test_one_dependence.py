@@ -9,6 +9,7 @@ import bayesnb
 from bayesnb import CategoricalNB, OneDependenceNB
 from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
+from bayesnb.sums import rows as loops
 
 SIZES = (2, 3, 4, 3, 1)
 ALPHA = np.array([0.7, 1.0, 2.5, 0.3, 1.0])
@@ -187,3 +188,20 @@ def test_what_needs_a_product_of_blocks_is_refused():
         with pytest.raises(ValueError, match="OneDependenceNB averages models"):
             call(OneDependenceNB().fit(X, y))
     assert not hasattr(OneDependenceNB().fit(X, y), "coef_")
+
+
+@pytest.mark.skipif(not loops.available(), reason="compiled loops need numba")
+def test_the_compiled_loop_is_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Predictions and leave-one-out of many rows, with missing cells and a row that has none at all."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(4, size=(200, 5)).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[7] = np.nan
+    y = rng.integers(3, size=200)
+    nb = OneDependenceNB().fit(X, y, np.full(200, 1.5))
+    tables = []
+    for worth in (1, 1 << 60):
+        monkeypatch.setattr(loops, "WORTH", worth)
+        tables.append((nb.predict_log_proba(X), nb.loo(X, y, np.full(200, 1.5)).log_joint))
+    for loop, formula in zip(*tables, strict=True):
+        assert loop == pytest.approx(formula, abs=1e-12)
