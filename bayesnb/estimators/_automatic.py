@@ -20,7 +20,7 @@ from .gaussian import GaussianNB
 
 
 def positions(X: Any, columns: Any, name: str) -> np.ndarray:
-    """Column positions of a part's `columns`."""
+    """Column positions of a part's `columns`; a ValueError that names the part where `X` does not have them."""
     if callable(columns):
         columns = columns(X)
     elif isinstance(columns, slice) and columns.start is None and columns.stop is None:
@@ -33,15 +33,19 @@ def positions(X: Any, columns: Any, name: str) -> np.ndarray:
 
 def default_estimators() -> dict[str, AbstractNB]:
     """The estimator for columns of each role, which is that of the cells of its family, in the order of the parts."""
-    chosen = BernoulliNB(binarize=None), GaussianNB(), PoissonNB(), CategoricalNB()
-    return {one.cells.role: one for one in chosen}
+    estimators = [BernoulliNB(binarize=None), GaussianNB(), PoissonNB(), CategoricalNB()]
+    return {estimator.cells.role: estimator for estimator in estimators}
 
 
 def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
     """The parts for columns of these roles, in order; columns that are "dropped" are left out."""
-    makers: dict[str, Any] = {**default_estimators(), "dropped": "drop"}
-    places = {role: [j for j, own in enumerate(roles) if own == role] for role in makers}
-    return [(role.replace("/", "_"), makers[role], at) for role, at in places.items() if at]
+    estimators: dict[str, Any] = {**default_estimators(), "dropped": "drop"}
+    parts = []
+    for role, estimator in estimators.items():
+        places = [j for j, column_role in enumerate(roles) if column_role == role]
+        if places:
+            parts.append((role.replace("/", "_"), estimator, places))
+    return parts
 
 
 def automatic_contract(X: pd.DataFrame) -> ColumnContract | None:
@@ -49,8 +53,9 @@ def automatic_contract(X: pd.DataFrame) -> ColumnContract | None:
     if not X.columns.is_unique:
         return None
     contract = describe(X)
-    if left := [column.name for column in contract.dropped if column.warning]:
-        warnings.warn(f"parts='auto' leaves out {listed(left)}; `contract_.cautions` says why", stacklevel=2)
+    left_out = [column.name for column in contract.dropped if column.warning]
+    if left_out:
+        warnings.warn(f"parts='auto' leaves out {listed(left_out)}; `contract_.cautions` says why", stacklevel=2)
     return contract
 
 
@@ -66,15 +71,20 @@ def automatic_parts(X: Any, contract: ColumnContract | None) -> list[tuple[str, 
         return parts_of_roles([role_of_type(X, j) for j in range(X.shape[1])])
     roles = [column.role for column in contract.columns]
     if set(roles) == {"dropped"}:
-        why = "; ".join(f"{column.name}: {column.why}" for column in contract.columns[:4])
-        raise ValueError(f"`X` has no column to learn from with parts='auto' ({why}); list the parts")
+        reasons = "; ".join(column.why_left_out() for column in contract.columns[:4])
+        raise ValueError(f"`X` has no column to learn from with parts='auto' ({reasons}); list the parts")
     return parts_of_roles(roles)
 
 
 def role_of_type(X: Any, j: int) -> str:
     """The role of a column by the type of its cells."""
-    column = X.iloc[:, j] if isinstance(X, pd.DataFrame) else pd.Series(np.asarray(_safe_indexing(X, j, axis=1)))
-    column = column.infer_objects() if column.dtype == object else column
+    if isinstance(X, pd.DataFrame):
+        column = X.iloc[:, j]
+    else:
+        column = pd.Series(np.asarray(_safe_indexing(X, j, axis=1)))
+    if column.dtype == object:
+        column = column.infer_objects()
     if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
         return "levels"
-    return "yes/no" if column.dropna().astype(float).isin([0, 1]).all() else "numbers"
+    is_zero_or_one = column.dropna().astype(float).isin([0, 1]).all()
+    return "yes/no" if is_zero_or_one else "numbers"

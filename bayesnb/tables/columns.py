@@ -16,6 +16,7 @@ FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and 
 LISTED = 100  # levels that a contract keeps
 EMPTY, CONSTANT = "no value in any row", "the same value in every row"
 ASKED = "as asked"
+DOCUMENTS = "documents"
 _MORE_MISSING = 0.2  # a share of missing cells that is larger by this than in the training rows is named,
 _MANY_MISSING = 5  # if it is this many cells
 
@@ -78,6 +79,12 @@ class Column:
     def is_used(self) -> bool:
         """Whether a model uses the column."""
         return self.role in ROLES
+
+    def why_left_out(self) -> str:
+        """The name and the reason of a column that is left out, with what to do about documents."""
+        if self.why.startswith(DOCUMENTS):
+            return f"{self.name!r}: {self.why}; {self.warning}"
+        return f"{self.name!r}: {self.why}"
 
     def with_warning(self, text: str) -> "Column":
         """The column with one more possible problem; "" is none."""

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .alike import ColumnSample, alike_columns, sample_positions
-from .columns import ASKED, CONSTANT, EMPTY, FEW_ROWS, LISTED, Column, ColumnContract, levels_of
+from .columns import ASKED, CONSTANT, DOCUMENTS, EMPTY, FEW_ROWS, LISTED, Column, ColumnContract, levels_of
 from .labels import described_target, is_copy_of_target
 from .names import COUNT_WORDS, ROLES, did_you_mean, listed
 from .number_text import (
@@ -196,7 +196,7 @@ class _Cells:
 
     def first(self) -> str:
         """The first value, as text."""
-        for value in self.known.iloc[:COUNTED_ROWS]:
+        for value in self.known:
             if not self.is_text or clean_word(str(value)) not in self.signs:
                 return str(value)
         return ""
@@ -236,7 +236,7 @@ def _is_text(known: pd.Series) -> bool:
     kind = known.dtype
     if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(kind) or kind.kind in "mM":
         return False
-    if kind.kind != "O":
+    if kind.kind != "O" or isinstance(kind, pd.StringDtype):
         return True
     return not any(isinstance(value, list | dict | set | np.ndarray) for value in known.iloc[:1000])
 
@@ -330,9 +330,7 @@ def _why_of_text(column: Column) -> str:
 
 def _with_number_format(cells: _Cells, base: Column, wish: str | None, writing: _Writing) -> Column:
     """The column with the format of its numbers, if its text is numbers; otherwise `written` stays None."""
-    are_truths = all(word.lower() in ("true", "false") for word in cells.words)
-    numbers = [word for word in cells.words if are_truths or is_number(word)]
-    others = [word for word in cells.words if not (are_truths or is_number(word))]
+    numbers, others = _split_words(list(cells.words))
     n_numbers = sum(cells.words[word] for word in numbers)
     share = n_numbers / max(cells.n_known, 1)
     if not numbers or not (wish or _are_numbers(numbers, others, share)):
@@ -355,6 +353,17 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, writing: 
         )
     base = base.with_warning(_said_of_signs(cells))
     return replace(base, written=written, words=(*others, *cells.signs))
+
+
+def _split_words(words: list[str]) -> tuple[list[str], list[str]]:
+    """Words that look like numbers, and the others; true and false are numbers if there are no other words."""
+    if all(word.lower() in ("true", "false") for word in words):
+        return words, []
+    numbers = [word for word in words if is_number(word)]
+    if len(numbers) == len(words):
+        return numbers, []
+    seen = set(numbers)
+    return numbers, [word for word in words if word not in seen]
 
 
 def _said_of_signs(cells: _Cells) -> str:
@@ -427,7 +436,7 @@ def _left_out_text(cells: _Cells, base: Column) -> Column:
     """A column of text that is left out: documents, or names of the rows."""
     n_words = sum(len(word.split()) * count for word, count in cells.words.items()) / max(cells.n_known, 1)
     if n_words >= _DOCUMENT_WORDS:
-        return replace(base, why=f"documents of {n_words:.0f} words on average", warning=COUNT_WORDS)
+        return replace(base, why=f"{DOCUMENTS} of {n_words:.0f} words on average", warning=COUNT_WORDS)
     why = f"text of {base.distinct} different values in {cells.n_known} rows"
     if base.distinct == cells.n_known:
         why = "identifies the row: every value differs"

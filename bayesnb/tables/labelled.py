@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.weights import RowWeights
-from .columns import CellError, Column, ColumnContract
+from .columns import CellError, ColumnContract
 from .datasets import Dataset
 from .describing import describe
 from .names import DATA_SETS, did_you_mean, listed
@@ -197,7 +197,7 @@ class LabelledTable:
         """Raise a TableError where no column can be used."""
         if self.contract.used:
             return
-        reasons = "; ".join(_why_left_out(column) for column in self.contract.dropped[:4])
+        reasons = "; ".join(column.why_left_out() for column in self.contract.dropped[:4])
         raise TableError(f"{source} has no column to learn from ({reasons}); ask for one with --columns NAME=ROLE.")
 
     def batches(self) -> Iterator[Batch]:
@@ -272,13 +272,6 @@ def _checked_target(file: Any, source: Any, target: str | None) -> str:
         similar = did_you_mean(name, file.names) or "."
         raise TableError(f"{source} has no column {name!r}; the columns are {listed(file.names)}{similar}")
     return str(name)
-
-
-def _why_left_out(column: Column) -> str:
-    """Why a column is left out, with what to do about documents."""
-    if column.why.startswith("documents"):
-        return f"{column.name!r}: {column.why}; {column.warning}"
-    return f"{column.name!r}: {column.why}"
 
 
 def _hash_of_rows(rows: pd.DataFrame) -> np.ndarray:

@@ -210,11 +210,13 @@ def is_code(word: str) -> bool:
     return _CODE.fullmatch(word) is not None
 
 
-def decimals_shown(words: Iterable[str]) -> set[str]:
+def decimals_shown(words: Collection[str]) -> set[str]:
     """The marks "." and "," that can be nothing but a decimal separator in some of the words."""
-    with_mark = [word for word in words if ("." in word or "," in word) and is_number(word) and not is_date(word)]
-    return {
-        mark
-        for mark, pattern in _DECIMAL_MARK.items()
-        if any(word.count(mark) == 1 and pattern.search(word) for word in with_mark)
-    }
+    return {mark for mark in _DECIMAL_MARK if any(_shows_decimal(word, mark) for word in words)}
+
+
+def _shows_decimal(word: str, mark: str) -> bool:
+    """Whether a word is a number in which the mark can be nothing but a decimal separator."""
+    if word.count(mark) != 1 or _DECIMAL_MARK[mark].search(word) is None:
+        return False
+    return is_number(word) and not is_date(word)
