@@ -36,6 +36,7 @@ from .statistics import Moments, Stats, Totals, class_totals
 from .sums.rows import (
     by_class,
     contract,
+    has_large_terms,
     is_missing_free,
     kept,
     map_cells,
@@ -373,7 +374,8 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         fields = [value[:, :, None] for value in self._arrays()]
         with np.errstate(all="ignore"):  # of levels that a class does not have
             values = np.stack([f(levels, w, *fields) for f, w in functions])
-        if self.cells_.kind == "yes/no" and np.isfinite(values.sum()):
+        is_small = not has_large_terms(values).any()  # of the rest level + slope would cancel, as of a tiny α
+        if self.cells_.kind == "yes/no" and np.isfinite(values.sum()) and is_small:
             return _LinearTable.of(values)
         return _LevelTable(values)
 

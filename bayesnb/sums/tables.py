@@ -15,12 +15,14 @@ from ..core.special import LOG_2PI, gammaln, is_whole, log_normal, log_rising, n
 from .rows import (
     contiguous,
     downdate,
+    has_large_terms,
     map_cells,
     row_totals,
     stored,
     sum_over_cells_of,
     sum_over_features,
     sum_over_own,
+    sum_with_dense_columns,
     worth,
 )
 
@@ -56,6 +58,9 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
 
     A level that no row of a class has may have no finite value in it.
     """
+    is_large = has_large_terms(tables[..., 0])
+    if is_sparse(x) and is_large.any():
+        return sum_with_dense_columns(lambda x, columns: look_up(x, tables[..., columns, :]), x.tocsr(), is_large)
     *lead, d, k = tables.shape
     flat, n = tables.reshape(-1, d, k), x.shape[0]
     empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0) if is_sparse(x) else np.zeros((len(flat), d, 1))
@@ -163,6 +168,13 @@ def sum_of_logs(
         return sum_over_cells_of(cell, x, 1.0, fields)
     from . import _compiled
 
+    is_large = has_large_terms(cell(np.zeros(1), 1.0, *fields))  # of an empty cell of sparse rows
+    if is_sparse(x) and is_large.any():
+        return sum_with_dense_columns(
+            lambda x, columns: sum_of_logs(x, *(field[:, columns] for field in fields), student=student),
+            x.tocsr(),
+            is_large,
+        )
     table = np.empty((x.shape[0], len(loc)))
     if is_sparse(x):
         columns = (contiguous(field.T) for field in (loc, slope, weight))

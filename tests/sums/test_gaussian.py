@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import scipy.stats as st
 from scipy import sparse
+from scipy.special import polygamma
 
+from bayesnb.families import BetaBernoulli, KnownVarianceNormal, NormalInverseGamma
 from bayesnb.statistics import Moments, one_hot
 from bayesnb.sums import kernels
 from bayesnb.sums.tables import log_normal_sum, sum_of_logs, sum_of_own
@@ -75,6 +77,54 @@ def test_normal(dtype, form):
     draws = loc + rng.normal(size=(4, 1, 50))
     each = [log_normal_sum(x * 1.0, mu, scale) for mu in draws]
     np.testing.assert_allclose(log_normal_sum(x * 1.0, draws, scale), each, rtol=1e-12)
+
+
+@pytest.mark.parametrize("spreads", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("family", ["known variance", "variance learnt"])
+def test_sparse_rows_of_columns_far_from_zero(family, spreads, form):
+    """An empty cell has a density of e^(−10¹²) there: it must leave no rounding in rows in which the cell is stored."""
+    rng = np.random.default_rng(4)
+    full = np.ones((2, 5))
+    centre = spreads + rng.normal(size=full.shape)
+    centre[:, 0] = rng.normal(size=2)  # a column that may be empty
+    if family == "known variance":
+        block = KnownVarianceNormal(centre, 9 * full, full, 0 * full)
+    else:
+        block = NormalInverseGamma(centre, 9 * full, 9 * full, 9 * full)
+    x = centre[0] + rng.normal(size=(400, 5))
+    x[::2, 0] = 0
+    x[:20, 1:3] = 0
+    thin, theta = sparse.csr_array(x), block.mean()
+    draws = {name: np.stack([value, value + 0.1]) for name, value in theta.items()}
+    pairs = {
+        "predictive": (block.log_predictive(thin), block.log_predictive(x)),
+        "likelihood": (block.log_likelihood(theta, thin), block.log_likelihood(theta, x)),
+        "draws": (block.log_likelihood(draws, thin), block.log_likelihood(draws, x)),
+        "mean": (block.log_cumulants(thin)[0], block.log_cumulants(x)[0]),
+        "variance": (block.log_cumulants(thin)[1], block.log_cumulants(x)[1]),
+        "third": (block.log_cumulants(thin)[2], block.log_cumulants(x)[2]),
+        "left out": (block.log_left_out(thin[20:], 1.0), block.log_left_out(x[20:], 1.0)),
+    }
+    for name, (got, want) in pairs.items():
+        np.testing.assert_allclose(got[..., 20:, :], want[..., 20:, :], 1e-11, 1e-11, err_msg=name)
+        np.testing.assert_allclose(got, want, 1e-11, err_msg=name)
+    large = np.exp(block.log_predictive(thin)[20:, 0] - block.log_predictive(thin)[20:, 1])
+    np.testing.assert_allclose(large, np.exp(np.subtract(*block.log_predictive(x)[20:].T)), 1e-11)
+
+
+def test_variance_of_certain_cells_with_tiny_pseudo_counts():
+    """A cell that a class never had has the variance 1/α² = 10⁸ of its log density: it leaves no rounding in others."""
+    hits = np.array([[50.0, 50.0], [49.0, 20.0]])
+    misses = np.array([[1e-4, 1e-4], [1.0, 30.0]])
+    x = np.array([[1.0, 1.0], [1.0, 0.0]] * 20)
+    block = BetaBernoulli(hits, misses)
+    for order in (1, 2):  # the cumulants of log θ and of log(1 − θ) after the mean: ψ⁽ᵏ⁾(a) − ψ⁽ᵏ⁾(a + b)
+        ones, zeros = polygamma(order, hits), polygamma(order, misses)
+        want = (np.where(x[:, None] == 1, ones, zeros) - polygamma(order, hits + misses)).sum(-1)
+        for rows in (x, sparse.csr_array(x)):
+            got = block.log_cumulants(rows)[order]
+            np.testing.assert_allclose(got[::2], want[::2], 1e-10, 1e-13)
+            np.testing.assert_allclose(got, want, 1e-10)
 
 
 def test_products_of_many_far_features(form):
