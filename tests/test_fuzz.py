@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 import bayesnb
-from bayesnb import cli, datasets
+from bayesnb import cli
+from bayesnb.tables.readers import open_table
 
 from .estimators_table import mostly_slow
 
@@ -181,7 +182,7 @@ def test_all_commands_agree_on_malformed_tables(chunk: int, tmp_path: Path, caps
                 assert np.isfinite(found.filter(regex=r"^p\(|^probability").to_numpy(float)).all(), seed
                 assert np.allclose(found.filter(regex=r"^p\(").sum(axis=1), 1), seed
         roles = {column.name: column.role for column in bayesnb.load(model).contract_.columns}
-        frame = datasets.open_table(data).first
+        frame = open_table(data).first
         frame = frame[frame["y"].notna()].reset_index(drop=True)
         assert {column.name: column.role for column in bayesnb.describe(frame, "y").columns} == roles, seed
         mixed = bayesnb.MixedNB().fit(frame.drop(columns="y"), frame["y"])
