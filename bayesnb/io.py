@@ -39,6 +39,7 @@ FORMAT = 1
 """Number of the format written; a file with a larger one is refused."""
 
 _KEY = "bayesnb"
+_REPAIR = "use a copy of it, or save the model again"
 _LEARNT = re.compile(r"statistics|(maps|modes|draws)_")  # names of tensors whose numbers are finite
 
 
@@ -78,40 +79,56 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> again.predict([[5.5]])
     array([1])
     """
-    from safetensors import safe_open
-
     name = os.fsdecode(path)
-    again = "use a copy of it, or save the model again"
     if not os.path.exists(name):
         raise FileNotFoundError(f"there is no file {name}; check the path")
     require(os.path.isfile(name), f"{name} is a folder or a device; name the file that `save` wrote")
+    text, tensors = _contents(name)
+    require(
+        text is not None, f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote"
+    )
+    document = _checked_document(name, str(text), tensors)
+    try:
+        return _read(document["model"], tensors)
+    except Exception as error:  # of a class that is not there, or has changed
+        what = f"{name} describes no model that bayesnb {bayesnb.__version__} can build"
+        raise ValueError(f"{what} ({_brief(error)}); save the model again") from error
+
+
+def _contents(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
+    """The JSON text of a file, None if it has none, and its tensors."""
+    from safetensors import safe_open
+
     tensors: dict[str, np.ndarray] = {}
     try:
         with safe_open(name, framework="numpy") as file:
-            if (text := (file.metadata() or {}).get(_KEY)) is not None:
+            text = (file.metadata() or {}).get(_KEY)
+            if text is not None:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}
     except OSError:
         raise
     except Exception as error:  # whatever safetensors and NumPy stumble over
-        raise ValueError(f"{name} is damaged, or was not written by `save` ({_brief(error)}); {again}") from error
-    other = f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote"
-    require(text is not None, other)
+        what = f"{name} is damaged, or was not written by `save`"
+        raise ValueError(f"{what} ({_brief(error)}); {_REPAIR}") from error
+    return text, tensors
+
+
+def _checked_document(name: str, text: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The JSON tree of a file, if it has a format that is read here and nothing in it is damaged."""
     try:
-        found, version = json.loads(str(text)), f"bayesnb {bayesnb.__version__}"
-        newer = found["format"] > FORMAT
-        sound = newer or found["sha256"] == _digest(found, tensors)
+        document: dict[str, Any] = json.loads(text)
+        is_newer = document["format"] > FORMAT
+        is_sound = is_newer or document["sha256"] == _digest(document, tensors)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ValueError(f"{name} is damaged: its header is not JSON as `save` writes it; {again}") from error
-    written = f"format {_brief(found['format'])} of bayesnb {_brief(found.get('version'))}"
-    require(not newer, f"{name} has {written}, but {version} reads formats up to {FORMAT}. Install a newer release")
-    require(sound, f"{name} is damaged: the contents do not have the SHA-256 of the header; {again}")
-    odd = [key for key, one in tensors.items() if _LEARNT.search(key) and one.dtype.kind == "f" and _is_odd(key, one)]
-    require(not odd, f"{name} is damaged: {', '.join(odd[:1])} has numbers that are not finite; {again}")
-    try:
-        return _read(found["model"], tensors)
-    except Exception as error:  # of a class that is not there, or has changed
-        why = f"{name} describes no model that {version} can build ({_brief(error)}); save the model again"
-        raise ValueError(why) from error
+        raise ValueError(f"{name} is damaged: its header is not JSON as `save` writes it; {_REPAIR}") from error
+    written = f"format {_brief(document['format'])} of bayesnb {_brief(document.get('version'))}"
+    reads = f"bayesnb {bayesnb.__version__} reads formats up to {FORMAT}"
+    require(not is_newer, f"{name} has {written}, but {reads}. Install a newer release")
+    require(is_sound, f"{name} is damaged: the contents do not have the SHA-256 of the header; {_REPAIR}")
+    for key, tensor in tensors.items():
+        if _LEARNT.search(key) and tensor.dtype.kind == "f":
+            require(not _is_odd(key, tensor), f"{name} is damaged: {key} has numbers that are not finite; {_REPAIR}")
+    return document
 
 
 def _is_odd(key: str, numbers: np.ndarray) -> bool:
@@ -127,17 +144,19 @@ def _brief(what: Any) -> str:
 def _document(estimator: Any) -> tuple[str, dict[str, np.ndarray]]:
     """The JSON text and the tensors of an estimator."""
     writer = _Writer()
-    found = {"format": FORMAT, "version": bayesnb.__version__, "model": writer.estimator(estimator, "")}
-    return _canonical({**found, "sha256": _digest(found, writer.tensors)}), writer.tensors
+    document = {"format": FORMAT, "version": bayesnb.__version__, "model": writer.estimator(estimator, "")}
+    document["sha256"] = _digest(document, writer.tensors)
+    return _canonical(document), writer.tensors
 
 
 def _canonical(tree: Any) -> str:
     return json.dumps(tree, sort_keys=True, separators=(",", ":"))
 
 
-def _digest(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
+def _digest(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
     """SHA-256 of all that a file says but the digest itself."""
-    digest = hashlib.sha256(_canonical({key: value for key, value in found.items() if key != "sha256"}).encode())
+    signed = {key: value for key, value in document.items() if key != "sha256"}
+    digest = hashlib.sha256(_canonical(signed).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype.name} {tensor.shape}".encode())
         digest.update(tensor.tobytes())
@@ -156,8 +175,8 @@ def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]
     """Other types: how a value is written as a text or a list, and read from it."""
     return {
         "float": (float, repr, float),  # those that JSON does not know
-        "interval": (pd.Interval, lambda one: [one.left, one.right, one.closed], pd.Interval),
-        "slice": (slice, lambda one: [one.start, one.stop, one.step], slice),
+        "interval": (pd.Interval, lambda interval: [interval.left, interval.right, interval.closed], pd.Interval),
+        "slice": (slice, lambda part: [part.start, part.stop, part.step], slice),
         "timedelta": (pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
         "timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
         "tuple": (tuple, list, lambda *cells: cells),
@@ -194,8 +213,12 @@ def _readers() -> dict[str, Callable[..., Any]]:
     }
 
 
-def _name_of(kind: Any, known: dict[str, type]) -> str | None:
-    return next((name for name, one in known.items() if one is kind), None)
+def _name_of(kind: Any, classes: dict[str, type]) -> str | None:
+    """The name that a table of classes gives to one of them; None if it is not there."""
+    for name, named_class in classes.items():
+        if named_class is kind:
+            return name
+    return None
 
 
 def _class_of(name: str) -> type | None:
@@ -214,9 +237,13 @@ class _Writer:
 
     def estimator(self, nb: Any, at: str) -> dict[str, Any]:
         """An estimator; one that is a hyperparameter is written as it was given, not fitted."""
-        parts = {"parameters": clone(nb).get_params(deep=False), "learnt": nb._to_save()}
-        found = {part: {k: self.value(v, at + k) for k, v in held.items()} for part, held in parts.items()}
-        return {str(_name_of(type(nb), CLASSES)): found}
+        parameters = clone(nb).get_params(deep=False)
+        learnt = nb._to_save()
+        tree = {
+            "parameters": {name: self.value(value, at + name) for name, value in parameters.items()},
+            "learnt": {name: self.value(value, at + name) for name, value in learnt.items()},
+        }
+        return {str(_name_of(type(nb), CLASSES)): tree}
 
     def value(self, value: Any, at: str) -> Any:
         """A value as JSON; `at` says where it stands. A ValueError for types that are not listed, such as functions."""
@@ -224,30 +251,41 @@ class _Writer:
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
         if kind is list:
-            return [self.value(one, f"{at}.{i}") for i, one in enumerate(value)]
+            return [self.value(item, f"{at}.{i}") for i, item in enumerate(value)]
         if kind is dict:
-            return {"dict": [[self.value(key, at), self.value(one, f"{at}.{key}")] for key, one in value.items()]}
+            return {"dict": [[self.value(key, at), self.value(item, f"{at}.{key}")] for key, item in value.items()]}
         if kind is np.ndarray:
             return self.array(value, at)
         if isinstance(value, np.generic) and value.dtype.kind in "biufmMU":
             return {"scalar": self.array(np.asarray(value), at)}
-        if isinstance(value, type) and (name := _name_of(value, _TYPES)):
-            return {"type": name}
+        return self._value_of_class(value, at)
+
+    def _value_of_class(self, value: Any, at: str) -> Any:
+        """A type, a value of another type that is listed, or one of our dataclasses, estimators and distributions."""
+        kind = type(value)
+        type_name = _name_of(value, _TYPES) if isinstance(value, type) else None
+        if type_name:
+            return {"type": type_name}
         if _is_selector(value):
             return {_SELECTOR: self.value([*vars(value).items()], at)}
-        for tag, (known, write, _) in _codecs().items():
-            if kind is known:
+        for tag, (listed_type, write, _) in _codecs().items():
+            if kind is listed_type:
                 return {tag: self.value(write(value), at)}
-        if name := _name_of(kind, CLASSES):
-            if isinstance(value, Saved):
-                return self.estimator(value, f"{at}.")
-            return {name: {f.name: self.value(getattr(value, f.name), f"{at}.{f.name}") for f in fields(value)}}
+        class_name = _name_of(kind, CLASSES)
+        if class_name and isinstance(value, Saved):
+            return self.estimator(value, f"{at}.")
+        if class_name:
+            names = [field.name for field in fields(value)]
+            return {class_name: {name: self.value(getattr(value, name), f"{at}.{name}") for name in names}}
         if distributions.is_distribution(value):
             return {"distribution": self.value(distributions.encode(value), at)}
-        code = f"`{at}` is {value!r}, but a file cannot hold code. Columns can be names, positions or a "
-        require(not callable(value), f"{code}make_column_selector; `set_params` replaces them without a new fit.")
-        kept = f"{kind.__module__}.{kind.__qualname__}"
-        raise ValueError(f"`{at}` holds a {kept}, which a file cannot hold; use a NumPy type.")
+        if callable(value):
+            raise ValueError(
+                f"`{at}` is {value!r}, but a file cannot hold code. Columns can be names, positions or a "
+                "make_column_selector; `set_params` replaces them without a new fit."
+            )
+        type_name = f"{kind.__module__}.{kind.__qualname__}"
+        raise ValueError(f"`{at}` holds a {type_name}, which a file cannot hold; use a NumPy type.")
 
     def array(self, value: np.ndarray, at: str) -> Any:
         """An array as JSON; numbers become a tensor of its name, and times as whole numbers too."""
@@ -255,8 +293,8 @@ class _Writer:
             return {"strings": [value.dtype.str, list(value.shape), value.ravel().tolist()]}
         if value.dtype.kind == "O":
             return {"objects": [list(value.shape), self.value(value.ravel().tolist(), at)]}
-        plain = value.dtype.kind in "biufmM" and value.dtype.itemsize <= 8
-        require(plain, f"`{at}` is an array of {value.dtype}, which a file cannot hold; use float64.")
+        is_plain = value.dtype.kind in "biufmM" and value.dtype.itemsize <= 8
+        require(is_plain, f"`{at}` is an array of {value.dtype}, which a file cannot hold; use float64.")
         name = at.encode(errors="backslashreplace").decode()
         while name in self.tensors:
             name += "'"
@@ -269,22 +307,27 @@ class _Writer:
 def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
     """The value that JSON and tensors stand for; a ValueError where no type that is listed does."""
     if isinstance(tree, list):
-        return [_read(one, tensors) for one in tree]
+        return [_read(item, tensors) for item in tree]
     if not isinstance(tree, dict):
         return tree
-    ((tag, given),) = tree.items()
+    ((tag, content),) = tree.items()
     if tag == "array":  # in the type and memory order that it was saved from
-        name, kind, order = given
+        name, kind, order = content
         return tensors[name].view(np.dtype(kind).newbyteorder("=")).astype(kind, order=order)
-    if read := _readers().get(tag):
-        plain = _read(given, tensors)
-        return read(*plain) if isinstance(plain, list) else read(plain)
+    reader = _readers().get(tag)
+    if reader is not None:
+        value = _read(content, tensors)
+        return reader(*value) if isinstance(value, list) else reader(value)
     cls: Any = _class_of(tag)
     require(cls, f"an unknown type {tag!r}; import the module that defines it first")
-    if not issubclass(cls, Saved):
-        return cls(**{name: _read(one, tensors) for name, one in given.items()})
-    parts = ("parameters", "learnt")
-    return cls._from_file(*({k: _read(v, tensors) for k, v in given[part].items()} for part in parts))
+    if issubclass(cls, Saved):
+        return cls._from_file(_read_all(content["parameters"], tensors), _read_all(content["learnt"], tensors))
+    return cls(**_read_all(content, tensors))
+
+
+def _read_all(trees: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The values of several names."""
+    return {name: _read(tree, tensors) for name, tree in trees.items()}
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -360,28 +403,40 @@ class Saved:
 
         check_is_fitted(self)
         nb: Any = copy.copy(self)  # one state of it, whatever another thread fits meanwhile
-        name = f"{type(nb).__module__}.{type(nb).__qualname__}"
-        lost = f"{name} cannot be found by its name, so a saved file could not be read again; define the class at the"
-        require(type(nb) in CLASSES.values(), f"{lost} top level of a module, or save the estimator it is built on.")
+        _check_class_is_named(nb)
         document, tensors = _document(nb)
-        again = _read(json.loads(document)["model"], tensors)
-        pairs = itertools.zip_longest(*(leaves(getattr(one, "prior_", None)) for one in (nb, again)), fillvalue=())
-        why = "`prior_` is not the result of `fit` with these hyperparameters: one of them was set after the fit."
-        require(
-            all(itertools.starmap(np.array_equal, pairs)),
-            f"{why} Set it back, or fit the estimator again, then save it.",
-        )
+        _check_prior_is_rebuilt(nb, _read(json.loads(document)["model"], tensors))
         replace_file(path, save(tensors, metadata={_KEY: document}))
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
         """An estimator with the hyperparameters and the learnt attributes of a file, and all that follows from them."""
-        found = cls(**parameters)
+        estimator = cls(**parameters)
         for name, value in learnt.items():
             require(name in cls._learnt_names, f"an attribute {name!r} that cannot be learnt")
-            setattr(found, name, value)
-        return found
+            setattr(estimator, name, value)
+        return estimator
 
     def _to_save(self) -> dict[str, Any]:
         """What was learnt, by the name of the attribute."""
         return {name: getattr(self, name) for name in sorted(self._learnt_names) if hasattr(self, name)}
+
+
+def _check_class_is_named(nb: Any) -> None:
+    """Raise a ValueError where the class of an estimator cannot be found again by its name."""
+    name = f"{type(nb).__module__}.{type(nb).__qualname__}"
+    require(
+        type(nb) in CLASSES.values(),
+        f"{name} cannot be found by its name, so a saved file could not be read again; define the class at the "
+        "top level of a module, or save the estimator it is built on.",
+    )
+
+
+def _check_prior_is_rebuilt(nb: Any, again: Any) -> None:
+    """Raise a ValueError where the prior is not that of the hyperparameters, which the file holds."""
+    before, after = (leaves(getattr(estimator, "prior_", None)) for estimator in (nb, again))
+    require(
+        all(np.array_equal(value, other) for value, other in itertools.zip_longest(before, after, fillvalue=())),
+        "`prior_` is not the result of `fit` with these hyperparameters: one of them was set after the fit. Set it "
+        "back, or fit the estimator again, then save it.",
+    )

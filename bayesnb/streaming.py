@@ -81,19 +81,16 @@ def fit_batches(
     """
     check_least(1, batch_size=batch_size)
     check_decay(decay)  # before a source is read for its labels
-    fresh = clone(estimator)
     if classes is None:
-        if isinstance(source, Iterator):
-            raise ValueError("`source` can be read only once; give all labels as `classes`, or a function as `source`")
-        columns = y if isinstance(source, str | os.PathLike) else None  # of a file the labels alone
-        classes = united_labels(_needed(labels) for _, labels, _ in _batches(source, y, None, batch_size, columns))
+        classes = _classes_of_source(source, y, batch_size)
+    fitted = clone(estimator)
     for X, labels, weights in _batches(source, y, sample_weight, batch_size):
-        fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, decay=decay)
+        fitted.partial_fit(X, _required_labels(labels), classes=classes, sample_weight=weights, decay=decay)
         del X  # before the next batch is read
-    if not hasattr(fresh, "classes_"):
+    if not hasattr(fitted, "classes_"):
         raise ValueError("`source` has no rows; give at least one")
-    refuse_no_weight(fresh.class_count_)
-    estimator.__dict__ = vars(fresh) | estimator.get_params(deep=False)  # at once: other threads may be reading
+    refuse_no_weight(fitted.class_count_)
+    estimator.__dict__ = vars(fitted) | estimator.get_params(deep=False)  # at once: other threads may be reading
     return estimator
 
 
@@ -128,44 +125,77 @@ def predict_batches(
     if not callable(of_rows):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
     names = [*getattr(estimator, "feature_names_in_", ())] or None
-    return (of_rows(X, **settings) for X, *_ in _batches(source, None, None, batch_size, names))
+    return (of_rows(X, **settings) for X, _, _ in _batches(source, None, None, batch_size, names))
+
+
+# --- labels ---------------------------------------------------------------------------------------------------------
+
+
+def _classes_of_source(source: Any, y: Any, batch_size: int) -> np.ndarray:
+    """All labels of a source, which is read for them once; a ValueError where it can be read only once."""
+    if isinstance(source, Iterator):
+        raise ValueError("`source` can be read only once; give all labels as `classes`, or a function as `source`")
+    columns = y if isinstance(source, str | os.PathLike) else None  # of a file the labels alone
+    batches = _batches(source, y, None, batch_size, columns)
+    return united_labels(_required_labels(labels) for _, labels, _ in batches)
 
 
 def united_labels(parts: Iterable[Any]) -> np.ndarray:
     """All labels of all parts, sorted; a ValueError where there are none, or some are numbers and some are text."""
-    found = np.zeros(0)
+    classes = np.zeros(0)
     for part in parts:
         labels = np.unique(checked_labels(part))
-        if len(found) and (found.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):
-            raise ValueError(f"`y` has both numbers and text as labels, such as {found[0]!r} and {labels[0]!r}")
-        found = np.union1d(found, labels) if len(found) else labels
-    if not len(found):
+        if not len(classes):
+            classes = labels
+            continue
+        if (classes.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):
+            raise ValueError(f"`y` has both numbers and text as labels, such as {classes[0]!r} and {labels[0]!r}")
+        classes = np.union1d(classes, labels)
+    if not len(classes):
         raise ValueError("`y` has no labels, because there are no rows; give at least one")
-    return found
+    return classes
 
 
-def _needed(labels: Any) -> Any:
+def _required_labels(labels: Any) -> Any:
+    """The labels of a batch; a ValueError where it has none."""
     if labels is None:
         raise ValueError("`source` has no labels; give `y`, or batches (X, y) or (X, y, sample_weight)")
     return labels
 
 
+# --- batches --------------------------------------------------------------------------------------------------------
+
+
 def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) -> Iterator[Batch]:
     """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
+    batches: Iterable[Batch]
     if isinstance(source, str | os.PathLike):
-        pieces = _pieces_of_file(os.fspath(source), columns, size)
-        batches: Iterable[Batch] = map(partial(_split, y=y, weights=weights), pieces)
+        split = partial(_split_columns, y=y, weights=weights)
+        batches = map(split, _pieces_of_file(os.fspath(source), columns, size))
     elif hasattr(source, "shape"):
         batches = _slices(source, y, weights, size)
     elif not callable(source) and not isinstance(source, Iterable):
-        what = f"`source` is a {type(source).__name__}; give a path, an array, or batches (X, y)"
-        raise ValueError(f"{what} as an iterable or as a function that returns one")
+        raise ValueError(
+            f"`source` is a {type(source).__name__}; give a path, an array, or batches (X, y) as an iterable or as a "
+            "function that returns one"
+        )
     elif y is not None or weights is not None:
         raise ValueError("`y` and `sample_weight` are for an array or a file; batches contain them, as (X, y, w)")
     else:
-        found = source() if callable(source) else source
-        batches = map(lambda one: (*(one if isinstance(one, tuple) else (one,)), None, None)[:3], found)
-    return filter(lambda batch: _num_samples(batch[0]), batches)
+        batches = map(_as_batch, source() if callable(source) else source)
+    return filter(_has_rows, batches)
+
+
+def _as_batch(batch: Any) -> Batch:
+    """Rows alone, (X, y) or (X, y, w) as rows, labels and weights."""
+    parts = batch if isinstance(batch, tuple) else (batch,)
+    X, y, weights = (*parts, None, None)[:3]
+    return X, y, weights
+
+
+def _has_rows(batch: Batch) -> bool:
+    """Whether a batch is not empty."""
+    return bool(_num_samples(batch[0]))
 
 
 def _pieces_of_file(path: str, columns: Any, size: int) -> Iterator[pd.DataFrame]:
@@ -178,22 +208,35 @@ def _pieces_of_file(path: str, columns: Any, size: int) -> Iterator[pd.DataFrame
 def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
     """An array or data frame, some rows at a time."""
     if y is not None and np.ndim(y) == 0:
-        source, y, weights = _split(source, y, weights)
-    n, beside = source.shape[0], {"y": y, "sample_weight": weights}
-    for name, column in beside.items():
-        beside[name] = None if column is None else np.asarray(column)
-        if column is not None and np.shape(column)[:1] != (n,):
-            raise ValueError(f"`{name}` has shape {np.shape(column)}; the {n} rows of `source` need one value each")
-    source = sparse.csr_array(source) if sparse.issparse(source) else source
+        source, y, weights = _split_columns(source, y, weights)
+    n = source.shape[0]
+    labels = _checked_column("y", y, n)
+    weights = _checked_column("sample_weight", weights, n)
+    if sparse.issparse(source):
+        source = sparse.csr_array(source)
     for part in gen_batches(n, size):
-        yield (_safe_indexing(source, part), *(None if column is None else column[part] for column in beside.values()))
+        batch_labels = None if labels is None else labels[part]
+        batch_weights = None if weights is None else weights[part]
+        yield _safe_indexing(source, part), batch_labels, batch_weights
 
 
-def _split(table: Any, y: Any, weights: Any) -> Batch:
+def _checked_column(name: str, column: Any, n: int) -> np.ndarray | None:
+    """Labels or weights as an array, None if there are none; a ValueError unless there is one for each row."""
+    if column is None:
+        return None
+    if np.shape(column)[:1] != (n,):
+        raise ValueError(f"`{name}` has shape {np.shape(column)}; the {n} rows of `source` need one value each")
+    return np.asarray(column)
+
+
+def _split_columns(table: Any, y: Any, weights: Any) -> Batch:
     """Features, labels and weights of a data frame, by the names of the columns."""
-    names, columns = [name for name in (y, weights) if name is not None], getattr(table, "columns", ())
-    if wrong := [name for name in names if np.ndim(name) or name not in columns]:
-        known = ", ".join(map(str, columns)) or "without names"
-        raise ValueError(f"`source` has no column {wrong[0]!r}; its columns are {known}")
-    labels, w = (None if name is None else table[name].to_numpy() for name in (y, weights))
-    return table.drop(columns=names), labels, w
+    columns = getattr(table, "columns", ())
+    names = [name for name in (y, weights) if name is not None]
+    for name in names:
+        if np.ndim(name) or name not in columns:
+            shown = ", ".join(map(str, columns)) or "without names"
+            raise ValueError(f"`source` has no column {name!r}; its columns are {shown}")
+    labels = None if y is None else table[y].to_numpy()
+    row_weights = None if weights is None else table[weights].to_numpy()
+    return table.drop(columns=names), labels, row_weights
