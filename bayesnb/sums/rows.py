@@ -298,12 +298,12 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
         total: np.ndarray = np.zeros(shape)
         _compiled.levels_by_class(contiguous(x), y, w, total)
         return total
-    cells, place, w = _cells(x, y, w)
+    cells, place, of_cell = _cells(x, y, w)
     known = (cells >= 0) & (cells < levels)  # False for NaN
     at = place * levels + np.where(known, cells, 0).astype(np.intp)
-    total = np.bincount(at, w * known, np.prod(shape)).astype(r.dtype).reshape(shape)
+    total = np.bincount(at, of_cell * known, np.prod(shape)).astype(r.dtype).reshape(shape)
     if is_sparse(x):
-        stored = np.bincount(place, w, shape[0] * shape[1]).reshape(shape[:2])
+        stored = np.bincount(place, of_cell, shape[0] * shape[1]).reshape(shape[:2])
         total[..., 0] += _weight_of_empty_cells(x, y, w, stored, class_totals(r))
     return total
 

@@ -66,6 +66,7 @@ PARTS = {
     "cluster": Part("cluster", SCALE, "--repeats 3 --turns 1", "--gigabytes 0.04 --workers 1 --repeats 1 --turns 1"),
     "cluster-2gb": Part("cluster", SCALE, "--gigabytes 2 --repeats 4"),
     "mutations": Part("mutations", CHECK),
+    "left-out": Part("left_out", "robustness.md", "", ""),
     "power": Part("power", CHECK, "", "--repeats 1 --rows 10 --draws 1000"),
 }
 

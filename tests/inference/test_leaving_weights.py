@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, PoissonNB, compare
@@ -208,6 +209,17 @@ def test_a_light_row_beside_a_heavy_one_is_fitted():
     for x in (X, pd.DataFrame(X)):
         counts = BernoulliNB(alpha=1e-8).partial_fit(x, y, [0, 1], weight).posterior_.blocks["x"].b
         assert counts[0, 0] == pytest.approx(3e-5 + 1e-8, rel=1e-12)
+
+
+def test_a_light_empty_cell_of_sparse_rows_is_fitted():
+    """Level 0 of sparse rows is what is not stored: beside a weight of 1e8 it is summed."""
+    X, y, weight = np.array([[1.0, 2], [0.0, 2], [1, 0]]), np.array([0, 0, 0]), np.array([1e8, 3e-5, 0.7])
+    levels = []
+    for rows in (X, sparse.csr_array(X)):
+        fitted = CategoricalNB(min_categories=3).partial_fit(rows, y, [0, 1], weight)
+        levels += [block.alpha for block in fitted.posterior_.blocks.values()]
+    dense, alpha = levels
+    np.testing.assert_allclose(alpha, dense, rtol=1e-13)
 
 
 def test_too_few_digits_are_refused_where_other_rows_are_not_given():
