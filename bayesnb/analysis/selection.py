@@ -31,12 +31,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..core.arrays import Bool, Float, Int, PerRow, Table
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
+from ..core.weights import RowWeights, row_weights
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, align, checked_rows
 from ..tables.names import listed
@@ -265,7 +266,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     support_ : (d,) bool
         whether each column was chosen
     held_out_ : (n,) bool
-        whether each row was held out
+        whether each row was held out; where weights count rows, whether one of its units was
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
@@ -326,7 +327,9 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         ----------
         X : (n, d) levels, an array or a data frame; None, NaN and pandas.NA are missing cells
         y : (n,) labels; rows where it is None, NaN or pandas.NA are ignored
-        sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
+        sample_weight : (n,) non-negative weights. Of an integer type they count rows: the result is that of the
+            repeated rows, and `test_share` holds out single units. Of a float type they are importance: a row is held
+            out whole
 
         Raises
         ------
@@ -345,15 +348,18 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         labels, missing = split_labels(y)
         check_consistent_length(X, missing)
         check_classification_targets(labels)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = row_weights(sample_weight, len(missing))
+        weight = weights.values
         given = ~missing & (weight > 0)
         self.classes_, index = np.unique(labels[given[~missing]], return_inverse=True)
         label, names, c = np.zeros(len(missing), int), self._columns.labels.tolist(), len(self.classes_)
         label[given] = index
         columns = self._read(X, fresh=True)
         used = given & np.any([pd.notna(cells) for cells in columns], axis=0)
-        held_out = self._hold_out(label, used, rng)
-        training = used & ~held_out
+        test_weight = self._hold_out(label, used, weights, rng)
+        weight_of_training = weight - test_weight
+        held_out = test_weight > 0
+        training = used & (weight_of_training > 0)
         columns = self._categories(columns, training)
         levels = [pd.unique(cells[training & pd.notna(cells)]) for cells in columns]
         usable = [j for j, found in enumerate(levels) if len(found) > 1]
@@ -370,7 +376,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         training, held_out = training & used, held_out & used
         forced = [j for j in self._positions("force", self.force) if j in usable]
         joining = [j for j in usable if j not in forced]
-        rows, of_training = codes[:, training], weight[training]
+        rows, of_training = codes[:, training], weight_of_training[training]
         n = float(of_training.sum())
         alpha = align("alpha", self.alpha, self._columns.names)
         class_alpha = align("class_alpha", self.class_alpha, self.classes_)
@@ -386,7 +392,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         if held_out.any():
             tables = [log_normalize(model.log_joint(codes[:, held_out], chosen).T) for chosen in sets]
             own = [table[np.arange(len(table)), label[held_out]] for table in tables]
-            steps["test_log_likelihood"] = np.average(own, axis=1, weights=weight[held_out])
+            steps["test_log_likelihood"] = np.average(own, axis=1, weights=test_weight[held_out])
         worth = {"exact": steps.index, "bic": -steps["pseudo_bic"], "test": steps.get("test_log_likelihood")}[criterion]
         best = int(np.argmax(worth))
         steps["best"], chosen = steps.index == best, sets[best]
@@ -396,12 +402,14 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         alpha = model.alpha[self.support_] if chosen else 1.0
         nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
         known = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)  # its levels are those of training
-        self._nb = nb.partial_fit(known, self.classes_[label[training]], self.classes_, weight[training])
+        self._nb = nb.partial_fit(known, self.classes_[label[training]], self.classes_, weight_of_training[training])
         self.estimator_ = self._nb if chosen else None
         found = most_probable(model.log_joint(codes, chosen).T, model.log_pi)
-        samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
+        samples = {"training": weight_of_training * training}
+        if held_out.any():
+            samples["test"] = test_weight * held_out
         error_on, judged = list(samples.items())[-1]
-        classified = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
+        classified = [self._classified(sample, label, found, of_rows) for sample, of_rows in samples.items()]
         ignored = {"no target": missing, "no weight": ~missing & ~given, "no predictor": given & ~used}
         self.report_ = SelectionReport(
             steps=steps.rename_axis("step"),
@@ -409,7 +417,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             forced=tuple(names[j] for j in forced),
             dropped=tuple(name for j, name in enumerate(names) if j not in usable),
             ignored={reason: int(rows.sum()) for reason, rows in ignored.items()},
-            error=float(np.average(found[judged] != label[judged], weights=weight[judged])),
+            error=float(np.average(found != label, weights=judged)),
             error_on=error_on,
             classification=pd.concat(classified, ignore_index=True),
             scale=tuple(names[j] for j in self._scale),
@@ -458,23 +466,32 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return self.exact_features
 
     def _hold_out(
-        self, label: Int[np.ndarray, " n"], used: Bool[np.ndarray, " n"], rng: np.random.Generator
-    ) -> Bool[np.ndarray, " n"]:
-        """The rows used that are not marked by 1 (or True); or a random share of each class, but never all of it."""
-        held_out = np.zeros(len(label), bool)
+        self, label: Int[np.ndarray, " n"], used: Bool[np.ndarray, " n"], weights: RowWeights, rng: np.random.Generator
+    ) -> PerRow:
+        """The weight that is held out of each row, (n,): of rows not marked by 1 (or True), or a random share.
+
+        A random share is one of the rows of each class, but never all of it. Where weights count rows, it is a share of
+        their units, so that one row may have units in both samples.
+        """
+        test_weight = np.zeros(len(label))
         if self.partition is not None:
             check_consistent_length(label, self.partition)
-            held_out = used & (pd.Series(np.asarray(self.partition, object)) != 1).to_numpy()
+            is_marked = (pd.Series(np.asarray(self.partition, object)) == 1).to_numpy()
+            test_weight = np.where(used & ~is_marked, weights.values, 0)
         elif self.test_share is None:
-            return held_out
+            return test_weight
         else:
             for k in np.unique(label[used]):
                 rows = np.flatnonzero(used & (label == k))
-                size = min(round(self.test_share * len(rows)), len(rows) - 1)
-                held_out[rng.choice(rows, size, replace=False)] = True
-        if not 0 < held_out.sum() < used.sum():
-            raise ValueError(f"{held_out.sum()} of {used.sum()} usable rows are held out; hold out some, not all")
-        return held_out
+                units = np.repeat(rows, weights.times[rows].astype(int))
+                size = min(round(self.test_share * len(units)), len(units) - 1)
+                chosen = rng.choice(units, size, replace=False)
+                counts = np.bincount(chosen, minlength=len(label))
+                test_weight += counts if weights.are_counts else counts * weights.values
+        if not 0 < test_weight.sum() < weights.values[used].sum():
+            n_rows = int((test_weight > 0).sum())
+            raise ValueError(f"{n_rows} of {used.sum()} usable rows are held out; hold out some, not all")
+        return test_weight
 
     def _classified(self, sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> pd.DataFrame:
         """Weight of the rows of each observed class by predicted class, and the share that is correct."""

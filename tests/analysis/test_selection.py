@@ -241,3 +241,17 @@ def test_what_is_out_of_range_is_named():
     y[7] = 3
     one_row = ForwardSelection(test_share=0.9).fit(X, y)
     assert one_row.held_out_.mean() > 0.8 and not one_row.held_out_[7]  # every class stays in training
+
+
+def test_units_of_counts_are_held_out_as_repeated_rows_are():
+    """A row of a frequency table may have units in both samples; the result is that of the repeated rows."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (40, 4)).astype(str)
+    y = np.where(rng.random(40) < 0.7, X[:, 0] == "1", X[:, 1] == "2").astype(int)
+    counts = rng.integers(0, 6, 40)
+    rows, labels = np.repeat(X, counts, 0), np.repeat(y, counts)
+    report = ForwardSelection(test_share=0.3).fit(X, y, counts).report_
+    expected = ForwardSelection(test_share=0.3).fit(rows, labels).report_
+    pd.testing.assert_frame_equal(report.steps, expected.steps, rtol=1e-12)
+    pd.testing.assert_frame_equal(report.classification, expected.classification, rtol=1e-12)
+    assert report.error == pytest.approx(expected.error, rel=1e-12)
