@@ -44,7 +44,7 @@ from ..core.supports import check_choice, check_least
 from ..core.weights import row_weights
 from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
 from ..inference.explanation import odds_against
-from ..inference.loo import LooResult
+from ..inference.loo import LooResult, leave_out
 from ..inference.report import CheckReport
 from ..io import Saved
 from ..sums.rows import batches
@@ -225,7 +225,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             n_parameters=n_columns + n_linear * n_contrasts,
             numbers_of_row=n_columns * n_contrasts + n_linear,
         )
-        rows = self.left_out(training.take(sample.rows))
+        rows = self._left_out(training.take(sample.rows), is_fitted=True)
         return replace(rows, offset=rows.offset + sample.log_rate)
 
     # --- rows -------------------------------------------------------------------------------------------------------
@@ -273,6 +273,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     def left_out(self, training: TrainingRows) -> Regression:
         """What the regression reads of training rows, each of them left out of its own columns. Provisional."""
+        return self._left_out(training, is_fitted=False)
+
+    def _left_out(self, training: TrainingRows, is_fitted: bool) -> Regression:
+        """`left_out`; rows that were certainly fitted need no check of it."""
         n_classes = len(self.classes_)
         n = len(training.code)
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
@@ -282,19 +286,25 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         z = []
         for part in self._parts(n, is_whole=training.group is not None):
             rows = training.take(part)
-            tables, offset[part] = self._left_out_tables(rows)
-            t[part] = self.layout_.contrasts_of(tables)
+            results = self._loo_results(rows, is_fitted)
+            tables = [table for result in results for table in result.by_block.values()]
+            offset[part] = results[0].log_prior
+            t[part] = self.layout_.contrasts_of(np.stack(tables))
             z.append(self.layout_.linear(rows.cells))
         return Regression(offset, t, np.concatenate(z), label, training.weight, training.leaving, training.group)
 
-    def _left_out_tables(self, rows: TrainingRows) -> tuple[Float[np.ndarray, "j n c"], Float[np.ndarray, "n c"]]:
-        """log p(x_ij | y = c, D₋ᵢ) of each column, and log p(y = c | D₋ᵢ)."""
-        results = [
-            model.loo(x, model.classes_[rows.code], rows.weights, groups=rows.group)
-            for model, x in self._views(rows.cells)
-        ]
-        tables = [table for result in results for table in result.by_block.values()]
-        return np.stack(tables), results[0].log_prior
+    def _loo_results(self, rows: TrainingRows, is_fitted: bool) -> list[LooResult]:
+        """Leave-one-out of each model of densities."""
+        results = []
+        for model, x in self._views(rows.cells):
+            labels = model.classes_[rows.code]
+            if is_fitted:
+                encoded, index = model.encode_labelled(x, labels)
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    results.append(leave_out(model, encoded, index, rows.weights, rows.group, "kept"))
+            else:
+                results.append(model.loo(x, labels, rows.weights, groups=rows.group))
+        return results
 
     def _new(self, cells: Any) -> Regression:
         """What the regression reads of new rows."""

@@ -236,7 +236,7 @@ def test_counts_are_rows_of_which_one_leaves() -> None:
         assert counted.draws_[0] == pytest.approx(repeated.draws_[0], rel=1e-6)
         one, other = counted.loo(rows, y, weight), repeated.loo(rows[copied], y[copied], groups=groups)
         assert one.log_proba[copied] == pytest.approx(other.log_proba, abs=1e-9)
-        assert [one.elpd, one.p_loo] == pytest.approx([other.elpd, other.p_loo], rel=1e-9)
+        assert [one.elpd, one.se, one.p_loo] == pytest.approx([other.elpd, other.se, other.p_loo], rel=1e-9)
         gain = counted.importance(rows, y, weight).set_index("feature")["elpd_gain"]
         again = repeated.importance(rows[copied], y[copied], groups=groups).set_index("feature")["elpd_gain"]
         assert gain[again.index].to_numpy() == pytest.approx(again.to_numpy(), abs=1e-9)

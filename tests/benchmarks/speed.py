@@ -7,12 +7,19 @@ With a bar "≥" the ratio is theirs over ours; with "≤" it is ours over anoth
 numbers of rows. `--formulas` does without compiled loops, as where numba does not import. The first line is one read of
 X, the floor of any fit. Two groups come on request: `--only newsgroups --counts X.npz`, the file that
 examples/twenty_newsgroups.py describes, and `--only river`, in place of scikit-learn.
+
+    python -m tests.benchmarks.speed --table sharp [--scale 1] [--repeats 3]
+
+A table of its own: one thread, seconds of the processor, and MiB that ours needs above its input.
 """
 
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +29,7 @@ import numpy as np
 import sklearn.naive_bayes as theirs
 from scipy import sparse
 from sklearn.datasets import load_iris
+from threadpoolctl import threadpool_limits
 
 import bayesnb as ours
 from bayesnb.sums import rows as loops
@@ -220,6 +228,88 @@ def river(scale: float) -> Iterator[Line]:
     yield "500 rows of 9 features predicted and learnt in turn, river", lambda: one_by_one(nb, X, y), in_turn, "≥ 0.3"
 
 
+def sharp(scale: float) -> Iterator[Line]:
+    """DiscriminativeNB against boosting, and against logistic regression where rows are few."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegressionCV
+
+    boosting = HistGradientBoostingClassifier()
+    logistic = LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000)
+    sizes = [  # rows, columns, classes, distance of the classes, rival, bar
+        (1_000, 20, 2, 0.5, logistic, "≤ 2.5"),
+        (1_000, 20, 10, 0.5, logistic, "≤ 4"),
+        (10_000, 20, 2, 0.5, boosting, "≤ 2"),
+        (10_000, 20, 10, 0.5, boosting, "≤ 1"),
+        (10_000, 100, 2, 3.0, boosting, "≤ 3"),
+        (100_000, 20, 2, 0.5, boosting, "≤ 2"),
+        (1_000_000, 20, 2, 0.5, boosting, "≤ 1.5"),
+    ]
+    ours.DiscriminativeNB().fit(*shifted_classes(300, 20, 2, 0.5))  # loops are compiled, modules loaded
+    for n, d, n_classes, distance, rival, bar in sizes:
+        X, y = shifted_classes(int(n * scale), d, n_classes, distance)
+        name = f"DiscriminativeNB fit, {len(y):,} × {d}, {n_classes} classes, over {type(rival).__name__}"
+        nb = ours.DiscriminativeNB()
+        yield name, lambda: nb.fit(X, y), lambda: rival.fit(X, y), bar  # noqa: B023  # measured before the next
+
+
+def shifted_classes(n: int, d: int, n_classes: int, distance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Normal rows; the first six columns have means that differ between classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=n)
+    X = rng.normal(size=(n, d))
+    X[:, :6] += distance * rng.normal(size=(n_classes, 6))[y]
+    return X, y
+
+
+TABLES = {"sharp": sharp}
+
+
+def measure_one_thread(line: Line, repeats: int) -> Record:
+    """A line of a table: medians of the seconds of one thread, in turns, and the memory that ours needs."""
+    name, mine, other, bar = line
+    calls = [mine] if other is None else [mine, other]
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peak = peak_memory(mine)  # which also loads and compiles what the calls need
+        seconds = np.median([[processor_seconds(call) for call in calls] for _ in range(repeats)], 0).tolist()
+    theirs = seconds[1] if other is not None else None
+    ratio = None if theirs is None else seconds[0] / theirs
+    return {"work": name, "ours": seconds[0], "theirs": theirs, "ratio": ratio, "bar": bar, "peak_mib": peak}
+
+
+def processor_seconds(call: Callable[[], Any]) -> float:
+    """Time of the processor that a call takes, which other programs change less than time by the clock."""
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def peak_memory(call: Callable[[], Any]) -> float:
+    """MiB of memory that a call holds at most, above what there was before."""
+    before = resident_mib()
+    largest = [before]
+    has_ended = threading.Event()
+
+    def watch() -> None:
+        while not has_ended.wait(0.01):
+            largest.append(max(largest.pop(), resident_mib()))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        call()
+    finally:
+        has_ended.set()
+        watcher.join()
+    return largest[0] - before
+
+
+def resident_mib() -> float:
+    """Memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 DEFAULT = (gaussian, bernoulli, categorical, text, counts, small, first)
 
 
@@ -235,19 +325,25 @@ def measure(line: Line, repeats: int) -> Record:
 def show(record: Record) -> str:
     """A line of the table as text."""
     theirs = "" if record["theirs"] is None else f"{record['theirs']:9.4f} {record['ratio']:7.2f}"
-    return f"{record['work']:<72} {record['ours']:9.4f} {theirs:>17} {record['bar']:>6}"
+    text = f"{record['work']:<72} {record['ours']:9.4f} {theirs:>17} {record['bar']:>6}"
+    return f"{text} {record['peak_mib']:6.0f} MiB" if "peak_mib" in record else text
 
 
 def main() -> None:
     """Measure, print, and write what was measured."""
     work = {group.__name__: group for group in (*DEFAULT, river)}
     only = tuple(group.__name__ for group in DEFAULT)
-    given = arguments(__doc__, scale=1.0, repeats=5, only=only, counts=None, formulas=False, json=None)
+    given = arguments(__doc__, scale=1.0, repeats=5, only=only, counts=None, formulas=False, json=None, table="")
     if given.formulas:
         loops.WORTH = 1 << 60
     print(f"{'work':<72} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'bar':>6}", flush=True)
     records = []
-    for name in given.only:
+    if given.table:
+        os.environ["OMP_NUM_THREADS"] = "1"  # of our own threads
+        for line in TABLES[given.table](given.scale):
+            records.append(measure_one_thread(line, given.repeats))
+            print(show(records[-1]), flush=True)
+    for name in () if given.table else given.only:
         for line in newsgroups(given.counts) if name == "newsgroups" else work[name](given.scale):
             records.append(measure(line, given.repeats))
             print(show(records[-1]), flush=True)
