@@ -421,6 +421,24 @@ def test_saved_piped_and_in_sets(tmp_path: Path) -> None:
     assert np.array_equal(again.predict_proba(mixed()[0]), before)
 
 
+def test_a_file_of_version_0_2_predicts_as_it_did() -> None:
+    """Its classes are in the order of their labels. Every fifth iris, two columns; figures printed by version 0.2.0."""
+    X = load_iris().data[::50, :2]
+    nb = bayesnb.load(Path(__file__).parents[1] / "saved" / "discriminative-0.2.safetensors")
+    assert nb.predict_proba(X) == pytest.approx(
+        np.array(
+            [
+                [0.981155176428, 0.01606412411, 0.002780699462],
+                [0.001866495211, 0.143435701257, 0.854697803532],
+                [0.03591853299, 0.454591272293, 0.509490194716],
+            ]
+        ),
+        abs=1e-10,
+    )
+    mean = nb.sample_proba(X, 50, 0).mean(0)
+    assert mean[0] == pytest.approx([0.9532669997, 0.0405465895, 0.0061864107], abs=1e-8)
+
+
 @pytest.mark.slow
 def test_the_report_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     X, y = mixed(60)
