@@ -15,8 +15,19 @@ Key: TypeAlias = np.random.Generator | JaxArray
 
 
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
-    """NumPy's generator for a seed; a generator is handed through."""
-    return np.random.default_rng(seed)
+    """NumPy's generator for a seed; a generator is handed through.
+
+    Raises
+    ------
+    ValueError
+        if `seed` is none of the things that NumPy makes a generator of
+    """
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`seed` is {seed!r}; it needs to be a whole number from 0 on, a NumPy generator, or None"
+        ) from None
 
 
 def split(key: Key, n: int) -> list[Key]:

@@ -217,7 +217,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 def check_least(least: int, **numbers: Any) -> None:
     """Raise a ValueError that names the first one that is not whole, or below the least."""
     for name, value in numbers.items():
-        if not isinstance(value, int | np.integer) or value < least:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
 
 

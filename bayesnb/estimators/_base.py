@@ -389,12 +389,16 @@ class AbstractNB(AbstractFitted):
                 f"the model has a single class, {labels[0]!r}, but log odds need two; fit it to rows of two classes"
             )
         if against is not None:
-            matches = np.flatnonzero(labels == against)
+            is_label = np.ndim(against) == 0
+            matches = np.flatnonzero(labels == against) if is_label else np.zeros(0, int)
             if not matches.size:
                 raise ValueError(f"`against` is {against!r}; the classes are {labels.tolist()}")
             b = int(matches[0])
         check_level(settings.get("level", 0.9))
-        check_least(1, **{name: settings[name] for name in ("n", "n_draws") if settings.get(name) is not None})
+        check_least(1, n_draws=settings.get("n_draws", 1))
+        if settings.get("n") is not None:
+            check_least(1, n=settings["n"])
+            settings["n"] = min(settings["n"], state.columns.n)
         return contributions(
             state.posterior,
             self._encoded(state, self._checked(X, state)[0]),
@@ -441,7 +445,7 @@ class AbstractNB(AbstractFitted):
 
         Parameters
         ----------
-        features : names or numbers of features; None takes all
+        features : names or numbers of features, or one of them; None takes all
         level : posterior mass inside the intervals, between 0 and 1
 
         Returns
@@ -472,7 +476,7 @@ class AbstractNB(AbstractFitted):
         if features is None:
             names = all_names
         else:
-            names = [features] if isinstance(features, str) else list(features)
+            names = [features] if np.ndim(features) == 0 else list(features)
         positions: list[Any] = [columns.place(name) for name in names]
         if None in positions:
             unknown = names[positions.index(None)]

@@ -143,11 +143,16 @@ def align(name: str, value: Any, *labels: Any) -> Any:
 
 
 def as_table(X: Any) -> Any:
-    """Data frames as those of pandas; masked cells, None and pandas.NA among objects as NaN."""
+    """Data frames as those of pandas; masked cells, None and pandas.NA among objects as NaN.
+
+    Levels that a type declares stay declared: those of Arrow's dictionaries, and of polars' Enum.
+    """
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):  # a LazyFrame of polars
+        raise ValueError(f"`X` is a {type(X).__name__}, whose rows are not computed yet; give `X.collect()`")
     if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow
         return X.to_pandas()
     if hasattr(X, "columns") and hasattr(X, "get_column"):  # polars
-        X = pd.DataFrame({name: X.get_column(name).to_numpy() for name in X.columns})
+        X = pd.DataFrame({name: _column_of_polars(X.get_column(name)) for name in X.columns})
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(float if X.dtype.kind in "biuf" else object), np.nan)
     if isinstance(X, np.ndarray) and X.dtype == object:
@@ -156,7 +161,17 @@ def as_table(X: Any) -> Any:
         for j in np.flatnonzero([isinstance(dtype, np.dtypes.ObjectDType) for dtype in X.dtypes]):
             X = X.copy(deep=False)
             X.isetitem(j, as_table(X.iloc[:, j].to_numpy()))
+        for j in np.flatnonzero([str(dtype).startswith("dictionary<") for dtype in X.dtypes]):
+            X = X.copy(deep=False)
+            X.isetitem(j, X.iloc[:, j].array.__arrow_array__().to_pandas().array)
     return X
+
+
+def _column_of_polars(column: Any) -> Any:
+    """The cells of a column, an Enum with its declared levels."""
+    if type(column.dtype).__name__ == "Enum":
+        return pd.Categorical(column.to_list(), categories=column.dtype.categories.to_list())
+    return column.to_numpy()
 
 
 def _refuse_times(X: Any, names: np.ndarray | None) -> None:
@@ -236,10 +251,13 @@ def cut_rows(X: Any, part: slice) -> Any:
 
 @contextmanager
 def naming(*names: str) -> Iterator[None]:
-    """Errors of scikit-learn's checks that name no argument say whose they are."""
+    """Errors of scikit-learn's checks that name no argument say whose they are.
+
+    A whole number that no float can hold is an OverflowError, and becomes a ValueError.
+    """
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if re.search(rf"\b({'|'.join(names)})\b", str(error)):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError

@@ -1,10 +1,19 @@
-"""Features with levels: which levels a column has, and the place of each cell among them."""
+"""Features with levels: which levels a column has, and the position of each cell among them.
+
+The levels of a column are, by the first rule that applies:
+
+    declared    its type names them: the categories of pandas, of polars' Enum, and of Arrow's dictionaries. All of them
+                count, whether they occur or not
+    codes       its cells are whole numbers: 0 … max, and at least `min_categories` of them
+    values      other cells: the values that occur, sorted. So too of polars' Categorical, which declares none
+    unseen      it has no cell: `min_categories` codes, until a cell shows what its levels are
+"""
 
 import itertools
 import numbers
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,13 +23,14 @@ from ..naive_bayes import Rows
 from ._base import AbstractNB
 from ._fitted import State
 
-_MOST = 1 << 20  # levels of a feature of whole numbers
+_MAX_LEVELS = 1 << 20  # of a feature of whole numbers
 
 
 class AbstractLevels(AbstractNB):
     """What estimators of features with levels share: the levels, in the order in which they are counted.
 
-    The encoding is a list of the levels of each column; it is empty for a column of which no cell was seen. A subclass
+    The encoding is a list of the levels of each column. Codes 0 … K−1 are an array of signed integers, those of a
+    column without a cell an array of unsigned ones, and declared levels and values are an array of objects. A subclass
     says how its counts are moved to other levels (`_moved`).
     """
 
@@ -30,8 +40,8 @@ class AbstractLevels(AbstractNB):
 
     @property
     def categories_(self) -> list[np.ndarray]:
-        """Levels of each feature; of a column without a single cell the code 0."""
-        return _known_levels(self._known())
+        """Levels of each feature; of a column without a cell `min_categories` codes, at least the code 0."""
+        return _shown_levels(self._known())
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column. Provisional."""
@@ -42,96 +52,170 @@ class AbstractLevels(AbstractNB):
         """Number of levels of each feature, (d,)."""
         return sizes_of(self._known())
 
+    # --- learning levels ----------------------------------------------------------------------------------------------
+
+    def _learn_encoding(self, state: State, X: Any) -> State:
+        """The state that knows the levels of these rows, after those that it has known before."""
+        min_levels = self._min_levels(state.columns.n)
+        levels = []
+        offenders = []
+        for j, column in enumerate(columns_of(_largest_codes(X))):
+            codes = _codes_in(column)
+            if column.declared is not None:
+                levels.append(column.declared)
+            elif codes is None:
+                levels.append(_distinct(column.cells))
+            elif not len(codes):
+                levels.append(np.arange(min_levels[j], dtype=np.uint64))
+            elif (is_wrong := _is_no_code(codes)).any():
+                offenders.append((codes[is_wrong].min(), j))
+            else:
+                levels.append(np.arange(max(int(codes.max()) + 1, min_levels[j])))
+        if offenders:
+            self._refuse_codes(state, *min(offenders))
+        if state.encoding is None:
+            return self._recode(state, levels)
+        return self._recode(state, [*map(_union, state.encoding, levels)])
+
+    def _refuse_codes(self, state: State, value: float, j: int) -> None:
+        """ValueError for a number in column j that is no code."""
+        name = type(self).__name__
+        start = f"Negative values in data passed to {name}: " if value < 0 else ""
+        raise ValueError(
+            f"{start}`X` has {value:g} in column {state.columns.label(j)}; {name} takes whole numbers as codes "
+            f"0 … K−1. {self._advice}"
+        )
+
+    def _min_levels(self, d: int) -> list[int]:
+        """`min_categories` for each feature."""
+        value = np.asarray(0 if self.min_categories is None else self.min_categories)
+        is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))
+        if not is_whole or value.min(initial=0) < 0 or value.max(initial=0) > _MAX_LEVELS:
+            raise ValueError(
+                f"`min_categories` is {self.min_categories!r}; it needs whole numbers from 0 to {_MAX_LEVELS}, "
+                f"of shape () or ({d},)"
+            )
+        return np.broadcast_to(value, d).tolist()
+
+    # --- moving counts to other levels --------------------------------------------------------------------------------
+
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
         """The state by other levels, which hold all that were known; with its statistics, if there are any."""
-        after, held = replace(state, encoding=levels), state.statistics
-        if held is None or all(map(np.array_equal, levels, state.encoding)):
+        after = replace(state, encoding=levels)
+        if state.statistics is None or all(map(np.array_equal, levels, state.encoding)):
             return after
-        return replace(after, statistics=replace(held, blocks=self._moved(state, after)))
+        return replace(after, statistics=replace(state.statistics, blocks=self._moved(state, after)))
 
     def _moved(self, state: State, after: State) -> dict[str, Any]:
         """The counts of a state at the levels of another one."""
         raise NotImplementedError
 
-    def _learn_encoding(self, state: State, X: Any) -> State:
-        """Declared levels, else 0 … max of whole numbers, else the values seen, sorted; or none."""
-        least, levels, bad = self._least(state.columns.n), [], []
-        for j, (cells, declared) in enumerate(columns_of(_largest(X))):
-            found = _as_numbers(cells[~pd.isna(cells)]) if declared is None else None
-            if declared is not None:
-                levels.append(declared)  # declared numbers are names; only codes 0 … K−1 are an array of integers
-            elif found is None:
-                levels.append(_distinct(cells))
-            elif (odd := (found < 0) | (found != np.floor(found)) | (found >= _MOST)).any():
-                bad.append((found[odd].min(), j))
-            else:
-                levels.append(np.arange(max(int(found.max()) + 1, least[j]) if len(found) else 0))
-        if bad:
-            (value, j), name = min(bad), type(self).__name__
-            what = f"Negative values in data passed to {name}: " if value < 0 else ""
-            codes = f"{name} takes whole numbers as codes 0 … K−1. {self._advice}"
-            raise ValueError(f"{what}`X` has {value:g} in column {state.columns.label(j)}; {codes}")
-        return self._recode(state, levels if state.encoding is None else [*map(_union, state.encoding, levels)])
-
     def _united(self, state: State, other: State) -> State:
         levels = [*map(_union, state.encoding, other.encoding)]
         return super()._united(self._recode(state, levels), self._recode(other, levels))
 
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
     def _codes(self, state: State, X: Any) -> np.ndarray:
-        """The place of each cell among the levels of its column, (n, d); NaN where it is missing or unknown."""
-        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in state.encoding):
-            return _code_table(X, np.array([len(levels) for levels in state.encoding]))
-        pairs = zip(columns_of(X), state.encoding, strict=True)
-        return np.stack([_codes_of(c, levels, state.columns.label(j)) for j, ((c, _), levels) in enumerate(pairs)], 1)
+        """The position of each cell among the levels of its column, (n, d); NaN where it is missing or unknown."""
+        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(map(are_codes, state.encoding)):
+            return _code_table(X, np.array([*map(len, state.encoding)]))
+        codes = []
+        for j, (column, levels) in enumerate(zip(columns_of(X), state.encoding, strict=True)):
+            codes.append(_positions(column.cells, levels, state.columns.label(j)))
+        return np.stack(codes, 1)
 
     def _as_input(self, state: State, rows: Rows) -> np.ndarray:
         codes: dict[int, np.ndarray] = {}
-        for name, at in self.block_columns(state).items():
-            codes |= dict(zip(at.tolist(), rows[name].T.astype(int), strict=True))
-        return np.stack([levels[codes[j]] for j, levels in enumerate(_known_levels(state))], 1)
-
-    def _least(self, d: int) -> list[int]:
-        """`min_categories` for each feature."""
-        value = np.asarray(0 if self.min_categories is None else self.min_categories)
-        whole = value.dtype.kind in "iu" and value.shape in ((), (d,))
-        if not whole or value.min(initial=0) < 0 or value.max(initial=0) > _MOST:
-            needs = f"whole numbers from 0 to {_MOST}, of shape () or ({d},)"
-            raise ValueError(f"`min_categories` is {self.min_categories!r}; it needs {needs}")
-        return np.broadcast_to(value, d).tolist()
+        for name, columns in self.block_columns(state).items():
+            codes |= dict(zip(columns.tolist(), rows[name].T.astype(int), strict=True))
+        return np.stack([levels[codes[j]] for j, levels in enumerate(_shown_levels(state))], 1)
 
 
-def _known_levels(state: State) -> list[np.ndarray]:
-    return [levels if len(levels) else np.arange(1) for levels in state.encoding]
+# --- levels of a fit --------------------------------------------------------------------------------------------------
+
+
+def are_codes(levels: np.ndarray) -> bool:
+    """Whether the levels of a column are codes 0 … K−1; else they are names."""
+    return levels.dtype.kind in "iu"
+
+
+def _are_unseen(levels: np.ndarray) -> bool:
+    """Whether no cell of the column has shown what its levels are."""
+    return levels.dtype.kind == "u" or not len(levels)
+
+
+def _shown_levels(state: State) -> list[np.ndarray]:
+    """Levels of each column, at least one."""
+    shown = []
+    for levels in state.encoding:
+        shown.append(np.arange(max(1, len(levels))) if _are_unseen(levels) else levels)
+    return shown
 
 
 def sizes_of(state: State) -> np.ndarray:
     """Number of levels of each column, at least one, (d,)."""
-    return np.array([*map(len, _known_levels(state))])
+    return np.array([*map(len, _shown_levels(state))])
+
+
+def counted_levels(levels: np.ndarray) -> np.ndarray:
+    """The levels that may have counts: none in a column without a cell."""
+    return levels[:0] if _are_unseen(levels) else levels
 
 
 def places_among(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Where levels stand among others, which hold them."""
+    """Positions of levels among others, which hold them."""
     return pd.Index(after).get_indexer(pd.Index(before))
 
 
-def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
-    """Columns of an array or data frame, each with the levels that its type declares, if any."""
+def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Old levels in their order, then those that are new."""
+    if _are_unseen(old) and _are_unseen(new):
+        return max(old, new, key=len)
+    if _are_unseen(old) or _are_unseen(new):
+        return new if _are_unseen(old) else old
+    if are_codes(old) and are_codes(new):
+        return max(old, new, key=len)
+    old_values = set(old.tolist())
+    added = [level for level in new.tolist() if level not in old_values]
+    return np.concatenate([old.astype(object), np.array(added, dtype=object)]) if added else old
+
+
+# --- columns of a table -----------------------------------------------------------------------------------------------
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Fields
+    ------
+    cells : (n,) its cells; of a sparse column the stored ones, and a zero
+    declared : (k,) the levels that its type declares; None if it declares none
+    """
+
+    cells: np.ndarray
+    declared: np.ndarray | None
+
+
+def columns_of(X: Any) -> list[Column]:
+    """Columns of an array, sparse array or data frame."""
     if isinstance(X, np.ndarray):
-        return [(column, None) for column in X.T]
-    if sparse.issparse(X):  # the stored cells, and a zero
+        return [Column(cells, None) for cells in X.T]
+    if sparse.issparse(X):
         X = sparse.csc_array(X)
-        return [(np.append(X.data[start:end], 0), None) for start, end in itertools.pairwise(X.indptr)]
-    columns: list[Any] = []
-    for _, column in X.items():
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            declared = column.dtype.categories.to_numpy(dtype=object)  # beside a gap pandas would make floats of them
-            columns.append((np.append(declared, np.nan)[column.cat.codes], declared))
-        else:
-            columns.append((column.to_numpy(dtype=object), None))
-    return columns
+        return [Column(np.append(X.data[start:end], 0), None) for start, end in itertools.pairwise(X.indptr)]
+    return [_column_of_frame(column) for _, column in X.items()]
 
 
-def _largest(X: Any) -> Any:
+def _column_of_frame(column: Any) -> Column:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return Column(column.to_numpy(dtype=object), None)
+    # as objects: beside a gap pandas would make floats of whole numbers. Declared numbers are names, and no codes
+    declared = column.dtype.categories.to_numpy(dtype=object)
+    return Column(np.append(declared, np.nan)[column.cat.codes], declared)
+
+
+def _largest_codes(X: Any) -> Any:
     """Of an array of integers one cell below 0 or the largest of each column: its levels depend on nothing else."""
     is_whole = isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size
     return _as_unsigned(X).max(0, keepdims=True).astype(X.dtype) if is_whole else X
@@ -140,6 +224,39 @@ def _largest(X: Any) -> Any:
 def _as_unsigned(X: np.ndarray) -> np.ndarray:
     """The same integers, of which those below 0 are larger than any other."""
     return X.view(X.dtype.str.replace("i", "u"))
+
+
+def _codes_in(column: Column) -> np.ndarray | None:
+    """The cells that are not missing as floats, if all are numbers and the type declares no levels; else None."""
+    if column.declared is not None:
+        return None
+    return _as_numbers(column.cells[~pd.isna(column.cells)])
+
+
+def _is_no_code(codes: np.ndarray) -> np.ndarray:
+    """Whether numbers are below 0, not whole or too large."""
+    return (codes < 0) | (codes != np.floor(codes)) | (codes >= _MAX_LEVELS)
+
+
+def _as_numbers(values: np.ndarray) -> np.ndarray | None:
+    """Values as floats if all are real numbers, else None."""
+    if values.dtype == object and not all(isinstance(value, numbers.Real) for value in values.tolist()):
+        return None
+    if values.dtype.kind not in "biufO":
+        return None
+    try:
+        return values.astype(float)
+    except OverflowError:  # a whole number too large for a float is a name
+        return None
+
+
+def _distinct(cells: np.ndarray) -> np.ndarray:
+    """The values of a column, sorted; values of different types by the name of the type first."""
+    values = set(cells[~pd.isna(cells)].tolist())
+    return np.array(sorted(values, key=lambda value: (type(value).__name__, value)), dtype=object)
+
+
+# --- positions of cells -----------------------------------------------------------------------------------------------
 
 
 def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
@@ -154,45 +271,28 @@ def _valid(codes: np.ndarray, n_levels: Any) -> np.ndarray:
     return np.where((codes >= 0) & (codes < n_levels) & (codes == np.floor(codes)), codes, np.nan)
 
 
-def _as_numbers(values: np.ndarray) -> np.ndarray | None:
-    """Values as floats if all are real numbers, else None."""
-    if values.dtype == object and not all(isinstance(value, numbers.Real) for value in values.tolist()):
-        return None
-    try:
-        return values.astype(float) if values.dtype.kind in "biufO" else None
-    except OverflowError:  # a whole number too large for a float is a name
-        return None
-
-
-def _distinct(cells: np.ndarray) -> np.ndarray:
-    """The values of a column, sorted."""
-    seen = cells[~pd.isna(cells)]
-    return np.array(sorted(set(seen.tolist()), key=lambda one: (type(one).__name__, one)), dtype=object)
-
-
-def _codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
-    """Position of each value among the levels; NaN where it is missing or unknown.
+def _positions(cells: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
+    """Position of each cell among the levels; NaN where it is missing or unknown.
 
     Warns where all are unknown because one side is text and the other is numbers.
     """
-    if levels.dtype.kind == "i" and (codes := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
-        return _valid(codes, len(levels))
-    code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
-    if len(code) and code.max() < 0:
-        asked, known = values[~pd.isna(values)].tolist(), levels.tolist()
-        if asked and known and isinstance(asked[0], str) != isinstance(known[0], str):
-            warnings.warn(
-                f"`X` has no known level in column {label}, because text is not a number: it has {asked[0]!r}, and the "
-                f"levels are like {known[0]!r}. The column is left out; convert it to the type that was fitted",
-                stacklevel=2,
-            )
-    return np.where(code < 0, np.nan, code)
+    if are_codes(levels):
+        codes = _as_numbers(np.where(pd.isna(cells), np.nan, cells))
+        if codes is not None:
+            return _valid(codes, len(levels))
+    positions = pd.Index(levels).get_indexer(pd.Index(cells, dtype=object)).astype(float)
+    if len(positions) and positions.max() < 0:
+        _warn_of_types(cells, levels, label)
+    return np.where(positions < 0, np.nan, positions)
 
 
-def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Old levels in their order, then those that are new."""
-    if not len(old) or not len(new) or old.dtype.kind == new.dtype.kind == "i":
-        return max(old, new, key=len)
-    known = set(old.tolist())
-    added = [level for level in new.tolist() if level not in known]
-    return np.concatenate([old.astype(object), np.array(added, dtype=object)]) if added else old
+def _warn_of_types(cells: np.ndarray, levels: np.ndarray, label: str) -> None:
+    """Warn if the cells of a column are text and its levels are numbers, or the other way round."""
+    values = cells[~pd.isna(cells)].tolist()
+    names = counted_levels(levels).tolist()
+    if values and names and isinstance(values[0], str) != isinstance(names[0], str):
+        warnings.warn(
+            f"`X` has no known level in column {label}, because text is not a number: it has {values[0]!r}, and the "
+            f"levels are like {names[0]!r}. The column is left out; convert it to the type that was fitted",
+            stacklevel=2,
+        )

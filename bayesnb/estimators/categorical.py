@@ -10,7 +10,7 @@ from ..families.categorical import DirichletCategorical
 from ..naive_bayes import Rows
 from ..statistics import Counts
 from ._fitted import State
-from ._levels import AbstractLevels, places_among, sizes_of
+from ._levels import AbstractLevels, are_codes, counted_levels, places_among, sizes_of
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -33,7 +33,7 @@ class CategoricalNB(AbstractLevels):
     class_prior, priors : (c,), optional
         fixed class probabilities; both names mean the same
     min_categories : int, (d,) or None, default None
-        smallest number of levels of a feature of whole numbers; its levels are 0 … max
+        smallest number of levels of a feature of whole numbers, whose levels are 0 … max, and of one without a cell
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -42,8 +42,9 @@ class CategoricalNB(AbstractLevels):
     Attributes
     ----------
     categories_ : list of d arrays
-        levels of each feature. Whole numbers have the levels 0 … max, and a pandas categorical has its declared
-        categories. Other features have the values that occur, sorted
+        levels of each feature. A type that declares levels has all of them, whether they occur or not: a categorical
+        of pandas, an Enum of polars, a dictionary of Arrow. Whole numbers have the levels 0 … max. Other features have
+        the values that occur, sorted
     n_categories_ : (d,)
         number of levels of each feature
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
@@ -53,7 +54,7 @@ class CategoricalNB(AbstractLevels):
 
     Notes
     -----
-    Cells are strings, pandas categoricals or whole numbers. A data frame or an object array may mix them. NaN, None and
+    Cells are strings, declared levels or whole numbers. A data frame or an object array may mix them. NaN, None and
     pandas.NA are missing cells and are left out. Prediction also leaves out a level that was not in the training rows;
     it warns if no cell of a column is known because one side is text and the other is numbers.
     `partial_fit` adds new levels when they occur. Sparse rows hold whole numbers; an empty cell is level 0.
@@ -81,21 +82,31 @@ class CategoricalNB(AbstractLevels):
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes)}
 
     def _moved(self, state: State, after: State) -> dict[str, Any]:
-        groups, sizes, blocks = self.block_columns(state), sizes_of(after), {}
-        here = {j: (state.statistics.blocks[k], i) for k, at in groups.items() for i, j in enumerate(at.tolist())}
-        for name, at in self.block_columns(after).items():
-            n, error = np.zeros((2, len(state.classes), len(at), sizes[at[0]]))
-            for i, j in enumerate(at.tolist()):
-                (block, own), to = here[j], places_among(state.encoding[j], after.encoding[j])
-                n[:, i, to] = block.n[:, own, : len(to)]
-                error[:, i, to] = (block.error or {}).get("n", 0 * block.n)[:, own, : len(to)]
+        sizes = sizes_of(after)
+        n_before = {}  # of each column, (c, k), and the variances of their rounding
+        error_before = {}
+        for name, columns in self.block_columns(state).items():
+            block = state.statistics.blocks[name]
+            error = (block.error or {}).get("n", np.zeros_like(block.n))
+            for i, j in enumerate(columns.tolist()):
+                n_before[j] = block.n[:, i]
+                error_before[j] = error[:, i]
+        blocks = {}
+        for name, columns in self.block_columns(after).items():
+            n = np.zeros((len(state.classes), len(columns), sizes[columns[0]]))
+            error = np.zeros_like(n)
+            for i, j in enumerate(columns.tolist()):
+                positions = places_among(counted_levels(state.encoding[j]), after.encoding[j])
+                n[:, i, positions] = n_before[j][:, : len(positions)]
+                error[:, i, positions] = error_before[j][:, : len(positions)]
             blocks[name] = Counts(n, np.zeros(n.shape[:2]), {"n": error} if error.any() else {})
         return blocks
 
     def _rows(self, state: State, X: Any) -> Rows:
         groups = self.block_columns(state)
         if sparse.issparse(X):
-            if named := [j for j, levels in enumerate(state.encoding) if levels.dtype.kind != "i"]:
+            named = [j for j, levels in enumerate(state.encoding) if not are_codes(levels)]
+            if named:
                 label = state.columns.label(named[0])
                 raise ValueError(
                     f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1; pass dense rows"

@@ -15,7 +15,7 @@ from ..one_dependence import BLOCK, OneDependence, diagonal
 from ..statistics import Counts
 from ._fitted import State
 from ._input import Unavailable
-from ._levels import AbstractLevels, places_among, sizes_of
+from ._levels import AbstractLevels, counted_levels, places_among, sizes_of
 from .categorical import CategoricalNB
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ class OneDependenceNB(AbstractLevels):
         source = []
         target = []
         for j, (levels, levels_after) in enumerate(zip(state.encoding, after.encoding, strict=True)):
-            source.append(first[j] + np.arange(len(levels)))
-            target.append(first_after[j] + places_among(levels, levels_after))
+            source.append(first[j] + np.arange(len(counted_levels(levels))))
+            target.append(first_after[j] + places_among(counted_levels(levels), levels_after))
         block = state.statistics.blocks[BLOCK]
         move = _PairsMoved(np.concatenate(source), np.concatenate(target), first_after[-1])
         error = {name: move.table(value) for name, value in (block.error or {}).items() if name == "n"}

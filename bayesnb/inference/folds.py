@@ -15,7 +15,7 @@ remaining rows are summed again.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,7 +107,31 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
     group = np.arange(len(data.label)) if data.group is None else data.group
     removal = _Removal(estimator, data, prior, leaving)
     for members in _members_by_group(group, np.flatnonzero(~by_gain)):
-        yield Fold(members, removal.model_without(members), None)
+        yield Fold(members, removal.remainder(members).model, None)
+
+
+class Remainder(NamedTuple):
+    """What is known without a group of rows.
+
+    Fields
+    ------
+    members : (m,) positions of the rows that have left
+    statistics : those of all other rows, and of the units that remain of the members
+    model : the posterior after these statistics
+    """
+
+    members: Int[np.ndarray, " m"]
+    statistics: Statistics
+    model: Any
+
+
+def remainders(estimator: Any, data: FittedRows, prior: str) -> Iterator[Remainder]:
+    """The model without each group of rows in turn, or without each row where there are no groups; as in `folds`."""
+    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)
+    group = np.arange(len(data.label)) if data.group is None else data.group
+    removal = _Removal(estimator, data, prior, leaving)
+    for members in _members_by_group(group, np.flatnonzero(data.leaving > 0)):
+        yield removal.remainder(members)
 
 
 def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
@@ -210,16 +234,18 @@ class _Removal:
     prior: str
     leaving: Sparse
 
-    def model_without(self, members: Int[np.ndarray, " m"]) -> Any:
-        """The posterior of all rows but some, to nine digits."""
+    def remainder(self, members: Int[np.ndarray, " m"]) -> Remainder:
+        """Statistics and posterior of all rows but some, to nine digits."""
         removed = self.estimator.prior_.suffstats(rows_at(self.data.rows, members), self.leaving[members])
         remaining = self.estimator.remaining(removed, len(members))
-        model = self._posterior(remaining.estimate)
+        statistics = remaining.estimate
+        model = self._posterior(statistics)
         if self._has_few_digits(model, remaining):
             self._check_complete(members)
-            model = self._posterior(self._sum_without(members))
+            statistics = self._sum_without(members)
+            model = self._posterior(statistics)
         self._check_density(model, members)
-        return model
+        return Remainder(members, statistics, model)
 
     def _has_few_digits(self, model: Any, remaining: Remaining) -> bool:
         """Whether rounding leaves fewer than nine digits of a field of the posterior after a difference."""

@@ -173,7 +173,8 @@ def _moments_suffice(block: Block) -> bool:
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
     """A number that every block of rows starts from."""
-    return seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
+    rng = generator(seed)
+    return seed if isinstance(seed, int) else int(rng.integers(1 << 32))
 
 
 def _shape(nb: Model, rows: Rows) -> tuple[int, int]:

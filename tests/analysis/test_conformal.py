@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB as GaussianNaiveBayes
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -24,6 +25,7 @@ from bayesnb import (
     MixedNB,
     MultinomialNB,
     OneDependenceNB,
+    load,
 )
 from bayesnb.families import NormalInverseGamma
 
@@ -204,3 +206,91 @@ def test_what_is_refused(table):
     for coverage in (0, 1, 1.5, np.nan, True, [0.8, 0.9], "a"):
         with pytest.raises(ValueError, match=r"`coverage` is .*; it needs to lie between 0 and 1"):
             ConformalClassifierLOO(GaussianNB()).fit(X, y).predict_set(X, coverage)
+
+
+COUNTS = np.array([3, 1, 0, 2, 1, 1, 4, 1, 1, 2, 1, 1, 1, 2])
+
+
+@pytest.mark.parametrize("method", ["cross", "full"])
+@pytest.mark.parametrize("class_conditional", [False, True])
+def test_counts_are_repeated_rows(method, class_conditional, table):
+    X, y, new, _ = table
+    repeated = np.repeat(np.arange(14), COUNTS)
+    for nb in (GaussianNB(), CategoricalNB(min_categories=9)):
+        classifier = ConformalClassifierLOO(nb, method=method, class_conditional=class_conditional)
+        want = classifier.fit(X[repeated], y[repeated]).predict_p_values(new)
+        p = classifier.fit(X, y, sample_weight=COUNTS).predict_p_values(new)
+        np.testing.assert_allclose(p, want, atol=1e-12)
+
+
+def test_counts_are_repeated_rows_in_groups_and_where_all_is_fitted_again(table):
+    X, y, new, _ = table
+    repeated = np.repeat(np.arange(14), COUNTS)
+    groups = np.array(["u", "v", "w", "x", "y"])[np.arange(14) ** 2 % 13 % 5]
+    by_groups = ConformalClassifierLOO(GaussianNB())
+    want = by_groups.fit(X[repeated], y[repeated], groups=groups[repeated]).predict_p_values(new)
+    p = by_groups.fit(X, y, COUNTS, groups=groups).predict_p_values(new)
+    np.testing.assert_allclose(p, want, atol=1e-12)
+    # a pipeline takes no weights, so that its rows are repeated
+    for nb in (make_pipeline(StandardScaler(), GaussianNaiveBayes()), GaussianNaiveBayes()):
+        classifier = ConformalClassifierLOO(nb)
+        want = classifier.fit(X[repeated], y[repeated]).predict_p_values(new)
+        np.testing.assert_allclose(classifier.fit(X, y, COUNTS).predict_p_values(new), want, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [COUNTS.astype(float), np.full(14, 0.5), [1.0] * 14, [1] * 13 + [0.5]])
+def test_weights_of_a_float_type_are_refused(weights, table):
+    X, y, _, _ = table
+    with pytest.raises(ValueError, match=r"`sample_weight` has a float type.*astype\(int\)"):
+        ConformalClassifierLOO(GaussianNB()).fit(X, y, sample_weight=weights)
+
+
+def test_a_column_that_is_constant_without_a_row():
+    """A difference of two sums has rounding left over, which is no spread: row i leaves as in `loo`."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(12, 0.1), rng.normal(size=12)])
+    X[3, 0] = 7e5
+    y = np.repeat([0, 1], 6)
+    new = np.column_stack([[0.1, 0.1, 0.1000001], rng.normal(size=3)])
+    smaller = cross_by_refits(GaussianNB(), X, y, new).sum(0)
+    p = ConformalClassifierLOO(GaussianNB()).fit(X, y).predict_p_values(new)
+    np.testing.assert_allclose(p, (13 - smaller) / 13, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["cross", "full"])
+def test_saved_and_loaded(method, table, tmp_path):
+    X, y, new, _ = table
+    frame = pd.DataFrame(X, columns=list("pqrs")).assign(
+        q=pd.Categorical(X[:, 1].astype(int).astype(str), categories=list("1234567")),
+        r=np.where(X[:, 2] > 3, "long", None),
+    )
+    new_frame = frame[:3].assign(p=new[:, 0])
+    for nb, rows, new_rows in [
+        (GaussianNB(), X, new),
+        (BernoulliNB(binarize=3), sparse.csr_array(X), new),
+        (MixedNB(), frame, new_frame),
+    ]:
+        classifier = ConformalClassifierLOO(nb, method=method).fit(rows, y, COUNTS)
+        classifier.save(tmp_path / "sets.safetensors")
+        again = load(tmp_path / "sets.safetensors")
+        np.testing.assert_array_equal(again.predict_p_values(new_rows), classifier.predict_p_values(new_rows))
+        np.testing.assert_array_equal(again.predict(new_rows), classifier.predict(new_rows))
+        assert again.method == method
+
+
+@pytest.mark.parametrize("method", ["cross", "full"])
+def test_training_rows_are_encoded_once(method, table, monkeypatch):
+    """The work that grows with the training rows and the new rows is no reading of cells."""
+    X, y, new, _ = table
+    calls = []
+    encode = MixedNB.encode
+
+    def counted(self, rows):
+        calls.append(len(rows))
+        return encode(self, rows)
+
+    monkeypatch.setattr(MixedNB, "encode", counted)
+    names = list("pqrs")
+    classifier = ConformalClassifierLOO(MixedNB(), method=method).fit(pd.DataFrame(X, columns=names), y)
+    classifier.predict_p_values(pd.DataFrame(np.vstack([X[:3], new]), columns=names))
+    assert calls.count(14) == 1
