@@ -134,9 +134,12 @@ def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
 
 def _held_at_boundary(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates of a site's mode inside ±650, and which belong to parameters of 0 or 1."""
+    is_real = u.shape == value.shape and np.array_equal(u, value)
+    if is_real or u.ndim != value.ndim:  # a location or a matrix has no boundary to arrive at
+        return u, np.zeros(u.shape, bool)
     held = np.nan_to_num(np.clip(u, -_INFINITE, _INFINITE))
     is_fixed = ~(abs(u) < _AT_BOUNDARY)
-    if u.shape != value.shape and u.ndim == value.ndim:  # K − 1 breaks of a stick for K shares
+    if u.shape != value.shape:  # K − 1 breaks of a stick for K shares
         remaining = np.flip(np.cumsum(np.flip(value, -1), -1), -1)
         is_empty = remaining[..., :-1] < _LEAST_SHARE  # nothing is left to break
         held = np.where(is_empty, 0.0, held)

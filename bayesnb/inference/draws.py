@@ -31,6 +31,8 @@ _LOG_RATIO = 0.3  # standard deviation of log q/p: large enough to be seen, smal
 _ALL_DRAWS = 10_000  # of all columns: an error as large as a tenth of a spread lies ten standard errors off
 _ALL_NUMBERS = 4_000_000  # in these draws, at most
 _ALL_CLASSES = 2  # whose new cells of all columns are counted
+_COUNTED_VALUES = 6  # commonest values of a column, whose new cells are counted
+_LEAST_EXPECTED = 50  # cells with a value and without it, for a count to be nearly normal
 _LENGTH = 5  # of rows whose total is given
 _INTERVAL_DRAWS = 2_000
 
@@ -132,19 +134,26 @@ def _shares(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
     def density(x: np.ndarray) -> np.ndarray:
         return np.exp(block.log_predictive(x.reshape(-1, 1))[:, k]).reshape(x.shape)
 
-    pilot, rest = np.split(cells, [len(cells) // 10])  # the pilot chooses the intervals
+    n_pilot = len(cells) // 10  # the pilot chooses values or intervals, the others are counted
+    pilot = cells[:n_pilot]
+    counted = cells[n_pilot:]
     if block.cells_.kind in ("counts", "yes/no", "levels"):
         values, counts = np.unique(pilot, return_counts=True)
-        values = values[np.argsort(-counts)[:6]]
-        p, seen = density(values), (rest[:, None] == values).sum(0)
+        values = values[np.argsort(-counts)[:_COUNTED_VALUES]]
+        p = density(values)
+        observed = (counted[:, None] == values).sum(0)
     else:
         edges = np.quantile(pilot, np.linspace(0.01, 0.99, 15))
-        edges = edges if block.cells_.kind == "real" else np.r_[1e-9 * edges[0], edges]
+        if block.cells_.kind != "real":
+            edges = np.r_[1e-9 * edges[0], edges]
         nodes = np.linspace(edges[:-1], edges[1:], 201)
-        p, seen = np.trapezoid(density(nodes), nodes, axis=0), np.histogram(rest, edges)[0]
-    n = len(rest)
-    usual = (n * p > 50) & (n * (1 - p) > 50)
-    return ((seen - n * p) / np.sqrt(n * abs(p * (1 - p)) + 1e-300))[usual]
+        p = np.trapezoid(density(nodes), nodes, axis=0)
+        observed = np.histogram(counted, edges)[0]
+
+    n = len(counted)
+    is_usual = (n * p > _LEAST_EXPECTED) & (n * (1 - p) > _LEAST_EXPECTED)
+    z = (observed - n * p) / np.sqrt(n * abs(p * (1 - p)) + 1e-300)
+    return z[is_usual]
 
 
 def cut(block: Any) -> Any:
@@ -219,36 +228,47 @@ def uniform_row(
     ----------
     scores : True adds tests of mean and mean square of their normal scores, which see a spread that is wrong
     """
-    p = {site: stats.ks_1samp(u, stats.uniform.cdf, axis=0).pvalue for site, u in pit.items()}
-    if scores:
-        p = {site: np.r_[p[site], 2 * stats.norm.sf(abs(scores_of(u)))] for site, u in pit.items()}
-    worst, count = min(p, key=lambda site: p[site].min()), sum(map(len, p.values()))
-    figure, threshold = float(p[worst].min()), rate / count
-    remark = remark if (passed := figure >= threshold) else f"{worst} is off; {remark}"
-    tests = "Kolmogorov–Smirnov tests" + " and tests of normal scores" * scores
-    reason = f"false alarms {rate:.2%} over {count} {tests}"
+    p_values: dict[str, np.ndarray] = {}
+    for site, u in pit.items():
+        p_values[site] = stats.ks_1samp(u, stats.uniform.cdf, axis=0).pvalue
+        if scores:
+            p_values[site] = np.r_[p_values[site], 2 * stats.norm.sf(abs(scores_of(u)))]
+    worst = min(p_values, key=lambda site: p_values[site].min())
+    figure = float(p_values[worst].min())
+    n_tests = sum(map(len, p_values.values()))
+    threshold = rate / n_tests
+    passed = figure >= threshold
+    if not passed:
+        remark = f"{worst} is off; {remark}"
+    tests = "Kolmogorov–Smirnov tests and tests of normal scores" if scores else "Kolmogorov–Smirnov tests"
+    reason = f"false alarms {rate:.2%} over {n_tests} {tests}"
     return CheckRow(name, figure, threshold, "p-value, at least", passed, reason, remark, pit, says)
 
 
 def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[CheckRow]:
     """Rows 10 and 11, each at a rate of false alarms; the posterior of a few rows, where all fields matter."""
-    draws, rows, left_out = [], [], []
+    of_draws: list[Tested] = []
+    of_rows: list[Tested] = []
+    left_out: list[str] = []
     for case in cases(problem, rng):
         block = case.posterior
         if isinstance(block, Labels):
-            draws += parameters(block.classes, rng)
+            of_draws += parameters(block.classes, rng)
             continue
-        draws += parameters(block, rng)
-        rows += (found := new_rows(block, rng))
-        left_out += [] if found else [f"{case.name}: {type(block).__name__} has no density of new rows"]
+        of_draws += parameters(block, rng)
+        of_block = new_rows(block, rng)
+        of_rows += of_block
+        if not of_block:
+            left_out.append(f"{case.name}: {type(block).__name__} has no density of new rows")
     says = "Parameters drawn from the posterior have its location, spread and dependence, to one per cent."
     says_rows = "New rows drawn from the model have the distribution that it predicts."
-    return [_row("10 Draws", says, draws, rate, []), _row("11 New rows", says_rows, rows, rate, left_out)]
+    return [_row("10 Draws", says, of_draws, rate, []), _row("11 New rows", says_rows, of_rows, rate, left_out)]
 
 
-def _row(name: str, says: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
-    gaps = [Gap(what, float(np.max(abs(z)))) for what, z in found if z.size]
-    count = sum(z.size for _, z in found)
+def _row(name: str, says: str, tested: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
+    """A row whose figure is the largest of some standard normal statistics."""
+    gaps = [Gap(purpose, float(np.max(abs(z)))) for purpose, z in tested if z.size]
+    count = sum(z.size for _, z in tested)
     reason = f"false alarms {rate:.2%} over {count} tests of densities, marginals and shares"
     remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
     return worst_row(name, says, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
@@ -256,12 +276,12 @@ def _row(name: str, says: str, found: list[Tested], rate: float, left_out: list[
 
 def intervals_row(posterior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> CheckRow:
     """Row 12: the ends of the 90 % intervals against quantiles of exact draws, on average over rows and classes."""
-    got = intervals(posterior, rows)
+    ends = intervals(posterior, rows)
     tails = [0.05, 0.95]
     parts = log_probability_draws(posterior, rows, _INTERVAL_DRAWS, int(rng.integers(1 << 31)))
-    want = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
-    figure = float(abs(got - want).mean())
+    of_draws = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
+    distance = abs(ends - of_draws)
     says = "The intervals of class probabilities agree with those of exact draws."
     reason = f"moments are exact, their shape is not; {_INTERVAL_DRAWS:,} draws leave some 0.003"
-    remark = f"mean distance of {want.size} ends from those of draws; largest {float(abs(got - want).max()):.3f}"
-    return CheckRow.within("12 Intervals", says, figure, INTERVALS, "probability", reason, remark)
+    remark = f"mean distance of {distance.size} ends from those of draws; largest {float(distance.max()):.3f}"
+    return CheckRow.within("12 Intervals", says, float(distance.mean()), INTERVALS, "probability", reason, remark)
