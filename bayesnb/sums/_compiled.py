@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from math import lgamma
+from math import log as log_of_number
 from typing import Any
 
 import numpy as np

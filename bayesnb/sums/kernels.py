@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.arrays import Array, Float, Int
 from ..core.special import LOG_2PI, namespace
-from .rows import in_order, one_of, rounding, worth
+from .rows import in_order, nested_work, rounding, worth
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding
 _CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
@@ -219,7 +219,7 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
     pieces = [*np.ndindex(c, d)]
 
     def in_turn(piece: tuple[int, int]) -> Any:
-        with one_of(len(pieces)):
+        with nested_work(len(pieces)):
             return f(*piece)
 
     if cost > _CELLS * len(pieces):
