@@ -166,7 +166,7 @@ def _estimator(options: argparse.Namespace, X: pd.DataFrame, contract: ColumnCon
     if options.calibrate and options.model == SHARP:
         raise ValueError(f"--calibrate is not for --model {SHARP}, fitted to held-out predictions; leave it out")
     if options.calibrate:
-        from .analysis.calibration import CalibratedClassifierLOO
+        from .calibration.leave_one_out import CalibratedClassifierLOO
 
         nb = CalibratedClassifierLOO(nb)
     return nb
