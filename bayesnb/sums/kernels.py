@@ -5,23 +5,158 @@ The numbers behind `families.kernel_density`. One formula serves all of them,
     log f(u; h) = log [Σ_k (w_k − w [v_k = u]) K_h(u − v_k)] − log [Σ_k w_k − w],     K_h(z) = exp(−½ z²/h²)/(h √(2π)),
 
 with w the weight that leaves the cell at u: none in a prediction, the row's in leave-one-out. Exponentials are relative
-to that of the nearest cell, so that not all of them underflow to zero. Many cells on the host are summed by the loop of
-`_compiled.densities`.
+to that of the nearest cell, so that not all of them underflow to zero. Many cells on the host are summed in linear time
+by the loops of `_compiled_kernels`.
 """
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Array, Float
+from ..core.arrays import Array, Float, Int
 from ..core.special import LOG_2PI, namespace
 from .rows import in_order, rounding, worth
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding
 _CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
+_MOST_OF_A_SUM = 0.9  # beyond, what remains is summed anew
 _PAIR = 8  # cells of other sums that take as long as an exponential
+
+
+class Cells(NamedTuple):
+    """The distinct cells of one class and feature, on the host.
+
+    Fields
+    ------
+    value : (m,)   in ascending order, in the unit of the feature
+    weight : (m,)  positive
+    """
+
+    value: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def total(self) -> float:
+        """Sum of all weights."""
+        return float(self.weight.sum())
+
+    @property
+    def reach(self) -> float:
+        """A squared distance in bandwidths, beyond which all kernels are lost beside the nearest."""
+        return 2 * (_REACH + float(np.log(self.weight.sum() / self.weight.min())))
+
+    def without(self, cell: int, leaving: float) -> "Cells":
+        """The cells that remain when a weight leaves one of them."""
+        weight = self.weight.copy()
+        weight[cell] -= leaving
+        remains = weight > rounding(weight) * self.weight
+        return Cells(self.value[remains], weight[remains])
+
+
+# --- sums on the host: cells and targets of one class and feature -----------------------------------------------------
+
+
+def log_sums(
+    u: Float[np.ndarray, " q"], leaving: Float[np.ndarray, " q"], cells: Cells, h: Float[np.ndarray, " g"]
+) -> Float[np.ndarray, "g q"]:
+    """log [Σ_k w_k exp(−½ (u − v_k)²/h²) − leaving] of targets in ascending order; −∞ where no cell is left."""
+    if not len(cells.value):
+        return np.full((len(h), len(u)), -np.inf)
+    if worth(_PAIR * u.size * len(cells.value) * h.size):
+        from ._compiled_kernels import TRANSLATIONS
+        from ._compiled_kernels import log_sums as loop
+
+        sums = np.empty((len(h), len(u)))
+        loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, TRANSLATIONS, sums)
+        return sums
+    sums = np.empty((len(h), len(u)))
+    step = max(1, _CELLS // (len(cells.value) * len(h)))
+    for first in range(0, len(u), step):
+        part = slice(first, first + step)
+        sums[:, part] = _log_sums(u[part], *cells, h[:, None], leaving[part])
+    return sums
+
+
+def log_sums_of_each(
+    u: Float[np.ndarray, " q"], leaving: Float[np.ndarray, " q"], cells: Cells, h: Float[np.ndarray, "g q"]
+) -> Float[np.ndarray, "g q"]:
+    """The same where each target has bandwidths of its own."""
+    if worth(_PAIR * h.size * len(cells.value)):
+        from ._compiled_kernels import log_sums_of_each as loop
+
+        sums = np.empty(h.shape)
+        loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, sums)
+        return sums
+    return np.stack([_log_sums(u, *cells, h[g, None], leaving)[0] for g in range(len(h))])
+
+
+def change_of_other_factors(
+    cell: Int[np.ndarray, " e"],
+    leaving: Float[np.ndarray, " e"],
+    cells: Cells,
+    log_a: Float[np.ndarray, "g m"],
+    h: Float[np.ndarray, " g"],
+) -> Float[np.ndarray, "g e"]:
+    """Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: what the departure of a weight ρ from cell i changes at other cells.
+
+    A_k = Σ_l w_l K_kl − u_k, with u_k = min(w_k, 1), is the sum in the factor of cell k of a leave-one-out product. NaN
+    where a cell is left alone, so that it has no factor any more.
+
+    Parameters
+    ----------
+    cell, leaving : cells i in ascending order, and the positive weights ρ that leave them
+    log_a : log A_k; −∞ for a cell that is alone
+    """
+    unit = np.minimum(cells.weight, 1)
+    change = np.empty((len(h), len(cell)))
+    lost = rounding(cells.weight)
+    if worth(_PAIR * len(cell) * log_a.size):
+        from ._compiled_kernels import TRANSLATIONS
+        from ._compiled_kernels import change_of_other_factors as loop
+
+        for g in range(len(h)):
+            loop(cell, leaving, *cells, unit, log_a[g], h[g], lost, cells.reach, TRANSLATIONS, change[g])
+        return change
+    for g in range(len(h)):
+        for e in range(len(cell)):
+            change[g, e] = _change_of_other_factors(cell[e], leaving[e], cells, unit, log_a[g], h[g])
+    return change
+
+
+def _change_of_other_factors(
+    i: int, leaving: float, cells: Cells, unit: np.ndarray, log_a: np.ndarray, h: float
+) -> float:
+    """The formula for one departure: log(1 − share), or the sum without cell i anew where little of it remains."""
+    value, weight = cells
+    kernel = np.exp(-0.5 * ((value - value[i]) / h) ** 2 - log_a)  # of cell i in the sum at each cell, over that sum
+    share = leaving * kernel
+    share[i] = 0
+    share[np.isneginf(log_a)] = 0  # a cell that is alone has no factor
+    change = weight * np.log1p(-np.minimum(share, _MOST_OF_A_SUM))
+    remaining = cells.without(i, leaving)
+    for k in np.flatnonzero(share > _MOST_OF_A_SUM):
+        log_a_without = log_sums(value[k, None], unit[k, None], remaining, np.array([h]))[0, 0]
+        change[k] = weight[k] * (log_a_without - log_a[k]) if log_a_without > -np.inf else np.nan
+    return change.sum()
+
+
+def _log_sums(u: Array, value: Array, weight: Array, h: Array, leaving: Array) -> Float[Array, "g q"]:
+    """The formula of `log_sums`, with bandwidths (g, 1) or (g, q), in one table (g, q, m)."""
+    xp = namespace(u, value, weight, h, leaving)
+    remaining = weight - leaving[:, None] * (value == u[:, None])
+    remaining = xp.where(remaining > rounding(remaining) * weight, remaining, 0)
+    squared = xp.minimum((u[:, None] - xp.where(weight != 0, value, 0)) ** 2, xp.finfo(u.dtype).max)
+    has_cells = (remaining > 0).any(-1)
+    near = xp.where(has_cells, xp.where(remaining > 0, squared, xp.inf).min(-1, initial=xp.inf), 0)
+    rate = 0.5 / h**2
+    kernels = remaining * xp.exp(-rate[..., None] * xp.maximum(squared - near[:, None], 0))
+    total = xp.where(has_cells, kernels.sum(-1), 1)
+    return xp.where(has_cells, xp.log(total) - rate * near, -xp.inf)
+
+
+# --- densities, on the host and in JAX --------------------------------------------------------------------------------
 
 
 def log_density(
@@ -43,31 +178,27 @@ def log_density(
     if namespace(u, value, weight, t, w) is not np:
         import jax
 
-        return jax.lax.map(lambda t: _density(u, value, weight, t[None], w)[0], t)
-    m, found = len(value), np.zeros((len(t), len(u)), t.dtype)
-    if u.dtype == np.float64 and m and worth(_PAIR * u.size * m * t.size):
-        from ._compiled import densities
-
-        reach = 2 * (_REACH + float(np.log(weight.sum() / weight.min())))
-        densities(u, value, weight, t, w, rounding(weight), reach, found)
-        return found
-    step = max(1, _CELLS // max(1, m * len(t)))
-    for at in range(0, len(u), step):
-        found[:, at : at + step] = _density(u[at : at + step], value, weight, t, w[at : at + step])
-    return found
+        return jax.lax.map(lambda t: _traced_density(u, value, weight, t, w), t)
+    order = np.argsort(u, kind="stable")
+    cells = Cells(value.astype(float), weight.astype(float))
+    sums = np.empty((len(t), len(u)))
+    sums[:, order] = log_sums(u[order].astype(float), w[order].astype(float), cells, np.exp(t.astype(float)))
+    return density_of_sums(sums, cells.total - w, t[:, None]).astype(t.dtype)
 
 
-def _density(u: Array, value: Array, weight: Array, t: Array, w: Array) -> Float[Array, "g q"]:
-    """`log_density` in one table (g, q, m)."""
+def density_of_sums(log_sum: Array, mass: Array, t: Array) -> Float[Array, "g q"]:
+    """log densities from sums of kernels, the mass of their cells, and log bandwidths (g, 1) or (g, q); 0 for no cell."""
+    xp = namespace(log_sum, mass, t)
+    log_mass = xp.log(xp.where(mass > 0, mass, 1))
+    return xp.where(xp.isneginf(log_sum), 0, log_sum - log_mass - t - 0.5 * LOG_2PI)
+
+
+def _traced_density(u: Array, value: Array, weight: Array, t: Array, w: Array) -> Float[Array, " q"]:
+    """`log_density` at one bandwidth, in JAX."""
     xp = namespace(u, value, weight, t, w)
-    left = weight - w[:, None] * (value == u[:, None])
-    left = xp.where(left > rounding(left) * weight, left, 0)
-    squared = xp.minimum((u[:, None] - xp.where(weight != 0, value, 0)) ** 2, xp.finfo(u.dtype).max)
-    some, rate = (left > 0).any(-1), xp.exp(-2 * t)[:, None]
-    near = xp.where(some, xp.where(left > 0, squared, xp.inf).min(-1, initial=xp.inf), 0)
-    kernels = left * xp.exp(-0.5 * rate[..., None] * xp.maximum(squared - near[:, None], 0))
-    total, mass = (xp.where(some, sums.sum(-1), 1) for sums in (kernels, left))
-    return xp.where(some, xp.log(total / mass) - 0.5 * rate * near - t[:, None] - 0.5 * LOG_2PI, 0)
+    leaves = w * (value == u[:, None]).any(-1)  # no weight leaves where there is no such cell
+    log_sum = _log_sums(u, value, weight, xp.exp(t)[None, None], w)
+    return density_of_sums(log_sum, weight.sum() - leaves, t[None, None])[0]
 
 
 def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> Iterable[tuple[int, Any]]:

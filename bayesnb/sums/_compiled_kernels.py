@@ -1,0 +1,419 @@
+"""Sums over Gaussian kernels in linear time, as loops compiled by numba: the fast form of the formulas of `kernels`.
+
+All sums are over cells v_k in ascending order with weights w_k, with the kernel K(z) = exp(−½ z²/h²) without its
+normaliser. Where many targets are near many cells, the line is cut into boxes of 1.5 h. A box keeps 16 moments,
+
+    M_q = Σ_k w_k T_q(s_k),    s_k ∈ [−1, 1] the place of cell k in its box,    T_q Chebyshev's polynomials.
+
+A kernel between two boxes is a polynomial in the places of both, K = Σ_qr E_qr T_q(s) T_r(s′), with coefficients E that
+depend on the distance of the boxes alone. So the sums at all targets of a box are one polynomial of their places,
+Σ_r L_r T_r(s′) with L = Σ_boxes E M. Boxes more than 8 apart, 12 h, add less than 1e-31.
+
+References
+----------
+Greengard & Strain (1991), The fast Gauss transform, SIAM J. Sci. Stat. Comput. 12: sums by boxes with moments. Here
+moments are Chebyshev's, whose 16 terms leave 1e-14 of the largest kernel, and cells are sorted.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ._compiled import FAST, exp, loop
+
+_BOX = 1.5  # width of a box in bandwidths
+_TERMS = 16  # Chebyshev polynomials of a box
+_NEIGHBOURS = 8  # boxes on either side that are looked at
+_CHUNK = 32  # cells whose polynomials are made together
+_CLOSE = 2  # boxes: a cell that near keeps the relative error small
+# costs of a target and of a box in units of one kernel, measured: which sum is cheaper
+_COST_OF_KERNEL = 2.5
+_COST_OF_BOX = 35.0
+_COST_OF_TARGET = 8.0
+_SMALLEST_REMAINDER = 1e-3  # of what leaves a sum: below, subtracting would cost digits
+_LARGE_SUM = 24.0  # units that leave: from here on the logarithm of what remains is a series
+_MAX_ORDERS = 60
+_ORDER_LOST = 1e-11  # of a term of the series
+_PAIR_LOST = 30.0  # nats below a sum where a pair is lost in it
+_NEARLY_ALL = 0.999  # of a sum: beyond, what remains is summed anew
+
+
+def _translation_table() -> np.ndarray:
+    """E[o + R, r, q]: coefficients of the kernel from a box to the box that lies o boxes to its right, o = −R … R."""
+    q = np.arange(_TERMS)
+    nodes = np.cos(np.pi * (q + 0.5) / _TERMS)
+    to_coefficients = 2 / _TERMS * np.cos(np.pi * q[:, None] * (q + 0.5) / _TERMS)
+    to_coefficients[0] /= 2
+    offset = np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)[:, None, None]
+    distance = _BOX * (offset + (nodes[:, None] - nodes) / 2)  # of target node and source node, in bandwidths
+    coefficients = to_coefficients @ np.exp(-0.5 * distance**2) @ to_coefficients.T
+    return np.ascontiguousarray(coefficients.transpose(0, 2, 1))  # source polynomial first
+
+
+TRANSLATIONS = _translation_table()
+"""[o + 8, q, r], which the loops take as `table`: numba would not see a change of a global."""
+
+
+# --- the parts of a sum by boxes --------------------------------------------------------------------------------------
+
+
+@loop(FAST)
+def _kernel_sum(x: float, value: Any, weight: Any, rate: float, near: float) -> float:
+    """Σ_k w_k exp(−rate ((x − v_k)² − near)), rate = ½/h²."""
+    total = 0.0
+    for k in range(len(value)):
+        z = x - value[k]
+        total += weight[k] * exp(-rate * (z * z - near))
+    return total
+
+
+@loop(FAST)
+def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
+    """out_q = Σ_k w_k T_q(s_k), by T_q = 2 s T_{q−1} − T_{q−2}."""
+    out[:] = 0.0
+    for first in range(0, len(place), _CHUNK):
+        n = min(_CHUNK, len(place) - first)
+        s = place[first : first + n]
+        before, now, after = work[0], work[1], work[2]  # w_k times the last polynomials
+        total0 = 0.0
+        total1 = 0.0
+        for i in range(n):
+            before[i] = weight[first + i]
+            now[i] = weight[first + i] * s[i]
+            total0 += before[i]
+            total1 += now[i]
+        out[0] += total0
+        out[1] += total1
+        for q in range(2, _TERMS):
+            total = 0.0
+            for i in range(n):
+                after[i] = 2.0 * s[i] * now[i] - before[i]
+                total += after[i]
+            out[q] += total
+            before, now, after = now, after, before
+
+
+@loop(FAST)
+def _add_translated(coefficients: Any, moments: Any, out: Any) -> None:
+    """out_r += Σ_q E_qr M_q."""
+    for q in range(_TERMS):
+        for r in range(_TERMS):
+            out[r] += coefficients[q, r] * moments[q]
+
+
+@loop(FAST)
+def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
+    """out_i = Σ_r L_r T_r(s_i), by Clenshaw's recurrence."""
+    for first in range(0, len(place), _CHUNK):
+        n = min(_CHUNK, len(place) - first)
+        s = place[first : first + n]
+        before, now, after = work[0], work[1], work[2]
+        for i in range(n):
+            before[i] = 0.0
+            now[i] = coefficients[_TERMS - 1]
+        for r in range(_TERMS - 2, 0, -1):
+            coefficient = coefficients[r]
+            for i in range(n):
+                after[i] = coefficient + 2.0 * s[i] * now[i] - before[i]
+            before, now, after = now, after, before
+        for i in range(n):
+            out[first + i] = coefficients[0] + s[i] * now[i] - before[i]
+
+
+@loop()
+def _boxes(value: Any, origin: float, h: float, box: Any, start: Any, place: Any) -> int:
+    """The number of boxes with cells, their numbers, the first cell of each, and the place s_k of each cell."""
+    n_boxes = 0
+    for k in range(len(value)):
+        position = (value[k] - origin) / (_BOX * h)
+        number = np.floor(position)
+        place[k] = 2.0 * (position - number) - 1.0
+        if n_boxes == 0 or number != box[n_boxes - 1]:
+            box[n_boxes] = number
+            start[n_boxes] = k
+            n_boxes += 1
+    start[n_boxes] = len(value)
+    return n_boxes
+
+
+@loop()
+def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, needs_close_cells: bool, table: Any, out: Any) -> None:
+    """out_i = Σ_k w_k K(x_i − v_k); NaN where summing directly is cheaper, or no cell is close to the target.
+
+    Parameters
+    ----------
+    x : targets in ascending order
+    needs_close_cells : whether the error must be small relative to the sum, and not only to Σ w
+    table : the coefficients `TRANSLATIONS`
+    """
+    box = np.empty(len(value))
+    start = np.empty(len(value) + 1, np.int64)
+    place = np.empty(len(value))
+    n_boxes = _boxes(value, value[0], h, box, start, place)
+    moments = np.empty((n_boxes, _TERMS))
+    is_made = np.zeros(n_boxes, np.bool_)
+    coefficients = np.empty(_TERMS)
+    work = np.empty((3, _CHUNK))
+    target_place = np.empty(len(x))
+    first = 0  # target
+    low = 0  # boxes low … high − 1 are near the box of the target
+    high = 0
+    while first < len(x):
+        position = (x[first] - value[0]) / (_BOX * h)
+        number = np.floor(position)
+        last = first
+        while last < len(x):
+            position = (x[last] - value[0]) / (_BOX * h)
+            if np.floor(position) != number:
+                break
+            target_place[last] = 2.0 * (position - number) - 1.0
+            last += 1
+        while low < n_boxes and box[low] < number - _NEIGHBOURS:
+            low += 1
+        high = max(low, high)
+        while high < n_boxes and box[high] <= number + _NEIGHBOURS:
+            high += 1
+        is_close = not needs_close_cells
+        for b in range(low, high):
+            is_close |= abs(box[b] - number) <= _CLOSE
+        n_cells = start[high] - start[low]
+        n_targets = last - first
+        cost = _COST_OF_BOX * (high - low) + _COST_OF_TARGET * n_targets + n_cells
+        if n_cells == 0:
+            out[first:last] = 0.0
+        elif is_close and _COST_OF_KERNEL * n_cells * n_targets > cost:
+            coefficients[:] = 0.0
+            for b in range(low, high):
+                if not is_made[b]:
+                    cells = slice(start[b], start[b + 1])
+                    _moments(place[cells], weight[cells], moments[b], work)
+                    is_made[b] = True
+                _add_translated(table[np.int64(number - box[b]) + _NEIGHBOURS], moments[b], coefficients)
+            _polynomial(target_place[first:last], coefficients, out[first:last], work)
+        else:
+            out[first:last] = np.nan
+        first = last
+
+
+# --- logarithms of sums -----------------------------------------------------------------------------------------------
+
+
+@loop()
+def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float) -> float:
+    """log [Σ_k w_k K(x − v_k) − leaving], kernel by kernel and relative to the nearest cell; −∞ where none is left.
+
+    Parameters
+    ----------
+    leaving : the weight that leaves the cell at x
+    lost : the share of a weight that is rounding
+    reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
+    """
+    m = len(value)
+    below = np.searchsorted(value, x)  # cells before x
+    above = below  # the first cell after x
+    remaining = 0.0
+    if below < m and value[below] == x:
+        above += 1
+        remaining = weight[below] - leaving
+        if remaining <= lost * weight[below]:
+            remaining = 0.0
+    near = np.inf
+    if remaining > 0:
+        near = 0.0
+    else:
+        if below > 0:
+            near = (x - value[below - 1]) ** 2
+        if above < m:
+            near = min(near, (value[above] - x) ** 2)
+        if below == 0 and above == m:
+            return -np.inf
+    rate = 0.5 / (h * h)
+    half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
+    begin = np.searchsorted(value[:below], x - half)
+    end = above + np.searchsorted(value[above:], x + half)
+    total = remaining
+    total += _kernel_sum(x, value[begin:below], weight[begin:below], rate, near)
+    total += _kernel_sum(x, value[above:end], weight[above:end], rate, near)
+    return math.log(total) - rate * near
+
+
+@loop()
+def log_sums(
+    x: Any, leaving: Any, value: Any, weight: Any, h: Any, lost: float, reach: float, table: Any, out: Any
+) -> None:
+    """out_gi = log [Σ_k w_k K(x_i − v_k) − leaving_i] for the bandwidth h_g; −∞ where no cell is left.
+
+    The relative error of a sum is about 1e-11. Targets x are in ascending order.
+    """
+    for g in range(len(h)):
+        if len(x) > _NEIGHBOURS:
+            _sums_by_boxes(x, value, weight, h[g], True, table, out[g])
+        else:
+            out[g] = np.nan
+        for i in range(len(x)):
+            remaining = out[g, i] - leaving[i]
+            if remaining > 0 and remaining > _SMALLEST_REMAINDER * leaving[i]:
+                out[g, i] = math.log(remaining)
+            else:
+                out[g, i] = _log_sum(x[i], leaving[i], value, weight, h[g], lost, reach)
+
+
+@loop()
+def log_sums_of_each(
+    x: Any, leaving: Any, value: Any, weight: Any, h: Any, lost: float, reach: float, out: Any
+) -> None:
+    """The same where each target has bandwidths h_gi of its own."""
+    for g in range(len(h)):
+        for i in range(len(x)):
+            out[g, i] = _log_sum(x[i], leaving[i], value, weight, h[g, i], lost, reach)
+
+
+# --- leave-one-out: what a row that leaves changes in the factors of all other cells ----------------------------------
+
+
+@loop()
+def _add_sums(x: Any, value: Any, weight: Any, h: float, table: Any, factor: Any, out: Any) -> None:
+    """out_i += factor_i Σ_k w_k K(x_i − v_k), with an absolute error of about 1e-14 Σ w."""
+    sums = np.empty(len(x))
+    _sums_by_boxes(x, value, weight, h, False, table, sums)
+    half = 8.5 * h  # beyond, a kernel is below 1e-15
+    for i in range(len(x)):
+        if np.isnan(sums[i]):
+            begin = np.searchsorted(value, x[i] - half)
+            end = np.searchsorted(value, x[i] + half)
+            sums[i] = _kernel_sum(x[i], value[begin:end], weight[begin:end], 0.5 / (h * h), 0.0)
+        out[i] += factor[i] * sums[i]
+
+
+@loop()
+def _log_sum_without_two(
+    k: int, unit: float, i: int, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float
+) -> float:
+    """log [Σ_l w_l K(v_k − v_l) − unit − leaving K(v_k − v_i)], without subtracting; −∞ where nothing is left."""
+    of_k = weight[k] - unit
+    if of_k <= lost * weight[k]:
+        of_k = 0.0
+    of_i = weight[i] - leaving
+    if of_i <= lost * weight[i]:
+        of_i = 0.0
+    near = np.inf
+    if of_k > 0:
+        near = 0.0
+    if of_i > 0:
+        near = min(near, (value[k] - value[i]) ** 2)
+    for step in (-1, 1):  # the nearest cell on either side that is neither k nor i
+        neighbour = k + step
+        if neighbour == i:
+            neighbour += step
+        if 0 <= neighbour < len(value):
+            near = min(near, (value[k] - value[neighbour]) ** 2)
+    if near == np.inf:
+        return -np.inf
+    rate = 0.5 / (h * h)
+    half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(value[k])
+    begin = np.searchsorted(value, value[k] - half)
+    end = np.searchsorted(value, value[k] + half, side="right")
+    total = 0.0
+    for cell in range(begin, end):
+        z = value[k] - value[cell]
+        remaining = weight[cell]
+        if cell == k:
+            remaining = of_k
+        elif cell == i:
+            remaining = of_i
+        if remaining > 0:
+            total += remaining * math.exp(-rate * (z * z - near))
+    return math.log(total) - rate * near
+
+
+@loop()
+def change_of_other_factors(
+    cell: Any,
+    leaving: Any,
+    value: Any,
+    weight: Any,
+    unit: Any,
+    log_a: Any,
+    h: float,
+    lost: float,
+    reach: float,
+    table: Any,
+    out: Any,
+) -> None:
+    """out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: what the departure of weight ρ = ρ_e from cell i = i_e changes.
+
+    A_k = Σ_l w_l K_kl − u_k is the sum at cell k without a unit of its own. Cells of large A go by the series
+
+        log(1 − ρ K_ki/A_k) = −Σ_m (ρ K_ki/A_k)^m / m,
+
+    whose m-th term is one sum of kernels of bandwidth h/√m; all others go pair by pair.
+
+    Parameters
+    ----------
+    cell, leaving : (e,) cells in ascending order, and the weights that leave them, positive
+    unit : (m,) weight that leaves each cell in the leave-one-out product
+    log_a : (m,) log A_k; −∞ for a cell that is alone
+    """
+    out[:] = 0.0
+    largest = leaving.max()
+    bound = math.log(_LARGE_SUM * largest)
+    _add_series(cell, leaving, largest, value, weight, log_a, bound, h, table, out)
+    log_largest = math.log(largest)
+    for k in range(len(value)):
+        if log_a[k] >= bound or np.isneginf(log_a[k]):
+            continue
+        half = h * math.sqrt(max(0.0, 2 * (_PAIR_LOST + log_largest - log_a[k])))
+        begin = np.searchsorted(value, value[k] - half)
+        end = np.searchsorted(value, value[k] + half, side="right")
+        for e in range(np.searchsorted(cell, begin), np.searchsorted(cell, end)):
+            i = cell[e]
+            if i == k:
+                continue
+            z = (value[k] - value[i]) / h
+            share = leaving[e] * math.exp(-0.5 * z * z - log_a[k])
+            if share < _NEARLY_ALL:
+                out[e] += weight[k] * math.log1p(-share)
+            else:
+                remaining = _log_sum_without_two(k, unit[k], i, leaving[e], value, weight, h, lost, reach)
+                # a cell that is left alone has no factor: it had log A_k, and has 0
+                change = remaining - log_a[k] if remaining > -np.inf else np.nan
+                out[e] += weight[k] * change
+
+
+@loop()
+def _add_series(
+    cell: Any,
+    leaving: Any,
+    largest: float,
+    value: Any,
+    weight: Any,
+    log_a: Any,
+    bound: float,
+    h: float,
+    table: Any,
+    out: Any,
+) -> None:
+    """The part of `change_of_other_factors` of the cells with log A_k ≥ bound, order by order."""
+    members = np.flatnonzero(log_a >= bound)  # cells whose terms are not lost yet
+    ratio = np.exp(-log_a[members])  # 1/A_k
+    term = weight[members]  # w_k (largest/A_k)^order
+    target = value[cell]
+    factor = np.empty(len(cell))
+    for order in range(1, _MAX_ORDERS):
+        if order > 1:
+            still = (largest * ratio) ** (order - 1) > _ORDER_LOST * order
+            members = members[still]
+            ratio = ratio[still]
+            term = term[still]
+        if len(members) == 0:
+            break
+        term = term * ratio * largest
+        for e in range(len(cell)):
+            factor[e] = -((leaving[e] / largest) ** order) / order
+        _add_sums(target, value[members], term, h / math.sqrt(order), table, factor, out)
+        # the term of k = i, which the sum has and the series has not
+        for e in range(len(cell)):
+            p = np.searchsorted(members, cell[e])
+            if p < len(members) and members[p] == cell[e]:
+                out[e] -= factor[e] * term[p]
