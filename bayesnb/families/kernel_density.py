@@ -12,7 +12,8 @@ predict each cell,
 
 where leaving out a cell removes one unit of weight, u_i = min(w_i, 1), so integer weights count as repetitions.
 Repetitions predict each other: see `KernelNB`. Each class and feature has one bandwidth, so all integrals are over one
-variable. They are computed by quadrature over log h, on a grid that covers the mass of the posterior. With a known
+variable. They are Gauss–Legendre quadratures over log h, on the range that holds the mass of their integrand. Far from
+all cells that range is not the range of the posterior: a wider kernel is improbable, but reaches further. With a known
 bandwidth (`low` and `high` are None) the model has no parameters.
 
 The leave-one-out product is not a density of the data. Its average over p(h) normalises the posterior, and Bayes'
@@ -43,32 +44,28 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..base import AbstractConjugate
-from ..core.arrays import Array, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
+from ..core.arrays import Array, Float, Int, Real, Table, Tables, Theta, Weights, is_sparse
 from ..core.pytrees import leaves, map_leaves, pytree
 from ..core.random import Key, uniform
 from ..core.special import LOG_2PI, is_traced, logsumexp, namespace, ndtr
 from ..core.supports import CELLS, REAL, Field, declare
 from ..statistics import Sample, one_hot
-from ..sums.kernels import by_piece, log_density
-from ..sums.rows import batches, rounding
+from ..sums.bandwidth import WIDE_NODES, BandwidthPosterior, KnownBandwidth, even_nodes, gauss_legendre, search_range
+from ..sums.kernels import Cells, by_piece, log_density
+from ..sums.rows import rounding
 
-_CELLS = 1 << 18  # numbers of a table of values and bandwidths: 2 MiB
-_SEARCH = 17  # nodes of each search for the range of a posterior, and for its peak
-_NODES = 41  # nodes of the grid itself
-_MESH = 32  # steps from one node to the next, for distribution functions
-_DEPTH = 24.0  # nats below its peak where a posterior ends: a mass of 4e-11
-# Gregory's end corrections of an even grid, sixth order also where the integrand ends abruptly: Hildebrand (1974),
-# Introduction to Numerical Analysis, §5.9; ½ − 1/12 − 1/24 − 19/720 − 3/160 = 95/288 at the end
-_GREGORY = np.ones((_NODES, 1, 1))
-_GREGORY[:5, 0, 0] = _GREGORY[:-6:-1, 0, 0] = 95 / 288, 317 / 240, 23 / 30, 793 / 720, 157 / 160
+_NODES = 65  # even nodes of a posterior, for distribution functions and peaks
+_SEARCH = 17  # nodes of each search for a peak
+_MESH = 32  # steps from one even node to the next, for distribution functions
 
 
 class _Grid(NamedTuple):
     """The posterior of t = log h as quadrature, and its normaliser."""
 
-    t: Any  # (g, c, d) nodes in ascending order, evenly spaced
-    density: Any  # (g, c, d) log density there, without its normaliser
+    t: Any  # (g, c, d) nodes in ascending order
     log_weight: Any  # (g, c, d) logarithms of weights that sum to one
+    low: Any  # (c, d) ends of its range
+    high: Any
     log_z: Any  # (c, d)
 
 
@@ -87,9 +84,9 @@ class KernelDensity(AbstractConjugate[Sample]):
 
     Notes
     -----
-    For a class and feature with m distinct values the posterior costs 75 m² exponentials. A table of predictions costs
-    41 m for each distinct value in it. Temporary tables on the host need a few MiB. Quantiles of log h are accurate to
-    1e-3. `log_normalizer` has no gradient with respect to the cells.
+    On the host the time of a posterior, of predictions and of leave-one-out is linear in the number of cells. In JAX it
+    is quadratic, and leave-one-out is one refit a row. Quantiles of log h are accurate to 1e-3. `log_normalizer` has no
+    gradient with respect to the cells.
     """
 
     log_h: Float[Array, "c d"]
@@ -125,83 +122,130 @@ class KernelDensity(AbstractConjugate[Sample]):
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
-        return self._averaged(x, None)
+        if self._is_on_host(x):
+            return self._on_host(x, None)
+        return self._traced_average(x)
 
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
-        """log_predictive without the kernels of row i. The posterior of the bandwidth stays, as a prior would.
+        """log_predictive without row i: in a class in which it has weight w, that weight leaves the cells.
 
-        In a class in which the row has weight w, the density at its cell is [Σ_k w_k K_h(x − v_k) − w K_h(0)] over
-        [Σ_k w_k − w]. A class that the row leaves without a cell gets the cells of all classes, without the row.
+        It leaves the kernels, and the factors of the leave-one-out product that the bandwidth is learnt from. A class
+        that the row leaves without a cell gets the cells of all classes, without the row.
         """
-        return self._averaged(x, r)
-
-    @property
-    def with_known_bandwidth(self) -> Self:
-        """The block of these cells under the mean of each bandwidth: leaving a row out of it undoes an update."""
-        return replace(self, log_h=self.mean().get("log_bandwidth", self.log_h), low=None, high=None)
-
-    def with_cells(self, cells: Sample) -> Self:
-        """Other cells under this posterior of the bandwidth, on the host: what is left where rows leave in groups."""
-        found = replace(self, cells=cells)
-        if self.low is not None:
-            vars(found)["_known"] = self._grid
-        return found
-
-    def _averaged(self, x: Array, r: Array | Sparse | None) -> Table:
-        return self._table(x, *self._nodes, r)[0]
+        dense = r.toarray() if is_sparse(r) else r
+        if self._is_on_host(x, dense):
+            return self._on_host(x, dense)
+        return self._traced_loo(x, dense)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
         """Σ_j log f_cj(x_j; h_cj)."""
         t = theta["log_bandwidth"] if theta else self.log_h
-        table = self._table(x, t.reshape(-1, *self.log_h.shape))
+        flat = t.reshape(-1, *self.log_h.shape)
+        table = self._sum_over_features(x, len(flat), lambda u, k, j: self._densities(u, k, j, flat[:, k, j]), flat)
         return table.reshape(*t.shape[:-2], *table.shape[1:])
 
-    def _table(self, x: Array, t: Array, log_w: Array | None = None, r: Array | Sparse | None = None) -> Array:
-        """Σ_j over the observed cells of log f_cj(x_ij; eᵗ), (g, n, c), or of its average with weights, (1, n, c).
+    def _sum_over_features(
+        self, x: Array, n_bandwidths: int, of_piece: Callable[[Array, int, Any], Array], *others: Array
+    ) -> Array:
+        """Σ_j over the observed cells of a log density (…, n) of class k and feature j: (…, n, c)."""
+        c, d = self.shape
+        xp = namespace(x, self.log_h, *self.cells.value, *others)
+        x = xp.asarray(x)
 
-        Parameters
-        ----------
-        t, log_w : (g, c, d) logarithms of bandwidths, and of weights that go with them
-        r : (n, c) weights with which the rows leave the cells; None: they stay
-        """
-        (c, d), n, xp, cells = self.shape, x.shape[0], namespace(x, t, self.log_h, *self.cells.value, r), self.cells
-        w = xp.zeros((n, 1)) if r is None else r.toarray() if is_sparse(r) else r
-        if xp is not np:
-            x, t, w, cells = map_leaves(xp.asarray, (x, t, w, cells))
-        leaving, everyone = w.sum(1).astype(x.dtype), cache(cells.pooled)
-        if xp is not np:
-            everyone()  # not in the trace of a piece
+        def observed(k: int, j: Any) -> Array:
+            is_observed = ~xp.isnan(x[:, j])
+            return xp.where(is_observed, of_piece(xp.where(is_observed, x[:, j], 0), k, j), 0)
 
-        def average(table: Array, k: int, j: Any) -> Array:
-            return table if log_w is None else logsumexp(table + xp.asarray(log_w)[:, k, j, None], 0)[None]
-
-        def densities(u: Array, w: Array, own: tuple[Array, Array], k: int, j: Any) -> Array:
-            """Of cells u, of which weights w leave; on the host once for all that are equal."""
-            if xp is not np:
-                return average(log_density(u, *own, t[:, k, j], w), k, j)
-            _, rows, back = np.unique(u + 1j * w if w.any() else u, return_index=True, return_inverse=True)
-            parts = [rows[some] for some in batches(len(rows), max(1, _CELLS // len(t)))] or [rows]
-            found = [average(log_density(u[at], *own, t[:, k, j], w[at]), k, j) for at in parts]
-            return np.concatenate(found, -1)[:, back]
-
-        def of_piece(k: int, j: Any) -> Array:
-            seen, own, leaves = ~xp.isnan(x[:, j]), cells.of_piece(k, j), w[:, k if w.shape[1] > 1 else 0]
-            u, mass = xp.where(seen, x[:, j], 0), own[1].sum()
-            gone = mass - leaves <= rounding(leaves) * mass  # in these rows the class has no other cell
-            if xp is not np:
-                found = xp.where(
-                    gone, densities(u, leaving, everyone().of_piece(0, j), k, j), densities(u, leaves, own, k, j)
-                )
-            else:
-                found = densities(u, leaves, own, k, j)
-                if gone.any():
-                    found[:, gone] = densities(u[gone], leaving[gone], everyone().of_piece(0, j), k, j)
-            return xp.where(seen, found, 0)
-
+        cost = x.shape[0] * n_bandwidths * sum(v.size for v in self.cells.value)
         total: list[Any] = [0] * c
-        for k, found in by_piece(of_piece, c, d, n * len(t) * sum(v.size for v in cells.value) if xp is np else None):
-            total[k] = total[k] + found
+        for k, log_f in by_piece(observed, c, d, cost if xp is np else None):
+            total[k] = total[k] + log_f
         return xp.stack(total, -1)
+
+    def _densities(self, u: Array, k: int, j: Any, t: Float[Array, " g"]) -> Float[Array, "g n"]:
+        """log f_kj(u; eᵗ); under the cells of all classes where class k has none."""
+        xp = namespace(u, t, *self.cells.value)
+        cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
+        nothing = xp.zeros_like(u)
+        value, weight = cells.of_piece(k, j)
+        of_class = log_density(u, value, weight, t, nothing)
+        if xp is np and weight.sum() > 0:
+            return of_class
+        pooled_value, pooled_weight = cells.pooled().of_piece(0, j)
+        of_all = log_density(u, pooled_value, pooled_weight, t, nothing)
+        return xp.where(weight.sum() > 0, of_class, of_all)
+
+    # --- averages on the host, class by class and feature by feature: `sums.bandwidth` --------------------------------
+
+    def _is_on_host(self, *arrays: Array) -> bool:
+        return namespace(self.log_h, *self.cells.value, *self.cells.weight, *arrays) is np
+
+    def _on_host(self, x: np.ndarray, r: np.ndarray | None) -> np.ndarray:
+        """`log_predictive`, or `log_loo` where weights r (n, c) leave with the rows."""
+        c, d = self.shape
+        n_rows = len(x)
+        leaving = np.zeros((n_rows, c)) if r is None else r
+        pooled = self.cells.pooled()
+
+        def of_piece(k: int, j: int) -> np.ndarray:
+            posterior = self._posterior_of(k, j)
+            rows = np.flatnonzero(~np.isnan(x[:, j]))
+            if r is None:
+                departures = _Departures(x[rows, j].astype(float), np.zeros(len(rows)), np.zeros(len(rows)))
+            else:
+                departures = _Departures(x[rows, j].astype(float), leaving[rows, k], leaving[rows].sum(1))
+            log_f = np.zeros(n_rows)
+            log_f[rows] = _log_averages(posterior, Cells(*pooled.of_piece(0, j)), departures)
+            return log_f
+
+        table = np.zeros((n_rows, c))
+        cost = n_rows * WIDE_NODES * sum(v.size for v in self.cells.value)
+        for k, log_f in by_piece(of_piece, c, d, cost):
+            table[:, k] += log_f
+        return table
+
+    def _posterior_of(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
+        """The posterior of one bandwidth, which is computed once."""
+        posteriors = vars(self).setdefault("_posteriors", {})
+        if (k, j) not in posteriors:
+            cells = Cells(*(part.astype(float) for part in self.cells.of_piece(k, j)))
+            if self.low is None or self.high is None:
+                posteriors[k, j] = KnownBandwidth(cells, float(self.log_h[k, j]))
+            else:
+                centre, low, high = (float(field[k, j]) for field in (self.log_h, self.low, self.high))
+                posteriors[k, j] = BandwidthPosterior(cells, centre, low, high, bool(_varies(self.cells)[j]))
+        return posteriors[k, j]
+
+    # --- averages in JAX: the formulas as they are --------------------------------------------------------------------
+
+    def _traced_average(self, x: Array) -> Array:
+        """`log_predictive`, with the average over the nodes of the quadrature."""
+        t, log_weight = self._nodes
+
+        def average(u: Array, k: int, j: Any) -> Array:
+            xp = namespace(u, t)
+            table = self._densities(u, k, j, xp.asarray(t)[:, k, j])
+            return logsumexp(table + xp.asarray(log_weight)[:, k, j, None], 0)
+
+        return self._sum_over_features(x, len(t), average, t)
+
+    def _traced_loo(self, x: Array, r: Array) -> Array:
+        """`log_loo`, row by row, with the posterior of all cells but its own."""
+        import jax
+        import jax.numpy as jnp
+
+        cells = map_leaves(jnp.asarray, self.cells)
+
+        def of_row(row: tuple[Array, Array]) -> Array:
+            x_i, r_i = row
+            remaining = []
+            for k, (value, weight) in enumerate(zip(cells.value, cells.weight, strict=True)):
+                rest = weight - r_i[k] * (value == x_i[:, None])
+                remaining.append(jnp.where(rest > rounding(weight) * weight, rest, 0))
+            without = replace(self, cells=Sample(cells.value, tuple(remaining)))
+            return without._traced_average(x_i[None])[0]
+
+        return jax.lax.map(of_row, (jnp.asarray(x), jnp.asarray(r)))
 
     # --- the posterior of the bandwidth, by quadrature: it knows the cells through their leave-one-out product alone --
 
@@ -269,23 +313,27 @@ class KernelDensity(AbstractConjugate[Sample]):
         return vars(self)["_known"]
 
     def _integrate(self) -> _Grid:
-        """Gregory's quadrature on an even grid over the range of the posterior, ends included."""
+        """Gauss–Legendre quadrature over the range of the posterior."""
         assert self.low is not None and self.high is not None
         xp = namespace(self.log_h, *self.cells.value)
-        t, density = _search(self._log_density, self.low, self.high)
-        log_w = density + np.log(_GREGORY).astype(t.dtype) + xp.log((t[-1] - t[0]) / (_NODES - 1))
-        log_z = logsumexp(log_w, 0)
+        low, high = search_range(self._log_density, self.low, self.high)
+        rule = gauss_legendre(low, high, WIDE_NODES)
+        log_mass = self._log_density(rule.t) + rule.log_weight
+        log_z = logsumexp(log_mass, 0)
         prior = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
-        return _Grid(t, density, log_w - log_z, xp.where(self._informed, log_z, prior))
+        return _Grid(rule.t, log_mass - log_z, low, high, xp.where(self._informed, log_z, prior))
 
     @property
     def _nodes(self) -> tuple[Array, Array]:
         """Logarithms of bandwidths and of their weights, (g, c, d): those of the grid, or the one that is known."""
-        return (self.log_h[None], 0 * self.log_h[None]) if self.low is None else (self._grid.t, self._grid.log_weight)
+        if self.low is None:
+            return self.log_h[None], 0 * self.log_h[None]
+        return self._grid.t, self._grid.log_weight
 
     def _distribution(self) -> tuple[Float[Array, "f c d"], Float[Array, "f c d"]]:
         """Finer nodes of t, and the distribution function there, from 0 to 1."""
-        t, density, *_ = self._grid
+        t = even_nodes(self._grid.low, self._grid.high, _NODES)
+        density = self._log_density(t)
         xp = namespace(t)
         p = xp.exp(xp.tensordot(xp.asarray(_spline(), t.dtype), density - logsumexp(density, 0), 1))
         area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])
@@ -295,12 +343,13 @@ class KernelDensity(AbstractConjugate[Sample]):
         """Draws of log h, by inverting its distribution function."""
         if self.low is None:
             return {}
-        full, mesh = (*shape, *self.shape), self._distribution()
-        u = uniform(key, full)
-        xp = namespace(u, *mesh)
-        interp: Any = xp.vectorize(xp.interp, signature="(s),(f),(f)->(s)")
-        t, cdf, draws = (leaf.reshape(-1, self.log_h.size).T for leaf in (*mesh, u))
-        return {"log_bandwidth": interp(draws, cdf, t).T.reshape(full).astype(t.dtype)}
+        full_shape = (*shape, *self.shape)
+        mesh, cdf = self._distribution()
+        u = uniform(key, full_shape)
+        xp = namespace(u, mesh)
+        interpolate: Any = xp.vectorize(xp.interp, signature="(s),(f),(f)->(s)")
+        t, p, draws = (leaf.reshape(-1, self.log_h.size).T for leaf in (mesh, cdf, u))
+        return {"log_bandwidth": interpolate(draws, p, t).T.reshape(full_shape).astype(t.dtype)}
 
     def mean(self) -> Theta:
         """log of the mean bandwidth."""
@@ -313,15 +362,14 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         if self.low is None:
             return {}
-        grid = self._grid
-        return {"log_bandwidth": _climb(lambda t: self._log_density(t) - t, grid.t, grid.density - grid.t)}
+        return {"log_bandwidth": _climb(lambda t: self._log_density(t) - t, self._grid.low, self._grid.high)}
 
     def mle(self, stats: Sample) -> Theta:
         """The bandwidth with the largest leave-one-out product within the limits; the mean if the product is flat."""
         if self.low is None or self.high is None:
             return {}
         block = self.update(stats)
-        best = _climb(block._leave_one_out, *_search(block._leave_one_out, self.low, self.high))
+        best = _climb(block._leave_one_out, *search_range(block._leave_one_out, self.low, self.high))
         return {"log_bandwidth": namespace(best).where(block._informed, best, self.mean()["log_bandwidth"])}
 
     def marginals(self) -> dict[str, Any]:
@@ -330,7 +378,7 @@ class KernelDensity(AbstractConjugate[Sample]):
 
     # --- rows from the model, and the model in NumPyro ----------------------------------------------------------------
 
-    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **settings: Any) -> np.ndarray:
         """A stored cell, drawn by its weight, plus h z with h from its posterior; NaN in a feature without cells.
 
         Raises
@@ -338,19 +386,21 @@ class KernelDensity(AbstractConjugate[Sample]):
         ValueError
             if no feature has a cell: a kernel density can only draw values near its training cells
         """
-        everyone, draws = self.cells.pooled(), int(np.bincount(y).max(initial=0))
-        if not everyone.n.any():
+        pooled = self.cells.pooled()
+        if not pooled.n.any():
             raise ValueError("a kernel density draws rows near its cells, and a prior has none; use source='posterior'")
-        new = np.full((len(y), self.shape[1]), np.nan)
-        h = np.exp(self.sample(rng, (draws,)).get("log_bandwidth", self.log_h + np.zeros((draws, 1, 1))))
+        x = np.full((len(y), self.shape[1]), np.nan)
+        n_draws = int(np.bincount(y).max(initial=0))
+        h = np.exp(self.sample(rng, (n_draws,)).get("log_bandwidth", self.log_h + np.zeros((n_draws, 1, 1))))
         for k, j in np.ndindex(self.shape):
-            rows, (value, weight) = np.flatnonzero(y == k), self.cells.of_piece(k, j)
+            rows = np.flatnonzero(y == k)
+            value, weight = self.cells.of_piece(k, j)
             if not len(value):
-                value, weight = everyone.of_piece(0, j)
+                value, weight = pooled.of_piece(0, j)
             if len(value):
                 centre = value[rng.choice(len(value), len(rows), p=weight / weight.sum())]
-                new[rows, j] = centre + h[: len(rows), k, j] * rng.standard_normal(len(rows))
-        return new
+                x[rows, j] = centre + h[: len(rows), k, j] * rng.standard_normal(len(rows))
+        return x
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array | None) -> None:
         """The same prior of the bandwidth in NumPyro, and the leave-one-out product of the rows as a factor.
@@ -416,10 +466,10 @@ class GridMarginal:
         return partial(self._of_each, name)
 
     def _of_each(self, name: str, *args: Any) -> np.ndarray:
-        wide = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), self._shape)) for a in args]
-        flat = [a.reshape(*a.shape[: a.ndim - 2], -1) for a in wide]
-        found = [getattr(law, name)(*(a[..., i] for a in flat)) for i, law in enumerate(self._laws)]
-        return np.stack(found, -1).reshape(*np.shape(found[0]), *self._shape)
+        wide = [np.broadcast_to(array, np.broadcast_shapes(np.shape(array), self._shape)) for array in args]
+        flat = [array.reshape(*array.shape[: array.ndim - 2], -1) for array in wide]
+        values = [getattr(law, name)(*(array[..., i] for array in flat)) for i, law in enumerate(self._laws)]
+        return np.stack(values, -1).reshape(*np.shape(values[0]), *self._shape)
 
 
 def _varies(cells: Sample) -> Array:
@@ -427,37 +477,94 @@ def _varies(cells: Sample) -> Array:
     return (cells.pooled().weight[0] != 0).sum(-1) > 1
 
 
-def _search(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """Even nodes (g, c, d) over the range where f is less than `_DEPTH` below its peak, and f there: two zooms."""
-    xp = namespace(low, high)
-    for size in (_SEARCH, _SEARCH, _NODES):
-        t = low + (high - low) * np.linspace(0, 1, size, dtype=low.dtype)[:, None, None]
-        value = f(t)
-        near = value > value.max(0) - _DEPTH
-        first = xp.maximum(near.argmax(0) - 1, 0)
-        last = xp.minimum(size - near[::-1].argmax(0), size - 1)
-        low, high = (xp.take_along_axis(t, place[None], 0)[0] for place in (first, last))
-    return t, value
-
-
-def _climb(f: Callable[[Array], Array], t: Array, value: Array) -> Array:
-    """Where f, with these values at nodes t (g, c, d), is largest: zooms on the best node, and Newton's steps there.
+def _climb(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Where f is largest between low and high, (c, d): zooms on the best node, and Newton's steps there.
 
     The slope is a difference of sixth order: its step leaves as much truncation as rounding.
     """
-    xp, ends = namespace(t, value), (t[0], t[-1])
+    t = even_nodes(low, high, _NODES)
+    value = f(t)
+    xp = namespace(t, value)
     for _ in range(3):
-        low, high = (xp.take_along_axis(t, xp.clip(value.argmax(0) + k, 0, len(t) - 1)[None], 0)[0] for k in (-1, 1))
-        t = low + (high - low) * np.linspace(0, 1, _SEARCH, dtype=low.dtype)[:, None, None]
+        best = value.argmax(0)
+        before = xp.take_along_axis(t, xp.clip(best - 1, 0, len(t) - 1)[None], 0)[0]
+        after = xp.take_along_axis(t, xp.clip(best + 1, 0, len(t) - 1)[None], 0)[0]
+        t = even_nodes(before, after, _SEARCH)
         value = f(t)
-    at = xp.take_along_axis(t, value.argmax(0)[None], 0)[0]
+    peak = xp.take_along_axis(t, value.argmax(0)[None], 0)[0]
     step = float(np.finfo(t.dtype).eps) ** (1 / 7)
     for _ in range(3):
-        y = f(at + step * np.arange(-3, 4, dtype=t.dtype)[:, None, None])
+        y = f(peak + step * np.arange(-3, 4, dtype=t.dtype)[:, None, None])
         first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * step)
         second = (y[4] - 2 * y[3] + y[2]) / step**2
-        at = xp.clip(at - first / xp.where(second < 0, second, -xp.inf), *ends)
-    return at
+        peak = xp.clip(peak - first / xp.where(second < 0, second, -xp.inf), low, high)
+    return peak
+
+
+class _Departures(NamedTuple):
+    """Cells of a feature, and the weights that leave with their rows: none in a prediction.
+
+    Fields
+    ------
+    u : (q,)            the cells
+    of_class : (q,)     weights that leave a class
+    of_all : (q,)       weights that leave all classes together
+    """
+
+    u: np.ndarray
+    of_class: np.ndarray
+    of_all: np.ndarray
+
+    def select(self, rows: Any) -> "_Departures":
+        """Those of some rows."""
+        return _Departures(self.u[rows], self.of_class[rows], self.of_all[rows])
+
+    def distinct(self) -> "tuple[_Departures, np.ndarray]":
+        """The distinct ones with cells in ascending order, and which of them each row is."""
+        order = np.lexsort((self.of_all, self.of_class, self.u))
+        in_order = self.select(order)
+        is_first = np.ones(len(order), bool)
+        is_first[1:] = False
+        for field in in_order:
+            is_first[1:] |= field[1:] != field[:-1]
+        index = np.empty(len(order), int)
+        index[order] = np.cumsum(is_first) - 1
+        return in_order.select(is_first), index
+
+
+def _log_averages(posterior: BandwidthPosterior | KnownBandwidth, pooled: Cells, departures: _Departures) -> np.ndarray:
+    """log densities of cells (q,) of a class and feature, averaged over the bandwidth, without the rows that leave."""
+    if not len(departures.u):
+        return np.zeros(0)
+    distinct, index = departures.distinct()
+    own = posterior.cells
+    is_empty = own.total - distinct.of_class <= 1e-12 * own.total  # the class has no other cell
+    is_flat = _leaves_one_value(pooled, distinct)
+    is_loo = ~is_empty & ~is_flat & (distinct.of_class > 0) & np.isin(distinct.u, own.value)
+    is_kept = ~is_empty & ~is_flat & ~is_loo
+    log_f = np.zeros(len(distinct.u))
+    if is_kept.any():
+        log_f[is_kept] = posterior.log_average(distinct.u[is_kept], np.zeros(is_kept.sum()), own)
+    if is_loo.any():
+        cell = np.searchsorted(own.value, distinct.u[is_loo])
+        log_f[is_loo] = posterior.log_loo(cell, distinct.of_class[is_loo])
+    # without the row the product says nothing of the bandwidth, which keeps its prior
+    flat = is_flat & ~is_empty
+    if flat.any():
+        log_f[flat] = posterior.prior.log_average(distinct.u[flat], distinct.of_class[flat], own)
+    if is_empty.any():
+        log_f[is_empty] = posterior.prior.log_average(distinct.u[is_empty], distinct.of_all[is_empty], pooled)
+    return log_f[index]
+
+
+def _leaves_one_value(pooled: Cells, departures: _Departures) -> np.ndarray:
+    """Whether a feature that varies has a single value when a row leaves, (q,)."""
+    if len(pooled.value) != 2:
+        return np.zeros(len(departures.u), bool)
+    weight = np.zeros(len(departures.u))
+    for value, total in zip(*pooled, strict=True):
+        weight[departures.u == value] = total
+    return (weight > 0) & (weight - departures.of_all <= 1e-12 * weight)
 
 
 @cache

@@ -341,7 +341,7 @@ def change_of_other_factors(
     table: Any,
     out: Any,
 ) -> None:
-    """out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: what the departure of weight ρ = ρ_e from cell i = i_e changes.
+    """out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: what changes when weight ρ = ρ_e leaves cell i = i_e.
 
     A_k = Σ_l w_l K_kl − u_k is the sum at cell k without a unit of its own. Cells of large A go by the series
 

@@ -9,9 +9,9 @@ Integrals over t are Gauss–Legendre quadratures over the range that holds the 
 
     F₋ᵢ(t) = F(t) − w_i log A_i + w_i′ log(S_i − ρ − u_i′) + ρ t + Σ_{k≠i} w_k log(1 − ρ K_ki/A_k) + constants,
 
-with S_i = Σ_l w_l K_il, A_k = S_k − u_k, w_i′ = w_i − ρ and u_i′ = min(w_i′, 1). Factors have the normaliser 1/h, and the
-product has ρ of them less: + ρ t. The masses W − ρ − u_k do not depend on t. So one pass over the nodes serves all rows.
-A row is refitted where this posterior leaves the range of the nodes, or where another cell is left alone.
+with S_i = Σ_l w_l K_il, A_k = S_k − u_k, w_i′ = w_i − ρ and u_i′ = min(w_i′, 1). Factors have the normaliser 1/h, and
+the product has ρ of them less: + ρ t. The masses W − ρ − u_k do not depend on t. So one pass over the nodes serves all
+rows. A row is refitted where this posterior leaves the range of the nodes, or where another cell is left alone.
 """
 
 from collections.abc import Callable
@@ -89,13 +89,6 @@ def gauss_legendre(low: Array, high: Array, n: int) -> Rule:
     return Rule(low + half + half * place, log_weight + xp.log(half), low, high)
 
 
-class _Integrand(NamedTuple):
-    """F and the sums behind it at the nodes of a rule: F (g,), log A_k (g, m)."""
-
-    log_density: np.ndarray
-    log_a: np.ndarray
-
-
 @dataclass(frozen=True, eq=False)
 class BandwidthPosterior:
     """The posterior of t = log h under the cells of one class and feature.
@@ -120,29 +113,30 @@ class BandwidthPosterior:
 
     def log_density(self, t: np.ndarray) -> np.ndarray:
         """F(t) up to a constant, (g,)."""
-        return self._integrand(t).log_density
-
-    def _integrand(self, t: np.ndarray) -> _Integrand:
         log_prior = -0.5 * (t - self.centre) ** 2
         if not self.has_product or not len(self.cells.value):
-            return _Integrand(log_prior, np.full((len(t), len(self.cells.value)), -np.inf))
-        log_a = log_sums(self.cells.value, np.minimum(self.cells.weight, 1), self.cells, np.exp(t))
+            return log_prior
+        log_a = self._log_a(t)
         factors = np.where(np.isneginf(log_a), 0, log_a - t[:, None])
-        return _Integrand(log_prior + factors @ self.cells.weight, log_a)
+        return log_prior + factors @ self.cells.weight
+
+    def _log_a(self, t: np.ndarray) -> np.ndarray:
+        """log A_k, (g, m): the sums in the factors of the product; −∞ for a cell that is alone."""
+        return log_sums(self.cells.value, np.minimum(self.cells.weight, 1), self.cells, np.exp(t))
 
     @cached_property
     def rule(self) -> Rule:
         """The quadrature of this posterior."""
-        low, high = search_range(self.log_density, np.float64(self.low), np.float64(self.high))
+        low, high = search_range(self.log_density, np.array(self.low), np.array(self.high))
         return gauss_legendre(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
 
     @cached_property
-    def _at_nodes(self) -> _Integrand:
-        return self._integrand(self.rule.t)
+    def _at_nodes(self) -> np.ndarray:
+        return self.log_density(self.rule.t)
 
     @cached_property
     def _log_z(self) -> float:
-        return float(logsumexp(self._at_nodes.log_density + self.rule.log_weight, 0))
+        return float(logsumexp(self._at_nodes + self.rule.log_weight, 0))
 
     # --- the average density of new cells -----------------------------------------------------------------------------
 
@@ -157,7 +151,7 @@ class BandwidthPosterior:
         """
         t, log_weight, _, high = self.rule
         log_f = _log_density(u, leaving, cells, t)
-        integrand = self._at_nodes.log_density[:, None] + log_f
+        integrand = self._at_nodes[:, None] + log_f
         average = logsumexp(integrand + log_weight[:, None], 0) - self._log_z
         # far from all cells the integrand may peak beyond the range of the posterior
         is_open = high < self.high - 1e-9
@@ -221,9 +215,8 @@ class BandwidthPosterior:
     def _log_loo_at_nodes(self, cell: np.ndarray, leaving: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The formula of the module for all rows, (e,), and which rows it does not serve."""
         t, log_weight, low, high = self.rule
-        before = self._at_nodes
         with np.errstate(invalid="ignore"):
-            log_posterior = before.log_density[:, None] + self._change(cell, leaving)  # F₋ᵢ at the nodes, (g, e)
+            log_posterior = self._at_nodes[:, None] + self._change(cell, leaving)  # F₋ᵢ at the nodes, (g, e)
             log_f = _log_density(self.cells.value[cell], leaving, self.cells, t)
             integrand = log_posterior + log_f
             log_z = logsumexp(log_posterior + log_weight[:, None], 0)
@@ -242,7 +235,7 @@ class BandwidthPosterior:
         t = self.rule.t
         h = np.exp(t)
         weight = self.cells.weight[cell]
-        log_a = self._at_nodes.log_a
+        log_a = self._log_a(t)
         change = change_of_other_factors(cell, leaving, self.cells, log_a, h)
         own_factor = np.where(np.isneginf(log_a[:, cell]), 0, weight * log_a[:, cell])
         change += leaving * t[:, None] - own_factor

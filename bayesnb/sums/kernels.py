@@ -187,7 +187,7 @@ def log_density(
 
 
 def density_of_sums(log_sum: Array, mass: Array, t: Array) -> Float[Array, "g q"]:
-    """log densities from sums of kernels, the mass of their cells, and log bandwidths (g, 1) or (g, q); 0 for no cell."""
+    """log densities from sums of kernels, the mass of their cells and t = log h, (g, 1) or (g, q); 0 for no cell."""
     xp = namespace(log_sum, mass, t)
     log_mass = xp.log(xp.where(mass > 0, mass, 1))
     return xp.where(xp.isneginf(log_sum), 0, log_sum - log_mass - t - 0.5 * LOG_2PI)
