@@ -14,8 +14,8 @@ from ._fitted import State
 from ._input import BLOCK
 
 # Limits of the bandwidth: see the Notes of KernelNB.
-_REACH = 4.0  # natural logarithm of how far from its centre: a factor of 55
-_LEAST = 1e-280  # of a bandwidth's centre, so that the limits around it are numbers
+_LIMIT = 4.0  # natural logarithm of how far from its centre: a factor of 55
+_MIN_CENTRE = 1e-280  # of a bandwidth, so that the limits around it are numbers
 _ROUNDING = 1e-9  # gaps below this share of a feature's range are not counted as gaps
 
 
@@ -60,8 +60,8 @@ class KernelNB(AbstractNB):
     or 1 times N^(−1/5). NaN is a missing cell and is left out. There is no `log_evidence_`: the leave-one-out product
     is not a density of the data.
 
-    *Leave-one-out.* `loo` removes the kernels of a row, but keeps the posterior of the bandwidths, as it keeps a prior.
-    One row of many hardly moves a bandwidth. `loo(…, prior="refit")` learns the bandwidths again without the row.
+    *Leave-one-out.* `loo` removes a row from the kernels and from the posterior of every bandwidth. The prior of the
+    bandwidths stays: h⁰ and the limits are those of all rows. `loo(…, prior="refit")` takes the row out of them too.
 
     *Weights and copies.* A weight of 2 means two equal rows. Under "posterior" equal rows predict each other, which
     pulls the bandwidth towards its lower limit. Copied rows do the same. Leave-one-out does not show it, because a row
@@ -70,9 +70,9 @@ class KernelNB(AbstractNB):
     with a weight, and divide weights by the largest, so that none is above 1. Or use bandwidth="nrd0". Both keep the
     log loss of the example below 0.34.
 
-    Time grows with the square of the number of distinct values of a class and feature: a tenth of a second at 500,
-    about ten seconds at 5,000. To save time, round a feature first. This merges values, and the lower limit of the
-    bandwidth follows.
+    *Far cells.* Far from all training cells the average over the bandwidth belongs to wide kernels, which the rows have
+    ruled out nearly everywhere else. The class odds of such a cell say how each class's tail was smoothed, and are no
+    evidence.
 
     References
     ----------
@@ -101,16 +101,16 @@ class KernelNB(AbstractNB):
     def _default_blocks(self, state: State) -> dict[str, Any]:
         cells = Sample.none(*state.shape)
         if not isinstance(self.bandwidth, str):
-            known = state.numbers("bandwidth", self.bandwidth, LENGTH)
-            return {BLOCK: KernelDensity(np.log(known), cells)}
+            widths = state.numbers("bandwidth", self.bandwidth, LENGTH)
+            return {BLOCK: KernelDensity(np.log(widths), cells)}
         check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
-        seen = cells if state.statistics is None else state.statistics.blocks[BLOCK]
-        centre, least = _rule_of_thumb(seen, as_r=self.bandwidth == "nrd0")
+        training = cells if state.statistics is None else state.statistics.blocks[BLOCK]
+        centre, half_gap = _rule_of_thumb(training, as_r=self.bandwidth == "nrd0")
         if self.bandwidth == "nrd0":
             return {BLOCK: KernelDensity(np.log(centre), cells)}
-        log_h = np.log(np.maximum(np.maximum(centre, least), _LEAST))
-        low = np.maximum(log_h - _REACH, np.log(np.maximum(least, np.finfo(float).tiny)))
-        return {BLOCK: KernelDensity(log_h, cells, low, log_h + _REACH)}
+        log_h = np.log(np.maximum(np.maximum(centre, half_gap), _MIN_CENTRE))
+        low = np.maximum(log_h - _LIMIT, np.log(np.maximum(half_gap, np.finfo(float).tiny)))
+        return {BLOCK: KernelDensity(log_h, cells, low, log_h + _LIMIT)}
 
     @property
     def _default_follows_rows(self) -> bool:
@@ -125,21 +125,23 @@ def _rule_of_thumb(cells: Sample, as_r: bool = False) -> tuple[np.ndarray, np.nd
     as_r : whether the rule applies to a class whose cells are all equal, as in R; else, as for a class with less than
         two cells, the cells of all classes step in
     """
-    everyone = cells.pooled()
-    width, gap = np.ones(cells.log_h.shape), np.zeros(cells.log_h.shape)
-    for j in range(len(everyone.value[0])):
-        value, weight = everyone.of_piece(0, j)
+    pooled = cells.pooled()
+    width = np.ones(cells.log_h.shape)
+    half_gap = np.zeros(cells.log_h.shape)
+    for j in range(len(pooled.value[0])):
+        value, weight = pooled.of_piece(0, j)
         if not len(value):
             continue
-        gaps = np.diff(value) / 2
-        gaps = gaps[gaps > _ROUNDING * (value[-1] - value[0]) / 2]
-        gap[:, j] = gaps.min(initial=np.inf) if len(gaps) else 0
+        half_gaps = np.diff(value) / 2
+        half_gaps = half_gaps[half_gaps > _ROUNDING * (value[-1] - value[0]) / 2]
+        if len(half_gaps):
+            half_gap[:, j] = half_gaps.min()
         width[:, j] = nrd0(value, weight)
         for k in range(len(width)):
-            own, w = cells.of_piece(k, j)
-            if w.sum() > 1 and (len(own) > 1 or as_r):
-                width[k, j] = nrd0(own, w)
-    return width, gap
+            class_value, class_weight = cells.of_piece(k, j)
+            if class_weight.sum() > 1 and (len(class_value) > 1 or as_r):
+                width[k, j] = nrd0(class_value, class_weight)
+    return width, half_gap
 
 
 def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> float:
@@ -159,9 +161,9 @@ def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> flo
     """
     n = weight.sum()
     if value[-1] > value[0]:
-        rest = value - value[0]
-        rest = rest - (weight @ rest) / n
-        s = np.sqrt(weight @ rest**2 / max(n - 1, n / 2))
+        from_first = value - value[0]  # which keeps the digits of values far from zero
+        centred = from_first - (weight @ from_first) / n
+        s = np.sqrt(weight @ centred**2 / max(n - 1, n / 2))
         low, high = _quartiles(value, weight)
         width = min(s, (high - low) / 1.34) or s
     else:
@@ -176,6 +178,6 @@ def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
     place = max(n - 1, 0) * np.array([0.25, 0.75])
     below = np.floor(place + 1e-9)
     # the values at the places i = 0, 1, … of the repetitions; what rounding left of a weight does not count
-    at = np.searchsorted(ends, below + [[0], [1]] + 1e-9 * n, side="right")
-    left, right = value[np.minimum(at, len(value) - 1)]
-    return left + np.maximum(place - below, 0) * (right - left)
+    positions = np.searchsorted(ends, below + [[0], [1]] + 1e-9 * n, side="right")
+    lower, upper = value[np.minimum(positions, len(value) - 1)]
+    return lower + np.maximum(place - below, 0) * (upper - lower)

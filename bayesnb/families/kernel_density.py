@@ -140,7 +140,7 @@ class KernelDensity(AbstractConjugate[Sample]):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
         """Σ_j log f_cj(x_j; h_cj)."""
         t = theta["log_bandwidth"] if theta else self.log_h
-        flat = t.reshape(-1, *self.log_h.shape)
+        flat = namespace(x, t, *self.cells.value).asarray(t.reshape(-1, *self.log_h.shape))
         table = self._sum_over_features(x, len(flat), lambda u, k, j: self._densities(u, k, j, flat[:, k, j]), flat)
         return table.reshape(*t.shape[:-2], *table.shape[1:])
 
@@ -220,12 +220,12 @@ class KernelDensity(AbstractConjugate[Sample]):
 
     def _traced_average(self, x: Array) -> Array:
         """`log_predictive`, with the average over the nodes of the quadrature."""
-        t, log_weight = self._nodes
+        import jax.numpy as jnp
+
+        t, log_weight = map(jnp.asarray, self._nodes)
 
         def average(u: Array, k: int, j: Any) -> Array:
-            xp = namespace(u, t)
-            table = self._densities(u, k, j, xp.asarray(t)[:, k, j])
-            return logsumexp(table + xp.asarray(log_weight)[:, k, j, None], 0)
+            return logsumexp(self._densities(u, k, j, t[:, k, j]) + log_weight[:, k, j, None], 0)
 
         return self._sum_over_features(x, len(t), average, t)
 
@@ -539,6 +539,7 @@ def _log_averages(posterior: BandwidthPosterior | KnownBandwidth, pooled: Cells,
     distinct, index = departures.distinct()
     own = posterior.cells
     is_empty = own.total - distinct.of_class <= 1e-12 * own.total  # the class has no other cell
+    has_cells = pooled.total - distinct.of_all > 1e-12 * pooled.total  # in some class
     is_flat = _leaves_one_value(pooled, distinct)
     is_loo = ~is_empty & ~is_flat & (distinct.of_class > 0) & np.isin(distinct.u, own.value)
     is_kept = ~is_empty & ~is_flat & ~is_loo
@@ -552,8 +553,9 @@ def _log_averages(posterior: BandwidthPosterior | KnownBandwidth, pooled: Cells,
     flat = is_flat & ~is_empty
     if flat.any():
         log_f[flat] = posterior.prior.log_average(distinct.u[flat], distinct.of_class[flat], own)
-    if is_empty.any():
-        log_f[is_empty] = posterior.prior.log_average(distinct.u[is_empty], distinct.of_all[is_empty], pooled)
+    of_all = is_empty & has_cells
+    if of_all.any():
+        log_f[of_all] = posterior.prior.log_average(distinct.u[of_all], distinct.of_all[of_all], pooled)
     return log_f[index]
 
 

@@ -13,7 +13,7 @@ remaining rows are summed again.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -234,8 +234,7 @@ class _Removal:
         if self.prior == "refit" and estimator.prior_follows_rows:
             return estimator.with_statistics(statistics).posterior_
         with np.errstate(divide="ignore", invalid="ignore"):
-            model = estimator.prior_.update(statistics)
-        return _with_fitted_bandwidths(model, estimator.posterior_, statistics)
+            return estimator.prior_.update(statistics)
 
     def _sum_without(self, members: Int[np.ndarray, " m"]) -> Statistics:
         """The statistics of all rows but some, summed again."""
@@ -269,13 +268,3 @@ class _Removal:
                     f"`prior` is improper, and without row {members[0]} of `X` the posterior is not a density: "
                     f"{reason}. Give more rows of every class, or a proper prior"
                 )
-
-
-def _with_fitted_bandwidths(model: Any, fitted: Any, statistics: Statistics) -> Any:
-    """The model whose kernel densities keep the posterior of the bandwidths, as a prior is kept."""
-    for name, fitted_block in fitted.blocks.items():
-        if hasattr(fitted_block.inner, "with_cells"):
-            kernel = fitted_block.inner.with_cells(statistics.blocks[name])
-            block = kernel if fitted_block is fitted_block.inner else replace(fitted_block, block=kernel)
-            model = replace(model, blocks=model.blocks | {name: block})
-    return model

@@ -11,7 +11,7 @@ All of this is exact. `draws` has the laws of draws, which are statistical.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -288,9 +288,6 @@ def predictive(case: Case) -> Iterator[Gap]:
 def leave_one_out(case: Case) -> Iterator[Gap]:
     """Some rows left out against the evidence of each, or its predictive, under a posterior of all the others."""
     x, r = case.x, case.r
-    if hasattr(case.posterior, "with_known_bandwidth"):  # leave-one-out keeps what is learnt about a bandwidth
-        known = case.posterior.with_known_bandwidth
-        case = replace(case, prior=replace(known, cells=known.cells.zero()))
     table = case.posterior.log_loo(x[case.few], r[case.few])
     want = []
     for i in case.few:

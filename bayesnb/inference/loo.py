@@ -10,7 +10,7 @@ There are two leave-one-outs. Some estimators scale their default prior by the d
 PoissonNB, ExponentialNB, and BernoulliNB with alpha="clop". `prior="kept"` leaves that prior as all rows made it, row i
 included, as `prior_` has it. `prior="refit"` takes row i out of the prior's scale too, and equals a fit on all other
 rows. With all other priors the two are the same. Both keep the encoding: the labels, the levels of CategoricalNB, the
-columns of MixedNB("auto"). "kept" keeps KernelNB's posterior of the bandwidths as well.
+columns of MixedNB("auto").
 
 The difference matters for few rows. With GaussianNB on 15 irises (every tenth row, three columns) a log class
 probability log p(y = c | x_i, D₋ᵢ) differs by up to 0.54 nats, and by up to 1.04 where one cell is an outlier (20 cm

@@ -418,58 +418,6 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
     n += np.expand_dims(whole, 1)
 
 
-# --- kernels ----------------------------------------------------------------------------------------------------------
-
-
-@loop(FAST)
-def _kernels(x: float, value: Any, weight: Any, rate: float, near: float) -> float:
-    """Σ_k w_k exp(−½ rate ((x − v_k)² − near))."""
-    total = 0.0
-    for k in range(len(value)):
-        z = x - value[k]
-        total += weight[k] * exp(-0.5 * rate * (z * z - near))
-    return total
-
-
-@loop()
-def densities(u: Any, value: Any, weight: Any, t: Any, w: Any, least: float, reach: float, out: Any) -> None:
-    """out_gi = log f(u_i; e^t_g) without weight w_i of the cell at u_i, by kernels on sorted cells.
-
-    All exponentials are relative to the nearest cell, at the squared distance `near`. Only cells within `reach` of it
-    are looked at; beyond, all kernels together are lost in rounding.
-
-    Parameters
-    ----------
-    value : in ascending order
-    least : the share of a weight that is rounding
-    reach : a squared distance in bandwidths
-    out : (g, q), zero on entry and where no cell is left
-    """
-    m, whole = len(value), weight.sum()
-    for i in range(len(u)):
-        x, left, near = u[i], 0.0, np.inf
-        below = above = np.searchsorted(value, x)  # cells before x, and from the first after x
-        if below < m and value[below] == x:
-            above += 1
-            left = weight[below] - w[i]
-            left = left if left > least * weight[below] else 0.0
-        if below > 0:
-            near = (x - value[below - 1]) ** 2
-        if above < m:
-            near = min(near, (value[above] - x) ** 2)
-        near = 0.0 if left > 0 else near
-        if near == np.inf and below == 0 and above == m:
-            continue
-        level = log_of_number(whole - w[i]) + _HALF_LOG_2PI
-        for g in range(len(t)):
-            rate = np.exp(-2 * t[g])
-            half = (1 + 1e-12) * np.sqrt(near + reach / rate) + 1e-15 * abs(x)
-            begin, end = np.searchsorted(value[:below], x - half), above + np.searchsorted(value[above:], x + half)
-            total = left + _kernels(x, value[begin:below], weight[begin:below], rate, near)
-            total += _kernels(x, value[above:end], weight[above:end], rate, near)
-            out[g, i] = log_of_number(total) - level - 0.5 * rate * near - t[g]
-
-
 # --- averages over parents --------------------------------------------------------------------------------------------
 
 

@@ -127,8 +127,9 @@ class BandwidthPosterior:
     @cached_property
     def rule(self) -> Rule:
         """The quadrature of this posterior."""
-        low, high = search_range(self.log_density, np.array(self.low), np.array(self.high))
-        return gauss_legendre(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
+        limits = np.array([self.low]), np.array([self.high])
+        (low,), (high,) = search_range(lambda t: self.log_density(t[:, 0])[:, None], *limits)
+        return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
 
     @cached_property
     def _at_nodes(self) -> np.ndarray:
@@ -136,7 +137,7 @@ class BandwidthPosterior:
 
     @cached_property
     def _log_z(self) -> float:
-        return float(logsumexp(self._at_nodes + self.rule.log_weight, 0))
+        return float(np.logaddexp.reduce(self._at_nodes + self.rule.log_weight))
 
     # --- the average density of new cells -----------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ class BandwidthPosterior:
 
     def _log_average_beyond(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
         """`log_average` where the integrand is: within the range of the posterior, and above it."""
-        inner = gauss_legendre(self.rule.low, self.rule.high, WIDE_NODES)
+        inner = _rule_of_range(self.rule.low, self.rule.high, WIDE_NODES)
         log_f = _log_density(u, leaving, cells, inner.t)
         of_inner = logsumexp(self.log_density(inner.t)[:, None] + log_f + inner.log_weight[:, None], 0)
 
@@ -209,7 +210,7 @@ class BandwidthPosterior:
         else:
             log_f, needs_refit = self._log_loo_at_nodes(cell, leaving)
         for e in np.flatnonzero(needs_refit):
-            log_f[e] = self._log_loo_by_refit(cell[e], leaving[e])
+            log_f[e] = self._log_loo_by_refit(int(cell[e]), leaving[e])
         return log_f
 
     def _log_loo_at_nodes(self, cell: np.ndarray, leaving: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -273,6 +274,12 @@ class KnownBandwidth:
     def log_loo(self, cell: np.ndarray, leaving: np.ndarray) -> np.ndarray:
         """log density of rows at their cells without the kernels of the row, (e,)."""
         return self.log_average(self.cells.value[cell], leaving, self.cells)
+
+
+def _rule_of_range(low: float, high: float, n: int) -> Rule:
+    """Quadrature of n nodes over a single range, (n,)."""
+    rule = gauss_legendre(np.array([low]), np.array([high]), n)
+    return Rule(rule.t[:, 0], rule.log_weight[:, 0], low, high)
 
 
 def _log_density(u: np.ndarray, leaving: np.ndarray, cells: Cells, t: np.ndarray) -> np.ndarray:

@@ -120,8 +120,8 @@ def change_of_other_factors(
             loop(cell, leaving, *cells, unit, log_a[g], h[g], lost, cells.reach, TRANSLATIONS, change[g])
         return change
     for g in range(len(h)):
-        for e in range(len(cell)):
-            change[g, e] = _change_of_other_factors(cell[e], leaving[e], cells, unit, log_a[g], h[g])
+        for e, i in enumerate(cell.tolist()):
+            change[g, e] = _change_of_other_factors(i, leaving[e], cells, unit, log_a[g], h[g])
     return change
 
 

@@ -94,7 +94,7 @@ def log_density_without(x: np.ndarray, others: np.ndarray, w: np.ndarray, h: np.
 @pytest.mark.parametrize("place", ["host", "traced"])
 @pytest.mark.parametrize("labels", ["one class", "soft"])
 def test_leave_one_out_is_the_sum_over_the_other_rows(labels: str, place: str, rng: np.random.Generator) -> None:
-    """Row by row and cell by cell, under the posterior of the bandwidth of all rows; values repeat, cells are missing.
+    """Row by row, refitted to all others; values repeat, cells are missing, and weights are fractions or above 1.
 
     Class 2 has one row, so without it the cells of all others serve; feature 2 has a cell in class 0 alone.
     """
@@ -107,16 +107,33 @@ def test_leave_one_out_is_the_sum_over_the_other_rows(labels: str, place: str, r
     log_h = rng.normal(-0.5, 0.3, (3, 3))
     prior = KernelDensity(log_h, Sample.none(3, 3), log_h - 2, log_h + 2)
     block = prior.update(prior.suffstats(x, r))
-    grid, want = block._grid, np.zeros((14, 3))
-    for i, k, j in np.ndindex(14, 3, 3):
-        others = (np.arange(14) != i) & ~np.isnan(x[:, j])
-        w = r[others, k] if r[others, k].any() else r[others].sum(1)
-        if not np.isnan(x[i, j]):
-            log_f = log_density_without(x[i, j], x[others, j], w, np.exp(grid.t[:, k, j]))
-            want[i, k] += logsumexp(log_f + grid.log_weight[:, k, j])
+    want = np.zeros((14, 3))
+    for i in range(14):
+        others = np.arange(14) != i
+        want[i] = prior.update(prior.suffstats(x[others], r[others])).log_predictive(x[[i]])[0]
     with jax.enable_x64(True):
         got = block.log_loo(x, r) if place == "host" else jitted(lambda b, x, r: b.log_loo(x, r))(block, x, r)
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
+
+
+def dense_average(block: KernelDensity, x: float, n: int = 6001) -> float:
+    """log predictive of one cell of a block with one class and feature, on a dense grid between the limits."""
+    assert block.low is not None and block.high is not None
+    t = np.linspace(block.low[0, 0], block.high[0, 0], n)
+    density = block._log_density(t[:, None, None])[:, 0, 0]
+    log_f = block.log_likelihood({"log_bandwidth": t[:, None, None]}, np.array([[x]]))[:, 0, 0]
+    weight = np.r_[0.5, np.ones(n - 2), 0.5]
+    return float(logsumexp(density + log_f, b=weight) - logsumexp(density, b=weight))
+
+
+@pytest.mark.parametrize("spreads", [1, 3, 6, 10])
+def test_far_cells_are_averaged_where_their_integrand_is(spreads: int, rng: np.random.Generator) -> None:
+    """The bandwidths that reach a far cell are improbable: beyond the range of the posterior."""
+    x = rng.normal(size=(400, 1))
+    log_h = np.log([[0.3]])
+    block = KernelDensity(log_h, Sample.none(1, 1), log_h - 3, log_h + 4).update(Sample.of(x, np.ones((400, 1))))
+    far = x.max() + spreads
+    assert block.log_predictive(np.array([[far]]))[0, 0] == pytest.approx(dense_average(block, far), abs=1e-8)
 
 
 # --- the posterior of the bandwidth ---------------------------------------------------------------------------------
