@@ -1,7 +1,7 @@
 """Sums over Gaussian kernels in linear time, as loops compiled by numba: the fast form of the formulas of `kernels`.
 
 All sums are over cells v_k in ascending order with weights w_k, with the kernel K(z) = exp(−½ z²/h²) without its
-normaliser. Where many targets are near many cells, the line is cut into boxes of 1.5 h. A box keeps 16 moments,
+normaliser. Where many targets are near many cells, the line is cut into boxes of 1.5 h. A box keeps 18 moments,
 
     M_q = Σ_k w_k T_q(s_k),    s_k ∈ [−1, 1] the place of cell k in its box,    T_q Chebyshev's polynomials.
 
@@ -12,7 +12,7 @@ depend on the distance of the boxes alone. So the sums at all targets of a box a
 References
 ----------
 Greengard & Strain (1991), The fast Gauss transform, SIAM J. Sci. Stat. Comput. 12: sums by boxes with moments. Here
-moments are Chebyshev's, whose 16 terms leave 1e-14 of the largest kernel, and cells are sorted.
+moments are Chebyshev's, whose 18 terms leave 6e-15 of the largest kernel, and cells are sorted.
 """
 
 import math
@@ -23,10 +23,14 @@ import numpy as np
 from ._compiled import FAST, exp, loop
 
 _BOX = 1.5  # width of a box in bandwidths
-_TERMS = 16  # Chebyshev polynomials of a box
+_TERMS = 18  # Chebyshev polynomials of a box
 _NEIGHBOURS = 8  # boxes on either side that are looked at
 _CHUNK = 32  # cells whose polynomials are made together
-_CLOSE = 2  # boxes: a cell that near keeps the relative error small
+_FARTHEST = 2.0**15  # boxes from the origin: beyond, places in a box lose the eleventh digit
+_CLOSE = 2  # boxes: without a cell that near, sums by boxes have no digits
+# largest error of a kernel between boxes that are 0, 1, … apart: twice what a lattice of places shows
+_ERROR_OF_KERNEL = (1.2e-14, 6e-15, 1.6e-15, 6e-17, 8e-19, 1.4e-20, 8e-23, 1e-26, 4e-32)
+_RELATIVE_ERROR = 2e-11  # of a sum: where more is possible, the sum is direct
 # costs of a target and of a box in units of one kernel, measured: which sum is cheaper
 _COST_OF_KERNEL = 2.5
 _COST_OF_BOX = 35.0
@@ -138,19 +142,20 @@ def _boxes(value: Any, origin: float, h: float, box: Any, start: Any, place: Any
 
 
 @loop()
-def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, needs_close_cells: bool, table: Any, out: Any) -> None:
+def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool, table: Any, out: Any) -> None:
     """out_i = Σ_k w_k K(x_i − v_k); NaN where summing directly is cheaper, or no cell is close to the target.
 
     Parameters
     ----------
     x : targets in ascending order
-    needs_close_cells : whether the error must be small relative to the sum, and not only to Σ w
+    is_relative : whether the error must be small relative to each sum, and not only to Σ w
     table : the coefficients `TRANSLATIONS`
     """
     box = np.empty(len(value))
     start = np.empty(len(value) + 1, np.int64)
     place = np.empty(len(value))
-    n_boxes = _boxes(value, value[0], h, box, start, place)
+    origin = value[len(value) // 2]  # a median, so that most cells have the digits of their places
+    n_boxes = _boxes(value, origin, h, box, start, place)
     moments = np.empty((n_boxes, _TERMS))
     is_made = np.zeros(n_boxes, np.bool_)
     coefficients = np.empty(_TERMS)
@@ -160,11 +165,11 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, needs_close_cells:
     low = 0  # boxes low … high − 1 are near the box of the target
     high = 0
     while first < len(x):
-        position = (x[first] - value[0]) / (_BOX * h)
+        position = (x[first] - origin) / (_BOX * h)
         number = np.floor(position)
         last = first
         while last < len(x):
-            position = (x[last] - value[0]) / (_BOX * h)
+            position = (x[last] - origin) / (_BOX * h)
             if np.floor(position) != number:
                 break
             target_place[last] = 2.0 * (position - number) - 1.0
@@ -174,23 +179,31 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, needs_close_cells:
         high = max(low, high)
         while high < n_boxes and box[high] <= number + _NEIGHBOURS:
             high += 1
-        is_close = not needs_close_cells
+        has_digits = not is_relative
         for b in range(low, high):
-            is_close |= abs(box[b] - number) <= _CLOSE
+            has_digits |= abs(box[b] - number) <= _CLOSE
+        has_digits &= abs(number) < _FARTHEST
         n_cells = start[high] - start[low]
         n_targets = last - first
         cost = _COST_OF_BOX * (high - low) + _COST_OF_TARGET * n_targets + n_cells
         if n_cells == 0:
             out[first:last] = 0.0
-        elif is_close and _COST_OF_KERNEL * n_cells * n_targets > cost:
+        elif has_digits and _COST_OF_KERNEL * n_cells * n_targets > cost:
             coefficients[:] = 0.0
+            error = 0.0
             for b in range(low, high):
                 if not is_made[b]:
                     cells = slice(start[b], start[b + 1])
                     _moments(place[cells], weight[cells], moments[b], work)
                     is_made[b] = True
-                _add_translated(table[np.int64(number - box[b]) + _NEIGHBOURS], moments[b], coefficients)
+                offset = np.int64(number - box[b])
+                _add_translated(table[offset + _NEIGHBOURS], moments[b], coefficients)
+                error += _ERROR_OF_KERNEL[abs(offset)] * moments[b, 0]  # M_0 = Σ w
             _polynomial(target_place[first:last], coefficients, out[first:last], work)
+            if is_relative:
+                for i in range(first, last):
+                    if out[i] < error / _RELATIVE_ERROR:
+                        out[i] = np.nan
         else:
             out[first:last] = np.nan
         first = last
@@ -402,10 +415,10 @@ def _add_series(
     factor = np.empty(len(cell))
     for order in range(1, _MAX_ORDERS):
         if order > 1:
-            still = (largest * ratio) ** (order - 1) > _ORDER_LOST * order
-            members = members[still]
-            ratio = ratio[still]
-            term = term[still]
+            matters = (largest * ratio) ** (order - 1) > _ORDER_LOST * order
+            members = members[matters]
+            ratio = ratio[matters]
+            term = term[matters]
         if len(members) == 0:
             break
         term = term * ratio * largest

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.arrays import Array, Float, Int
 from ..core.special import LOG_2PI, namespace
-from .rows import in_order, rounding, worth
+from .rows import in_order, one_of, rounding, worth
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding
 _CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
@@ -47,7 +47,7 @@ class Cells(NamedTuple):
         """A squared distance in bandwidths, beyond which all kernels are lost beside the nearest."""
         return 2 * (_REACH + float(np.log(self.weight.sum() / self.weight.min())))
 
-    def without(self, cell: int, leaving: float) -> "Cells":
+    def without(self, cell: Any, leaving: Any) -> "Cells":
         """The cells that remain when a weight leaves one of them."""
         weight = self.weight.copy()
         weight[cell] -= leaving
@@ -119,27 +119,30 @@ def change_of_other_factors(
         for g in range(len(h)):
             loop(cell, leaving, *cells, unit, log_a[g], h[g], lost, cells.reach, TRANSLATIONS, change[g])
         return change
+    step = max(1, _CELLS // len(cells.value))
     for g in range(len(h)):
-        for e, i in enumerate(cell.tolist()):
-            change[g, e] = _change_of_other_factors(i, leaving[e], cells, unit, log_a[g], h[g])
+        for first in range(0, len(cell), step):
+            part = slice(first, first + step)
+            change[g, part] = _changes(cell[part], leaving[part], cells, unit, log_a[g], h[g])
     return change
 
 
-def _change_of_other_factors(
-    i: int, leaving: float, cells: Cells, unit: np.ndarray, log_a: np.ndarray, h: float
-) -> float:
-    """The formula for one departure: log(1 − share), or the sum without cell i anew where little of it remains."""
+def _changes(
+    cell: np.ndarray, leaving: np.ndarray, cells: Cells, unit: np.ndarray, log_a: np.ndarray, h: Any
+) -> Float[np.ndarray, " e"]:
+    """The formula at one bandwidth: log(1 − share), or the sum without cell i anew where little of it remains."""
     value, weight = cells
-    kernel = np.exp(-0.5 * ((value - value[i]) / h) ** 2 - log_a)  # of cell i in the sum at each cell, over that sum
-    share = leaving * kernel
-    share[i] = 0
-    share[np.isneginf(log_a)] = 0  # a cell that is alone has no factor
+    squared = ((value[cell][:, None] - value) / h) ** 2
+    with np.errstate(over="ignore"):
+        share = leaving[:, None] * np.exp(-0.5 * squared - log_a)  # of cell i in the sum at each cell k, (e, m)
+    share[:, np.isneginf(log_a)] = 0  # a cell that is alone has no factor
+    share[np.arange(len(cell)), cell] = 0
     change = weight * np.log1p(-np.minimum(share, _MOST_OF_A_SUM))
-    remaining = cells.without(i, leaving)
-    for k in np.flatnonzero(share > _MOST_OF_A_SUM):
-        log_a_without = log_sums(value[k, None], unit[k, None], remaining, np.array([h]))[0, 0]
-        change[k] = weight[k] * (log_a_without - log_a[k]) if log_a_without > -np.inf else np.nan
-    return change.sum()
+    for e, k in np.argwhere(share > _MOST_OF_A_SUM):
+        remaining = cells.without(cell[e], leaving[e])
+        log_a_without = log_sums(value[[k]], unit[[k]], remaining, np.array([h]))[0, 0]
+        change[e, k] = weight[k] * (log_a_without - log_a[k]) if log_a_without > -np.inf else np.nan
+    return change.sum(1)
 
 
 def _log_sums(u: Array, value: Array, weight: Array, h: Array, leaving: Array) -> Float[Array, "g q"]:
@@ -214,5 +217,13 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
 
         return ((k, row) for k in range(c) for row in jax.lax.map(jax.checkpoint(partial(f, k)), jax.numpy.arange(d)))
     pieces = [*np.ndindex(c, d)]
-    run: Any = in_order if cost > _CELLS * len(pieces) else map
-    return zip((k for k, _ in pieces), run(lambda piece: f(*piece), pieces), strict=True)
+
+    def in_turn(piece: tuple[int, int]) -> Any:
+        with one_of(len(pieces)):
+            return f(*piece)
+
+    if cost > _CELLS * len(pieces):
+        tables: Any = in_order(lambda piece: f(*piece), pieces)
+    else:
+        tables = map(in_turn, pieces)
+    return zip((k for k, _ in pieces), tables, strict=True)
