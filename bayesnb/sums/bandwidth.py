@@ -16,7 +16,7 @@ rows. A row is refitted where this posterior leaves the range of the nodes, or w
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,11 +82,17 @@ def even_nodes(low: Array, high: Array, n: int) -> Array:
 def gauss_legendre(low: Array, high: Array, n: int) -> Rule:
     """Quadrature of n nodes over ranges (…)."""
     xp = namespace(low, high)
-    place, weight = np.polynomial.legendre.leggauss(n)
+    place, weight = _legendre(n)
     place = place.astype(low.dtype).reshape(-1, *(1,) * np.ndim(low))
     log_weight = np.log(weight).astype(low.dtype).reshape(place.shape)
     half = (high - low) / 2
     return Rule(low + half + half * place, log_weight + xp.log(half), low, high)
+
+
+@cache
+def _legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss–Legendre quadrature on [−1, 1], which take longer to make than to use."""
+    return np.polynomial.legendre.leggauss(n)
 
 
 @dataclass(frozen=True, eq=False)
