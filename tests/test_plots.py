@@ -368,10 +368,10 @@ def test_a_nomogram_shows_what_explain_says_of_the_two_most_probable_classes(nb:
 
 
 def test_the_point_of_a_nomogram_lies_in_its_interval(ax: Any) -> None:
-    """A row far outside: the predictive takes the logarithm of an average, which a few draws make."""
+    """A row far outside: the predictive takes the logarithm of an average, which few values of θ make up."""
     X, y = load_iris(return_X_y=True)
-    nb = bayesnb.GaussianNB().fit(X[::12], y[::12])
-    x = X[[0]] + [0, 0, 12, 0]
+    nb = bayesnb.GaussianNB().fit(X, y)
+    x = X[[0]] + [0, 3, 0, 0]
     plots.nomogram(nb, x, ax=ax)
     contributions, ((low,), (total,), (high,)) = drawn(ax)
     assert (contributions[0] <= contributions[1]).all() and (contributions[1] <= contributions[2]).all()

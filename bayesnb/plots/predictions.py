@@ -40,8 +40,8 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     """Probability of one class for each row, in ascending order, with 90 % credible intervals.
 
     A point is the posterior mean of the class probability, and its interval is that of `predict_interval`, over the
-    same points or draws of the parameters. The dash is `predict_proba` under the current `estimate`. Its default, the Bayes
-    predictive, also learns from the new row, so it may lie outside the interval.
+    same points or draws of the parameters. The dash is `predict_proba` under the current `estimate`. Its default, the
+    Bayes predictive, also learns from the new row, so it may lie outside the interval.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
         rows = order[truth[order] == c]
         style = _class_style(estimator, c, ax)
         intervals(ax, rank[rows], low[rows], mean[rows], high[rows], upright=True, markersize=size, **style)
-    ax.plot(rank, estimator.predict_proba(X)[:, k], linestyle="", marker="_", markersize=size, color=_GREY)
+    ax.scatter(rank, estimator.predict_proba(X)[:, k], s=size**2, marker="_", color=_GREY)
     ax.set_ylim(-0.02, 1.02)
     label_text = plain_text(estimator.classes_[k])
     name_axes(
         ax,
-        "rows in the order of their probability\n(dash: predict_proba, which also learns from the row)",
+        "rows; dash is predict_proba,\nwhich also learns from the row",
         f"mean probability of {label_text}, 90% interval",
     )
     if y is not None:
