@@ -471,10 +471,11 @@ def predict(options: argparse.Namespace) -> None:
     Print a CSV table with one line for each row: the class `predicted`, its `probability`, and the probability
     p(CLASS) of every class. --interval adds the posterior `mean` of each class probability, and the ends `low` and
     `high` of its credible interval. `probability` and p(CLASS) are the Bayes predictive: it first averages the joint
-    probability over the parameters and then normalises. `mean` averages the normalised probabilities. The interval
-    belongs to `mean`, so `probability` may lie outside. If a number of a row is beyond the training range by more than
-    the length of that range, `mean`, `low` and `high` are empty, and `note` names the column; this needs a model that
-    `bayesnb fit` wrote. Columns are found by name, in any order; further columns, such as the target, are ignored.
+    probability over the parameters and then normalises, so it also learns from the new row. `mean` averages the
+    normalised probabilities. The interval belongs to `mean`, so `probability` may lie outside. If a number of a row is
+    beyond the training range by more than the length of that range, `mean`, `low` and `high` are empty, and `note`
+    names the column; this needs a model that `bayesnb fit` wrote. Columns are found by name, in any order; further
+    columns, such as the target, are ignored.
     Differences from the training table are printed on standard error.
     """
     import pandas as pd
@@ -533,14 +534,17 @@ def _predictions(
     """The columns that `predict` prints of rows as the model takes them; with a level those of the intervals too."""
     import numpy as np
 
+    from .inference.intervals import posterior_means
+
     p = model.predict_proba(X)
     label = model.predict(X)
     tables = {"p": p}
     notes = {}
     if level is not None:
         note = np.array(contract.far_columns(X), object)
+        mean = posterior_means(model, X)
         ends = model.predict_interval(X, level)
-        for name, values in (("mean", _mean_probabilities(model, X)), ("low", ends[..., 0]), ("high", ends[..., 1])):
+        for name, values in (("mean", mean), ("low", ends[..., 0]), ("high", ends[..., 1])):
             tables[name] = np.where((note == "")[:, None], values, np.nan)
         notes["note"] = note
     place = np.searchsorted(model.classes_, label)
@@ -551,13 +555,3 @@ def _predictions(
         for name, values in tables.items():
             columns[f"{name}({class_label})"] = values[:, k]
     return columns | notes
-
-
-def _mean_probabilities(model: Any, X: "pd.DataFrame") -> "np.ndarray":
-    """The posterior mean of p(y | x, θ), (n, c): the mean of the draws of the interval where it is made of draws."""
-    from .inference.intervals import mean_probabilities
-
-    if not hasattr(model, "posterior_") or hasattr(model, "maps_"):
-        means: np.ndarray = model.sample_proba(X, seed=0).mean(0)
-        return means
-    return mean_probabilities(model.posterior_, model.encode(X))

@@ -393,8 +393,9 @@ def _rows(m: Any) -> str:
         return "<p>This model has no nomograms, priors and posteriors. <code>nb.explain(X)</code> explains rows.</p>"
     intro = (
         "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
-        "last line is their sum. <code>nb.explain(X)</code> returns these numbers. They are of the model of all rows, "
-        "without calibration. The caption leaves the row out.</p>"
+        "last line is their sum. Points are posterior means, and intervals belong to them. The bar in the last line is "
+        "<code>predict_proba</code>, which also learns from the row. <code>nb.explain(X)</code> returns what adds up "
+        "to the bar. All of this is of the model of all rows, without calibration. The caption leaves the row out.</p>"
     )
     p, loo, made = m.loo.proba, m.loo, []
     order = np.argsort(p.max(1), kind="stable").tolist()

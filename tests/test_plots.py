@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss
@@ -28,6 +29,7 @@ from sklearn.metrics import brier_score_loss
 import bayesnb
 from bayesnb import plots
 from bayesnb.analysis.score_split import score_split
+from bayesnb.inference.intervals import means_and_intervals
 from bayesnb.inference.report import CheckReport, CheckRow
 from bayesnb.plots._common import PALETTE
 
@@ -303,7 +305,8 @@ def test_a_smoothing_path_is_shares_of_counts_and_pseudo_counts(nb: Any, ax: Any
 def test_class_probabilities_are_sorted_with_their_own_intervals(ax: Any) -> None:
     nb, X, y = fitted(bayesnb.PoissonNB())
     plots.class_probabilities(nb, X, y, label="bee", ax=ax)
-    p, ends = nb.predict_proba(X)[:, 1], nb.predict_interval(X)[:, 1]
+    p, ends = means_and_intervals(nb.posterior_, nb.encode(X)).mean[:, 1], nb.predict_interval(X)[:, 1]
+    np.testing.assert_allclose(p, nb.sample_proba(X, 4000, seed=0).mean(0)[:, 1], atol=0.03)
     order = np.argsort(p, kind="stable")
     ranks = [lines(ax)[label].get_xdata() for label in nb.classes_]
     for label, rank, found in zip(nb.classes_, ranks, drawn(ax, 1), strict=True):
@@ -354,8 +357,27 @@ def test_a_nomogram_shows_what_explain_says_of_the_two_most_probable_classes(nb:
     names = [text.get_text().split(" = ")[0] for text in ax.get_yticklabels()]
     assert names[1:-1] == [str(label).strip("()") for label in table["feature"][1:]]
     contributions, ((low,), (total,), (high,)) = drawn(ax)
-    np.testing.assert_allclose(contributions.T, table[["low", "contribution", "high"]], rtol=1e-9)
-    assert total == pytest.approx(best - second, rel=1e-12) and low < high
+    np.testing.assert_allclose(contributions[[0, 2]].T, table[["low", "high"]], rtol=1e-9)
+    assert (contributions[0] <= contributions[1]).all() and (contributions[1] <= contributions[2]).all()
+    assert total == pytest.approx(contributions[1].sum(), rel=1e-9) and low < total < high
+    draws = np.log(nb.sample_proba(x, 4000, seed=1)[:, 0])
+    odds = draws[:, nb.classes_ == one] - draws[:, nb.classes_ == other]
+    assert total == pytest.approx(odds.mean(), abs=6 * odds.std() / 1000**0.5)
+    (bar,) = (line for line in ax.get_lines() if line.get_marker() == "|" and len(line.get_xdata()) == 1)
+    assert bar.get_xdata()[0] == pytest.approx(best - second, rel=1e-12)
+
+
+def test_the_point_of_a_nomogram_lies_in_its_interval(ax: Any) -> None:
+    """A row far outside: the predictive takes the logarithm of an average, which few values of θ make up."""
+    X, y = load_iris(return_X_y=True)
+    nb = bayesnb.GaussianNB().fit(X, y)
+    x = X[[0]] + [0, 3, 0, 0]
+    plots.nomogram(nb, x, ax=ax)
+    contributions, ((low,), (total,), (high,)) = drawn(ax)
+    assert (contributions[0] <= contributions[1]).all() and (contributions[1] <= contributions[2]).all()
+    assert low < total < high
+    joint = np.sort(nb.predict_joint_log_proba(x)[0])
+    assert joint[-1] - joint[-2] < low  # what was shown before
 
 
 def test_weights_are_those_of_the_table(ax: Any) -> None:

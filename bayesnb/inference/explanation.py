@@ -2,17 +2,18 @@
 
     log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j [φ_j(a) − φ_j(b)]
 
-φ_j(c) is `log_contributions` of the page of the family. The points are those of the current estimate, and the intervals
-are quantiles over the posterior of θ.
+φ_j(c) is `log_contributions` of the page of the family. The values are those of the current estimate. Means and
+intervals are those of draws of θ from the posterior, so that an interval belongs to its mean.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Float, Int, Scalar, is_sparse
+from ..core.arrays import Bool, Float, Int, Scalar, Tables, is_sparse
 from ..core.pytrees import leaves
 from ..core.random import generator
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
@@ -21,6 +22,9 @@ from .intervals import Model, fix_seed
 
 _CELLS = 1 << 22  # numbers of a table worked on at a time
 _KEPT = 1 << 24  # numbers kept for the quantiles of some rows
+_NEGLIGIBLE = 1e-9  # share of the log odds below which all other features are not listed
+
+Odds: TypeAlias = Callable[[np.ndarray], np.ndarray]  # from log p of all classes to log odds of each
 
 PRIOR, OTHERS = -1, -2  # what stands for the class prior and for all other features among the numbers of the features
 
@@ -33,21 +37,23 @@ class Contributions:
     ------
     row, feature : (t,) of each entry; the feature is PRIOR for the class prior and OTHERS for all that are not listed
     value : (t, c) contribution, in nats
-    low, high : (t, c) ends of its interval
-    total, total_low, total_high : (n, c) the log odds
+    mean, low, high : (t, c) posterior mean of the contribution, and the ends of its interval
+    total, total_mean, total_low, total_high : (n, c) the log odds
     """
 
     row: Int[np.ndarray, " t"]
     feature: Int[np.ndarray, " t"]
     value: Float[np.ndarray, "t c"]
+    mean: Float[np.ndarray, "t c"]
     low: Float[np.ndarray, "t c"]
     high: Float[np.ndarray, "t c"]
     total: Float[np.ndarray, "n c"]
+    total_mean: Float[np.ndarray, "n c"]
     total_low: Float[np.ndarray, "n c"]
     total_high: Float[np.ndarray, "n c"]
 
 
-def odds_against(c: int, against: int | None) -> Callable[[np.ndarray], np.ndarray]:
+def odds_against(c: int, against: int | None) -> Odds:
     """From log p of c classes to the log odds of each: against one class, or the geometric mean of all others."""
 
     def odds(table: np.ndarray) -> np.ndarray:
@@ -64,7 +70,7 @@ def contributions(
     columns: dict[str, np.ndarray],
     theta: Parameters | None,
     d: int,
-    odds: Callable[[np.ndarray], np.ndarray],
+    odds: Odds,
     *,
     n: int | None = None,
     focus: int | None = None,
@@ -83,69 +89,245 @@ def contributions(
     n : features listed of each row, those of the largest contribution to any class; None lists all
     focus : class whose contributions say which are largest; None takes any
     """
-    seed = fix_seed(seed)
-    n_rows, c = next(iter(rows.values())).shape[0], len(posterior.classes.log_predictive())
+    tails = (1 - level) / 2, (1 + level) / 2
+    request = _Request(columns, theta, d, odds, n, focus, tails, n_draws, fix_seed(seed))
+    c = len(posterior.classes.log_predictive())
+    numbers_per_row = n_draws * c * (_most_features(rows) + 3)
+    chunks = []
+    for part in batches(_n_rows(rows), max(1, _KEPT // numbers_per_row)):
+        chunk = _of_chunk(posterior, rows_at(rows, part), request)
+        chunks.append(replace(chunk, row=chunk.row + part.start))
+    return _concatenate(chunks)
 
-    def of_some(rows: Rows, start: int) -> tuple[np.ndarray, ...]:
-        """`contributions` of so few rows that all their draws are kept."""
-        m = next(iter(rows.values())).shape[0]
-        listed = np.zeros((m, d), bool)  # the cells that are there
-        for name, x in rows.items():
-            listed[:, columns[name]] |= (x != 0).toarray() if is_sparse(x) else True
-        features, place = np.flatnonzero(listed.any(0)), np.full(d, -1)
-        place[features] = np.arange(len(features))
-        own = {
-            name: np.flatnonzero(place[at] >= 0) for name, at in columns.items()
-        }  # columns of a block that are listed
 
-        def pieces(model: Model, rows: Rows, own: dict[str, np.ndarray], theta: Parameters | None) -> list[np.ndarray]:
-            """Log odds by the class prior (…, 1, c), by each feature (…, m, f, c), and altogether (…, m, c)."""
-            log_pi = model.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
-            table = np.zeros((*log_pi.shape[:-1], m, len(features), c))
-            for name, block in model.blocks.items():
-                at = place[columns[name][own[name]]] if model is posterior else own[name]
-                given = None if theta is None else theta[name]
-                table[..., at, :] += block.log_contributions(rows[name], own[name], given)
-            return [odds(log_pi)[..., None, :], odds(table), odds(model.log_joint(rows, theta))]
+class _Request(NamedTuple):
+    """What `contributions` was asked for; `tails` are the probabilities of the ends of an interval."""
 
-        with np.errstate(over="ignore"):
-            prior, table, total = pieces(posterior, rows, own, theta)
-        size = np.where(listed[:, features], abs(table[..., slice(None) if focus is None else [focus]]).max(-1), -1)
-        kept = listed[:, features].sum(1) if n is None else np.minimum(n, (size > 0).sum(1))
-        top = np.argsort(-size, axis=1, kind="stable")[:, : kept.max(initial=0)]
-        there = np.arange(top.shape[1]) < kept[:, None]
+    columns: dict[str, np.ndarray]
+    theta: Parameters | None
+    d: int
+    odds: Odds
+    n: int | None
+    focus: int | None
+    tails: tuple[float, float]
+    n_draws: int
+    seed: int
 
-        def entries(prior: np.ndarray, table: np.ndarray, total: np.ndarray) -> np.ndarray:
-            """Class prior, the features that are listed, all others, and the log odds, (…, m, k + 3, c)."""
-            chosen = table[..., np.arange(m)[:, None], top, :] * there[..., None]
-            others = total - prior - chosen.sum(-2)
-            first = np.broadcast_to(prior, total.shape)
-            return np.concatenate([first[..., None, :], chosen, others[..., None, :], total[..., None, :]], -2)
 
-        small, cells = posterior, rows
-        if isinstance(posterior, NaiveBayes) and posterior.blocks.keys() == {"x"}:
-            block = posterior.blocks["x"].merged(own["x"])
-            if block is not None:  # one column more, for all events that these rows do not have
-                x, stack = rows["x"][:, own["x"]], sparse.hstack if is_sparse(rows["x"]) else np.hstack
-                small, own = replace(posterior, blocks={"x": block}), {"x": np.arange(len(own["x"]))}
-                cells = {"x": stack([x, np.zeros((m, 1))])}
-                cells["x"] = cells["x"].tocsr() if is_sparse(cells["x"]) else cells["x"]
-        rng, parts = generator(seed), []
-        size = m * (len(features) + 3) * c + sum(leaf.size for leaf in leaves(small))  # numbers of a draw
-        for some in batches(n_draws, max(1, _CELLS // size)):
-            one = small.sample(rng, (some.stop - some.start,))
-            parts.append(entries(*pieces(small, cells, own, one)))
-        tails = (1 - level) / 2, (1 + level) / 2
-        low, high = np.quantile(np.concatenate(parts), tails, axis=0, overwrite_input=True)
-        points = entries(prior, table, total)
-        scale = 1e-9 * (1 + abs(total) + abs(prior))
-        rest = ((abs(points[:, -2]) > scale) | (abs(high - low)[:, -2] > scale)).any(1)
-        which = np.hstack([np.full((m, 1), PRIOR), features[top], np.full((m, 1), OTHERS)])
-        row, slot = np.nonzero(np.hstack([np.ones((m, 1), bool), there, rest[:, None]]))
-        value, least, most = (part[row, slot] for part in (points, low, high))
-        return (row + start, which[row, slot], value, least, most, total, low[:, -1], high[:, -1])
+def _n_rows(rows: Rows) -> int:
+    return next(iter(rows.values())).shape[0]
 
-    width = sum(np.diff(x.tocsr().indptr).max(initial=0) if is_sparse(x) else x.shape[1] for x in rows.values())
-    parts = batches(n_rows, max(1, _KEPT // (n_draws * c * (int(width) + 3))))
-    found = [of_some(rows_at(rows, part), part.start) for part in parts]
-    return Contributions(*map(np.concatenate, zip(*found, strict=True)))
+
+def _most_features(rows: Rows) -> int:
+    """Features listed of a row, at most."""
+    return sum(int(np.diff(x.tocsr().indptr).max(initial=0)) if is_sparse(x) else x.shape[1] for x in rows.values())
+
+
+def _concatenate(chunks: list[Contributions]) -> Contributions:
+    columns = {}
+    for field in fields(Contributions):
+        columns[field.name] = np.concatenate([getattr(chunk, field.name) for chunk in chunks])
+    return Contributions(**columns)
+
+
+def _of_chunk(posterior: Model, rows: Rows, request: _Request) -> Contributions:
+    """`contributions` of so few rows that all their draws are kept."""
+    cells = _listed_cells(rows, request.columns, request.d)
+    view = _View(posterior, rows, cells.columns, cells.places, len(cells.features))
+    with np.errstate(over="ignore"):
+        point = _log_odds(view, request.theta, request.odds)
+    shown = _largest_features(point.by_feature, cells.is_listed, request)
+    value = _assemble(point, shown)
+    spread = _over_posterior(_with_fewer_parameters(view), shown, request)
+    return _entries(value, spread, point, shown, cells.features)
+
+
+# --- which features are listed ----------------------------------------------------------------------------------------
+
+
+class _ListedCells(NamedTuple):
+    """The cells of some rows that are there, and the features that at least one of the rows has.
+
+    Fields
+    ------
+    features : (f,) numbers of these features, in ascending order
+    is_listed : (m, f) whether a row has the feature
+    columns : by block, its columns that are among the features
+    places : by block, the place of each of these columns among the features
+    """
+
+    features: Int[np.ndarray, " f"]
+    is_listed: Bool[np.ndarray, "m f"]
+    columns: dict[str, np.ndarray]
+    places: dict[str, np.ndarray]
+
+
+def _listed_cells(rows: Rows, columns: dict[str, np.ndarray], d: int) -> _ListedCells:
+    """All cells of dense rows, and the stored cells of sparse ones."""
+    is_listed = np.zeros((_n_rows(rows), d), bool)
+    for name, x in rows.items():
+        is_listed[:, columns[name]] |= (x != 0).toarray() if is_sparse(x) else True
+    is_used = np.any(is_listed, axis=0)
+    place_of_feature = np.cumsum(is_used) - 1
+    used_columns = {name: np.flatnonzero(is_used[features]) for name, features in columns.items()}
+    places = {name: place_of_feature[columns[name][used]] for name, used in used_columns.items()}
+    return _ListedCells(np.flatnonzero(is_used), is_listed[:, is_used], used_columns, places)
+
+
+class _Shown(NamedTuple):
+    """The features that are listed of each row, the largest first.
+
+    Fields
+    ------
+    place : (m, k) place among the features
+    is_shown : (m, k) False where a row has fewer than k
+    """
+
+    place: Int[np.ndarray, "m k"]
+    is_shown: Bool[np.ndarray, "m k"]
+
+
+def _largest_features(by_feature: np.ndarray, is_listed: Bool[np.ndarray, "m f"], request: _Request) -> _Shown:
+    """Features by the size of their contribution to the class in focus, or to any class."""
+    in_focus = by_feature if request.focus is None else by_feature[..., [request.focus]]
+    size = np.where(is_listed, abs(in_focus).max(-1), -1)
+    n_shown = is_listed.sum(1) if request.n is None else np.minimum(request.n, (size > 0).sum(1))
+    place = np.argsort(-size, axis=1, kind="stable")[:, : n_shown.max(initial=0)]
+    return _Shown(place, np.arange(place.shape[1]) < n_shown[:, None])
+
+
+# --- log odds and their draws -----------------------------------------------------------------------------------------
+
+
+class _LogOdds(NamedTuple):
+    """Log odds of each class and what they are made of; leading axes are draws.
+
+    Fields
+    ------
+    prior : (…, 1, c) of the class prior
+    by_feature : (…, m, f, c) contribution of each feature
+    total : (…, m, c) log odds
+    """
+
+    prior: Tables
+    by_feature: Float[np.ndarray, "*s m f c"]
+    total: Tables
+
+
+class _View(NamedTuple):
+    """A model, rows as it takes them, and the columns whose contributions are listed.
+
+    Fields
+    ------
+    model, rows : the model, and the rows by block
+    columns : by block, the columns that are listed
+    places : by block, the place of each of these columns among the features
+    n_features : number of features that are listed
+    """
+
+    model: Model
+    rows: Rows
+    columns: dict[str, np.ndarray]
+    places: dict[str, np.ndarray]
+    n_features: int
+
+
+def _log_odds(view: _View, theta: Parameters | None, odds: Odds) -> _LogOdds:
+    """Log odds of each row, with parameters integrated out or given."""
+    model, rows = view.model, view.rows
+    log_pi = model.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
+    *draws, c = log_pi.shape
+    by_feature = np.zeros((*draws, _n_rows(rows), view.n_features, c))
+    for name, block in model.blocks.items():
+        block_theta = None if theta is None else theta[name]
+        by_feature[..., view.places[name], :] += block.log_contributions(rows[name], view.columns[name], block_theta)
+    return _LogOdds(odds(log_pi)[..., None, :], odds(by_feature), odds(model.log_joint(rows, theta)))
+
+
+def _assemble(point: _LogOdds, shown: _Shown) -> Float[np.ndarray, "*s m slots c"]:
+    """Class prior, the features that are listed, all others, and the log odds, (…, m, k + 3, c)."""
+    row = np.arange(len(shown.place))[:, None]
+    listed = point.by_feature[..., row, shown.place, :] * shown.is_shown[..., None]
+    others = point.total - point.prior - listed.sum(-2)
+    prior = np.broadcast_to(point.prior, point.total.shape)
+    return np.concatenate([prior[..., None, :], listed, others[..., None, :], point.total[..., None, :]], -2)
+
+
+class _OverPosterior(NamedTuple):
+    """Mean and ends of the interval of what `_assemble` gives, over the same draws of the parameters."""
+
+    mean: Float[np.ndarray, "m slots c"]
+    low: Float[np.ndarray, "m slots c"]
+    high: Float[np.ndarray, "m slots c"]
+
+
+def _over_posterior(view: _View, shown: _Shown, request: _Request) -> _OverPosterior:
+    """Mean and quantiles over draws of the parameters."""
+    rng = generator(request.seed)
+    c = len(view.model.classes.log_predictive())
+    numbers_of_table = _n_rows(view.rows) * (view.n_features + 3) * c
+    numbers_of_parameters = sum(leaf.size for leaf in leaves(view.model))
+    draws = []
+    for part in batches(request.n_draws, max(1, _CELLS // (numbers_of_table + numbers_of_parameters))):
+        theta = view.model.sample(rng, (part.stop - part.start,))
+        draws.append(_assemble(_log_odds(view, theta, request.odds), shown))
+    all_draws = np.concatenate(draws)
+    mean = all_draws.mean(0)
+    low, high = np.quantile(all_draws, request.tails, axis=0, overwrite_input=True)
+    return _OverPosterior(mean, low, high)
+
+
+def _with_fewer_parameters(view: _View) -> _View:
+    """The same contributions by a model with fewer parameters to draw, if there is one.
+
+    Counts that share a row need only the columns that these rows have, and one for all other events.
+    """
+    if not isinstance(view.model, NaiveBayes) or view.model.blocks.keys() != {"x"}:
+        return view
+    listed = view.columns["x"]
+    block = view.model.blocks["x"].merged(listed)
+    if block is None:
+        return view
+    return view._replace(
+        model=replace(view.model, blocks={"x": block}),
+        rows={"x": _with_empty_column(view.rows["x"][:, listed])},
+        columns={"x": np.arange(len(listed))},
+    )
+
+
+def _with_empty_column(x: Any) -> Any:
+    empty = np.zeros((x.shape[0], 1))
+    return sparse.hstack([x, empty]).tocsr() if is_sparse(x) else np.hstack([x, empty])
+
+
+# --- the table of entries ---------------------------------------------------------------------------------------------
+
+
+def _entries(
+    value: Float[np.ndarray, "m slots c"],
+    spread: _OverPosterior,
+    point: _LogOdds,
+    shown: _Shown,
+    features: Int[np.ndarray, " f"],
+) -> Contributions:
+    """What is listed, entry after entry: all other features only where they have a share in the log odds."""
+    m = len(value)
+    negligible = _NEGLIGIBLE * (1 + abs(point.total) + abs(point.prior))
+    is_large = abs(value[:, -2]) > negligible
+    is_wide = abs(spread.high - spread.low)[:, -2] > negligible
+    has_others = (is_large | is_wide).any(1, keepdims=True)
+    has_prior = np.ones((m, 1), bool)
+    feature = np.hstack([np.full((m, 1), PRIOR), features[shown.place], np.full((m, 1), OTHERS)])
+    row, slot = np.nonzero(np.hstack([has_prior, shown.is_shown, has_others]))
+    return Contributions(
+        row=row,
+        feature=feature[row, slot],
+        value=value[row, slot],
+        mean=spread.mean[row, slot],
+        low=spread.low[row, slot],
+        high=spread.high[row, slot],
+        total=point.total,
+        total_mean=spread.mean[:, -1],
+        total_low=spread.low[:, -1],
+        total_high=spread.high[:, -1],
+    )

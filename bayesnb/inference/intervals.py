@@ -25,7 +25,7 @@ transformation that preserves the first three moments, Water Resources Research 
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -101,18 +101,78 @@ def intervals(
     ------
     ValueError   for a level, method or number of draws out of range
     """
+    return _over_posterior(nb, rows, level, method, n_draws, seed, n_nodes=0).ends
+
+
+class MeanAndInterval(NamedTuple):
+    """What the posterior says of class probabilities p(y = c | x_i, θ); both of the same points or draws of θ.
+
+    Fields
+    ------
+    mean : (n, c)      posterior mean; `intervals` alone do not compute it where they are closed forms
+    ends : (n, c, 2)   ends of the equal-tailed interval
+    """
+
+    mean: Float[np.ndarray, "n c"]
+    ends: Float[np.ndarray, "n c 2"]
+
+
+def means_and_intervals(
+    nb: Model,
+    rows: Rows,
+    level: Scalar = 0.9,
+    method: str = "auto",
+    n_draws: int | None = None,
+    seed: int | np.random.Generator | None = 0,
+) -> MeanAndInterval:
+    """`intervals` with the posterior mean that they belong to, from the same points or draws.
+
+    The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises, so that it also learns from the row
+    x itself. It may lie outside of the interval.
+    """
+    return _over_posterior(nb, rows, level, method, n_draws, seed, n_nodes=_NODES)
+
+
+def posterior_means(estimator: Any, X: Any) -> Float[np.ndarray, "n c"]:
+    """The posterior mean of p(y = c | x_i, θ), (n, c): the point of `predict_interval` of any fitted estimator."""
+    has_closed_form = hasattr(estimator, "posterior_") and not hasattr(estimator, "maps_")
+    if not has_closed_form:
+        means: np.ndarray = estimator.sample_proba(X, seed=0).mean(0)
+        return means
+    return means_and_intervals(estimator.posterior_, estimator.encode(X)).mean
+
+
+def _over_posterior(
+    nb: Model,
+    rows: Rows,
+    level: Scalar,
+    method: str,
+    n_draws: int | None,
+    seed: int | np.random.Generator | None,
+    n_nodes: int,
+) -> MeanAndInterval:
+    """`means_and_intervals`, the mean of closed forms by so many nodes; with 0 nodes it is not computed there."""
     check_level(level)
-    chosen, size = resolve_method(nb, method, n_draws)
-    seed, tails = fix_seed(seed), np.array([(1 - level) / 2, (1 + level) / 2])
-    found, late = np.zeros((*_shape(nb, rows), 2)), []
-    for at, log_p, skewed in _log_probabilities(nb, rows, chosen, size, seed, tails):
-        known = log_p.shape[-1] == 2  # of two classes the quantiles themselves, both ways round
-        ends = np.sort(log_p) if known else np.moveaxis(np.quantile(log_p, tails, axis=-1), 0, -1)
-        found[at] = np.exp(ends)
-        late.append(at[skewed])
-    if method == "auto" and len(at := np.sort(np.concatenate(late))):
-        found[at] = intervals(nb, rows_at(rows, at), level, "draws", n_draws, seed)
-    return found
+    used_method, size = resolve_method(nb, method, n_draws)
+    seed = fix_seed(seed)
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    mean = np.zeros(_shape(nb, rows))
+    ends = np.zeros((*_shape(nb, rows), 2))
+    skewed_rows = []
+    for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes):
+        log_ends = chunk.log_ends
+        if log_ends is None:
+            log_ends = np.moveaxis(np.quantile(chunk.log_p, tails, axis=-1), 0, -1)
+        ends[chunk.rows] = np.exp(np.sort(log_ends))
+        if chunk.log_p.shape[-1]:
+            mean[chunk.rows] = np.exp(chunk.log_p).mean(-1)
+        skewed_rows.append(chunk.rows[chunk.is_skewed])
+    drawn_rows = np.sort(np.concatenate(skewed_rows))
+    if method == "auto" and len(drawn_rows):
+        drawn = _over_posterior(nb, rows_at(rows, drawn_rows), level, "draws", n_draws, seed, n_nodes)
+        mean[drawn_rows] = drawn.mean
+        ends[drawn_rows] = drawn.ends
+    return MeanAndInterval(mean, ends)
 
 
 def uncertainty(
@@ -125,27 +185,16 @@ def uncertainty(
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
     method, n_draws = resolve_method(nb, method, n_draws)
     total, epistemic = np.zeros((2, _shape(nb, rows)[0]))
-    for at, log_p, _ in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
-        p = np.exp(log_p)
+    for chunk in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
+        p = np.exp(chunk.log_p)
         mean = p.mean(-1)
         log_mean = log_floor(mean)
-        total[at] = -(mean * log_mean).sum(-1)
+        total[chunk.rows] = -(mean * log_mean).sum(-1)
         # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
-        gain = p * np.maximum(log_p - log_mean[..., None], -1e3) - p + mean[..., None]
-        epistemic[at] = np.maximum(gain.mean(-1), 0).sum(-1)
+        gain = p * np.maximum(chunk.log_p - log_mean[..., None], -1e3) - p + mean[..., None]
+        epistemic[chunk.rows] = np.maximum(gain.mean(-1), 0).sum(-1)
     epistemic = np.minimum(epistemic, total)
     return Uncertainty(total, total - epistemic, epistemic)
-
-
-def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
-    """Posterior mean of p(y = c | x_i, θ), ∫ p(y | x, θ) p(θ | D) dθ: what a credible interval belongs to.
-
-    The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises; it may lie outside of the interval.
-    """
-    found = np.zeros(_shape(nb, rows))
-    for at, log_p, _ in _log_probabilities(nb, rows, *resolve_method(nb, "auto", None), 0):
-        found[at] = np.exp(log_p).mean(-1)
-    return found
 
 
 def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
@@ -182,43 +231,97 @@ def _shape(nb: Model, rows: Rows) -> tuple[int, int]:
     return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())
 
 
-def _log_probabilities(
-    nb: Model, rows: Rows, method: str, n_draws: int, seed: int, tails: np.ndarray | None = None
-) -> Iterator[tuple[Int[np.ndarray, " m"], Float[np.ndarray, "m c s"], Bool[np.ndarray, " m"]]]:
-    """Rows, log p(y = c | x_i, θ) at equally likely θ, and where they are skewed.
+class _Chunk(NamedTuple):
+    """Log class probabilities of some rows at equally likely θ.
 
-    With `tails`, two classes whose log odds are one Pearson III variable have these quantiles instead.
+    Fields
+    ------
+    rows : (m,) positions of the rows
+    log_p : (m, c, s) log p(y = c | x_i, θ) at s points
+    log_ends : (m, c, 2) the ends of the interval in closed form, in any order; None where the points give them
+    is_skewed : (m,) whether three moments do not tell the tails
     """
+
+    rows: Int[np.ndarray, " m"]
+    log_p: Float[np.ndarray, "m c s"]
+    log_ends: Float[np.ndarray, "m c 2"] | None
+    is_skewed: Bool[np.ndarray, " m"]
+
+
+def _log_probabilities(
+    nb: Model,
+    rows: Rows,
+    method: str,
+    n_draws: int,
+    seed: int,
+    tails: np.ndarray | None = None,
+    n_nodes: int = _NODES,
+) -> Iterator[_Chunk]:
+    """Class probabilities of all rows, some at a time; with `tails` for an interval between these probabilities."""
     n, c = _shape(nb, rows)
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            yield np.arange(n)[part], log_p, np.zeros(len(log_p), bool)
+            yield _Chunk(np.arange(n)[part], log_p, None, np.zeros(len(log_p), bool))
         return
-    z, power = ndtri((np.arange(_NODES) + 0.5) / _NODES if tails is None else tails), max(1, (n_draws - 1).bit_length())
-    wide = max((c + block.shape[1] for block in nb.blocks.values() if block.couples_classes), default=0)
-    for part in slices(n, c * max(wide, 16), _MOMENTS):  # tables (n, c, c + d) where classes share a parameter
-        shapes = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
-        at, skewed, quadratics = np.arange(n)[part], shapes.skewed, shapes.quadratics
-        known = shapes.single if c == 2 and not quadratics else np.zeros(len(at), bool)
-        if known.any():
-            log_odds = pearson_iii(z, *(moment[known] for moment in shapes.difference))
-            yield at[known], -np.logaddexp(0, np.stack([log_odds, -log_odds], 1)), skewed[known]
-        if not len(others := np.flatnonzero(~known)):
-            continue
-        ends = np.cumsum([one.dimensions + 2 * c for one in quadratics])
-        size = power + 2 * (tails is not None and bool(quadratics))  # four times as many: tails without a formula
-        z_all = _normal_points(1 << (c + int(ends[-1:].sum()) - 1).bit_length(), size, seed)  # of few sizes
-        uniform = np.split(ndtr(z_all[c:]), ends)[: len(quadratics)]
-        shared = [quadratic_points(one, u, c) for one, u in zip(quadratics, uniform, strict=True)]
-        for some in batches(len(others), max(1, _TABLE // (c << size))):
-            k = others[some]
-            mean = shapes.mean[k]
-            table = pearson_iii(z_all[:c], mean - mean.max(1, keepdims=True), shapes.variance[k], shapes.third[k])
-            for one, points in zip(quadratics, shared, strict=True):
-                table += quadratic_table(one, points, k)
-            table -= table.max(1, keepdims=True)
-            table -= np.log(np.exp(table).sum(1, keepdims=True))
-            yield at[k], table, skewed[k]
+    coupled = [c + block.shape[1] for block in nb.blocks.values() if block.couples_classes]
+    numbers_per_row = (
+        c * max(16, *coupled) if coupled else c * 16
+    )  # tables (n, c, c + d) where classes share a parameter
+    for part in slices(n, numbers_per_row, _MOMENTS):
+        moments = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
+        positions = np.arange(n)[part]
+        is_closed = moments.single if c == 2 and not moments.quadratics else np.zeros(len(positions), bool)
+        if is_closed.any():
+            yield _closed_form(moments, positions, is_closed, tails, n_nodes)
+        if not is_closed.all():
+            yield from _at_points(moments, positions, np.flatnonzero(~is_closed), n_draws, seed, tails is not None)
+
+
+def _closed_form(
+    moments: "LogJointMoments",
+    positions: Int[np.ndarray, " n"],
+    is_closed: Bool[np.ndarray, " n"],
+    tails: np.ndarray | None,
+    n_nodes: int,
+) -> _Chunk:
+    """Two classes whose log odds are one Pearson III variable: its quantiles, and so many equally likely values."""
+    levels = (np.arange(n_nodes) + 0.5) / max(n_nodes, 1)
+    n_tails = 0 if tails is None else len(tails)
+    z = ndtri(levels if tails is None else np.concatenate([tails, levels]))
+    log_odds = pearson_iii(z, *(moment[is_closed] for moment in moments.difference))
+    log_p = -np.logaddexp(0, np.stack([log_odds, -log_odds], 1))
+    log_ends = None if tails is None else log_p[..., :n_tails]
+    return _Chunk(positions[is_closed], log_p[..., n_tails:], log_ends, moments.skewed[is_closed])
+
+
+def _at_points(
+    moments: "LogJointMoments",
+    positions: Int[np.ndarray, " n"],
+    chosen: Int[np.ndarray, " m"],
+    n_points: int,
+    seed: int,
+    is_for_tails: bool,
+) -> Iterator[_Chunk]:
+    """Class probabilities of some rows at quasi-random points of the log joint of all classes."""
+    c = moments.mean.shape[1]
+    quadratics = moments.quadratics
+    ends = np.cumsum([quadratic.dimensions + 2 * c for quadratic in quadratics])
+    power = max(1, (n_points - 1).bit_length())
+    if is_for_tails and quadratics:
+        power += 2  # four times as many: tails without a formula
+    dimensions = 1 << (c + int(ends[-1:].sum()) - 1).bit_length()  # of few sizes, which are remembered
+    z = _normal_points(dimensions, power, seed)
+    uniform = np.split(ndtr(z[c:]), ends)[: len(quadratics)]
+    shared = [quadratic_points(quadratic, u, c) for quadratic, u in zip(quadratics, uniform, strict=True)]
+    for batch in batches(len(chosen), max(1, _TABLE // (c << power))):
+        k = chosen[batch]
+        mean = moments.mean[k]
+        table = pearson_iii(z[:c], mean - mean.max(1, keepdims=True), moments.variance[k], moments.third[k])
+        for quadratic, points in zip(quadratics, shared, strict=True):
+            table += quadratic_table(quadratic, points, k)
+        table -= table.max(1, keepdims=True)
+        table -= np.log(np.exp(table).sum(1, keepdims=True))
+        yield _Chunk(positions[k], table, None, moments.skewed[k])
 
 
 def log_probability_draws(

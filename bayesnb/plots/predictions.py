@@ -14,6 +14,7 @@ from ..core.supports import check_least
 from ..estimators._input import places_of
 from ..inference.explanation import OTHERS, PRIOR
 from ..inference.held_out import column_of
+from ..inference.intervals import posterior_means
 from ._common import (
     Drawn,
     class_at,
@@ -38,8 +39,9 @@ _GREY = "#8a8a8a"  # on white and on black
 def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = None, ax: Drawn | None = None) -> Drawn:
     """Probability of one class for each row, in ascending order, with 90 % credible intervals.
 
-    The points are `predict_proba` under the current `estimate`. The intervals are those of `predict_interval`, over the
-    posterior of the parameters. A point may therefore lie outside its interval.
+    A point is the posterior mean of the class probability, and its interval is that of `predict_interval`, over the
+    same points or draws of the parameters. The dash is `predict_proba` under the current `estimate`. Its default, the
+    Bayes predictive, also learns from the new row, so it may lie outside the interval.
 
     Parameters
     ----------
@@ -66,17 +68,25 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label)
-    p = estimator.predict_proba(X)[:, k]
+    mean = posterior_means(estimator, X)[:, k]
     low, high = estimator.predict_interval(X)[:, k].T
-    truth, order, ax = _truth(estimator, y, len(p)), np.argsort(p, kind="stable"), ax or new_axes()
-    rank, size = np.argsort(order) + 1, float(np.clip(240 / len(p), 1.5, 4))
+    truth = _truth(estimator, y, len(mean))
+    ax = ax or new_axes()
+    order = np.argsort(mean, kind="stable")
+    rank = np.argsort(order) + 1
+    size = float(np.clip(240 / len(mean), 1.5, 4))
     for c in np.unique(truth).tolist():
-        own = order[truth[order] == c]
+        rows = order[truth[order] == c]
         style = _class_style(estimator, c, ax)
-        intervals(ax, rank[own], low[own], p[own], high[own], upright=True, markersize=size, **style)
+        intervals(ax, rank[rows], low[rows], mean[rows], high[rows], upright=True, markersize=size, **style)
+    ax.scatter(rank, estimator.predict_proba(X)[:, k], s=size**2, marker="_", color=_GREY)
     ax.set_ylim(-0.02, 1.02)
-    said = f"probability of {plain_text(estimator.classes_[k])}, 90% interval"
-    name_axes(ax, "rows in the order of their probability", said)
+    label_text = plain_text(estimator.classes_[k])
+    name_axes(
+        ax,
+        "rows; dash is predict_proba,\nwhich also learns from the row",
+        f"mean probability of {label_text}, 90% interval",
+    )
     if y is not None:
         legend(ax, title="true class")
     return ax
@@ -173,11 +183,11 @@ def nomogram(
 
         log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j contribution of feature j
 
-    The points follow the current `estimate`. Their sum, the log odds of `predict_joint_log_proba`, is the last line.
-    The 12 largest contributions are shown, and the others share one line. The method `explain` returns the
-    same numbers as a table, and defines the contribution if features depend on each other. The intervals of
-    contributions and sum are quantiles over the posterior of θ. "predictive" takes logarithms of averages, so its
-    points need not lie in the middle.
+    The points are posterior means, and the intervals are quantiles of the same draws of θ. The sum of the points is the
+    last line. A vertical mark there is the log odds of `predict_proba` under the current `estimate`. The default,
+    "predictive", takes the logarithm of an average over θ, so it also learns from the row, and may lie outside. The 12
+    largest contributions are shown, and the others share one line. The method `explain` returns the contributions to
+    `predict_proba` as a table, and defines the contribution if features depend on each other.
 
     Parameters
     ----------
@@ -185,7 +195,7 @@ def nomogram(
     x : (1, d) a single row, as in `predict`
     label, against : classes a and b, by default the most probable ones
     level : posterior mass inside, between 0 and 1
-    n_draws : number of draws of θ, which give the intervals
+    n_draws : number of draws of θ, which give the means and the intervals
     feature_names : (d,) names of the features, by default the columns of the data frame
 
     Raises
@@ -220,16 +230,23 @@ def nomogram(
     found, _ = estimator.contributions(x, against=estimator.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
     said = {PRIOR: "class prior", OTHERS: "other features"}
     names = [said.get(j) or _cell(known, x, j) for j in found.feature.tolist()] + ["log odds"]
-    pairs = (found.low, found.total_low), (found.value, found.total), (found.high, found.total_high)
-    ends = np.array([np.append(entries[:, a], whole[0, a]) for entries, whole in pairs])
-    ax, at = ax or new_axes(), np.arange(len(names))
-    intervals(ax, at[:-1], *ends[:, :-1], color=ink(ax), marker="o")
-    intervals(ax, at[-1:], *ends[:, -1:], color=colour(4), marker="D")
+    low = np.append(found.low[:, a], found.total_low[0, a])
+    mean = np.append(found.mean[:, a], found.total_mean[0, a])
+    high = np.append(found.high[:, a], found.total_high[0, a])
+    ax = ax or new_axes()
+    lines = np.arange(len(names))
+    intervals(ax, lines[:-1], low[:-1], mean[:-1], high[:-1], color=ink(ax), marker="o")
+    intervals(ax, lines[-1:], low[-1:], mean[-1:], high[-1:], color=colour(4), marker="D")
+    ax.plot(found.total[0, a], lines[-1], linestyle="", marker="|", markersize=12, color=colour(4))
     zero_line(ax)
     ax.axhline(len(names) - 1.5, color=ink(ax), linewidth=0.8)
     list_down(ax, names, 36)
     one, other = (plain_text(label, 16) for label in estimator.classes_[[a, b]])
-    name_axes(ax, f"log odds of {one} against {other}, nats, {level:.0%} interval")
+    name_axes(
+        ax,
+        f"log odds of {one} against {other}, nats, {level:.0%} interval\n"
+        "(bar in the last line: predict_proba, which also learns from the row)",
+    )
     return ax
 
 
