@@ -8,8 +8,6 @@ from . import testing as testing
 from .analysis.active import most_informative as most_informative
 from .analysis.averaging import FeatureAverage as FeatureAverage
 from .analysis.binning import EvidenceBinner as EvidenceBinner
-from .analysis.calibration import CalibratedClassifierLOO as CalibratedClassifierLOO
-from .analysis.calibration import PosteriorCalibrator as PosteriorCalibrator
 from .analysis.comparison import compare as compare
 from .analysis.conformal import ConformalClassifierLOO as ConformalClassifierLOO
 from .analysis.decisions import CostClassifier as CostClassifier
@@ -21,6 +19,8 @@ from .analysis.prior_fitting import fit_prior as fit_prior
 from .analysis.ranking import rank_features as rank_features
 from .analysis.selection import ForwardSelection as ForwardSelection
 from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
+from .calibration.leave_one_out import CalibratedClassifierLOO as CalibratedClassifierLOO
+from .calibration.posterior_calibrator import PosteriorCalibrator as PosteriorCalibrator
 from .discriminative.model import DiscriminativeNB as DiscriminativeNB
 from .distributed import DistributedNB as DistributedNB
 from .estimators import BernoulliNB as BernoulliNB

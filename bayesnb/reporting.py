@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import estimators, plots
 from .analysis._suited import check_own
-from .analysis.calibration import CalibratedClassifierLOO
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
+from .calibration.leave_one_out import CalibratedClassifierLOO
 from .core.supports import check_level
 from .core.weights import row_weights
 from .inference.held_out import take_rows

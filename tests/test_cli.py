@@ -171,7 +171,7 @@ def test_selection_with_forced_columns(capsys):
 
 @pytest.mark.parametrize("command", ["fit", "check", "report"])
 def test_a_calibrated_model_is_made(command, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("bayesnb.analysis.calibration.CalibratedClassifierLOO.check", lambda nb, *_: Checked(nb))
+    monkeypatch.setattr("bayesnb.calibration.leave_one_out.CalibratedClassifierLOO.check", lambda nb, *_: Checked(nb))
     model, X = tmp_path / "model", load("penguins").X
     output = [] if command == "check" else ["-o", str(model)]
     assert cli.main([command, "penguins", "--calibrate", "--drop", "year", *output]) == 0

@@ -26,7 +26,7 @@ from .sums.test_processes import result, start
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = "core < sums < statistics < base < conjugate < normals < families < naive_bayes < one_dependence < inference"
-FLOORS += " < tables io < datasets estimators < analysis drop_in streaming < discriminative"
+FLOORS += " < tables io < datasets estimators < analysis drop_in streaming < calibration < discriminative"
 FLOORS += " < distributed plots testing < reporting < cli < __main__"
 # pages of a model in terms of another page's
 BUILT_ON = {"log_normal.py": "gaussian", "complement.py": "multinomial", "known_gaussian.py": "gaussian"}
@@ -132,7 +132,17 @@ def private_reads(source: str) -> list[str]:
     return [name for name in names if not name.endswith(("__", "._replace"))]  # a method of every named tuple
 
 
-READERS = ("inference", "analysis", "discriminative", "plots", "reporting", "cli", "streaming", "distributed")
+READERS = (
+    "inference",
+    "analysis",
+    "calibration",
+    "discriminative",
+    "plots",
+    "reporting",
+    "cli",
+    "streaming",
+    "distributed",
+)
 
 
 def test_what_is_read_of_an_estimator_is_public() -> None:

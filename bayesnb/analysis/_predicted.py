@@ -1,6 +1,6 @@
 """What follows from log class probabilities, and from draws of them, whatever they come from."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import entr
@@ -8,6 +8,19 @@ from scipy.special import entr
 from ..core.arrays import Scalar
 from ..core.supports import check_level
 from ..inference.intervals import Uncertainty
+
+
+class IntervalDraws(NamedTuple):
+    """Draws of class probabilities that an interval is taken over.
+
+    Fields
+    ------
+    proba : (s, n, c)
+    quantiles : how quantiles are taken of them, a `method` of `numpy.quantile`
+    """
+
+    proba: np.ndarray
+    quantiles: Any
 
 
 class ProbaOfLog:
@@ -55,7 +68,12 @@ class OfLogProba(ProbaOfLog):
         draws : `n_draws` and `seed` (0 by default) of `sample_proba`
         """
         check_level(level)
-        return central_interval(self.sample_proba(X, **{"seed": 0} | draws), level)
+        draws_of_rows = self.interval_draws(X, **draws)
+        return central_interval(draws_of_rows.proba, level, draws_of_rows.quantiles)
+
+    def interval_draws(self, X: Any, **draws: Any) -> IntervalDraws:
+        """What `predict_interval` is over. Provisional."""
+        return IntervalDraws(self.sample_proba(X, **{"seed": 0} | draws), "linear")
 
     def uncertainty(self, X: Any, **draws: Any) -> Uncertainty:
         """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over `sample_proba`.

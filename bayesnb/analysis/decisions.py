@@ -16,20 +16,25 @@ foundations of cost-sensitive learning, IJCAI, theorem 2.
 """
 
 import copy
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.arrays import Float, Int, Scalar
+from ..core.special import log_normalize
 from ..core.supports import as_numbers
 from ..estimators._base import AbstractNB
 from ..estimators._input import align
-from ._wrapper import AbstractWrapper
+from ._predicted import IntervalDraws, OfLogProba
+from ._wrapper import AbstractWrapper, OfEstimator
 
 ABSTAIN = -1  # the index of no class
+_SUM_TOLERANCE = 0.02  # by which the probabilities of a row may miss 1
 
 
 def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
@@ -88,43 +93,246 @@ def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
     return weight / weight.sum()
 
 
-def with_class_prior(estimator: Any, class_prior: Any) -> Any:
-    """A copy of a fitted estimator with fixed class probabilities, without a new fit.
+# --- other class frequencies ----------------------------------------------------------------------------------------
 
-    Only p(y) is replaced; the posterior of the feature parameters stays. Use it if the class frequencies of new rows
-    differ from those of the training rows.
+
+def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
+    """A copy of a fitted classifier for rows in which the classes have other frequencies, without a new fit.
+
+    In an estimator of bayesnb p(y) is replaced; the posterior of the feature parameters stays. The probabilities of any
+    other classifier, calibrated ones and those of `DiscriminativeNB` among them, are multiplied and normalised:
+
+        p'(y = c | x) ∝ p(y = c | x) · new_c / old_c
+
+    This assumes that p(x | y) is the same in the new rows, and that the odds p are calibrated for the old ones.
 
     Parameters
     ----------
-    class_prior : (c,) probabilities
+    estimator : a fitted classifier; or a table of its class probabilities (n, c), and a table is then returned
+    class_prior : (c,) new class probabilities in the order of `classes_`, or a dictionary of them by label
+    old : (c,) class probabilities of the rows that the classifier was fitted to, or a dictionary. By default those that
+        it was fitted with are taken: its `class_prior_`, in which the sample weights are, or what was given to it as
+        `class_prior`. They have to be given for a table, for a classifier that does not know them (as
+        `LogisticRegression`), and where `class_weight` was used. An estimator of bayesnb takes none
+
+    Returns
+    -------
+    an estimator of the same class, a `MovedClassPrior`, or a table
 
     Raises
     ------
     TypeError
-        if `estimator` is not an estimator of bayesnb, such as a pipeline
+        if `estimator` is neither a classifier with `predict_proba` nor a table, or decides by costs
     ValueError
-        if `class_prior` does not have one probability for each class, or does not sum to one. Also if the estimator
-        has no class prior (`OneDependenceNB`)
+        if `class_prior` does not have one probability for each class, or does not sum to one; if `old` is not known and
+        not given, or a class that it says never occurs gets a probability. Also if the estimator has no class prior
+        (`OneDependenceNB`)
+
+    References
+    ----------
+    Saerens, Latinne & Decaestecker (2002), Adjusting the outputs of a classifier to new a priori probabilities, Neural
+    Computation 14, eq. (2.4).
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> from bayesnb import GaussianNB, with_class_prior
+    >>> from bayesnb import CalibratedClassifierLOO, GaussianNB, with_class_prior
     >>> nb = GaussianNB().fit(X, y)
     >>> with_class_prior(nb, [0.1, 0.1, 0.8]).predict_proba(X[70:71]).round(2)
     array([[0.  , 0.05, 0.95]])
+    >>> calibrated = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
+    >>> with_class_prior(calibrated, {0: 0.1, 1: 0.1, 2: 0.8}).predict(X[70:71])
+    array([2])
+    >>> with_class_prior([[0.5, 0.5]], [0.9, 0.1], old=[0.5, 0.5])  # a table of any classifier
+    array([[0.9, 0.1]])
     """
-    if not isinstance(estimator, AbstractNB):
+    if isinstance(estimator, AbstractNB):
+        return _with_replaced_prior(estimator, class_prior, old)
+    if isinstance(estimator, type):
+        raise TypeError(f"`estimator` is the class {estimator.__name__}; give a fitted classifier")
+    if not hasattr(estimator, "fit"):
+        return _moved_table(estimator, class_prior, old)
+    if not hasattr(estimator, "predict_proba") or isinstance(estimator, CostClassifier):
         raise TypeError(
-            f"`estimator` is a {type(estimator).__name__}; only an estimator of bayesnb has a class prior to replace. "
-            "Of a pipeline, replace the last step. Give a wrapper an estimator with `class_prior`, and fit it again"
+            f"`estimator` is a {type(estimator).__name__}; only a classifier that predicts the most probable label has "
+            "a class prior to replace. Give the classifier inside, and put what is returned into the wrapper, as "
+            "`sklearn.frozen.FrozenEstimator(moved)`"
+        )
+    check_is_fitted(estimator)
+    before = estimator
+    if isinstance(estimator, MovedClassPrior):  # there and back is where it began
+        before = estimator.estimator_
+        old = estimator.old_prior_ if old is None else old
+    moved = MovedClassPrior(before, class_prior, old=old)
+    return moved.take(before)
+
+
+def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> AbstractNB:
+    """An estimator of bayesnb with fixed class probabilities."""
+    if old is not None:
+        raise ValueError(
+            f"`old` is {old!r}, but {type(estimator).__name__} knows its class probabilities, which are replaced; "
+            "leave `old` out"
         )
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    pi = np.asarray(align("class_prior", class_prior, moved.classes_), float)
-    moved.set_params(**{moved.class_prior_parameter: pi})
+    moved.set_params(**{moved.class_prior_parameter: _in_order("class_prior", class_prior, moved.classes_)})
     return moved.with_statistics(moved.statistics_)
+
+
+def _moved_table(table: Any, class_prior: Any, old: Any) -> Float[np.ndarray, "n c"]:
+    """A table of class probabilities with other class frequencies."""
+    p = as_numbers("estimator", table, "a fitted classifier, or a table of class probabilities (n, c)")
+    if p.ndim != 2 or not (p >= 0).all() or not np.allclose(p.sum(1), 1, atol=_SUM_TOLERANCE):
+        raise ValueError(
+            f"`estimator` is a table of shape {p.shape}; it needs class probabilities (n, c), each row with the sum 1"
+        )
+    if old is None:
+        raise ValueError("`old` is None; a table does not know the class frequencies it was made for, so give them")
+    labels = np.arange(p.shape[1])
+    shift = np.log(_class_probabilities("class_prior", class_prior, labels)) - np.log(_old_prior(old, labels))
+    with np.errstate(divide="ignore"):
+        return np.exp(log_normalize(np.log(p) + shift))
+
+
+def _in_order(name: str, prior: Any, classes: np.ndarray) -> np.ndarray:
+    """Class probabilities by label, or in the order of the classes, as numbers in this order."""
+    if isinstance(prior, Mapping):
+        prior = pd.Series(list(prior.values()), index=pd.Index(list(prior), dtype=object))
+    return as_numbers(name, align(name, prior, classes), f"{len(classes)} class probabilities")
+
+
+def _class_probabilities(name: str, prior: Any, classes: np.ndarray) -> Float[np.ndarray, " c"]:
+    """One positive probability for each class, with the sum 1."""
+    pi = _in_order(name, prior, classes)
+    if pi.shape != (len(classes),) or not (pi > 0).all() or not np.isclose(pi.sum(), 1):
+        raise ValueError(f"`{name}` is {prior!r}; it needs {len(classes)} positive probabilities that sum to one")
+    return pi / pi.sum()
+
+
+def _old_prior(old: Any, classes: np.ndarray) -> Float[np.ndarray, " c"]:
+    return _class_probabilities("old", old, classes)
+
+
+def _known_prior(estimator: Any) -> Any:
+    """The class probabilities that a classifier was fitted with; None where it does not tell them.
+
+    Public attributes say so: `class_prior_`, or as in scikit-learn `class_log_prior_` or `priors_`. Of a pipeline it is
+    the last step that tells.
+    """
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if getattr(last, "class_weight", None) is not None:
+        return None
+    if hasattr(last, "class_prior_"):
+        return last.class_prior_
+    if hasattr(last, "class_log_prior_"):
+        return np.exp(last.class_log_prior_)
+    return getattr(last, "priors_", None)
+
+
+class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier for rows in which the classes have other frequencies than where it was fitted.
+
+    `with_class_prior` makes it of a fitted classifier. Its `fit` fits a clone, and moves the class prior then.
+
+    Parameters
+    ----------
+    estimator : a classifier with `predict_proba`
+    class_prior : (c,) new class probabilities in the order of `classes_`, or a dictionary of them by label
+    old : (c,) those of the rows of the fit; None if the classifier knows them
+
+    Attributes
+    ----------
+    estimator_ : the fitted classifier
+    old_prior_, class_prior_ : (c,) class probabilities before and now
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    There is no `loo`: the training rows have the old frequencies. That of the classifier inside scores them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import DiscriminativeNB
+    >>> from bayesnb.analysis.decisions import MovedClassPrior
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = MovedClassPrior(DiscriminativeNB(), [0.98, 0.01, 0.01]).fit(X, y)
+    >>> nb.old_prior_.round(2)
+    array([0.33, 0.33, 0.33])
+    """
+
+    _lacks = " (its class prior was moved: it only predicts; ask `estimator_`, which is for the old class frequencies)"
+    old_prior_: np.ndarray
+    class_prior_: np.ndarray
+
+    def __init__(self, estimator: Any, class_prior: Any, *, old: Any = None) -> None:
+        self.estimator = estimator
+        self.class_prior = class_prior
+        self.old = old
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit a clone of the classifier to rows of the old class frequencies.
+
+        Raises
+        ------
+        ValueError
+            as in `with_class_prior`
+        """
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.take(clone(self.estimator).fit(X, y, **weights))
+
+    def take(self, fitted: Any) -> Self:
+        """Move the class prior of a fitted classifier. Provisional."""
+        old = _known_prior(fitted) if self.old is None else self.old
+        if old is None:
+            raise ValueError(
+                f"`old` is None, and {type(fitted).__name__} does not know the class frequencies that its "
+                "probabilities are for; give them. Without weights they are `np.bincount(y) / len(y)`, where "
+                "`class_weight` or weights were used those that they made"
+            )
+        old_prior = _old_prior(old, fitted.classes_)
+        class_prior = _class_probabilities("class_prior", self.class_prior, fitted.classes_)
+        return self._take_over(fitted, old_prior_=old_prior, class_prior_=class_prior)
+
+    def _moved(self, log_p: np.ndarray) -> np.ndarray:
+        """Log class probabilities (…, c) at the new frequencies."""
+        return log_normalize(log_p + np.log(self.class_prior_) - np.log(self.old_prior_))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) at the new class frequencies in nats, (n, c)."""
+        check_is_fitted(self)
+        fitted = self.estimator_
+        if hasattr(fitted, "predict_log_proba"):
+            return self._moved(fitted.predict_log_proba(X))
+        with np.errstate(divide="ignore"):
+            return self._moved(np.log(fitted.predict_proba(X)))
+
+    def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
+        """Draws of the class probability, (s, n, c): those of the classifier, each moved by itself."""
+        check_is_fitted(self)
+        self._require_draws()
+        return self._moved_draws(self.estimator_.sample_proba(X, n_draws, seed))
+
+    def interval_draws(self, X: Any, **draws: Any) -> IntervalDraws:
+        """Those of the classifier, each moved by itself. Provisional."""
+        check_is_fitted(self)
+        self._require_draws()
+        if not hasattr(self.estimator_, "interval_draws"):
+            return super().interval_draws(X, **draws)
+        of_fitted = self.estimator_.interval_draws(X, **draws)
+        return IntervalDraws(self._moved_draws(of_fitted.proba), of_fitted.quantiles)
+
+    def _require_draws(self) -> None:
+        """TypeError where the classifier has no posterior to draw from."""
+        if not hasattr(self.estimator_, "sample_proba"):
+            kind = type(self.estimator_).__name__
+            raise TypeError(f"{kind} has no draws of its probabilities; `PosteriorCalibrator({kind}(…))` has")
+
+    def _moved_draws(self, proba: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.exp(self._moved(np.log(proba)))
 
 
 # --- any number of classes ------------------------------------------------------------------------------------------
@@ -230,17 +438,19 @@ class CostClassifier(AbstractWrapper):
         """The label with the least expected cost of each row, or None, (n,)."""
         check_is_fitted(self)
         fitted = self.estimator_
-        found = decide(fitted.predict_proba(X), self._table(fitted.classes_), self.abstain_cost)
-        labels, none = fitted.classes_[found], np.array(None)
-        return labels if self.abstain_cost is None else np.where(found == ABSTAIN, none, labels)
+        decision = decide(fitted.predict_proba(X), self._table(fitted.classes_), self.abstain_cost)
+        labels = fitted.classes_[decision]
+        return labels if self.abstain_cost is None else np.where(decision == ABSTAIN, np.array(None), labels)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the average cost of a row; larger is better, as `GridSearchCV` expects."""
         check_is_fitted(self)
-        fitted, y = self.estimator_, column_or_1d(y)
-        if (unknown := ~np.isin(y, fitted.classes_)).any():
-            raise ValueError(f"`y` has the labels {np.unique(y[unknown])}, which are no classes; leave them out")
+        fitted = self.estimator_
+        y = column_or_1d(y)
+        is_unknown = ~np.isin(y, fitted.classes_)
+        if is_unknown.any():
+            raise ValueError(f"`y` has the labels {np.unique(y[is_unknown])}, which are no classes; leave them out")
         table = self._table(fitted.classes_)
-        found = decide(fitted.predict_proba(X), table, self.abstain_cost)
-        costs = table[np.searchsorted(fitted.classes_, y), found]
-        return -float(np.average(np.where(found == ABSTAIN, self.abstain_cost, costs), weights=sample_weight))
+        decision = decide(fitted.predict_proba(X), table, self.abstain_cost)
+        costs = table[np.searchsorted(fitted.classes_, y), decision]
+        return -float(np.average(np.where(decision == ABSTAIN, self.abstain_cost, costs), weights=sample_weight))

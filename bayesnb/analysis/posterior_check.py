@@ -10,7 +10,6 @@
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import jax
@@ -25,13 +24,12 @@ from ..inference.against_numpyro import IDENTITY
 from ..inference.chains import Twin, run_chains
 from ..inference.held_out import quality, split_halves, take_rows
 from ..inference.report import CheckReport, CheckRow
-from ._calibration_map import QUANTILES, Labelled, fit_maps, heaviest, numpyro_model
 from ._predicted import central_interval
 
-_ROWS = 500  # of a map
 _PROBABILITY = {"Map": 0.02, "Weights": 0.06}
 _MODE = {"Map": 1e-2, "Weights": 1e-6}  # Newton's method ends at steps of 5e-4 standard deviations; of weights at none
-_CHAINS, _DRAWS, _WARMUP, _THIN, _LAPLACE = 3, 250, 250, 4, 200
+_CHAINS, _DRAWS, _WARMUP, _THIN = 3, 250, 250, 4
+QUANTILES: Any = "weibull"  # of draws: an interval holds its level in expectation, also of few draws
 EXACT, _NEAR = "exact in theory; rounding leaves some 1e-12", "mean distance over rows and classes: an approximation"
 WEIGHTS_SAY = "The weights have the columns, the density, the mode and the draws of their model."
 _SAYS = {
@@ -41,11 +39,11 @@ _SAYS = {
 
 
 def check(
-    estimator: Any, inner: str, name: str, X: Any, y: Any, seed: int, most: int | None = None, model_rows: Any = None
+    estimator: Any, inner: str, name: str, X: Any, y: Any, seed: int, model_rows: Any, most: int | None = None
 ) -> CheckReport:
     """The check of the model `inner` of a clone fitted to one half of the rows, with the rows that it lacks.
 
-    `model_rows` makes these of (fitted, X, y, seed); by default they are those of a calibration's map.
+    `model_rows` makes these of (fitted, X, y, seed).
     """
     y = np.asarray(y).ravel()
     train, test = split_halves(y, seed)
@@ -55,30 +53,9 @@ def check(
     test = test[np.isin(y[test], fitted.classes_)]
     truth, log_p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_log_proba(take_rows(X, test))
     better = quality(name, fitted.n_features_in_, log_p, truth)
-    more = (model_rows or map_rows)(fitted, *known, seed)
+    more = model_rows(fitted, *known, seed)
     rows, qualities = (*report.rows, *more), (*report.quality, better)
     return replace(report, model=repr(estimator), rows=rows, quality=qualities)
-
-
-def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
-    """The comparisons of the most probable map of a `CalibratedClassifierLOO`, fitted to some of its rows."""
-    found = fitted.left_out(X, y)
-    few = np.sort(generator(seed).permutation(len(found[0]))[:_ROWS])
-    z, index, weight = (column[few] for column in found)
-    one, rows = heaviest(fit_maps(z, index, weight)), Labelled(z, np.eye(z.shape[1])[index], weight)
-    post = one.fitted(rows, *one.mode[[0, -1]])
-
-    def value(at: np.ndarray) -> float:
-        return post.value(at) + len(at) * np.log(2 * np.pi) / 2
-
-    def proba(theta: np.ndarray) -> np.ndarray:
-        return np.array([one.proba(at, z) for at in theta])
-
-    drawn = {"theta": np.array([post.draw(s) for s in generator(seed).standard_normal((_LAPLACE, len(post.mode)))])}
-    model, covariance = partial(numpyro_model, one, z, index, weight), post.root @ post.root.T
-    return compare_with_numpyro(
-        "Map", model, lambda at: {"theta": at}, value, post.mode, covariance, drawn, proba, seed
-    )
 
 
 def compare_with_numpyro(

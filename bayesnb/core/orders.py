@@ -1,4 +1,4 @@
-"""Shapley values of the features of a row, as averages over the orders in which the features become known."""
+"""Orders: of features, over which Shapley values are averages, and of classes, whatever their labels are."""
 
 import itertools
 from collections.abc import Callable
@@ -62,3 +62,13 @@ def shapley_of_cells(table: Callable[[Array], Array], x: Float[np.ndarray, "n d"
         return np.moveaxis(found.reshape(*found.shape[:-2], d, n, found.shape[-1]), -3, -2) - none
 
     return shapley(value, d)
+
+
+def class_order(sums: Float[np.ndarray, "c r"], class_weight: Float[np.ndarray, " c"]) -> Int[np.ndarray, " c"]:
+    """Classes by their weight, then by sums of each over its rows: an order that does not depend on how they are named.
+
+    Whatever is drawn for a class by its number is then drawn for the same rows, whatever their label. Sums are compared
+    to nine digits, as rounding depends on the order of the rows.
+    """
+    keys = np.round(sums / class_weight.sum(), 9)
+    return np.lexsort([*keys.T[::-1], class_weight])

@@ -130,16 +130,6 @@ class ColumnLayout:
         return table[..., np.argsort(self.class_order)]
 
 
-def class_order(z_sums: Float[np.ndarray, "c r"], class_weight: Float[np.ndarray, " c"]) -> Int[np.ndarray, " c"]:
-    """Classes by their weight, then by Σ w z of each column: an order that does not depend on how they are named.
-
-    Whatever is drawn for a class by its number is then drawn for the same rows, whatever their label. Sums are compared
-    to nine digits, as rounding depends on the order of the rows.
-    """
-    keys = np.round(z_sums / class_weight.sum(), 9)
-    return np.lexsort([*keys.T[::-1], class_weight])
-
-
 class _Spread(NamedTuple):
     """Weighted mean and standard deviation of the known cells of a column."""
 

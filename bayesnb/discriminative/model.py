@@ -38,6 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..analysis._predicted import Known, OfLogProba
 from ..analysis.importance import importance
 from ..core.arrays import Float, Int, Scalar, is_sparse
+from ..core.orders import class_order
 from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
@@ -48,7 +49,7 @@ from ..inference.loo import LooResult
 from ..inference.report import CheckReport
 from ..io import Saved
 from ..sums.rows import batches
-from .columns import ColumnLayout, class_order
+from .columns import ColumnLayout
 from .leave_one_out import loo_log_proba
 from .posterior_draws import draw
 from .prior_lattice import SHARES_POWER, find_modes
@@ -89,6 +90,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     layout_ : how rows become columns of the regression: bins, spreads, axes, and the order of the classes
     modes_ : the most probable weights for each pair of scales, with their share in the prediction
     draws_ : w and B of 200 draws of the scales and weights
+    class_prior_ : (c,) class probabilities of the rows of the fit, which `with_class_prior` replaces
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
@@ -227,6 +229,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         )
         rows = self.left_out(training.take(sample.rows))
         return replace(rows, offset=rows.offset + sample.log_rate)
+
+    @property
+    def class_prior_(self) -> Float[np.ndarray, " c"]:
+        """p(y = c) of the rows of the fit, weights included, (c,)."""
+        check_is_fitted(self, "modes_")
+        log_prior = np.asarray(self.models_[0].class_log_prior_)
+        return np.exp(self.layout_.in_label_order(log_prior[None]))[0]
 
     # --- rows -------------------------------------------------------------------------------------------------------
 

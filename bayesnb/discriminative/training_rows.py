@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..analysis.calibration import has_fractions
+from ..calibration.leave_one_out import has_fractions
 from ..core.arrays import Float, Int, is_sparse
 from ..core.weights import RowWeights
 from ..inference.loo import copies, group_places

@@ -4,11 +4,27 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats as st
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import FixedThresholdClassifier, train_test_split
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from bayesnb import CostClassifier, GaussianNB, OneDependenceNB, decide, most_informative, with_class_prior
+from bayesnb import (
+    CalibratedClassifierLOO,
+    CostClassifier,
+    DiscriminativeNB,
+    GaussianNB,
+    OneDependenceNB,
+    PosteriorCalibrator,
+    decide,
+    most_informative,
+    with_class_prior,
+)
 from bayesnb.analysis.decisions import cost_threshold, moved_prior
 
 
@@ -95,16 +111,100 @@ def test_the_most_informative_have_the_most(flowers):
             most_informative(nb, rows, n)
 
 
-def test_a_class_prior_that_nothing_uses_is_refused():
+# --- other class frequencies ----------------------------------------------------------------------------------------
+
+
+def drawn_rows(rng, n, share):
+    """Two correlated numbers, of which the second class has a share."""
+    y = (rng.random(n) < share).astype(int)
+    X = rng.normal(size=(n, 2)) + rng.normal(size=(n, 1)) + 0.8 * y[:, None]
+    return X, np.array(["no", "yes"])[y]
+
+
+CLASSIFIERS = {
+    "leave-one-out": CalibratedClassifierLOO(GaussianNB()),
+    "calibrator": PosteriorCalibrator(GaussianNB()),
+    "discriminative": DiscriminativeNB(),
+    "logistic": LogisticRegression(),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_moved_model_is_as_good_as_a_fit_there(name, rng):
+    """Rows drawn anew with another share of the classes."""
+    few, even = drawn_rows(rng, 4000, 0.06), drawn_rows(rng, 4000, 0.5)
+    X, y = drawn_rows(rng, 4000, 0.5)
+    fitted = clone(CLASSIFIERS[name]).fit(*few)
+    old = [0.94, 0.06] if name == "logistic" else None
+    moved = with_class_prior(fitted, {"yes": 0.5, "no": 0.5}, old)
+    there = clone(CLASSIFIERS[name]).fit(*even)
+    losses = [log_loss(y, model.predict_proba(X)) for model in (moved, there, fitted)]
+    assert losses[0] < losses[1] + 0.02 < losses[2] - 0.2
+    assert moved.predict_proba(X)[:, 1].mean() == pytest.approx(0.5, abs=0.03)
+    assert set(moved.predict(X)) == {"no", "yes"}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_there_and_back(name, rng):
+    X, y = drawn_rows(rng, 200, 0.3)
+    fitted = clone(CLASSIFIERS[name]).fit(X, y)
+    old = np.array([0.7, 0.3]) if name == "logistic" else fitted.class_prior_
+    moved = with_class_prior(fitted, [0.1, 0.9], old)
+    np.testing.assert_allclose(moved.predict_proba(X), with_class_prior(fitted.predict_proba(X), [0.1, 0.9], old))
+    back = with_class_prior(moved, old)
+    np.testing.assert_allclose(back.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
+    table = with_class_prior(moved.predict_proba(X), {0: old[0], 1: old[1]}, old=[0.1, 0.9])
+    np.testing.assert_allclose(table, fitted.predict_proba(X), atol=1e-12)
+    with pytest.raises(AttributeError, match="its class prior was moved"):
+        moved.loo(X, y)
+    if name == "logistic":
+        with pytest.raises(TypeError, match="LogisticRegression has no draws"):
+            moved.predict_interval(X)
+        return
+    draws = fitted.sample_proba(X[:3], 20, 0)
+    odds = draws * np.array([0.1, 0.9]) / old
+    expected = odds / odds.sum(-1, keepdims=True)
+    np.testing.assert_allclose(moved.sample_proba(X[:3], 20, 0), expected, rtol=1e-9)
+    np.testing.assert_allclose(back.predict_interval(X[:3]), fitted.predict_interval(X[:3]), atol=1e-12)
+    low, high = np.moveaxis(moved.predict_interval(X[:3]), -1, 0)
+    assert (low <= high).all()
+
+
+def test_the_prior_of_the_fit_has_the_weights(rng):
+    X, y = drawn_rows(rng, 200, 0.3)
+    w = np.where(y == "yes", 3, 1)
+    share = (w @ (y == "yes") + 1) / (w.sum() + 2)
+    for fitted in (CalibratedClassifierLOO(GaussianNB()).fit(X, y, w), DiscriminativeNB().fit(X, y, w)):
+        np.testing.assert_allclose(fitted.class_prior_, [1 - share, share], rtol=1e-9)
+    own = make_pipeline(StandardScaler(), GaussianNB(class_prior=[0.2, 0.8])).fit(X, y)
+    moved, inside = with_class_prior(own, [0.5, 0.5]), with_class_prior(own[-1], [0.5, 0.5])
+    np.testing.assert_allclose(moved.old_prior_, [0.2, 0.8])
+    np.testing.assert_allclose(moved.predict_proba(X), inside.predict_proba(own[0].transform(X)), atol=1e-12)
+
+
+def test_a_class_prior_that_cannot_be_moved_is_refused():
     X, y = load_iris(return_X_y=True)
-    wrapped = CostClassifier(GaussianNB()).fit(X, y)
-    for fitted, error, message in [
-        (OneDependenceNB().fit(X.astype(int), y), ValueError, "no class prior to set; give a `sample_weight`"),
-        (make_pipeline(GaussianNB()).fit(X, y), TypeError, "`estimator` is a Pipeline.*replace the last step"),
-        (wrapped, TypeError, "`estimator` is a CostClassifier"),
+    third = [0.98, 0.01, 0.01]
+    forest = RandomForestClassifier(5, class_weight="balanced", random_state=0).fit(X, y)
+    for fitted, prior, error, message in [
+        (OneDependenceNB().fit(X.astype(int), y), third, ValueError, "no class prior to set; give a `sample_weight`"),
+        (CostClassifier(GaussianNB()).fit(X, y), third, TypeError, "`estimator` is a CostClassifier"),
+        (LinearSVC().fit(X, y), third, TypeError, "`estimator` is a LinearSVC"),
+        (GaussianNB, third, TypeError, "the class GaussianNB; give a fitted classifier"),
+        (LogisticRegression(max_iter=500).fit(X, y), third, ValueError, "`old` is None, and LogisticRegression does"),
+        (forest, third, ValueError, "`old` is None, and RandomForestClassifier does not know"),
+        (np.full((2, 3), 1 / 3), third, ValueError, "`old` is None; a table does not know"),
+        (np.full((2, 3), 1.0), third, ValueError, "a table of shape"),
+        (CalibratedClassifierLOO(GaussianNB()).fit(X, y), [0.5, 0.5], ValueError, "`class_prior` is .*3 positive prob"),
+        (CalibratedClassifierLOO(GaussianNB()).fit(X, y), {0: 0.5, 7: 0.5}, ValueError, "`class_prior` has the labels"),
+        (GaussianNB().fit(X, y), {0: 0.5, 7: 0.5}, ValueError, "`class_prior` has the labels"),
     ]:
         with pytest.raises(error, match=message):
-            with_class_prior(fitted, [0.98, 0.01, 0.01])
+            with_class_prior(fitted, prior)
+    with pytest.raises(ValueError, match=r"`old` is .*GaussianNB knows its class probabilities"):
+        with_class_prior(GaussianNB().fit(X, y), third, old=third)
+    named = with_class_prior(GaussianNB().fit(X, y), {2: 0.01, 0: 0.98, 1: 0.01})
+    np.testing.assert_allclose(np.exp(named.class_log_prior_), third)
 
 
 def test_novelty_is_the_log_density_of_the_row(flowers):

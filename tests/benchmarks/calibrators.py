@@ -175,14 +175,14 @@ def show(records: Any) -> str:
 
 def truths(c: int) -> dict[str, Callable[[np.random.Generator], Callable[[np.ndarray], np.ndarray]]]:
     """True maps from log probabilities to probabilities, drawn with a generator."""
-    from bayesnb.analysis._calibration_map import CalibrationMap
+    from bayesnb.calibration.map import CalibrationMap
 
     def of_prior(rng: np.random.Generator) -> Callable[[np.ndarray], np.ndarray]:
         model = rng.choice(4, p=[0.4, 0.2, 0.2, 0.2])
         one = CalibrationMap.prior(model, np.full(c, 1 / c))
         if not model:
             return np.exp
-        theta = one.entries[2] + one.entries[3] * rng.normal(size=len(one.mode))
+        theta = one.layout.mean + one.layout.width * rng.normal(size=len(one.mode))
         one = CalibrationMap.prior(model, one.rho, float(np.exp(theta[0])))
         return lambda z: one.proba(theta, z)
 

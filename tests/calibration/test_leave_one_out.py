@@ -10,19 +10,27 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayesnb
-from bayesnb import BernoulliNB, CalibratedClassifierLOO, ComplementNB, GaussianNB, MultinomialNB, PosteriorCalibrator
-from bayesnb.analysis._calibration_map import CalibrationMap
+from bayesnb import (
+    BernoulliNB,
+    CalibratedClassifierLOO,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    MultinomialNB,
+    PosteriorCalibrator,
+)
+from bayesnb.calibration.map import CalibrationMap
 
-from .test_calibrator import cancer as cancer
+from .test_posterior_calibrator import cancer as cancer
 
 # --- the classifier ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_map_is_that_of_the_table(weighted, cancer):
-    """The same map from the public leave-one-out table, floored at 1e-300; a weight is as many copies of a row."""
+    """The same map from the public leave-one-out table, floored at 1e-300; weights are importance."""
     X, X_new, y, _ = cancer
-    w = np.random.default_rng(0).integers(0, 4, len(y)) if weighted else None
+    w = np.random.default_rng(0).gamma(2, 1, len(y)) if weighted else None
     fitted, nb = CalibratedClassifierLOO(GaussianNB()).fit(X, y, w), GaussianNB().fit(X, y, w)
     table, log_p = nb.loo(X, y, w).log_proba, np.maximum(nb.predict_log_proba(X_new), -690)
     z = np.maximum(table, -690)
@@ -49,6 +57,45 @@ def test_copies_leave_together_and_count_once():
     alone = CalibratedClassifierLOO(GaussianNB()).fit(*five, groups=np.arange(250))
     losses = [-nb.predict_log_proba(X_new)[own].mean() for nb in (fitted, alone, fitted.estimator_)]
     assert losses[0] < 0.6 * losses[1] < losses[2]
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), BernoulliNB(binarize=0.5)])
+def test_counts_are_repeated_rows(model):
+    """The map, its probabilities and leave-one-out; rows repeated are kept apart by groups of one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = rng.integers(2, size=60)
+    times = rng.integers(1, 4, 60)
+    rows = np.repeat(np.arange(60), times)
+    alone = np.arange(len(rows))
+    counted = CalibratedClassifierLOO(model).fit(X, y, times)
+    repeated = CalibratedClassifierLOO(model).fit(X[rows], y[rows], groups=alone)
+    np.testing.assert_allclose(counted.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+    assert counted.loo_log_loss_ == pytest.approx(repeated.loo_log_loss_, rel=1e-9)
+    np.testing.assert_allclose(counted.class_prior_, repeated.class_prior_, rtol=1e-12)
+
+
+def test_a_frequency_table():
+    """Two levels with 90, 10, 20 and 80 rows: p(n) of about .9 and .2."""
+    cells = np.array([["a"], ["a"], ["b"], ["b"]])
+    with pytest.warns(UserWarning, match="its weights count rows: 200 rows"):
+        fitted = CalibratedClassifierLOO(CategoricalNB()).fit(cells, ["n", "s", "n", "s"], [90, 10, 20, 80])
+    np.testing.assert_allclose(fitted.predict_proba(cells[[0, 2]])[:, 0], [0.89, 0.21], atol=0.01)
+
+
+def test_copies_are_one_term_of_the_standard_error():
+    """Twenty copies of each row tell no more than one."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=50)
+    X = rng.normal(size=(50, 2)) + y[:, None]
+    copied = np.tile(X, (20, 1)), np.tile(y, 20)
+    fitted = CalibratedClassifierLOO(GaussianNB()).fit(*copied)
+    result = fitted.loo(*copied)
+    grouped = fitted.loo(*copied, groups=np.tile(np.arange(50), 20))
+    assert result.elpd == pytest.approx(grouped.elpd, rel=1e-12)
+    assert result.se == pytest.approx(grouped.se, rel=1e-12)
+    apart = fitted.loo(*copied, groups=np.arange(1000))
+    assert result.se > 3.5 * apart.se
 
 
 def test_copies_of_whole_numbers_may_be_chance():

@@ -13,8 +13,9 @@ from sklearn.model_selection import train_test_split
 
 import bayesnb
 from bayesnb import CalibratedClassifierLOO, GaussianNB, PosteriorCalibrator
-from bayesnb.analysis import _calibration_map as page
-from bayesnb.analysis._calibration_map import CalibrationMap, Labelled, numpyro_model
+from bayesnb.calibration import map as page
+from bayesnb.calibration.map import CalibrationMap, Labelled, numpyro_model
+from bayesnb.calibration.modes import posterior_modes
 
 from ..benchmarks import calibrators
 
@@ -32,7 +33,7 @@ def labels(rng, p):
 def a_map(rng, model, c, width=0.5):
     """A map with random parameters, and these."""
     one = CalibrationMap.prior(model, rng.dirichlet(np.full(c, 5.0)), 0.7)
-    return one, one.entries[2] + width * one.entries[3] * rng.normal(size=len(one.mode))
+    return one, one.layout.mean + width * one.layout.width * rng.normal(size=len(one.mode))
 
 
 def textbook(one, theta, z):
@@ -42,7 +43,7 @@ def textbook(one, theta, z):
     t_o, t_x, _ = page.WIDTHS[one.model - 1]
     for k in range(c):
         for d in range(c):
-            if t_o if d == k else t_x and c <= page.MOST_CLASSES:
+            if t_o if d == k else t_x and c <= page.MAX_FULL_CLASSES:
                 matrix[d, k], at = theta[at], at + 1
         b[k], at = theta[at], at + 1
     assert at == len(theta) - 1
@@ -80,7 +81,7 @@ def test_newton_ends_at_the_mode_and_draws_stay_on_the_hill(model):
     z = log_table(rng, 200, 3)
     rows = Labelled(z, np.eye(3)[labels(rng, softmax(0.4 * z, axis=1))], np.ones(200))
     one = CalibrationMap.prior(model, np.full(3, 1 / 3))
-    post, value = one.fitted(rows), partial(one.value, rows)
+    post, value = posterior_modes(one, rows, [one.mode])[0], partial(one.value, rows)
     height, gradient, hessian = one.derivatives(rows, post.mode)
     assert abs(np.linalg.solve(hessian, gradient)).max() < 1e-3
     assert height == pytest.approx(post.height)
@@ -102,7 +103,7 @@ def test_numpyro_has_the_same_density():
         gaps = []
         with jax.enable_x64(True):
             for _ in range(3):
-                theta = one.entries[2] + one.entries[3] * rng.normal(size=len(one.mode))
+                theta = one.layout.mean + one.layout.width * rng.normal(size=len(one.mode))
                 theirs, _ = log_density(numpyro_model, (one, z, index, weight), {}, {"theta": theta})
                 gaps.append(float(theirs) + one.value(Labelled(z, np.eye(3)[index], weight), theta))
         constant = -0.5 * len(one.mode) * np.log(2 * np.pi)
@@ -175,7 +176,7 @@ def test_a_weight_is_as_many_rows_and_a_group_of_copies_is_one():
     times = rng.integers(0, 4, 200)
     rows = np.repeat(np.arange(200), times)
     weighted, repeated = PosteriorCalibrator().fit(p, y, times), PosteriorCalibrator().fit(p[rows], y[rows])
-    np.testing.assert_allclose(weighted.predict_proba(p), repeated.predict_proba(p), atol=1e-6)
+    np.testing.assert_allclose(weighted.predict_proba(p), repeated.predict_proba(p), atol=1e-9)
     single, five = PosteriorCalibrator().fit(p, y), np.repeat(np.arange(200), 5)
     grouped = PosteriorCalibrator().fit(p[five], y[five], groups=five)
     # one row in 200 less of ρ's extra row for each class, and Newton's last step
@@ -240,6 +241,7 @@ def test_what_is_refused(cancer):
         (PosteriorCalibrator(), (X[:4], y), "no table of probabilities"),
         (PosteriorCalibrator(), (-p, y), "no table"),
         (PosteriorCalibrator(), ([np.nan, 1.0, 1, 1], y), "no table"),
+        (PosteriorCalibrator(), ([0.2, 1.0, 0.0, 0.3], y), r"one column with all values between 0 and 1.*column_stack"),
         (PosteriorCalibrator(), (p, ["a"] * 4), "`y` has 4 rows of 1 class, but the probabilities have shape"),
         (PosteriorCalibrator(), (p, y[:3]), "`y` has 3 rows"),
         (PosteriorCalibrator(), (p, y, np.zeros(4)), "at least one non-zero"),
@@ -250,6 +252,9 @@ def test_what_is_refused(cancer):
             one.fit(*given)
     with pytest.raises(ValueError, match="has 3 columns"):
         PosteriorCalibrator().fit(p, y).predict_proba(np.full((2, 3), 1 / 3))
+    with pytest.raises(ValueError, match="one column with all values between 0 and 1"):
+        PosteriorCalibrator().fit(p, y).predict_proba(p[:, 1])
+    assert PosteriorCalibrator().fit([-2.0, 2, 1, 3], y).predict_proba([0.5]).shape == (1, 2)  # log odds, as in `fit`
     with pytest.raises(ValueError, match="`level` is 2"):
         PosteriorCalibrator().fit(p, y).predict_interval(p, 2)
 

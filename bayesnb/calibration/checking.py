@@ -1,0 +1,48 @@
+"""Rows of the check that compare the most probable map of a calibration with its NumPyro model."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..analysis.posterior_check import compare_with_numpyro
+from ..core.random import generator
+from ..inference.report import CheckRow
+from .fitting import fit_maps
+from .leave_one_out import most_probable
+from .map import Labelled, numpyro_model
+from .modes import posterior_modes
+
+_MAX_ROWS = 500
+_N_DRAWS = 200  # of Laplace's approximation
+
+
+def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
+    """The comparisons of the most probable map of a `CalibratedClassifierLOO`, fitted to some of its rows."""
+    left_out = fitted.left_out(X, y)
+    sample = np.sort(generator(seed).permutation(len(left_out.code))[:_MAX_ROWS])
+    z = left_out.z[sample]
+    index = left_out.code[sample]
+    weight = left_out.weight[sample]
+    calibration = most_probable(fit_maps(z, index, weight))
+    posterior = posterior_modes(calibration, Labelled(z, np.eye(z.shape[1])[index], weight), [calibration.mode])[0]
+    n_parameters = len(posterior.mode)
+
+    def value(theta: np.ndarray) -> float:
+        return posterior.value(theta) + n_parameters * np.log(2 * np.pi) / 2
+
+    def proba(theta: np.ndarray) -> np.ndarray:
+        return np.array([calibration.proba(draw, z) for draw in theta])
+
+    normals = generator(seed).standard_normal((_N_DRAWS, n_parameters))
+    return compare_with_numpyro(
+        "Map",
+        partial(numpyro_model, calibration, z, index, weight),
+        lambda theta: {"theta": theta},
+        value,
+        posterior.mode,
+        posterior.root @ posterior.root.T,
+        {"theta": np.array([posterior.draw(s) for s in normals])},
+        proba,
+        seed,
+    )

@@ -1,0 +1,342 @@
+"""Naive Bayes with class probabilities calibrated on exact leave-one-out: one fit, no folds, no rows set aside.
+
+Naive Bayes counts dependent features as independent evidence, so its class probabilities are too close to 0 and 1.
+Exact leave-one-out gives its predictions of rows that it does not know, without a refit. All rows are therefore used,
+and the model that predicts is the one fitted to all rows.
+
+    y_i | z_i, map ~ Categorical(p'(z_i))        z_i = log p(y | x_i, D₋ᵢ), the leave-one-out table
+
+References
+----------
+Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-one-out, §2.1, for the table.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..analysis._predicted import Known
+from ..analysis._suited import check_own
+from ..core.arrays import Float, Int, PerRow, Table, is_sparse
+from ..core.special import log_normalize
+from ..core.weights import RowWeights, row_weights
+from ..inference.loo import LooResult, copies, group_places, leave_out
+from ..naive_bayes import Rows
+from ..sums.rows import rows_at
+from .base import AbstractCalibrated, average, floored
+from .fitting import fit_maps
+from .map import CalibrationMap, class_frequencies, numpyro_model
+
+if TYPE_CHECKING:
+    from ..inference.report import CheckReport
+
+_MAX_ROWS = 2_500  # of a leave-one-out table that a map is learnt from
+_SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a second one is a copy
+
+
+class CalibratedClassifierLOO(AbstractCalibrated):
+    """A naive Bayes classifier with class probabilities that are calibrated on its exact leave-one-out predictions.
+
+    It has the methods of a model. `loo`, `importance`, `report` and `check` are about the calibrated probabilities.
+    `explain`, `tables`, `prior_summary` and `posterior_` are those of the model inside: the log odds that `explain`
+    splits are the ones that the map takes.
+
+    Parameters
+    ----------
+    estimator : any estimator of bayesnb; a clone of it is fitted. For other classifiers there is `PosteriorCalibrator`.
+        Put transforming steps before this classifier: `make_pipeline(step, CalibratedClassifierLOO(estimator))`
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator, without calibration
+    maps_ : the four models of the map, with their probabilities, modes and draws; `summary()` is a table of them
+    model_probabilities_ : posterior probability of each of the four
+    class_prior_ : (c,) class probabilities of the rows of the fit, copies counted once: `with_class_prior` moves them
+    n_copies_ : number of training rows that are copies of another row
+    loo_log_loss_ : leave-one-out log loss of the estimator and of the calibrated classifier, in nats a row. The second
+        is slightly optimistic, because all rows took part in fitting the few numbers of the map
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    Weights of an integer type count rows: a row of weight 3 is the same as three rows of which one leaves at a time.
+    Weights of a float type are importance: the row leaves whole.
+
+    Copies of a row, without weights or with importance, leave together and count as one row for the map;
+    `groups=np.arange(len(y))` keeps them apart, as counts do. A second row with the same cells and label is a copy if
+    it is unlikely to occur by chance. This is so if it has cells that are not whole numbers, or if the model expects
+    less than 0.01 such rows. The model is still fitted to all copies and so becomes more certain. The prior of
+    leave-one-out is that of all rows. The map learns from at most 2,500 rows, at random.
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> cancer = bayesnb.datasets.load("breast_cancer")
+    >>> nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(cancer.X, cancer.y)
+    >>> {name: round(loss, 2) for name, loss in nb.loo_log_loss_.items()}
+    {'plain': 0.71, 'calibrated': 0.15}
+    """
+
+    _learnt_names = frozenset(
+        {"estimator_", "maps_", "classes_", "class_prior_", "n_features_in_", "feature_names_in_"}
+        | {"loo_log_loss_", "n_copies_"}
+    )
+    _inside = "estimator_"
+    _of_inside = (
+        "explain contributions tables prior_summary prior_ posterior_ class_count_ class_log_prior_ feature_names "
+        "block_columns part_blocks levels_of encode class_index ignored_by_loo"
+    )
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    # --- fitting ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit a clone of the estimator to all rows, and the map to its leave-one-out table.
+
+        Parameters
+        ----------
+        X, y : rows and labels, in the form that the estimator accepts
+        sample_weight : (n,) weights: integers count rows, of which one leaves at a time; floats are importance, and the
+            row leaves whole. They also scale the log likelihood of the map
+        groups : (n,) labels of groups of rows that belong together, such as several measurements of one person. A group
+            is left out as a whole, and counts as fewer rows for the map, as many as its residuals show
+
+        Raises
+        ------
+        TypeError
+            if the estimator is not one of bayesnb
+        ValueError
+            if the estimator has a setting that leave-one-out ignores (`estimate` other
+            than "predictive", or `norm` of ComplementNB), or if it refuses the rows
+        """
+        check_own(self.estimator, "CalibratedClassifierLOO, unlike PosteriorCalibrator,")
+        nb = clone(self.estimator).fit(X, y, sample_weight)
+        if ignored := nb.ignored_by_loo:
+            raise ValueError(
+                f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
+                "probabilities than those of `predict_proba`; leave it out"
+            )
+        rows = left_out_rows(nb, X, y, sample_weight, groups)
+        maps = fit_maps(floored(rows.z), rows.code, rows.weight, rows.group)
+        losses = {"plain": _log_loss(rows, rows.z), "calibrated": _log_loss(rows, np.log(average(maps, rows.z)))}
+        return self._take_over(
+            nb,
+            maps_=maps,
+            n_copies_=rows.n_copies,
+            class_prior_=rows.class_prior,
+            loo_log_loss_=losses,
+        )
+
+    # --- prediction -------------------------------------------------------------------------------------------------
+
+    def log_table(self, X: Any) -> np.ndarray:
+        """log p of rows before calibration, (n, c), in nats. Provisional."""
+        return self.estimator_.predict_log_proba(X)
+
+    def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(self.estimator_.sample_proba(X, n_draws, rng))
+
+    # --- a model like others ----------------------------------------------------------------------------------------
+
+    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> LooResult:
+        """Exact leave-one-out of the model, calibrated by the map, which all rows took part in. See `LooResult`.
+
+        Without groups, copies of a row leave together as in `fit`, and are one term of `se`.
+
+        Parameters
+        ----------
+        X, y, sample_weight, prior, groups : as in `loo` of the estimator
+        """
+        check_is_fitted(self, "maps_")
+        fitted = self.estimator_
+        rows = fitted.encode(X)
+        index = fitted.class_index(y)
+        weights = row_weights(sample_weight, len(index))
+        if groups is None:
+            groups = groups_of_copies(fitted, rows, index, weights)
+        plain = fitted.loo(X, y, weights, prior=prior, groups=groups)
+        without_row = self._calibrated_joint(plain.log_joint)
+        of_all = self._calibrated_joint(fitted.posterior_.log_joint(rows))
+        return replace(plain, by_block={"x": without_row - plain.log_prior}, _posterior=Known, _rows=of_all)
+
+    def _calibrated_joint(self, log_joint: Table) -> Table:
+        """log p(x_i, y = c) with calibrated class probabilities, and p(x_i) as it was."""
+        log_p = log_normalize(log_joint)
+        return log_joint - log_p + np.log(self.calibrated(log_p))
+
+    def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
+        """The regression of the labels on their leave-one-out table in NumPyro, for the most probable map.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that the draws of
+            `maps_` approximate. Its site `theta` has u, the entries of O and b with a prior, and logit ε
+        """
+        rows = self.left_out(X, y, sample_weight, groups)
+        numpyro_model(most_probable(self.maps_), rows.z, rows.code, rows.weight)
+
+    def left_out(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "LeftOut":
+        """Training rows, each predicted by all rows that do not leave with it; log p floored. Provisional."""
+        rows = left_out_rows(self.estimator_, X, y, sample_weight, groups)
+        return rows._replace(z=floored(rows.z))
+
+    def check(self, X: Any, y: Any, seed: int = 0) -> "CheckReport":
+        """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.
+
+        Clones are fitted to one half of the rows. The other half gives the log loss and the calibration error of the
+        estimator and of the calibrated classifier.
+
+        Parameters
+        ----------
+        X, y : rows and labels, at least two rows
+        seed : seed of the split, of the random parameters and of the chains
+        """
+        from ..analysis.posterior_check import check
+        from .checking import map_rows
+
+        return check(self, "estimator_", "calibrated", X, y, seed, map_rows)
+
+
+def most_probable(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:
+    """The most probable of the maps with parameters."""
+    return max(maps[1:], key=lambda calibration: calibration.probability)
+
+
+def _log_loss(rows: "LeftOut", log_p: Table) -> float:
+    """Weighted mean of −log p(y_i | …), in nats a row."""
+    of_label = log_p[np.arange(len(rows.code)), rows.code]
+    return -float(np.average(of_label, weights=rows.weight))
+
+
+# --- rows that a map is learnt from -----------------------------------------------------------------------------------
+
+
+class LeftOut(NamedTuple):
+    """Training rows, at most 2,500 of them, each predicted by all rows that do not leave with it.
+
+    Fields
+    ------
+    z : (n, c) log p(y = c | x_i, D₋ᵢ), nats
+    code : (n,) class of each row
+    weight : (n,) how much each counts for the map
+    group : (n,) groups of rows that depend on each other; None where rows count as their weights say
+    n_copies : how many of all rows are copies of another row
+    class_prior : (c,) class probabilities of all rows
+    """
+
+    z: Table
+    code: Int[np.ndarray, " n"]
+    weight: PerRow
+    group: Int[np.ndarray, " n"] | None
+    n_copies: int
+    class_prior: Float[np.ndarray, " c"]
+
+
+class _Leaving(NamedTuple):
+    """What leaves with each row, and how much the row counts.
+
+    Fields
+    ------
+    group : (n,) rows that leave together, 0 … g−1; None where each leaves alone
+    weight : (n,) how much a row counts for the map
+    n_copies : how many rows are copies of another row
+    """
+
+    group: Int[np.ndarray, " n"] | None
+    weight: PerRow
+    n_copies: int
+
+
+def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> LeftOut:
+    """The leave-one-out table of rows that were fitted, as a map learns from it.
+
+    Parameters
+    ----------
+    groups : (n,) labels of groups of rows that leave together; None for no groups
+    """
+    rows = nb.encode(X)
+    index = nb.class_index(y)
+    weights = row_weights(sample_weight, len(index))
+    leaving = _leaving(nb, rows, index, weights, groups)
+    chosen = _chosen_rows(weights.values, leaving.group)
+    group = None if leaving.group is None else np.unique(leaving.group[chosen], return_inverse=True)[1]
+    table = _log_proba(nb, rows_at(rows, chosen), index[chosen], weights.rows(chosen), group)
+    return LeftOut(
+        z=table,
+        code=index[chosen],
+        weight=leaving.weight[chosen],
+        group=None if groups is None else group,
+        n_copies=leaving.n_copies,
+        class_prior=class_frequencies(np.bincount(index, leaving.weight, len(nb.classes_))),
+    )
+
+
+def _leaving(nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights, groups: Any) -> _Leaving:
+    """Groups leave together; so do copies, which count as one row, unless weights count rows."""
+    n = len(index)
+    if groups is not None:
+        return _Leaving(group_places(groups, n), weights.values, 0)
+    copied = groups_of_copies(nb, rows, index, weights)
+    if copied is None:
+        return _Leaving(None, weights.values, 0)
+    return _Leaving(copied, weights.values / np.bincount(copied)[copied], n - int(copied.max()) - 1)
+
+
+def _chosen_rows(weight: PerRow, group: Int[np.ndarray, " n"] | None) -> Int[np.ndarray, " k"]:
+    """Rows of positive weight: all, or whole groups of them at random where there are many."""
+    rows = np.flatnonzero(weight > 0)
+    if len(rows) <= _MAX_ROWS:
+        return rows
+    group_of_row = rows if group is None else group[rows]
+    shuffled = np.random.default_rng(0).permutation(np.unique(group_of_row))
+    n_groups = max(1, _MAX_ROWS * len(shuffled) // len(rows))
+    return rows[np.isin(group_of_row, shuffled[:n_groups])]
+
+
+def _log_proba(
+    nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights, group: Int[np.ndarray, " n"] | None
+) -> Table:
+    """log p(y = c | x_i, D₋ᵢ): without all rows of the group, or without one unit of a row that counts several."""
+    leaving = weights if group is None else replace(weights, are_counts=False)
+    return leave_out(nb, rows, index, leaving, group, "kept", scores=True).log_proba
+
+
+def groups_of_copies(
+    nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights
+) -> Int[np.ndarray, " n"] | None:
+    """Group of each row, 0 … g−1: rows that copy each other share one. None without copies, and of declared counts."""
+    if weights.are_given and weights.are_counts:
+        return None
+    first = copies(rows, index)
+    has_copies = np.bincount(first)[first] > 1
+    if not has_copies.any():
+        return None
+    of_whole_numbers = np.flatnonzero(has_copies)
+    has_fraction = np.any([has_fractions(x) for x in rows_at(rows, of_whole_numbers).values()], axis=0)
+    of_whole_numbers = of_whole_numbers[~has_fraction]
+    if len(of_whole_numbers):
+        expected = _log_expected_rows(nb, rows_at(rows, of_whole_numbers), index[of_whole_numbers], index)
+        by_chance = of_whole_numbers[expected > np.log(_SAME_BY_CHANCE)]
+        first[by_chance] = len(index) + np.arange(len(by_chance))
+    group = np.unique(first, return_inverse=True)[1]
+    return None if group.max() == len(index) - 1 else group
+
+
+def _log_expected_rows(
+    nb: Any, rows: Rows, label: Int[np.ndarray, " k"], index: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " k"]:
+    """log of how many rows equal to these the model expects in their class, among rows of the classes `index`."""
+    log_density = nb.posterior_.log_parts(rows, [list(rows)])[0]
+    return np.log(np.bincount(index)[label]) + log_density[np.arange(len(label)), label]
+
+
+def has_fractions(X: Any) -> np.ndarray:
+    """Whether a row has a cell that is no whole number."""
+    remainder = X - X.floor() if is_sparse(X) else X - np.floor(X)
+    return np.asarray((remainder > 0).sum(1)).ravel() > 0

@@ -1,0 +1,191 @@
+"""The modes of a map's posterior, and Laplace's approximation about each.
+
+With f = −log p(y, θ) and its Hessian H at a mode θ̂
+
+    log p(y) ≈ −f(θ̂) + ½ p log 2π − ½ log det H,   θ given y ≈ Normal(θ̂, H⁻¹)
+
+f need not be convex. Rows that the model gets wrong are explained by a low power or by a large ε, and each may have a
+mode of its own. Newton's method therefore starts at several points. The mode where f is least need not be the one of
+the largest evidence, so each is kept whose evidence is not below e⁻⁵ of the largest.
+
+A mode can be flat with a cliff beside it. A draw is therefore moved towards the mode until f has risen by no more than
+|s|²/2, as it does under the Gaussian.
+
+References
+----------
+MacKay (1992), The evidence framework applied to classification networks, Neural Computation 4.
+Morzfeld, Tu, Atkins & Chorin (2012), A random map implementation of implicit filters, J. Comput. Phys. 231.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from ..core.arrays import Float
+from .map import CalibrationMap, Derivatives, Labelled
+
+_MAX_STEPS = 100  # of Newton's method
+_LONGEST_STEP = 2.0  # in any parameter
+_LEAST_CURVATURE = 1e-3  # of f, that a step of Newton's method takes for granted
+_START_GAIN = 0.1  # nats, below which the other parameters fit the ε of a start
+_TINY = 1e-300  # instead of no step at all
+_FEW_ROWS = 500  # where all starts are followed: with more, a mode that explains them worse has no share
+_HOPELESS = 50.0  # nats of f above the first mode, where a start is dropped if rows are more
+_COARSE_GAIN = 1e-3  # nats that a step is expected to gain, below which a mode is near enough to be known
+_FINE_GAIN = 1e-12  # nats, below which it is reached
+_SAME_MODE = 0.5  # f at one mode under the Gaussian about another, in nats: below, the two are one
+_LEAST_MODE_CURVATURE = 0.1  # at a mode: a prior's precision is larger, but the likelihood may take some away
+_EVIDENCE_RANGE = 5.0  # nats below the largest evidence, within which a mode is kept
+_MAX_SHORTER = 8  # times that a draw is moved towards the mode
+_ALLOWED_RISE = 1.1  # of f at a draw, in parts of |s|²/2
+
+
+class Point(NamedTuple):
+    """Parameters θ (p,) with f, its gradient and its Hessian there."""
+
+    theta: Float[np.ndarray, " p"]
+    derivatives: Derivatives
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """The posterior of a map about one of its modes.
+
+    Fields
+    ------
+    calibration, rows : which make f
+    mode : (p,) θ̂
+    root : (p, p) symmetric root of H⁻¹
+    height : f(θ̂)
+    log_evidence : −f(θ̂) − ½ log det H: without ½ p log 2π, which the normaliser of a Gaussian prior cancels
+    """
+
+    calibration: CalibrationMap
+    rows: Labelled
+    mode: Float[np.ndarray, " p"]
+    root: Float[np.ndarray, "p p"]
+    height: float
+    log_evidence: float
+
+    def value(self, theta: Float[np.ndarray, " p"]) -> float:
+        """f at other parameters."""
+        return self.calibration.value(self.rows, theta)
+
+    def draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        """The draw of standard normal numbers s."""
+        step = self.root @ s
+        expected_rise = 0.5 * s @ s
+        for _ in range(_MAX_SHORTER):
+            rise = self.value(self.mode + step) - self.height
+            if rise <= _ALLOWED_RISE * expected_rise:
+                break
+            step = step * max(np.sqrt(expected_rise / rise), 0.3)
+        return self.mode + step
+
+
+def posterior_modes(
+    calibration: CalibrationMap, rows: Labelled, starts: Iterable[Float[np.ndarray, " p"]]
+) -> list[Laplace]:
+    """The distinct modes that Newton's method reaches from the starts, the one of the largest evidence first."""
+    points: list[Point] = []
+    for start in starts:
+        with_this_eps = climb(calibration, rows, _point(calibration, rows, start), _START_GAIN, slice(None, -1))
+        if points and _leads_nowhere(with_this_eps, points[0], rows):
+            continue
+        near = climb(calibration, rows, with_this_eps, _COARSE_GAIN)
+        if not _is_known(near, points):
+            points.append(climb(calibration, rows, near, _FINE_GAIN))
+    posteriors = [_laplace(calibration, rows, point) for point in _distinct(points)]
+    return sorted(posteriors, key=lambda posterior: -posterior.log_evidence)
+
+
+def heavy_modes(posteriors: list[Laplace]) -> list[Laplace]:
+    """Those whose evidence is within 5 nats of the largest."""
+    largest = max(posterior.log_evidence for posterior in posteriors)
+    return [posterior for posterior in posteriors if posterior.log_evidence >= largest - _EVIDENCE_RANGE]
+
+
+def _leads_nowhere(start: Point, mode: Point, rows: Labelled) -> bool:
+    """Whether rows are so many, and a start explains them so badly, that no other mode counts beside a known one."""
+    difference = start.derivatives.height - mode.derivatives.height
+    return len(rows.weight) > _FEW_ROWS and difference > _HOPELESS
+
+
+def _distinct(points: list[Point]) -> list[Point]:
+    """The points from the lowest f on, without those that are within the Gaussian about a lower one."""
+    chosen: list[Point] = []
+    for point in sorted(points, key=lambda point: point.derivatives.height):
+        if not _is_known(point, chosen):
+            chosen.append(point)
+    return chosen
+
+
+def _point(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Point:
+    return Point(theta, calibration.derivatives(rows, theta))
+
+
+def climb(
+    calibration: CalibrationMap, rows: Labelled, start: Point, least_gain: float, free: slice = slice(None)
+) -> Point:
+    """Newton's method with damping in the free parameters, until a step is expected to gain less than `least_gain`."""
+    point = start
+    damping = 0.0
+    for _ in range(_MAX_STEPS):
+        gradient = point.derivatives.gradient
+        step = np.zeros(len(gradient))
+        step[free] = _newton_step(point.derivatives.hessian[free, free], gradient[free], damping)
+        step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
+        if -(gradient @ step) < least_gain:
+            break
+        if calibration.value(rows, point.theta + step) < point.derivatives.height:
+            point = _point(calibration, rows, point.theta + step)
+            damping /= 10
+        else:
+            damping = max(10 * damping, 0.1 * float(np.linalg.norm(point.derivatives.hessian, 2)))
+    return point
+
+
+def _newton_step(
+    hessian: Float[np.ndarray, "k k"], gradient: Float[np.ndarray, " k"], damping: float
+) -> Float[np.ndarray, " k"]:
+    """−(|H| + damping)⁻¹ ∇f; |H| has the eigenvectors of H, and the absolute values of its eigenvalues."""
+    try:
+        factor = linalg.cho_factor(hessian + damping * np.eye(len(gradient)))
+        return -linalg.cho_solve(factor, gradient)
+    except linalg.LinAlgError:  # not convex there
+        curvature, vectors = np.linalg.eigh(hessian)
+        curve = np.maximum(abs(curvature), _LEAST_CURVATURE) + damping
+        return -vectors @ ((vectors.T @ gradient) / curve)
+
+
+def _is_known(point: Point, modes: list[Point]) -> bool:
+    """Whether a point is within the Gaussian about a mode, and not on the way to a lower one."""
+    return any(
+        point.derivatives.height > mode.derivatives.height - _COARSE_GAIN
+        and _gaussian_rise(mode, point.theta) < _SAME_MODE
+        for mode in modes
+    )
+
+
+def _gaussian_rise(mode: Point, theta: Float[np.ndarray, " p"]) -> float:
+    """½ (θ − θ̂)ᵀ H (θ − θ̂)."""
+    difference = theta - mode.theta
+    return float(0.5 * difference @ mode.derivatives.hessian @ difference)
+
+
+def _laplace(calibration: CalibrationMap, rows: Labelled, point: Point) -> Laplace:
+    """The Gaussian about a mode."""
+    height = point.derivatives.height
+    curvature, vectors = np.linalg.eigh(point.derivatives.hessian)
+    curvature = np.maximum(curvature, _LEAST_MODE_CURVATURE)
+    return Laplace(
+        calibration,
+        rows,
+        mode=point.theta,
+        root=(vectors / np.sqrt(curvature)) @ vectors.T,  # symmetric: a vector's sign would change all draws
+        height=height,
+        log_evidence=float(-height - 0.5 * np.log(curvature).sum()),
+    )
