@@ -80,7 +80,8 @@ class Posterior:
             for logit in (-4, 1):
                 starts.append(self.mean * 0)
                 starts[-1][[0, -1]] = u, logit
-        ends = [minimize(self, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000}) for start in starts]
+        options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-7}
+        ends = [minimize(self, start, jac=True, method="L-BFGS-B", options=options) for start in starts]
         return min((end for end in ends if np.isfinite(end.fun)), key=lambda end: end.fun)
 
 
