@@ -157,9 +157,10 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         fitted = self.estimator_
         rows = fitted.encode(X)
         index = fitted.class_index(y)
+        weights = row_weights(sample_weight, len(index))
         if groups is None:
-            groups = groups_of_copies(fitted, rows, index, row_weights(sample_weight, len(index)))
-        plain = fitted.loo(X, y, sample_weight, prior=prior, groups=groups)
+            groups = groups_of_copies(fitted, rows, index, weights)
+        plain = fitted.loo(X, y, weights, prior=prior, groups=groups)
         without_row = self._calibrated_joint(plain.log_joint)
         of_all = self._calibrated_joint(fitted.posterior_.log_joint(rows))
         return replace(plain, by_block={"x": without_row - plain.log_prior}, _posterior=Known, _rows=of_all)
@@ -302,7 +303,8 @@ def _log_proba(
     nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights, group: Int[np.ndarray, " n"] | None
 ) -> Table:
     """log p(y = c | x_i, D₋ᵢ): without all rows of the group, or without one unit of a row that counts several."""
-    return leave_out(nb, rows, index, weights, group, "kept", scores=True).log_proba
+    leaving = weights if group is None else replace(weights, are_counts=False)
+    return leave_out(nb, rows, index, leaving, group, "kept", scores=True).log_proba
 
 
 def groups_of_copies(

@@ -80,7 +80,8 @@ class Posterior:
             for logit in (-4, 1):
                 starts.append(self.mean * 0)
                 starts[-1][[0, -1]] = u, logit
-        ends = [minimize(self, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000}) for start in starts]
+        options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-7}
+        ends = [minimize(self, start, jac=True, method="L-BFGS-B", options=options) for start in starts]
         return min((end for end in ends if np.isfinite(end.fun)), key=lambda end: end.fun)
 
 
@@ -185,11 +186,12 @@ def test_relabelled_classes_get_the_same(c):
     np.testing.assert_allclose(relabelled.predict_proba(X), left_out.predict_proba(X)[:, order], atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", mostly_slow([*range(40)], lambda seed: seed in (1, 2)))
+@pytest.mark.parametrize("seed", mostly_slow([*range(40)], lambda seed: seed == 2))
 def test_a_mode_is_the_heaviest(seed):
     """No end of BFGS has a larger evidence by Laplace than `mode` of its map."""
     z, y = table_of_law(seed)
-    for fitted in PosteriorCalibrator().fit(np.exp(z), y, groups=np.arange(len(y))).maps_[1:]:
+    z = log_softmax(np.maximum(z, np.log(1e-9)), axis=1)  # as the calibrator reads probabilities
+    for fitted in PosteriorCalibrator().fit(np.exp(z), y).maps_[1:]:
         posterior = Posterior(z, y, fitted.model, fitted.scale, fitted.rho)
         mode = np.concatenate([fitted.mode[:1], fitted.matrix(fitted.mode).ravel()[posterior.free], fitted.mode[-1:]])
         with np.errstate(over="ignore", invalid="ignore"):
