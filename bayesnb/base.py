@@ -53,7 +53,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     without the prefix it is the site of that name in the NumPyro model."""
 
     missing_value: ClassVar[float | None] = float("nan")
-    """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
+    """Marker of a missing cell: NaN (skipped), 0 (multinomial counts), None (missing cells are not allowed)."""
 
     fields_: ClassVar[Mapping[str, Field]] = declare()
     """Support and axes of every field of the dataclass, by name: what validation, prior fitting and files read. A
@@ -87,7 +87,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         ----------
         place : function that gives each argument the axes of the fields
         """
-        kind, names = type(self).__name__, ", ".join(self.fields_)
+        kind = type(self).__name__
+        names = ", ".join(self.fields_)
         if self.distribution_ is None:
             raise ValueError(
                 f"is {describe(prior)}; {kind} is a joint density, and NumPyro has no such distribution. Independent "
@@ -99,7 +100,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return {field: place(argument(prior, key)) for field, key in arguments.items()}
 
     @property
-    def gaps(self) -> bool:
+    def allows_missing(self) -> bool:
         """Whether a cell may be missing (NaN); it is then left out."""
         return self.missing_value != self.missing_value
 
@@ -121,11 +122,14 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def hyperparameters(self) -> dict[str, tuple[str, ...]]:
         """Names of the hyperparameters that `fit_prior` can fit, with the fields of each; empty if there are none."""
-        found: dict[str, tuple[str, ...]] = {}
+        hyperparameters: dict[str, tuple[str, ...]] = {}
+        if not all(field.is_number for field in self.fields_.values()):
+            return hyperparameters
         for name, field in self.fields_.items():
-            if field.fitted and all(field.is_number for field in self.fields_.values()):
-                found[field.public or name] = (*found.get(field.public or name, ()), name)
-        return found
+            if field.fitted:
+                public_name = field.public or name
+                hyperparameters[public_name] = (*hyperparameters.get(public_name, ()), name)
+        return hyperparameters
 
     def sites(self) -> dict[str, Site]:
         """Support and axes of the parameters by NumPyro site, read from `model`."""
@@ -139,10 +143,12 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def no_evidence(self) -> str | None:
         """The reason why `log_marginal` is not an evidence, such as an improper prior; None if it is one."""
-        why = improper(self)
-        return why and (
-            f"its prior is improper ({why}) and has no normaliser, so an evidence would have an arbitrary factor; give "
-            "a proper prior"
+        reason = improper(self)
+        if reason is None:
+            return None
+        return (
+            f"its prior is improper ({reason}) and has no normaliser, so an evidence would have an arbitrary factor; "
+            "give a proper prior"
         )
 
     @property
@@ -222,7 +228,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
     def log_moments(self, x: Data) -> tuple[Table, Table]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
-        if (mean := self._cumulant(1, x)) is not None:
+        mean = self._cumulant(1, x)
+        if mean is not None:
             return mean, self._cumulant(2, x)
         table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)
         return table.mean(0), table.var(0)
@@ -249,7 +256,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
     # --- what each feature adds -------------------------------------------------------------------------------------
 
-    def take(self, theta: Theta, columns: Int[np.ndarray, " k"]) -> Theta:
+    def select_parameters(self, theta: Theta, columns: Int[np.ndarray, " k"]) -> Theta:
         """Parameters of some features, in the form of `select(columns)`; axes of draws stay in front."""
         selected = {}
         for name, value in theta.items():
@@ -268,9 +275,11 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
     def _log_of(self, x: Array | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Tables:
         """log p of some features under their marginal model."""
-        some = self.select(columns)
-        x = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
-        return some.log_likelihood(self.take(theta, columns), x) if theta else some.log_predictive(x)
+        marginal = self.select(columns)
+        cells = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
+        if theta:
+            return marginal.log_likelihood(self.select_parameters(theta, columns), cells)
+        return marginal.log_predictive(cells)
 
     def log_prefixes(
         self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
@@ -289,11 +298,11 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """
         if self.separable:
             return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
-        if self.gaps:
-            given = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
-            return shapley_of_cells(given, np.asarray(x))[..., columns, :]
-        drawn = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
-        pairs = PAIRS if drawn else MANY_PAIRS
+        if self.allows_missing:
+            log_p = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
+            return shapley_of_cells(log_p, np.asarray(x))[..., columns, :]
+        has_draws = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
+        pairs = PAIRS if has_draws else MANY_PAIRS
         return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]
 
     def merged(self, columns: Int[np.ndarray, " k"]) -> "Block | None":

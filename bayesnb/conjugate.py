@@ -36,11 +36,11 @@ from .statistics import Moments, Stats, Totals, class_totals
 from .sums.rows import (
     by_class,
     contract,
+    floor_at_rounding,
     has_large_terms,
     is_missing_free,
-    kept,
     map_cells,
-    one_of,
+    nested_work,
     row_totals,
     sum_over_cells_of,
     sum_over_own,
@@ -50,7 +50,7 @@ from .sums.tables import look_up, n_levels
 _FACTORS = {1: 1.0, 2: 2.0, 3: 6.0}  # of a Taylor coefficient, to make it a cumulant
 
 
-class Sums(NamedTuple):
+class CellStatistics(NamedTuple):
     """Statistics of some cells, with the names of the fields of `Totals` and of `Moments`.
 
     Fields
@@ -61,7 +61,7 @@ class Sums(NamedTuple):
     """
 
     n: Any
-    total: Any
+    total: Any = 0.0
     mean: Any = 0.0
     ss: Any = 0.0
 
@@ -176,7 +176,7 @@ class FromPrior:
         flat = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
         return dict(zip(self.fields_, *flat.values(), strict=True))
 
-    def peak(self, mean: Theta, *above: Any) -> Theta:
+    def mode_of_shifted_fields(self, mean: Theta, *above: Any) -> Theta:
         """The mode from the fields less those of the flat density; `mean` where no mode is inside."""
         return self.of(*above)._of_prior(lambda site, kind, *args: PRIORS[kind].peak(mean[site], *args))
 
@@ -184,7 +184,7 @@ class FromPrior:
         """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
         flat = self.flat_
         shifted = [getattr(self, name) - flat.get(name, 0.0) for name in self.fields_]
-        return self.peak(FromPrior.mean(self), *shifted)
+        return self.mode_of_shifted_fields(FromPrior.mean(self), *shifted)
 
     def on_boundary(self) -> bool:
         """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""
@@ -301,7 +301,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         mean = self.mean()
         no_prior = [0 * value for value in self._arrays()]
         with np.errstate(invalid="ignore", divide="ignore"):
-            peak = self.peak(mean, *self.added(sums, *no_prior))
+            peak = self.mode_of_shifted_fields(mean, *self.added(sums, *no_prior))
         xp = namespace(sums.n)
         has_rows = sums.n > 0
         return {
@@ -314,14 +314,14 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def power(self, x: Any, w: Any, *fields: Any) -> Any:
         """log E p(x | θ)^w = gain(w T(x)) + w log h(x)."""
         t = self.statistic(x)
-        power = self.gain(Sums(w, w * t, t), *fields)
+        power = self.gain(CellStatistics(w, w * t, t), *fields)
         return power + w * self.log_h(x) if self._has_base else power
 
     def predictive(self, x: Any, w: Any, *fields: Any) -> Any:
         """log p(x | data): power(1)."""
         return self.power(x, 1.0, *fields)
 
-    def left_out(self, x: Any, w: Any, *fields: Any) -> Any:
+    def log_loo_cell(self, x: Any, w: Any, *fields: Any) -> Any:
         """log p(x | data without the cell), of weight w among the data: power(1 − w) − power(−w).
 
         It is power(1) of the fields that `added` leaves: a difference of two numbers of size w log w loses digits.
@@ -329,10 +329,11 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         if isinstance(w, float) and w == 1:
             return -self.power(x, -1.0, *fields)
         t = self.statistic(x)
-        after = self.added(Sums(-w, -w * t, t), *fields)
+        after = self.added(CellStatistics(-w, -w * t, t), *fields)
         is_positive = [field.support in (COUNT, AMOUNT) for field in self.fields_.values()]
         remaining = [
-            kept(new, old) if positive else new for new, old, positive in zip(after, fields, is_positive, strict=True)
+            floor_at_rounding(new, old) if positive else new
+            for new, old, positive in zip(after, fields, is_positive, strict=True)
         ]
         return self.power(x, 1.0, *remaining)
 
@@ -396,45 +397,45 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """The predictive of the observed cells: Σ_j power(1)."""
         return self.rows(self.predictive, x, key="predictive")
 
-    def log_left_out(self, x: Data, w: Any) -> Table:
+    def log_loo_of_every_class(self, x: Data, w: Any) -> Table:
         """log_predictive of rows that every class had with weight w, (n, c) or one number, and has no more."""
-        return self.rows(self.left_out, x, w, key="left_out")
+        return self.rows(self.log_loo_cell, x, w, key="log_loo_cell")
 
     def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i: Σ_j power(1 − w) − power(−w) in the classes in which the row has weight w."""
         if not self._on_host(x, r):
-            return self.log_left_out(x, r)
+            return self.log_loo_of_every_class(x, r)
         r = sparse.csr_array(r)
         y, w = r.indices, r.data
         row = np.repeat(np.arange(r.shape[0]), np.diff(r.indptr))
         one_weight = len(w) > 0 and (w == w[0]).all()
         n_levels = self.levels(x) if one_weight and not is_sparse(x) else 0
         if n_levels:
-            functions = [(self.predictive, 1.0), (self.left_out, float(w[0]))]
+            functions = [(self.predictive, 1.0), (self.log_loo_cell, float(w[0]))]
             table, left_out = self._level_table(n_levels, functions, key="log_loo").sum_over_cells(x)
             table[row, y] = left_out[row, y]
         else:
             table = self.log_predictive(x)
-            table[row, y] = self.own_left_out(x, row, y, w)
+            table[row, y] = self.log_loo_of_label(x, row, y, w)
         return table
 
-    def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+    def log_loo_of_label(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out of rows `at` on the host, for one class of each, y, and the weight that it has there."""
         if is_sparse(x):
-            return self._own_left_out_sparse(x.tocsr(), at, y, w)
-        return sum_over_own(self.left_out, self.cells(x), at, y, w, self._arrays())
+            return self._log_loo_of_label_sparse(x.tocsr(), at, y, w)
+        return sum_over_own(self.log_loo_cell, self.cells(x), at, y, w, self._arrays())
 
-    def _own_left_out_sparse(self, x: Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """`own_left_out` of CSR rows: all rows of one class and weight at once."""
+    def _log_loo_of_label_sparse(self, x: Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """`log_loo_of_label` of CSR rows: all rows of one class and weight at once."""
         log_density = np.empty(len(at))
         order = np.lexsort((w, y))
         is_start = (np.diff(y[order]) != 0) | (np.diff(w[order]) != 0)
         groups = np.split(order, np.flatnonzero(is_start) + 1) if len(order) else []
-        with one_of(len(groups)):
+        with nested_work(len(groups)):
             for group in groups:
                 first = group[:1]
                 own_class = self.of(*(value[y[first]] for value in self._arrays()))
-                log_density[group] = own_class.log_left_out(x[at[group]], float(w[first[0]]))[:, 0]
+                log_density[group] = own_class.log_loo_of_every_class(x[at[group]], float(w[first[0]]))[:, 0]
         return log_density
 
     def _cumulant(self, order: int, x: Any) -> Any:

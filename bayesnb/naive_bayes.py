@@ -27,8 +27,8 @@ from .families.classes import AbstractClasses
 from .statistics import Statistics as Statistics
 from .statistics import class_totals, one_hot
 from .sums.rows import Rows as Rows
+from .sums.rows import as_compute_dtype, fold_rows, row_slices, rows_at, some_rows
 from .sums.rows import by_rows as by_rows
-from .sums.rows import fold_rows, in_precision, row_slices, rows_at, some_rows
 
 Parameters: TypeAlias = dict[str, Theta]
 
@@ -78,20 +78,21 @@ class NaiveBayes:
     def statistics(self, rows: Rows, r: Weights) -> Statistics:
         """`suffstats` of a few rows, computed in one piece."""
         blocks = {
-            name: block.suffstats(in_precision(rows[name], r, block.cells_.kind), r)
+            name: block.suffstats(as_compute_dtype(rows[name], r, block.cells_.kind), r)
             for name, block in self.blocks.items()
         }
         return Statistics(class_totals(r), blocks)
 
-    def min_chunk_cells(self, given: Any = None) -> int:
+    def min_chunk_cells(self, arrays: Any = None) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms.
 
-        No number is where these, or what is given besides, are arrays of JAX, which take rows as a whole.
+        Where the fields, or the `arrays` that are used with the rows, are JAX's, rows are not cut: no chunk is large
+        enough.
         """
-        own = [*leaves(self)]
-        if namespace(*own, *leaves(given)) is not np:
+        fields = [*leaves(self)]
+        if namespace(*fields, *leaves(arrays)) is not np:
             return sys.maxsize
-        return 4 * sum(map(operator.attrgetter("size"), own))
+        return 4 * sum(map(operator.attrgetter("size"), fields))
 
     def update(self, stats: Statistics) -> Self:
         """The posterior given statistics."""
@@ -162,16 +163,19 @@ class NaiveBayes:
         With `scores` it is without terms that are equal in all classes of a row: enough for class probabilities.
         """
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
-        total, xp = log_pi, namespace(log_pi, *rows.values())
+        xp = namespace(log_pi, *rows.values())
+        total = log_pi
         with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
             for name, block in self.blocks.items():
-                x = in_precision(rows[name], log_pi, block.cells_.kind)
-                given = None if theta is None else theta[name]
-                total = total + (block.log_score(x, given) if scores else _log_density(block, x, given))
+                x = as_compute_dtype(rows[name], log_pi, block.cells_.kind)
+                block_theta = None if theta is None else theta[name]
+                total = total + (block.log_score(x, block_theta) if scores else _log_density(block, x, block_theta))
                 if xp is not np:  # traced cells cannot be refused
                     total = xp.where(xp.isinf(x).any(-1, keepdims=True), xp.nan, total)
-        least = xp.finfo(total.dtype).min
-        return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
+        lowest = xp.finfo(total.dtype).min
+        if xp is np and self.blocks:  # then the table is ours, and needs no copy
+            return np.maximum(total, lowest, out=total)
+        return xp.maximum(total, lowest)
 
     def log_loo(self, rows: Rows, r: Weights) -> Table:
         """log p(x_i, y = c | data without row i): the joint leave-one-out table of rows that this posterior contains.
@@ -196,7 +200,7 @@ class NaiveBayes:
         """
 
         def of_block(name: str, part: slice) -> Array:
-            x = in_precision(some_rows(rows[name], part), self.classes.log_predictive())
+            x = as_compute_dtype(some_rows(rows[name], part), self.classes.log_predictive())
             return _log_density(self.blocks[name], x, None if theta is None else theta[name])
 
         def tables(part: slice) -> Array:
@@ -215,17 +219,22 @@ class NaiveBayes:
         """
 
         def tables(part: slice) -> Array:
-            some, weights = rows_at(rows, part), some_rows(r, part)
-
-            def of_block(name: str) -> Array:
-                block = self.blocks[name]
-                log_loo = block.log_loo_score if scores else block.log_loo
-                return log_loo(in_precision(some[name], r, block.cells_.kind), weights)
-
-            classes = self.classes.log_loo(weights)
-            return namespace(classes, *some.values()).stack([classes, *_stacked(of_block, parts)])
+            return self._log_loo_of_slice(rows_at(rows, part), some_rows(r, part), parts, scores)
 
         return by_rows(tables, rows, lambda: self.min_chunk_cells(r))
+
+    def _log_loo_of_slice(
+        self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], scores: bool
+    ) -> Float[Array, "p n c"]:
+        """`log_loo_parts` of so few rows that they are worked on at once."""
+
+        def of_block(name: str) -> Array:
+            block = self.blocks[name]
+            log_loo = block.log_loo_score if scores else block.log_loo
+            return log_loo(as_compute_dtype(rows[name], r, block.cells_.kind), r)
+
+        classes = self.classes.log_loo(r)
+        return namespace(classes, *rows.values()).stack([classes, *_stacked(of_block, parts)])
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites."""
@@ -279,10 +288,10 @@ class NaiveBayes:
 
     def marginals(self) -> dict[str, Any]:
         """Marginal distributions of the parameters by NumPyro site, as frozen `scipy.stats` objects."""
-        found = dict(self.classes.marginals())
+        marginals = dict(self.classes.marginals())
         for name, block in self.blocks.items():
-            found |= {self.site(name, site): value for site, value in block.marginals().items()}
-        return found
+            marginals |= {self.site(name, site): value for site, value in block.marginals().items()}
+        return marginals
 
     # --- the same model in NumPyro ------------------------------------------------------------------------------------
 
@@ -336,10 +345,11 @@ class NaiveBayes:
         with numpyro.plate("row", n, dim=-1):
             y = numpyro.sample("y", dist.Categorical(pi), obs=y, infer=None if y is not None else ENUMERATED)
         for name, block in prior.blocks.items():
-            given = {"length": length} if rows is None and block.cells_.measure == GIVEN_TOTALS else {}
+            is_length_needed = rows is None and block.cells_.measure == GIVEN_TOTALS
+            options = {"length": length} if is_length_needed else {}
             x: Any = None if rows is None else rows[name]
             with self._scope(name):
-                block.model(x.toarray() if is_sparse(x) else x, y, **given)
+                block.model(x.toarray() if is_sparse(x) else x, y, **options)
 
     def model_from_statistics(self, stats: Statistics) -> None:
         """The same model in NumPyro with the likelihood of sufficient statistics; the cost does not depend on n.
@@ -376,5 +386,5 @@ def sum_of_pieces(block: Any, pieces: Value) -> Value:
 def _stacked(of_block: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p n c"]:
     """For each part the sum of the tables of its blocks."""
     with np.errstate(over="ignore"):
-        found = [functools.reduce(operator.add, map(of_block, names)) for names in parts]
-    return found[0][None] if len(found) == 1 else namespace(*found).stack(found)
+        tables = [functools.reduce(operator.add, map(of_block, names)) for names in parts]
+    return tables[0][None] if len(tables) == 1 else namespace(*tables).stack(tables)

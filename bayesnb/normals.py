@@ -5,8 +5,8 @@
 
 The scale is a variance for each feature or a covariance of all features. It is given, or learnt for each class, or
 learnt for all classes together (`couples_classes`). A page says what its scale adds to the normaliser A of its density:
-`gain(n, G)` is the rise of log A by n rows whose squares about m add up to G. Rows that are equal to x, with the net
-weights v_k in the classes k, have
+`gain(s)` is the rise of log A by n rows whose squares about m add up to G, s.n = n and s.ss = G. Rows that are equal to
+x, with the net weights v_k in the classes k, have
 
     n = Σ_k v_k,   G = Σ_k h_k δ_k δ_kᵀ,   δ_k = x − m_k,   h_k = v_k κ_k / (κ_k + v_k)
 
@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .base import AbstractConjugate, as_jax, n_rows
+from .conjugate import CellStatistics
 from .core import wishart
 from .core.arrays import Array, Float, Int, Real, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.random import Key, normal, split
@@ -35,9 +36,12 @@ def by_slices(f: Callable[..., Array], m: Array, *tables: Any) -> Array:
     """f of tables (n, …), on the host some rows at a time, for centres m (c, d); sparse ones are made dense."""
     if namespace(m, *tables) is not np:
         return f(*tables)
-    tables = tuple(table.tocsr() if is_sparse(table) else table for table in tables)
-    cut = ([table[part] for table in tables] for part in slices(tables[0].shape[0], m.size, _CELLS))
-    return np.concatenate([f(*(rows.toarray() if is_sparse(rows) else rows for rows in each)) for each in cut])
+    sliceable = [table.tocsr() if is_sparse(table) else table for table in tables]
+    results = []
+    for part in slices(sliceable[0].shape[0], m.size, _CELLS):
+        chunk = [table[part] for table in sliceable]
+        results.append(f(*(rows.toarray() if is_sparse(rows) else rows for rows in chunk)))
+    return np.concatenate(results)
 
 
 def cumulant(order: int, psi: Value, e: Value, t: Value | float, kappa: Value, d: int = 1) -> tuple[Array, ...]:
@@ -64,10 +68,11 @@ def cumulant_of_cells(order: int, psi: Value, e: Value, t: Value, kappa: Array, 
     """`cumulant` of the sum over the observed cells of rows x, (n, c)."""
 
     def cell(x: Array, _: Any, m: Array, *factors: Array) -> Any:
-        s, found = (x - m) ** 2, factors[-1]
+        s = (x - m) ** 2
+        polynomial = factors[-1]  # by Horner's rule
         for factor in factors[-2::-1]:
-            found = found * s + factor
-        return found
+            polynomial = polynomial * s + factor
+        return polynomial
 
     full = (namespace(m, f).broadcast_to(f, m.shape) for f in cumulant(order, psi, e, t, kappa))
     return sum_over_cells_of(cell, x, 1.0, (m, *full))
@@ -84,7 +89,8 @@ def student_marginals(m: Array, kappa: Array, a: Array, b: Array) -> dict[str, A
     """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
     from scipy import stats
 
-    df, scale = np.broadcast_to(2 * a, m.shape), np.sqrt(b / (a * kappa))
+    df = np.broadcast_to(2 * a, m.shape)
+    scale = np.sqrt(b / (a * kappa))
     return {"mu": stats.t(df, m, scale), "variance": stats.invgamma(a, scale=b)}
 
 
@@ -104,10 +110,10 @@ class AbstractNormals(AbstractConjugate[Stats]):
     """Names of the fields that describe the scale."""
 
     added: Callable[..., tuple[Array, ...]]
-    """The fields of the scale after data: `added(n, growth, *fields)`, the `growth` being G above."""
+    """The fields of the scale after data: `added(s, *fields)`, s.n rows whose squares about m add up to s.ss = G."""
 
     gain: Callable[..., Array]
-    """log A(λ + s) − log A(λ) of the scale: `gain(n, growth, *fields)`."""
+    """log A(λ + s) − log A(λ) of the scale: `gain(s, *fields)`."""
 
     def _scale(self) -> list[Array]:
         return [getattr(self, name) for name in self.scale_]
@@ -116,35 +122,39 @@ class AbstractNormals(AbstractConjugate[Stats]):
         """The sum over the classes that share a scale."""
         return value.sum(0) if self.couples_classes else value
 
-    def _growth(self, stats: Any) -> Array:
-        """ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ, what data add to the scale."""
+    def _scale_statistics(self, stats: Any) -> CellStatistics:
+        """What data add to the scale: n, and ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ."""
         delta = stats.mean - self.m
         square = delta * delta if delta.ndim == stats.ss.ndim else delta[:, :, None] * delta[:, None, :]
-        return self._together(stats.ss + along(self.kappa * stats.n / (self.kappa + stats.n), square) * square)
+        growth = stats.ss + along(self.kappa * stats.n / (self.kappa + stats.n), square) * square
+        return CellStatistics(self._together(stats.n), ss=self._together(growth))
 
     def update(self, stats: Any) -> Self:
         """κ + n, m + n(x̄ − m)/(κ + n), and the scale by `added`."""
-        share, fields = along(stats.n / (self.kappa + stats.n), self.m), self._scale()
-        scale = self.added(self._together(stats.n), self._growth(stats), *fields)
-        found = {name: new.reshape(old.shape) for name, new, old in zip(self.scale_, scale, fields, strict=True)}
-        return replace(self, m=self.m + share * (stats.mean - self.m), kappa=self.kappa + stats.n, **found)
+        share = along(stats.n / (self.kappa + stats.n), self.m)
+        fields = self._scale()
+        updated = self.added(self._scale_statistics(stats), *fields)
+        scale = {name: new.reshape(old.shape) for name, new, old in zip(self.scale_, updated, fields, strict=True)}
+        return replace(self, m=self.m + share * (stats.mean - self.m), kappa=self.kappa + stats.n, **scale)
 
     def log_marginal(self, stats: Any) -> Float[Array, " *pieces"]:
         """gain − ½d log(1 + n/κ) − ½nd log 2π, summed over the classes that share a scale."""
         means = 0.5 * self.m.size / self.kappa.size * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
-        gain = self.gain(self._together(stats.n), self._growth(stats), *self._scale())
+        gain = self.gain(self._scale_statistics(stats), *self._scale())
         return gain + self._together(stats.log_h - means)
 
     def mle(self, stats: Any) -> Theta:
         """x̄ and Σ ss / Σ n, the mode under a flat prior; the means of the density where there are no rows."""
-        xp, found, ss = namespace(stats.n), self.mean(), self._together(stats.ss)
+        xp = namespace(stats.n)
+        mean = self.mean()
+        ss = self._together(stats.ss)
         n = along(self._together(stats.n), ss)
-        theta = {"mu": xp.where(along(stats.n, stats.mean) > 0, stats.mean, found["mu"])}
+        theta = {"mu": xp.where(along(stats.n, stats.mean) > 0, stats.mean, mean["mu"])}
         for name in self.parameters[1:]:
             spread = ss / xp.where(n > 0, n, 1)
             if name == "variance":  # of equal cells: a number by which one may divide
                 spread = xp.maximum(spread, xp.finfo(ss.dtype).tiny)
-            theta[name] = xp.where(n > 0, spread, found[name]).reshape(found[name].shape)
+            theta[name] = xp.where(n > 0, spread, mean[name]).reshape(mean[name].shape)
         return theta
 
 
@@ -187,13 +197,13 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
             rows = dist.MultivariateNormal(mu[y], scale_tril=root if self.couples_classes else root[y])
             numpyro.sample("x", rows, obs=None if x is None else as_jax(x))
 
-    def added(self, n: Array, growth: Array, nu: Array, S: Array) -> tuple[Array, Array]:
+    def added(self, s: Any, nu: Array, S: Array) -> tuple[Array, Array]:
         """ν + n, S + G; G = ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)."""
-        return nu + n, S + growth
+        return nu + s.n, S + s.ss
 
-    def gain(self, n: Array, growth: Array, nu: Array, S: Array) -> Float[Array, " k"]:
+    def gain(self, s: Any, nu: Array, S: Array) -> Float[Array, " k"]:
         """log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|. Murphy (2007), (266)."""
-        return wishart.log_gain(nu, n, self._matrices(S), growth)
+        return wishart.log_gain(nu, s.n, self._matrices(S), s.ss)
 
     def suffstats(self, x: Real[Array, "n d"], r: Weights) -> Scatter:
         """The weight, mean and centred cross products of the rows."""
@@ -213,16 +223,19 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s k"]:
         """Σ_c log Normal(μ_c; m_c, Σ/κ_c) + log InverseWishart(Σ; ν, S)."""
-        sigma, delta = self._matrices(theta["covariance"]), theta["mu"] - self.m
+        sigma = self._matrices(theta["covariance"])
+        delta = theta["mu"] - self.m
         xp = namespace(sigma, delta)
         square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]
-        inner = self._matrices(self.S) + (square.sum(-3, keepdims=True) if self.couples_classes else square)
-        energy = xp.trace(xp.linalg.solve(sigma, inner), axis1=-2, axis2=-1)
+        if self.couples_classes:
+            square = square.sum(-3, keepdims=True)
+        energy = xp.trace(xp.linalg.solve(sigma, self._matrices(self.S) + square), axis1=-2, axis2=-1)
         return -0.5 * (self._power() * wishart.log_det(sigma) + energy) - self.log_normalizer()
 
     def _log_t(self, square: Array, kappa: Array, nu: Array, level: Array) -> Array:
         """log p of one more row with δᵀS⁻¹δ = square: its gain, by the determinant lemma; level = log |S|."""
-        xp, d = namespace(square, kappa), self.m.shape[1]
+        xp = namespace(square, kappa)
+        d = self.m.shape[1]
         gain = wishart.log_gain_of_row(nu, level, xp.log1p(kappa / (kappa + 1) * square), d)
         return gain - 0.5 * d * (LOG_2PI + xp.log1p(1 / kappa))
 
@@ -240,11 +253,14 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
         sigma = self._matrices(theta["covariance"])
-        linalg, level = namespace(sigma).linalg, self.m.shape[1] * LOG_2PI + wishart.log_det(sigma)
-        return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], linalg.inv(linalg.cholesky(sigma))))
+        linalg = namespace(sigma).linalg
+        level = self.m.shape[1] * LOG_2PI + wishart.log_det(sigma)
+        root = linalg.inv(linalg.cholesky(sigma))
+        return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], root))
 
     def _cumulant(self, order: int, x: Array) -> Table:
-        d, (root, level) = self.m.shape[1], self._root()
+        d = self.m.shape[1]
+        root, level = self._root()
         tau = wishart.squares(x, self.m, root)
         psi = polygamma(order - 1, wishart.half_degrees(self.nu, d)).sum(-1)
         psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
@@ -269,7 +285,8 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
     def mean(self) -> Theta:
         """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
-        xp, d = namespace(self.nu), self.m.shape[1]
+        xp = namespace(self.nu)
+        d = self.m.shape[1]
         rows = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
         return {"mu": self.m, "covariance": self.S / rows.reshape((*self.S.shape[:-2], 1, 1))}
 
@@ -284,7 +301,8 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_i = m + Lz √((1 + 1/κ)/χ²), S = LLᵀ, χ² with ν − d + 1 degrees of freedom."""
-        (c, d), z = self.m.shape, rng.standard_normal((len(y), self.m.shape[1]))
+        c, d = self.m.shape
+        z = rng.standard_normal((len(y), d))
         for k, factor in enumerate(np.broadcast_to(np.linalg.cholesky(self._matrices(self.S)), (c, d, d))):
             z[y == k] = z[y == k] @ factor.T
         df = np.broadcast_to(self.nu - d + 1, c)[y]

@@ -42,7 +42,7 @@ from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
 from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
-from .sums.rows import downdate, is_one_hot, slices, worth
+from .sums.rows import is_one_hot, remove_row, slices, worth
 
 _CELLS = 1 << 20  # numbers of a temporary table
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
@@ -88,8 +88,8 @@ class OneDependence:
         """
         feature = np.repeat(np.arange(len(sizes)), sizes)
         table = np.where(feature[:, None] == feature, 1.0, alpha[..., None, :])
-        own = np.arange(len(feature))
-        table[..., own, own] = total / (n_classes * np.asarray(sizes)[feature])
+        level = np.arange(len(feature))
+        table[..., level, level] = total / (n_classes * np.asarray(sizes)[feature])
         classes = DirichletClasses(np.full(n_classes, total / n_classes))
         return cls(classes, np.broadcast_to(table, (n_classes, *table.shape[-2:])), tuple(sizes))
 
@@ -116,15 +116,15 @@ class OneDependence:
 
     def places(self, x: Real[np.ndarray, "n d"]) -> Int[np.ndarray, "n d"]:
         """The place of each cell's level; −1 where it is missing."""
-        known = (x >= 0) & (x < np.asarray(self.sizes))
-        return np.where(known, np.where(known, x, 0).astype(np.intp) + self.offsets[:-1], -1)
+        is_observed = (x >= 0) & (x < np.asarray(self.sizes))
+        return np.where(is_observed, np.where(is_observed, x, 0).astype(np.intp) + self.offsets[:-1], -1)
 
     def indicators(self, x: Real[np.ndarray, "n d"]) -> Sparse:
         """Z: 1 at the place of each cell's level."""
-        at = self.places(x)
-        known = at >= 0
-        ends = np.concatenate([[0], np.cumsum(known.sum(1))])
-        return sparse.csr_array((np.ones(ends[-1]), at[known], ends), shape=(len(x), int(self.offsets[-1])))
+        places = self.places(x)
+        is_observed = places >= 0
+        ends = np.concatenate([[0], np.cumsum(is_observed.sum(1))])
+        return sparse.csr_array((np.ones(ends[-1]), places[is_observed], ends), shape=(len(x), int(self.offsets[-1])))
 
     def sum_over_levels(self, table: Array) -> Array:
         """Sums over the levels of each feature, along the last axis."""
@@ -138,12 +138,13 @@ class OneDependence:
 
     def children(self, j: int, table: Array) -> dict[str, Array]:
         """The cells of each block of model j, (c·k_j, children, levels)."""
-        own, found = self.levels(j), {}
+        parent_levels = self.levels(j)
+        cells = {}
         for name, group in self.groups(j).items():
             k = self.sizes[group[0]]
             columns = self.offsets[group][:, None] + np.arange(k)
-            found[name] = table[:, own][:, :, columns].reshape(-1, len(group), k)
-        return found
+            cells[name] = table[:, parent_levels][:, :, columns].reshape(-1, len(group), k)
+        return cells
 
     # --- the table --------------------------------------------------------------------------------------------------
 
@@ -154,11 +155,12 @@ class OneDependence:
         ----------
         r : non-negative weights: one-hot label times sample weight
         """
-        z, r = self.indicators(rows[BLOCK]), sparse.csc_array(r)
+        z = self.indicators(rows[BLOCK])
+        r = sparse.csc_array(r)
         table = np.zeros(self.alpha.shape)
         for y, (start, end) in enumerate(itertools.pairwise(r.indptr)):
-            own = z[r.indices[start:end]]
-            table[y] = (own.T @ own.multiply(r.data[start:end, None])).toarray()
+            z_class = z[r.indices[start:end]]
+            table[y] = (z_class.T @ z_class.multiply(r.data[start:end, None])).toarray()
         return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
 
     statistics = suffstats
@@ -174,28 +176,31 @@ class OneDependence:
         function. A row whose x_j is missing is no part of the data of model j.
         """
         n = stats.blocks[BLOCK].n
-        cells, some = np.zeros(n.shape), n > 0
-        cells[some] = log_rising(self.alpha[some], n[some])
+        cells = np.zeros(n.shape)
+        has_rows = n > 0
+        cells[has_rows] = log_rising(self.alpha[has_rows], n[has_rows])
         pieces = self.sum_over_levels(cells) - log_rising(self.sum_over_levels(self.alpha), self.sum_over_levels(n))
         children = self.sum_over_levels(pieces.sum(0).T)  # (child, parent)
         pairs = self.sum_over_levels(diagonal(cells).sum(0))
-        held = self.sum_over_levels(diagonal(n).sum(0))
-        return children.sum(0) - np.diagonal(children) + pairs - log_rising(self._totals, held)
+        n_rows = self.sum_over_levels(diagonal(n).sum(0))
+        return children.sum(0) - np.diagonal(children) + pairs - log_rising(self._totals, n_rows)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
     def log_parents(self, rows: Rows) -> Iterator[tuple[slice, Float[np.ndarray, "n d c"]]]:
         """log p_j(y, x | data) of each model, some rows at a time; −∞ where x_j is missing."""
-        at = self.places(rows[BLOCK])
-        used, place = np.unique(at, return_inverse=True)
-        table, place = self._log_table(used), place.reshape(at.shape)
-        flat, d = table.reshape(-1, table.shape[-1]), len(self.sizes)
-        for part in slices(len(at), d * max(d, len(self.alpha)), _CELLS):
-            first = place[part] * len(used)
-            total = np.zeros((*first.shape, table.shape[-1]))
-            for i in range(first.shape[1]):
-                total += flat.take(first + place[part, i, None], axis=0)
-            total[at[part] < 0] = -np.inf
+        places = self.places(rows[BLOCK])
+        used, position = np.unique(places, return_inverse=True)
+        position = position.reshape(places.shape)  # of each cell's level among those that are used
+        table = self._log_table(used)
+        flat = table.reshape(-1, table.shape[-1])
+        d = len(self.sizes)
+        for part in slices(len(places), d * max(d, len(self.alpha)), _CELLS):
+            table_row = position[part] * len(used)  # where the row of each parent begins in `flat`
+            total = np.zeros((*table_row.shape, table.shape[-1]))
+            for child in range(d):
+                total += flat.take(table_row + position[part, child, None], axis=0)
+            total[places[part] < 0] = -np.inf
             yield part, total
 
     def log_joint(
@@ -211,7 +216,8 @@ class OneDependence:
         if self._is_worth_a_loop(rows):
             from .sums._compiled import one_dependence
 
-            log_table, nothing = self._log_table_of_all(), np.zeros(len(self.sizes))
+            log_table = self._log_table_of_all()
+            nothing = np.zeros(len(self.sizes))
             no_label = np.full(len(table), -1)
             one_dependence(self.places(rows[BLOCK]), no_label, log_table, log_table, nothing, nothing, table)
             return table
@@ -234,8 +240,8 @@ class OneDependence:
         """log p_j(y, x | θ_j) of the parent of each draw."""
         keys, log_pi = theta["key"], theta["log_pi"]
         draws = zip(keys.ravel().tolist(), log_pi.reshape(-1, len(self.alpha)), strict=True)
-        drawn = np.array([self._draw(x, *draw) for draw in draws])
-        return drawn.reshape(*keys.shape, len(x), len(self.alpha))
+        tables = np.array([self._draw(x, *draw) for draw in draws])
+        return tables.reshape(*keys.shape, len(x), len(self.alpha))
 
     def log_parts(
         self, rows: Rows, parts: Any = None, theta: Parameters | None = None
@@ -256,21 +262,45 @@ class OneDependence:
         ----------
         rows, r : rows that this posterior knows, and the weights that they came with
         """
-        r, at = sparse.csr_array(r), self.places(rows[BLOCK])
-        sums, totals, feature = self.sum_over_levels(self.alpha), self._totals, np.arange(len(self.sizes))
+        r = sparse.csr_array(r)
+        places = self.places(rows[BLOCK])
+        totals = self._totals
+        sums = self.sum_over_levels(self.alpha)
         for part, table in self.log_parents(rows):
-            weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
-            left = np.log(downdate(totals, weight))
-            table += (np.log(totals) - left)[..., None]
-            stored = r[part].tocoo()
-            i, y, w = stored.coords[0], stored.coords[1], stored.data[:, None]
-            seen = at[part][i] >= 0
-            u = np.where(seen, at[part][i], 0)
-            cells = np.log(downdate(self.alpha[y[:, None, None], u[:, :, None], u[:, None, :]], w[..., None]))
-            cells -= np.log(downdate(sums[y[:, None], u], w[..., None]))
-            cells[:, feature, feature] = np.log(downdate(self.alpha[y[:, None], u, u], w)) - left[i]
-            table[i, :, y] = np.where(seen, np.where(seen[:, None, :], cells, 0).sum(2), -np.inf)
+            row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
+            log_total = np.log(remove_row(totals, row_weight))  # (n, d) of each parent without the row
+            table += (np.log(totals) - log_total)[..., None]
+            entries = r[part].tocoo()
+            row, label = entries.coords
+            table[row, :, label] = self._log_loo_of_label(
+                places[part][row], label, entries.data[:, None], sums, log_total[row]
+            )
             yield part, table
+
+    def _log_loo_of_label(
+        self,
+        places: Int[np.ndarray, "m d"],
+        label: Int[np.ndarray, " m"],
+        w: Float[np.ndarray, "m 1"],
+        sums: Float[np.ndarray, "c k d"],
+        log_total: Float[np.ndarray, "m d"],
+    ) -> Float[np.ndarray, "m d"]:
+        """log p_j(y, x) of rows in a class in which they have weight w, each left out; −∞ where x_j is missing.
+
+        Parameters
+        ----------
+        places : of the levels of each row, −1 where a cell is missing
+        sums : α summed over the levels of each child
+        log_total : log of what remains of all pseudo-rows and rows of each parent
+        """
+        is_observed = places >= 0
+        u = np.where(is_observed, places, 0)
+        alpha_of_pairs = self.alpha[label[:, None, None], u[:, :, None], u[:, None, :]]  # (m, parent, child)
+        cells = np.log(remove_row(alpha_of_pairs, w[..., None]))
+        cells -= np.log(remove_row(sums[label[:, None], u], w[..., None]))
+        feature = np.arange(len(self.sizes))
+        cells[:, feature, feature] = np.log(remove_row(self.alpha[label[:, None], u, u], w)) - log_total
+        return np.where(is_observed, np.where(is_observed[:, None, :], cells, 0).sum(2), -np.inf)
 
     def log_loo(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Float[np.ndarray, "n c"]:
         """`log_joint` of a posterior that knows the rows, each left out of its own prediction."""
@@ -280,8 +310,9 @@ class OneDependence:
             from .sums._compiled import one_dependence
 
             weight = float(r.data[0])
-            shift = np.log(self._totals) - np.log(downdate(self._totals, weight))
-            without, nothing = self._log_table_without(weight), np.zeros(len(shift))
+            shift = np.log(self._totals) - np.log(remove_row(self._totals, weight))
+            without = self._log_table_without(weight)
+            nothing = np.zeros(len(shift))
             label = r.indices.astype(np.int64)
             one_dependence(self.places(rows[BLOCK]), label, self._log_table_of_all(), without, shift, nothing, table)
             return table
@@ -292,12 +323,12 @@ class OneDependence:
     def _log_table_without(self, weight: float) -> Float[np.ndarray, "k k c"]:
         """`_log_table_of_all` in the class of a row of that weight which has left: every count of its pairs is less."""
         feature = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        log_totals = np.log(downdate(self._totals, weight))[feature]
+        log_totals = np.log(remove_row(self._totals, weight))[feature]
         table = np.empty((len(feature), len(feature), len(self.alpha)))
         for y, alpha in enumerate(self.alpha):
-            cells = np.log(downdate(alpha, weight))
+            cells = np.log(remove_row(alpha, weight))
             np.fill_diagonal(cells, np.diagonal(cells) - log_totals)
-            of_level = np.log(downdate(self.sum_over_levels(alpha), weight))[:, feature]
+            of_level = np.log(remove_row(self.sum_over_levels(alpha), weight))[:, feature]
             np.fill_diagonal(of_level, 0)
             table[:, :, y] = cells - of_level
         return table
@@ -335,9 +366,12 @@ class OneDependence:
         `log_joint` draws it again: a draw is the same for all rows, in whatever blocks they come.
         """
         keys = key.integers(1 << 63, size=shape)
-        pairs = [self._drawn(self._drawn_parent(key), key)[1][CLASS]["log_pi"] for key in keys.ravel().tolist()]
-        found = [np.logaddexp.reduce(log_p.reshape(len(self.alpha), -1), 1) for log_p in pairs]
-        log_pi = np.reshape(found, (*shape, -1))
+        log_pi_draws = []
+        for draw_key in keys.ravel().tolist():
+            _, theta = self._drawn(self._drawn_parent(draw_key), draw_key)
+            log_pairs = theta[CLASS]["log_pi"].reshape(len(self.alpha), -1)  # (c, k_j)
+            log_pi_draws.append(np.logaddexp.reduce(log_pairs, 1))
+        log_pi = np.reshape(log_pi_draws, (*shape, -1))
         return {CLASS: {"log_pi": log_pi}, BLOCK: {"key": keys, "log_pi": log_pi}}
 
     def _draw(self, x: Real[np.ndarray, "n d"], key: int, log_pi: Float[np.ndarray, " c"]) -> Float[np.ndarray, "n c"]:
@@ -345,20 +379,24 @@ class OneDependence:
 
         A row without a single cell has the class probabilities of the draw.
         """
-        first, there = self._drawn_parent(key), self.places(x) >= 0
-        some, parents = there.any(1), np.where(there[:, first], first, self._parents(key, there))
+        drawn_parent = self._drawn_parent(key)
+        is_observed = self.places(x) >= 0
+        has_cells = is_observed.any(1)
+        parents = np.where(is_observed[:, drawn_parent], drawn_parent, self._parents(key, is_observed))
         table = np.tile(log_pi, (len(x), 1))
-        for j in np.unique(parents[some]).tolist():
-            own, (model, theta) = some & (parents == j), self._drawn(j, key)
-            rows = {name: x[own][:, group] for name, group in self.groups(j).items()}
-            pairs = np.broadcast_to(model.log_table(rows, theta), (own.sum(), theta[CLASS]["log_pi"].size))
+        for j in np.unique(parents[has_cells]).tolist():
+            members = np.flatnonzero(has_cells & (parents == j))
+            model, theta = self._drawn(j, key)
+            rows = {name: x[members][:, group] for name, group in self.groups(j).items()}
+            pairs = np.broadcast_to(model.log_table(rows, theta), (len(members), theta[CLASS]["log_pi"].size))
             pairs = pairs.reshape(-1, len(self.alpha), self.sizes[j])
-            table[own] = np.take_along_axis(pairs, x[own, j].astype(int)[:, None, None], 2)[..., 0]
+            level = x[members, j].astype(int)
+            table[members] = np.take_along_axis(pairs, level[:, None, None], 2)[..., 0]
         return table
 
-    def _parents(self, key: int, there: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
+    def _parents(self, key: int, is_observed: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
         """The parent of a draw among the features that each row has."""
-        n = there.cumsum(1)
+        n = is_observed.cumsum(1)
         return (np.random.default_rng(key).random() * n[:, -1:] < n).argmax(1)
 
     def _drawn_parent(self, key: int) -> int:
@@ -373,30 +411,34 @@ class OneDependence:
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""
         d = len(self.sizes)
-        x, y, parents = np.empty((n, d)), np.empty(n, int), rng.choice(d, n, p=np.full(d, 1 / d))
+        x = np.empty((n, d))
+        y = np.empty(n, int)
+        parents = rng.choice(d, n, p=np.full(d, 1 / d))
         for j in np.unique(parents):
-            some, model = parents == j, self.parent(int(j))
+            members = np.flatnonzero(parents == j)
+            model = self.parent(int(j))
             p = np.exp(model.classes.log_predictive())
-            pair = rng.choice(len(p), some.sum(), p=p / p.sum())
-            y[some], x[some, j] = np.divmod(pair, self.sizes[j])
+            pair = rng.choice(len(p), len(members), p=p / p.sum())
+            y[members], x[members, j] = np.divmod(pair, self.sizes[j])
             for name, group in self.groups(int(j)).items():
-                x[np.ix_(some, group)] = model.blocks[name].sample_predictive(rng, pair)
+                x[np.ix_(members, group)] = model.blocks[name].sample_predictive(rng, pair)
         return x, y
 
     # --- one model --------------------------------------------------------------------------------------------------
 
     def parent(self, j: int) -> NaiveBayes:
         """Model j: naive Bayes of the compound class (y, u), numbered y·k_j + u, a block for each number of levels."""
-        own = self.levels(j)
-        pairs = diagonal(self.alpha[:, own, own]).reshape(-1)
+        parent_levels = self.levels(j)
+        pairs = diagonal(self.alpha[:, parent_levels, parent_levels]).reshape(-1)
         blocks = {name: DirichletCategorical(cells) for name, cells in self.children(j, self.alpha).items()}
         return NaiveBayes(DirichletClasses(pairs), {**blocks})
 
     def parent_statistics(self, j: int, stats: Statistics) -> Statistics:
-        """What the table says to model j."""
-        n, own = stats.blocks[BLOCK].n, self.levels(j)
+        """The statistics of model j, read from the table."""
+        n = stats.blocks[BLOCK].n
+        parent_levels = self.levels(j)
         blocks = {name: Counts(cells, 0 * cells[..., 0]) for name, cells in self.children(j, n).items()}
-        return Statistics(diagonal(n[:, own, own]).reshape(-1), blocks)
+        return Statistics(diagonal(n[:, parent_levels, parent_levels]).reshape(-1), blocks)
 
     @property
     def _totals(self) -> Float[np.ndarray, " d"]:
@@ -408,17 +450,18 @@ class OneDependence:
 
         Only of the levels that are used, −1 for a missing one, which gives 0.
         """
-        there = used >= 0
-        u, places = used[there], np.ix_(there, there)
+        is_level = used >= 0
+        u = used[is_level]
+        positions = np.ix_(is_level, is_level)
         feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]
         pairs = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])
         table = np.zeros((len(used), len(used), len(self.alpha)))
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
-            own = alpha[u]
-            cells = np.log(own[:, u])
-            cells -= np.log(self.sum_over_levels(own))[:, feature]
+            of_parents = alpha[u]
+            cells = np.log(of_parents[:, u])
+            cells -= np.log(self.sum_over_levels(of_parents))[:, feature]
             np.fill_diagonal(cells, pairs[y])
-            table[:, :, y][places] = cells
+            table[:, :, y][positions] = cells
         return table
 
 

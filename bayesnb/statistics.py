@@ -63,34 +63,46 @@ class Summed:
 class _Additive(Summed):
     """Statistics that are plain sums: field by field addition."""
 
-    def _found(self, values: dict[str, Any], errors: list[Error], factor: Scalar = 1) -> Self:
-        """Results with their rounding: none where only sums of whole numbers took part."""
-        known, error = [one for one in errors if one is not None], None
-        if len(known) == len(errors):
-            rounds = [name for name in values if factor != 1 or any(name in one for one in known)]
-            error = {k: factor**2 * sum(one.get(k, 0) for one in known) + rounded(values[k]) for k in rounds}
-        return replace(self, **values, error=error)  # type: ignore[type-var]
+    def _with_values(self, values: dict[str, Any], errors: list[Error], factor: Scalar = 1) -> Self:
+        """The results of an operation, with the variances of their rounding if those of all operands are known.
+
+        A field has none where only sums of whole numbers took part.
+        """
+        if any(error is None for error in errors):
+            return replace(self, **values, error=None)  # type: ignore[type-var]
+        variances = {}
+        for name, value in values.items():
+            is_rounded = factor != 1 or any(name in error for error in errors)
+            if is_rounded:
+                of_operands = sum(error.get(name, 0) for error in errors)
+                variances[name] = factor**2 * of_operands + rounded(value)
+        return replace(self, **values, error=variances)  # type: ignore[type-var]
 
     def scaled(self, factor: Scalar) -> Self:
         """Statistics of the same rows with all weights multiplied by a positive number."""
         values = {name: factor * leaf for name, leaf in vars(self).items() if name != "error"}
-        return self._found(values, [self.error], factor)
+        return self._with_values(values, [self.error], factor)
 
     def _joined(self, other: Self, sign: int) -> Self:
-        op, theirs = operator.add if sign > 0 else operator.sub, vars(other)
-        values = {name: op(leaf, theirs[name]) for name, leaf in vars(self).items() if name != "error"}
-        return self._found(values, [self.error, other.error])
+        combine = operator.add if sign > 0 else operator.sub
+        other_leaves = vars(other)
+        values = {name: combine(leaf, other_leaves[name]) for name, leaf in vars(self).items() if name != "error"}
+        return self._with_values(values, [self.error, other.error])
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
-        """The same with the rounding of sums of so many rows, of which so many were added; whole numbers have none."""
-        error, most = {}, rows + pieces**0.5
+        """Attach a variance bound for rounding: `rows` per sum, `pieces` sums. Whole numbers are exact."""
         leaves = {name: leaf for name, leaf in vars(self).items() if name != "error"}
-        whole = whole and all(is_whole(leaf) for name, leaf in leaves.items() if name != "log_h")
+        is_exact = whole and all(is_whole(leaf) for name, leaf in leaves.items() if name != "log_h")
+        n_roundings = rows + pieces**0.5
+        error = {}
         for name, leaf in leaves.items():
-            if not (whole and name != "log_h") and leaf.any():
-                size = leaf.sum(-1, keepdims=True) + 0 * leaf if leaf.ndim > 2 else leaf  # levels, one by subtraction
-                error[name] = (most * EPS / 2 * size) ** 2
+            if (is_exact and name != "log_h") or not leaf.any():
+                continue
+            size = leaf
+            if leaf.ndim > 2:  # counts of levels: one of them is found by subtraction from the sum
+                size = leaf.sum(-1, keepdims=True) + 0 * leaf
+            error[name] = (n_roundings * EPS / 2 * size) ** 2
         return replace(self, error=error)  # type: ignore[type-var]
 
 
@@ -168,23 +180,25 @@ class _Centred(Summed):
         scaled = replace(self, n=factor * self.n, ss=factor * self.ss)
         if self.error is None:
             return scaled
-        more = {"n": rounded(along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
-        error = {name: factor**2 * self.error.get(name, 0) + more.get(name, 0) for name in self.error | more}
+        rounding_now = {"n": rounded(along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
+        error = {
+            name: factor**2 * self.error.get(name, 0) + rounding_now.get(name, 0) for name in self.error | rounding_now
+        }
         return replace(scaled, error=error)
 
     def _joined(self, other: Self, sign: int) -> Self:
         xp = namespace(self.n, other.n)
         n = self.n + sign * other.n
         noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0  # of which `error` tells more
-        held = n > noise
-        share = sign * other.n / xp.where(held, n, 1)
+        has_rows = n > noise
+        share = sign * other.n / xp.where(has_rows, n, 1)
         delta = other.mean - self.mean
         square = delta * delta if self.ss.ndim == delta.ndim else delta[..., :, None] * delta[..., None, :]
-        between = along(self.n * share, square) * square
+        between = along(self.n * share, square) * square  # Chan: n₁ n₂/(n₁ + n₂) δδᵀ
         joined = type(self)(
-            xp.where(held | (n < -noise), n, 0),
-            xp.where(along(held, delta), self.mean + delta * along(share, delta), 0),
-            xp.where(along(held, square), self.ss + sign * other.ss + between, 0),
+            xp.where(has_rows | (n < -noise), n, 0),
+            xp.where(along(has_rows, delta), self.mean + delta * along(share, delta), 0),
+            xp.where(along(has_rows, square), self.ss + sign * other.ss + between, 0),
         )
         if self.error is None or other.error is None:
             return joined
@@ -192,34 +206,52 @@ class _Centred(Summed):
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
-        """The same with the rounding of sums of so many rows, of which so many were added; whole weights have none.
+        """Attach a variance bound for rounding: `rows` per sum, `pieces` sums. Whole weights are exact.
 
         Where a piece moves the mean by d, the rounding of the mean moves ss by 2 n d times as much. All n d² together
         are at most ss.
         """
-        n, size, joined = along(self.n, self.mean), self.own, pieces**0.5
-        level, spread, most = joined * EPS * n * abs(self.mean), np.sqrt(n * size), rows + joined
-        squares = (most / 2 + 16) * EPS * size + (2 * EPS * abs(self.mean) * spread if pieces > 1 else 0)
-        error = {"mean": (level + most * EPS * spread) ** 2, "ss": squares**2}
-        return replace(self, error=error if whole else error | {"n": (most * EPS / 2 * n) ** 2 + 0 * size})
+        n = along(self.n, self.mean)
+        ss = self.own
+        of_pieces = pieces**0.5
+        n_roundings = rows + of_pieces
+        spread = np.sqrt(n * ss)
+        of_sums = of_pieces * EPS * n * abs(self.mean) + n_roundings * EPS * spread  # of Σx
+        of_squares = (n_roundings / 2 + 16) * EPS * ss
+        if pieces > 1:
+            of_squares = of_squares + 2 * EPS * abs(self.mean) * spread
+        error = {"mean": of_sums**2, "ss": of_squares**2}
+        if not whole:
+            error["n"] = (n_roundings * EPS / 2 * n) ** 2 + 0 * ss
+        return replace(self, error=error)
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _joined_error(one: _Centred, other: _Centred, joined: _Centred, between: Array) -> dict[str, Any]:
-    """Variances of the rounding of a sum or difference: those of its parts, moved to its mean, and its own."""
-    n, first, second = (along(stats.n, stats.mean) for stats in (joined, one, other))
-    sums = rounded(n * joined.mean, first * one.mean, second * other.mean)
-    cross, ss = 0 * sums, rounded(one.own, other.own, joined.own, between)
-    error = {}
-    if "n" in one.error or "n" in other.error:
-        error["n"] = one.error.get("n", 0) + other.error.get("n", 0) + rounded(n)
-        sums = sums + error["n"] * (joined.mean - one.mean) ** 2
-        ss = ss + error["n"] * (between / np.where(n > 0, n, 1)) ** 2
-    for part in (one, other):
-        a, b, c = (part.error.get(name, 0) for name in ("mean", "cross", "ss"))
-        d = joined.mean - part.mean
-        sums, cross, ss = sums + a, cross + b - 2 * d * a, ss + c - 4 * d * b + 4 * d**2 * a
-    return error | {"mean": sums, "cross": cross, "ss": ss}
+def _joined_error(first: _Centred, second: _Centred, joined: _Centred, between: Array) -> dict[str, Any]:
+    """Variances of the rounding of a sum or difference: those of both operands, moved to its mean, and its own.
+
+    Parameters
+    ----------
+    between : (c, d) what the distance of the two means adds to ss
+    """
+    n, n_first, n_second = (along(stats.n, stats.mean) for stats in (joined, first, second))
+    variance_n = None
+    of_sums = rounded(n * joined.mean, n_first * first.mean, n_second * second.mean)
+    cross = 0 * of_sums
+    of_squares = rounded(first.own, second.own, joined.own, between)
+    if "n" in first.error or "n" in second.error:
+        variance_n = first.error.get("n", 0) + second.error.get("n", 0) + rounded(n)
+        of_sums = of_sums + variance_n * (joined.mean - first.mean) ** 2
+        of_squares = of_squares + variance_n * (between / np.where(n > 0, n, 1)) ** 2
+    for operand in (first, second):
+        operand_sums, operand_cross, operand_squares = (operand.error.get(name, 0) for name in ("mean", "cross", "ss"))
+        d = joined.mean - operand.mean
+        # ss about the new mean has the error e_ss − 2 d e_Σx
+        of_sums = of_sums + operand_sums
+        cross = cross + operand_cross - 2 * d * operand_sums
+        of_squares = of_squares + operand_squares - 4 * d * operand_cross + 4 * d**2 * operand_sums
+    error = {"mean": of_sums, "cross": cross, "ss": of_squares}
+    return error if variance_n is None else {"n": variance_n} | error
 
 
 def along(n: Array, leaf: Array) -> Array:
@@ -258,8 +290,10 @@ class Moments(_Centred):
 
     def __sub__(self, other: Self) -> Self:
         """Chan's rule with −n; rounding leaves no square below 0."""
-        left = super().__sub__(other)
-        return left if left.error is not None else replace(left, ss=namespace(left.ss).maximum(left.ss, 0))
+        remaining = super().__sub__(other)
+        if remaining.error is not None:
+            return remaining
+        return replace(remaining, ss=namespace(remaining.ss).maximum(remaining.ss, 0))
 
     def pooled(self) -> Self:
         """Moments of all classes together, (1, d): the fold of `+` over the class axis."""
@@ -327,13 +361,14 @@ class Statistics(Summed):
 
     def scaled(self, factor: float) -> Self:
         """Statistics of the same rows, their weights multiplied by a number above 0: classes and all blocks."""
-        n, blocks = factor * self.n, {name: stats.scaled(factor) for name, stats in self.blocks.items()}
+        n = factor * self.n
+        blocks = {name: stats.scaled(factor) for name, stats in self.blocks.items()}
         return type(self)(n, blocks, None if self.error is None else factor**2 * self.error + rounded(n))
 
     def _joined(self, other: Self, sign: int) -> Self:
-        op: Any = operator.add if sign > 0 else operator.sub
-        blocks = {name: op(stats, other.blocks[name]) for name, stats in self.blocks.items()}
-        n = op(self.n, other.n)
+        combine: Any = operator.add if sign > 0 else operator.sub
+        blocks = {name: combine(stats, other.blocks[name]) for name, stats in self.blocks.items()}
+        n = combine(self.n, other.n)
         if self.error is None or other.error is None:
             return type(self)(n, blocks)
         error = self.error + other.error
@@ -351,11 +386,13 @@ def with_error(stats: Statistics, rows: int = 0, pieces: int = 1) -> Statistics:
     if stats.error is not None:
         return stats
     rows = rows or int(min(stats.n.sum(), 1 << 20)) + 1
-    whole, blocks = is_whole(stats.n), dict(stats.blocks)
+    is_exact = is_whole(stats.n)
+    blocks = dict(stats.blocks)
     for name, block in stats.blocks.items():
         if isinstance(block, Counts | Totals | Moments | Scatter):
-            blocks[name] = block.bounded(rows, pieces, whole)
-    return Statistics(stats.n, blocks, 0 * stats.n if whole else ((rows + pieces**0.5) * EPS / 2 * stats.n) ** 2)
+            blocks[name] = block.bounded(rows, pieces, is_exact)
+    error = 0 * stats.n if is_exact else ((rows + pieces**0.5) * EPS / 2 * stats.n) ** 2
+    return Statistics(stats.n, blocks, error)
 
 
 def in_floats(stats: Any) -> Any:

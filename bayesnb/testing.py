@@ -221,7 +221,7 @@ def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
         updates_chain,
         weights_count_rows,
         *([sparse_rows_equal_dense_rows] if family.cells_.sparse else []),
-        *([a_missing_cell_is_a_cell_left_out] if family.gaps else []),
+        *([a_missing_cell_is_a_cell_left_out] if family.allows_missing else []),
         a_row_of_any_weight_is_left_out,
         mode_on_the_boundary_is_a_point,
     ]
@@ -269,7 +269,7 @@ def random_case(family: Block) -> Case:
 def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing: bool = True) -> Case:
     """A case of a prior and rows, with random labels; every tenth cell missing where the family takes that."""
     y = rng.permutation(np.arange(len(x)) % C)
-    if missing and block.gaps:
+    if missing and block.allows_missing:
         x[rng.random(x.shape) < 0.1] = np.nan
     return Case(NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block}), {"x": x}, y, rng)
 
@@ -400,7 +400,7 @@ def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
     if block.log_cumulants(x) is not None:
         assert_same(block.log_cumulants(x), fewer.log_cumulants(short))
     theta = block.sample(case.rng)
-    assert_same(block.log_likelihood(theta, x), fewer.log_likelihood(block.take(theta, kept), short))
+    assert_same(block.log_likelihood(theta, x), fewer.log_likelihood(block.select_parameters(theta, kept), short))
     r = np.full((1, C), 1 / C)
     evidence = block.log_marginal(block.suffstats(x, r)).sum()
     assert_same(evidence, fewer.log_marginal(fewer.suffstats(short, r)).sum())

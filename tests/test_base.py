@@ -68,8 +68,8 @@ def test_parameters_of_two_blocks_of_a_family_are_selected(rng: np.random.Genera
     known = KernelNB(bandwidth=1.0).fit(x, y).posterior_.blocks["x"]
     learnt = KernelNB().fit(x, y).posterior_.blocks["x"]
     columns = np.array([0, 2])
-    assert known.take(known.mean(), columns) == {}
-    for name, value in learnt.take(learnt.mean(), columns).items():
+    assert known.select_parameters(known.mean(), columns) == {}
+    for name, value in learnt.select_parameters(learnt.mean(), columns).items():
         assert np.array_equal(value, learnt.mean()[name][..., columns])
 
 

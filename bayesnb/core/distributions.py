@@ -25,19 +25,23 @@ def is_a(value: Any, name: str) -> bool:
 def argument(value: Any, name: str) -> np.ndarray:
     """An argument of a distribution as an array, `expand` included."""
     inner = _unwrapped(value)
-    array, event = np.asarray(getattr(inner, name)), len(inner.event_shape)
-    batch = (*value.batch_shape, *value.event_shape)
-    batch = batch[: len(batch) - event]
-    own = array.shape[array.ndim - min(event, array.ndim) :]
-    return array if inner is value else np.broadcast_to(array, batch + own)
+    array = np.asarray(getattr(inner, name))
+    if inner is value:
+        return array
+    n_event_axes = len(inner.event_shape)
+    full_shape = (*value.batch_shape, *value.event_shape)
+    batch_shape = full_shape[: len(full_shape) - n_event_axes]
+    event_shape = array.shape[array.ndim - min(n_event_axes, array.ndim) :]
+    return np.broadcast_to(array, batch_shape + event_shape)
 
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two distributions are of one class with equal arguments."""
     import jax
 
-    (leaves, form), (others, other) = jax.tree.flatten(a), jax.tree.flatten(b)
-    return form == other and all(map(np.array_equal, leaves, others))
+    leaves_a, structure_a = jax.tree.flatten(a)
+    leaves_b, structure_b = jax.tree.flatten(b)
+    return structure_a == structure_b and all(map(np.array_equal, leaves_a, leaves_b))
 
 
 def describe(value: Any) -> str:
@@ -65,8 +69,8 @@ def decode(name: Any, arguments: Any) -> Any:
     import numpyro.distributions as dist
 
     kind: Any = getattr(dist, name, None) if name in dist.__all__ else None
-    known = isinstance(kind, type) and issubclass(kind, dist.Distribution)
-    if not known or not set(arguments) <= {*kind.arg_constraints}:
+    is_distribution_class = isinstance(kind, type) and issubclass(kind, dist.Distribution)
+    if not is_distribution_class or not set(arguments) <= {*kind.arg_constraints}:
         raise ValueError(f"a distribution {name!r} with such arguments")
     return kind(**arguments)
 

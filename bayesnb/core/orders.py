@@ -20,8 +20,8 @@ def orders(d: int, pairs: int = PAIRS) -> Int[np.ndarray, "o d"]:
     if d <= _ALL:
         return np.array(list(itertools.permutations(range(d))), int).reshape(-1, d)
     rng = np.random.default_rng(0)
-    some = np.array([rng.permutation(d) for _ in range(pairs)])
-    return np.concatenate([some, some[:, ::-1]])
+    drawn = np.array([rng.permutation(d) for _ in range(pairs)])
+    return np.concatenate([drawn, drawn[:, ::-1]])
 
 
 def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int = PAIRS) -> Float[Array, "*s n d c"]:
@@ -40,13 +40,12 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int 
     Shapley (1953), A value for n-person games. Castro, Gómez & Tejada (2009), Comput. Oper. Res. 36 (random orders).
     """
     total: Any = 0.0
-    some = orders(d, pairs)
-    for order in some:
-        found = value(order)
-        gain = np.diff(found, axis=-2, prepend=np.zeros_like(found[..., :1, :]))
-        gain = gain[..., np.argsort(order), :]
-        total = total + gain
-    return total / len(some)
+    all_orders = orders(d, pairs)
+    for order in all_orders:
+        values = value(order)
+        gain = np.diff(values, axis=-2, prepend=np.zeros_like(values[..., :1, :]))
+        total = total + gain[..., np.argsort(order), :]
+    return total / len(all_orders)
 
 
 def shapley_of_cells(table: Callable[[Array], Array], x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "*s n d c"]:
@@ -58,7 +57,7 @@ def shapley_of_cells(table: Callable[[Array], Array], x: Float[np.ndarray, "n d"
         rows = np.full((d, n, d), np.nan)
         for k, j in enumerate(order):
             rows[k:, :, j] = x[:, j]
-        found = table(rows.reshape(-1, d))
-        return np.moveaxis(found.reshape(*found.shape[:-2], d, n, found.shape[-1]), -3, -2) - none
+        log_p = table(rows.reshape(-1, d))
+        return np.moveaxis(log_p.reshape(*log_p.shape[:-2], d, n, log_p.shape[-1]), -3, -2) - none
 
     return shapley(value, d)

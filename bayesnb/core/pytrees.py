@@ -59,7 +59,8 @@ def _register(cls: type) -> None:
     """
     import jax.export
 
-    names, static = _names(cls) or (), tuple(f.name for f in fields(cls) if f.metadata.get("static"))
+    names = _names(cls) or ()
+    static = tuple(f.name for f in fields(cls) if f.metadata.get("static"))
 
     def flatten(tree: Any) -> tuple[Any, Any]:
         inside = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in names]
@@ -75,7 +76,7 @@ def _register(cls: type) -> None:
             serialized_name=f"{cls.__module__}.{cls.__qualname__}",
             serialize_auxdata=lambda static: json.dumps(static, default=methodcaller("item")).encode(),
             deserialize_auxdata=lambda text: tuple(
-                tuple(one) if isinstance(one, list) else one for one in json.loads(text)
+                tuple(value) if isinstance(value, list) else value for value in json.loads(text)
             ),
         )
 
@@ -93,9 +94,10 @@ def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
     """`jax.tree.map` of one tree."""
     if tree is None:
         return None
-    if (inside := branches(tree)) is None:
+    subtrees = branches(tree)
+    if subtrees is None:
         return f(tree)
-    changed: dict[Any, Any] = {key: map_leaves(f, one) for key, one in inside.items()}
+    changed: dict[Any, Any] = {key: map_leaves(f, subtree) for key, subtree in subtrees.items()}
     if type(tree) is tuple:
         return tuple(changed.values())
     return changed if type(tree) is dict else replace(tree, **changed)

@@ -42,9 +42,9 @@ class _Quadratic:
         """Degrees of freedom of G for a row without missing cells."""
         return max(int(self.degrees.max(initial=1)) - 1, 0)
 
-    def take(self, at: np.ndarray) -> Self:
+    def take(self, rows: np.ndarray) -> Self:
         """Those of some rows."""
-        return replace(self, **{name: getattr(self, name)[at] for name in self.rows})
+        return replace(self, **{name: getattr(self, name)[rows] for name in self.rows})
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class PooledQuadratic(_Quadratic):
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, a: np.ndarray, b: np.ndarray) -> "PooledQuadratic":
         """Of rows (n, d), NaN where a cell is missing."""
-        seen = ~np.isnan(x)[:, None]
-        square = np.square(np.where(seen, x[:, None] - m, 0))
-        part = np.where(seen, 1 / kappa, 0)
-        total = part.sum(-1)
-        weight = np.square(part).sum(-1) / np.where(total > 0, total, 1)
-        degrees = np.broadcast_to(seen.sum(-1), total.shape)
-        return cls(weight, degrees, total - degrees * weight, square, square * part, a, b)
+        is_observed = ~np.isnan(x)[:, None]
+        square = np.square(np.where(is_observed, x[:, None] - m, 0))
+        inverse_kappa = np.where(is_observed, 1 / kappa, 0)
+        total = inverse_kappa.sum(-1)
+        weight = np.square(inverse_kappa).sum(-1) / np.where(total > 0, total, 1)
+        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)
+        return cls(weight, degrees, total - degrees * weight, square, square * inverse_kappa, a, b)
 
     @property
     def dimensions(self) -> int:
@@ -125,11 +125,12 @@ class TiedQuadratic(_Quadratic):
 
     def shared(self, u: np.ndarray) -> np.ndarray:
         """Bartlett's lower triangular factors A, (k, k, s): A_ii² ~ χ²_{ν−i}, the others standard normal."""
-        k, found = self.order, np.zeros((self.order, self.order, u.shape[1]))
+        k = self.order
+        factors = np.zeros((k, k, u.shape[1]))
         for i in range(k):
-            found[i, i] = np.sqrt(2 * gammaincinv((self.nu - i) / 2, u[i]))
-        found[np.tril_indices(k, -1)] = ndtri(u[k:])
-        return found
+            factors[i, i] = np.sqrt(2 * gammaincinv((self.nu - i) / 2, u[i]))
+        factors[np.tril_indices(k, -1)] = ndtri(u[k:])
+        return factors
 
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """δᵀΣ⁻¹δ and a κ-th of it, (n, c, s)."""
@@ -142,20 +143,21 @@ class TiedQuadratic(_Quadratic):
 SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
 
 
-def quadratic_points(one: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The shared part, z and G at uniform numbers (dimensions + 2c, s): what all rows have in common.
 
     G is (c, s) with the degrees of freedom of a row without missing cells.
     """
-    k = one.dimensions
-    g = chdtri(one.freedom, u[k + c :]) if one.freedom else np.zeros((c, u.shape[1]))
-    return one.shared(u[:k]), ndtri(u[k : k + c]), g
+    k = form.dimensions
+    g = chdtri(form.freedom, u[k + c :]) if form.freedom else np.zeros((c, u.shape[1]))
+    return form.shared(u[:k]), ndtri(u[k : k + c]), g
 
 
-def quadratic_table(one: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], at: Any) -> np.ndarray:
-    """−½ q of some rows, (n, c, s)."""
-    (shared, z, g), rows = points, one.take(at)
+def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], at: Any) -> np.ndarray:
+    """−½ q of the rows `at`, (n, c, s)."""
+    shared, z, g = points
+    rows = form.take(at)
     level, slope = rows.terms(shared)
-    kept = np.maximum(rows.degrees - 1, 0) / max(one.freedom, 1)  # so G has the mean of the row's own degrees
-    bent = rows.weight[..., None] * (np.square(z) + g * kept[..., None])
-    return -0.5 * (level + 2 * np.sqrt(slope) * z + bent + rows.offset[..., None])
+    share = np.maximum(rows.degrees - 1, 0) / max(form.freedom, 1)  # so that G has the mean of the row's own degrees
+    spread = rows.weight[..., None] * (np.square(z) + g * share[..., None])
+    return -0.5 * (level + 2 * np.sqrt(slope) * z + spread + rows.offset[..., None])

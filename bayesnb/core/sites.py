@@ -76,14 +76,21 @@ def _basis(name: str) -> str:
 
 def to_sites(theta: Theta) -> Theta:
     """Parameters as NumPyro names and holds them: `log_theta` → `theta` = exp, `logit_theta` → `theta` = logistic."""
-    held = [(_basis(name), name, value) for name, value in theta.items()]
-    return {name.removeprefix(basis): TO_SITE[basis](x) if basis else x for basis, name, x in held}
+    sites = {}
+    for name, value in theta.items():
+        basis = _basis(name)
+        sites[name.removeprefix(basis)] = TO_SITE[basis](value) if basis else value
+    return sites
 
 
 def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
     """Inverse of `to_sites` for the parameters named."""
-    held = [(_basis(name), name, sites[name.removeprefix(_basis(name))]) for name in parameters]
-    return {name: _FROM_SITE[basis](x) if basis else x for basis, name, x in held}
+    theta = {}
+    for name in parameters:
+        basis = _basis(name)
+        value = sites[name.removeprefix(basis)]
+        theta[name] = _FROM_SITE[basis](value) if basis else value
+    return theta
 
 
 def as_jax(tree: Any) -> Any:
@@ -113,8 +120,8 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
     import jax.numpy as jnp
 
     x = as_jax(x.toarray() if is_sparse(x) else x)
-    seen = ~jnp.isnan(x)
-    return seen, jnp.where(seen, x, fill)
+    is_observed = ~jnp.isnan(x)
+    return is_observed, jnp.where(is_observed, x, fill)
 
 
 @functools.cache

@@ -104,14 +104,14 @@ def log_normalize(table: Array, out: Any = None) -> Array:
     """
     xp = namespace(table)
     if xp is np and table.ndim == 2:
-        found = np.empty_like(table) if out is None else out
+        normalized = np.empty_like(table) if out is None else out
         step = max(_CELLS // max(table.shape[1], 1), 1)
-        for at in range(0, len(table), step):
-            by_class = table[at : at + step].T.copy()
+        for start in range(0, len(table), step):
+            by_class = table[start : start + step].T.copy()
             by_class -= by_class.max(0)
             by_class -= np.log(np.exp(by_class).sum(0))
-            found[at : at + step] = by_class.T
-        return found
+            normalized[start : start + step] = by_class.T
+        return normalized
     shifted = table - table.max(-1, keepdims=True)
     return shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
 
@@ -124,9 +124,10 @@ def most_probable(table: Array, log_prior: Array) -> Array:
     """
     if table.shape[1] < 2 or log_prior.min() == log_prior.max():
         return table.argmax(1)
-    by_prior, top = np.argsort(-log_prior, kind="stable"), table.max(1, keepdims=True)
-    equal = table >= top - _TIE * (1 + np.abs(top))
-    return by_prior[equal[:, by_prior].argmax(1)]
+    by_prior = np.argsort(-log_prior, kind="stable")
+    largest = table.max(1, keepdims=True)
+    is_largest = table >= largest - _TIE * (1 + np.abs(largest))
+    return by_prior[is_largest[:, by_prior].argmax(1)]
 
 
 def log_floor(x: Array | Scalar) -> Value:
@@ -173,8 +174,8 @@ class Jet:
             return Jet(*(x / other for x in self.a))
         quotient: list[Any] = []
         for k in range(4):
-            rest = self.a[k] - sum(quotient[i] * other.a[k - i] for i in range(k))
-            quotient.append(rest / other.a[0])
+            remainder = self.a[k] - sum(quotient[i] * other.a[k - i] for i in range(k))
+            quotient.append(remainder / other.a[0])
         return Jet(*quotient)
 
     def __neg__(self) -> "Jet":
@@ -247,7 +248,8 @@ def log_rising(a: Any, n: Any) -> Any:
     if isinstance(n, Jet):
         return digamma(a) * n + trigamma(a) / 2 * (n * n) + tetragamma(a) / 6 * (n * n * n)
     xp = namespace(a, n)
-    n, s = _inside(n, a, xp), a + _SHIFT
+    n = _inside(n, a, xp)
+    s = a + _SHIFT
     top = (s - 0.5) * xp.log1p(n / s) + n * (xp.log(s + n) - 1) + _stirling_rest(s + n) - _stirling_rest(s)
     for i in range(_SHIFT):
         top = top - xp.log1p(n / (a + i))

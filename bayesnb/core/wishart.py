@@ -31,7 +31,8 @@ def log_gain(
     nu: Float[Value, "*s"], n: Float[Value, "*s"], scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]
 ) -> Float[Value, "*s"]:
     """log A(ν + n, S + G) − log A(ν, S) = log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|."""
-    d, level = scale.shape[-1], log_det(scale)
+    d = scale.shape[-1]
+    level = log_det(scale)
     gamma = log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)
     return gamma - 0.5 * ((nu + n) * (log_det(scale + growth) - level) + n * (level - d * np.log(2)))
 
@@ -50,8 +51,9 @@ def whitened(
     x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]
 ) -> Float[Array, "*s c n d"]:
     """R_c (x_i − m_c) with R = L⁻¹, S = LLᵀ; a matrix that the classes share meets each row once."""
-    centre, root = loc.mean(-2)[..., None, None, :], root.swapaxes(-1, -2)
-    return (x - centre) @ root - (loc[..., None, :] - centre) @ root
+    centre = loc.mean(-2)[..., None, None, :]
+    transposed = root.swapaxes(-1, -2)
+    return (x - centre) @ transposed - (loc[..., None, :] - centre) @ transposed
 
 
 def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]) -> Tables:
@@ -65,7 +67,7 @@ def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Arr
     if xp is not np:
         return of_rows(x)
     step = max(1, _CELLS // loc.size)
-    return np.concatenate([of_rows(x[at : at + step]) for at in range(0, max(1, len(x)), step)], -2)
+    return np.concatenate([of_rows(x[start : start + step]) for start in range(0, max(1, len(x)), step)], -2)
 
 
 def inverse_wishart_factors(
@@ -114,9 +116,10 @@ class InverseWishartMarginal:
         """χ² probabilities of A_ii² and normal probabilities of A_ij, i > j, where AAᵀ = CᵀΣ⁻¹C and S = CCᵀ."""
         from scipy import stats
 
-        d, matrix = self.scale.shape[-1], np.asarray(matrix)
+        d = self.scale.shape[-1]
+        sigma = np.asarray(matrix)
         c = np.linalg.cholesky(self.scale)
-        root = np.linalg.solve(np.linalg.cholesky(matrix), np.broadcast_to(c, matrix.shape))
+        root = np.linalg.solve(np.linalg.cholesky(sigma), np.broadcast_to(c, sigma.shape))
         a = np.linalg.cholesky(root.swapaxes(-1, -2) @ root)
         i, j = np.tril_indices(d, -1)
         squares = np.square(np.diagonal(a, axis1=-2, axis2=-1))

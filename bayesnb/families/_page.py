@@ -2,7 +2,7 @@
 # ruff: noqa: F401
 
 from ..base import AbstractConjugate, as_jax, n_rows, observed
-from ..conjugate import Conjugate, Sums
+from ..conjugate import CellStatistics, Conjugate
 from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from ..core.densities import log_failure, log_probabilities
 from ..core.pytrees import pytree

@@ -12,7 +12,19 @@ from typing import Any, Self
 from ..core.pytrees import pytree
 from ..core.supports import COUNT, Cells, Field, declare
 from ..sums.rows import by_class, small_rest, subtract_weight
-from ._page import Array, Conjugate, Counts, Data, Float, Sums, Totals, Weights, is_sparse, log_failure, log_rising
+from ._page import (
+    Array,
+    CellStatistics,
+    Conjugate,
+    Counts,
+    Data,
+    Float,
+    Totals,
+    Weights,
+    is_sparse,
+    log_failure,
+    log_rising,
+)
 from ._page import namespace as namespace
 
 
@@ -66,9 +78,9 @@ class BetaBernoulli(Conjugate[Counts]):
         """a + n₁, b + n₀: a small n₀ has all its digits, which n − n₁ has not."""
         return self.of(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
 
-    def sums(self, stats: Counts) -> Sums:
+    def sums(self, stats: Counts) -> CellStatistics:
         """n = n₀ + n₁ and Σ_i x_i = n₁."""
-        return Sums(stats.n.sum(-1), stats.n[..., 1])
+        return CellStatistics(stats.n.sum(-1), stats.n[..., 1])
 
     def added(self, s: Any, a: Array, b: Array) -> tuple[Any, Any]:
         """a + n₁, b + n₀."""

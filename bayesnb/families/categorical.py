@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array, Data, Float, Tables, Theta, Weights
-from ..sums.rows import downdate, levels_by_class
+from ..sums.rows import levels_by_class, remove_row
 from ..sums.tables import look_up
-from ._page import COUNT, Cells, Conjugate, Counts, Field, Sums, declare, log_rising, namespace, pytree
+from ._page import COUNT, Cells, CellStatistics, Conjugate, Counts, Field, declare, log_rising, namespace, pytree
 
 
 @pytree
@@ -54,9 +54,9 @@ class DirichletCategorical(Conjugate[Counts]):
         n = levels_by_class(r, x, self.alpha.shape[-1])
         return Counts(n, 0 * n[..., 0])
 
-    def sums(self, stats: Counts) -> Sums:
+    def sums(self, stats: Counts) -> CellStatistics:
         """n = Σ_k n_k and the counts of the levels."""
-        return Sums(stats.n.sum(-1), stats.n)
+        return CellStatistics(stats.n.sum(-1), stats.n)
 
     def added(self, s: Any, alpha: Array) -> tuple[Any]:
         """α + n."""
@@ -68,20 +68,24 @@ class DirichletCategorical(Conjugate[Counts]):
 
     def _of_level(self, x: Array, alpha: Array) -> tuple[Array, Array]:
         """α_x and Σα of a cell of level x."""
-        xp, level = namespace(x, alpha), x.astype(int)[..., None]
-        axes = max(level.ndim, alpha.ndim)
-        level, levels = (v.reshape((1,) * (axes - v.ndim) + v.shape) for v in (level, alpha))
-        return xp.take_along_axis(levels, level, -1)[..., 0], alpha.sum(-1)
+        xp = namespace(x, alpha)
+        level = x.astype(int)[..., None]
+        n_axes = max(level.ndim, alpha.ndim)
+        level = level.reshape((1,) * (n_axes - level.ndim) + level.shape)
+        alpha_of_levels = alpha.reshape((1,) * (n_axes - alpha.ndim) + alpha.shape)
+        alpha_of_cell = xp.take_along_axis(alpha_of_levels, level, -1)[..., 0]
+        return alpha_of_cell, alpha.sum(-1)
 
     def power(self, x: Array, w: Any, alpha: Array) -> Any:
         """The gain of a cell of level x: log α_x^(w) / (Σα)^(w), rising factorials; for w = 1 the posterior mean."""
-        own, whole = self._of_level(x, alpha)
-        return log_rising(own, w) - log_rising(whole, w)
+        alpha_x, total = self._of_level(x, alpha)
+        return log_rising(alpha_x, w) - log_rising(total, w)
 
-    def left_out(self, x: Array, w: Any, *fields: Any) -> Any:
+    def log_loo_cell(self, x: Array, w: Any, *fields: Any) -> Any:
         """log (α_x − w) / (Σα − w)."""
-        own, whole = (namespace(x, *fields).log(downdate(v, w)) for v in self._of_level(x, *fields))
-        return own - whole
+        xp = namespace(x, *fields)
+        alpha_x, total = self._of_level(x, *fields)
+        return xp.log(remove_row(alpha_x, w)) - xp.log(remove_row(total, w))
 
     def cells(self, x: Any) -> Any:
         """Codes outside the levels are missing cells."""
@@ -96,8 +100,8 @@ class DirichletCategorical(Conjugate[Counts]):
         log_theta = theta["log_theta"]
         if namespace(x, log_theta) is np:
             return look_up(x, log_theta)
-        here = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
-        return here.reshape(len(x), -1) @ log_theta.reshape(*log_theta.shape[:-2], -1).swapaxes(-1, -2)
+        is_level = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
+        return is_level.reshape(len(x), -1) @ log_theta.reshape(*log_theta.shape[:-2], -1).swapaxes(-1, -2)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""

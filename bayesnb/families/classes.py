@@ -14,7 +14,7 @@ import numpy as np
 from ..conjugate import FromPrior
 from ..core.arrays import Weights, is_sparse
 from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
-from ..sums.rows import downdate, row_totals
+from ..sums.rows import remove_row, row_totals
 from ._page import COUNT, SIMPLEX, Array, Field, Float, Key, Table, Theta, Value, declare, pytree
 
 
@@ -120,13 +120,14 @@ class DirichletClasses(FromPrior, AbstractClasses):
 
     def log_loo(self, r: Weights) -> Table:
         """log (α_c − r_ic) / (Σα − Σ_c r_ic); of sparse weights only those that are there are subtracted."""
-        xp, total = namespace(self.alpha, r), self.alpha.sum()
-        left = xp.log(downdate(total, row_totals(r)))[:, None]
+        xp = namespace(self.alpha, r)
+        log_total = xp.log(remove_row(self.alpha.sum(), row_totals(r)))[:, None]
         if not is_sparse(r):
-            return xp.log(downdate(self.alpha, r)) - left
-        r, table = r.tocsr(), xp.log(self.alpha) - left
-        at = np.repeat(np.arange(len(table)), np.diff(r.indptr))
-        table[at, r.indices] = np.log(downdate(self.alpha[r.indices], r.data)) - left[at, 0]
+            return xp.log(remove_row(self.alpha, r)) - log_total
+        r = r.tocsr()
+        table = xp.log(self.alpha) - log_total
+        row = np.repeat(np.arange(len(table)), np.diff(r.indptr))
+        table[row, r.indices] = np.log(remove_row(self.alpha[r.indices], r.data)) - log_total[row, 0]
         return table
 
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
@@ -140,7 +141,7 @@ class DirichletClasses(FromPrior, AbstractClasses):
 
     def mle(self, n: Float[Array, " c"]) -> Theta:
         """N_c / N."""
-        return self.peak(self.mean(), n)
+        return self.mode_of_shifted_fields(self.mean(), n)
 
     def marginals(self) -> dict[str, Any]:
         """Beta(α_c, Σα − α_c) for each component of `pi`; a single class has nothing to learn."""

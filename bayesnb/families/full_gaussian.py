@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import log_det, squares
 from ..normals import AbstractNormalRows
-from ..sums.rows import kept
+from ..sums.rows import floor_at_rounding
 from ._page import Array, Float, Real, Table, Theta, Weights, is_sparse, namespace, pytree
 
 
@@ -56,12 +56,14 @@ class NormalInverseWishart(AbstractNormalRows):
 
         With τ = δᵀS⁻¹δ the determinant lemma gives |S'| = |S| (1 − gτ), Sherman & Morrison δᵀS'⁻¹δ = τ/(1 − gτ).
         """
-        (root, level), w = self._root(), r.toarray() if is_sparse(r) else r
-        xp, tau = namespace(x, w, root), squares(x, self.m, root)
-
-        left = kept(self.kappa - w, self.kappa)
-        rest = kept(1 - w * self.kappa / left * tau, xp.ones(()))
-        return self._log_t(tau / rest * (self.kappa / left) ** 2, left, self.nu - w, level + xp.log(rest))
+        root, log_det = self._root()
+        w = r.toarray() if is_sparse(r) else r
+        xp = namespace(x, w, root)
+        tau = squares(x, self.m, root)
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)
+        det_ratio = floor_at_rounding(1 - w * self.kappa / remaining * tau, xp.ones(()))  # 1 − gτ = |S'|/|S|
+        square = tau / det_ratio * (self.kappa / remaining) ** 2  # x − m' = (κ/κ') δ
+        return self._log_t(square, remaining, self.nu - w, log_det + xp.log(det_ratio))
 
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
         """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""

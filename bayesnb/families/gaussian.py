@@ -60,12 +60,12 @@ class NormalCells(Conjugate[Moments]):
             return super().log_predictive(x)
         return sum_of_logs(self._of_cells(x), *self._predictive_terms, student=self.student) + self._change(x)
 
-    def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+    def log_loo_of_label(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Σ_j left_out: in one pass for rows of weight 1."""
         if is_sparse(x) or (w != 1).any():
-            return super().own_left_out(x, at, y, w)
-        change, terms = np.broadcast_to(self._change(x), (len(x), 1))[at, 0], self._terms(-1.0)
-        return sum_of_own(self._of_cells(x), at, y, terms, self.student) + change
+            return super().log_loo_of_label(x, at, y, w)
+        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]
+        return sum_of_own(self._of_cells(x), at, y, self._terms(-1.0), self.student) + change
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """−½ Σ_j log 2πσ² + (t(x) − μ)²/σ², and the change of variables."""
@@ -146,7 +146,7 @@ class NormalInverseGamma(NormalCells):
         """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
         return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
 
-    def peak(self, mean: Theta, m: Array, kappa: Array, a: Array, b: Array) -> Theta:
+    def mode_of_shifted_fields(self, mean: Theta, m: Array, kappa: Array, a: Array, b: Array) -> Theta:
         """m and b/(a + 3/2), the joint mode; the flat density has a = −3/2."""
         xp = namespace(b)
         return {"mu": m, "variance": xp.maximum(b / a, xp.finfo(b.dtype).tiny)}

@@ -74,7 +74,7 @@ class KnownVarianceNormal(NormalCells):
         fit = s.n * (0.5 * namespace(variance).log(variance)) + growth(s, m, kappa) / variance
         return -fit - 0.5 * log1p(s.n / kappa)
 
-    def peak(self, mean: Theta, m: Array, *others: Array) -> Theta:
+    def mode_of_shifted_fields(self, mean: Theta, m: Array, *others: Array) -> Theta:
         """m."""
         return {"mu": m}
 
@@ -94,5 +94,5 @@ class KnownVarianceNormal(NormalCells):
 
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
         """m, and κ = σ²/s² of a Normal(m, s)."""
-        found = super().fields_from(prior, place)
-        return found | {"kappa": self.variance / found["kappa"] ** 2}
+        fields = super().fields_from(prior, place)
+        return fields | {"kappa": self.variance / fields["kappa"] ** 2}

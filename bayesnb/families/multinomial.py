@@ -21,7 +21,7 @@ from ..core.special import polygamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..sums.rows import by_class, map_cells, matmul, row_totals
 from ..sums.tables import log_coefficient, log_polya
-from ._page import Conjugate, Counts, Sums, as_jax, log_dirichlet, log_rising, n_rows, pytree
+from ._page import CellStatistics, Conjugate, Counts, as_jax, log_dirichlet, log_rising, n_rows, pytree
 
 
 class AbstractEvents(Conjugate[Counts]):
@@ -44,9 +44,9 @@ class AbstractEvents(Conjugate[Counts]):
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
         return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
 
-    def sums(self, stats: Counts) -> Sums:
+    def sums(self, stats: Counts) -> CellStatistics:
         """L = Σ_j n_j and the counts of the kinds."""
-        return Sums(stats.n.sum(-1), stats.n)
+        return CellStatistics(stats.n.sum(-1), stats.n)
 
     def added(self, s: Any, alpha: Array) -> tuple[Array]:
         """α + n."""
@@ -102,9 +102,10 @@ class AbstractEvents(Conjugate[Counts]):
 
     def _of_events(self, order: int, x: Any) -> Table:
         """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k = 1, 2 or 3: the cumulant of Σ_j x_j log θ_cj over θ."""
-        length, powers = row_totals(x)[:, None], map_cells(x, lambda count: count**order)
-        whole = length**order * polygamma(order - 1, self.alpha.sum(-1))
-        return matmul(powers, polygamma(order - 1, self.alpha)) - whole
+        length = row_totals(x)[:, None]
+        powers = map_cells(x, lambda count: count**order)
+        of_length = length**order * polygamma(order - 1, self.alpha.sum(-1))
+        return matmul(powers, polygamma(order - 1, self.alpha)) - of_length
 
     def _cumulant(self, order: int, x: Any) -> Table:
         cumulant = self._of_events(order, x)
@@ -112,8 +113,8 @@ class AbstractEvents(Conjugate[Counts]):
 
     def merged(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block in which some kinds of events are merged into one kind, with the sum of their α."""
-        rest = np.delete(self.alpha, columns, axis=1).sum(1, keepdims=True)
-        return self.of(np.concatenate([self.alpha[:, columns], np.maximum(rest, 1e-50)], 1))
+        alpha_of_others = np.delete(self.alpha, columns, axis=1).sum(1, keepdims=True)
+        return self.of(np.concatenate([self.alpha[:, columns], np.maximum(alpha_of_others, 1e-50)], 1))
 
 
 @pytree

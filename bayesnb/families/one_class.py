@@ -83,14 +83,14 @@ class OneClass(AbstractConjugate[Stats]):
         return self._place(mean), self._place(variance)
 
     def _cumulant(self, order: int, x: Data) -> Table | None:
-        found = self.block._cumulant(order, x)
-        return None if found is None else self._place(found)
+        cumulant = self.block._cumulant(order, x)
+        return None if cumulant is None else self._place(cumulant)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Rows of class k; NaN for the other classes."""
         rows = np.full((len(y), self.block.shape[1]), np.nan)
-        own = y == self.k
-        rows[own] = self.block.sample_predictive(rng, np.zeros(own.sum(), int), **given)
+        is_of_class = y == self.k
+        rows[is_of_class] = self.block.sample_predictive(rng, np.zeros(is_of_class.sum(), int), **given)
         return rows
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:

@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ..conjugate import FromPrior
-from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
+from ..conjugate import CellStatistics, FromPrior
+from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 from ..core.densities import PRIORS
 from ..core.quadratics import PooledQuadratic
 from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
 from ..normals import AbstractNormals, by_slices, cumulant_of_cells, linear_of_normals, student_marginals
-from ..sums.rows import kept, shared_weight
+from ..sums.rows import floor_at_rounding, shared_weight
 from ..sums.tables import log_normal_sum, sum_of_logs
 from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, observed, pytree
+
+_ROUNDING = 1e-9  # of a field of the scale: a row that takes more than all but this was never fitted
 
 
 @pytree
@@ -79,14 +81,14 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         """The weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
-    def added(self, n: Array, growth: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    def added(self, s: Any, a: Array, b: Array) -> tuple[Array, Array]:
         """κ + n, m + n(x̄ − m)/(κ + n), a + ½ Σ_c n_c, b + ½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)]."""
-        return a + n / 2, b + growth / 2
+        return a + s.n / 2, b + s.ss / 2
 
-    def gain(self, n: Value | int, growth: Array, a: Array, b: Array) -> Array:
+    def gain(self, s: Any, a: Array, b: Array) -> Array:
         """log Γ(a+N/2)/Γ(a) − ½N log b − (a + ½N) log(1 + ½G/b), N = Σ_c n_c."""
-        xp = namespace(growth, b)
-        return log_rising(a, n / 2) - n / 2 * xp.log(b) - (a + n / 2) * xp.log1p(growth / (2 * b))
+        xp = namespace(s.ss, b)
+        return log_rising(a, s.n / 2) - s.n / 2 * xp.log(b) - (a + s.n / 2) * xp.log1p(s.ss / (2 * b))
 
     def log_predictive(self, x: Data) -> Table:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
@@ -96,20 +98,30 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         slope = np.sqrt(0.5 * self.kappa / (self.kappa + 1) / self.b)
         return sum_of_logs(x, self.m, slope, -(self.a + 0.5), level)
 
-    def _squares(self, x: Array) -> tuple[Array, Float[Array, "c n d"]]:
-        """Whether a cell is there, and (x − m)², 0 where it is missing."""
-        xp = namespace(x, self.m)
-        seen = ~xp.isnan(x)
-        return seen, xp.where(seen, x - self.m[:, None], 0) ** 2
-
     def _left_out(self, x: Array, w: Array) -> Table:
-        """log p of rows that are left out with weights w: gain(e_c − w) − gain(−w) of each cell."""
-        xp, kappa, v, fields = namespace(x, w, self.m), self.kappa[:, None], -w.T[:, :, None], self._scale()
-        (seen, square), left = self._squares(x), kept(kappa + v, kappa)
-        rest = self.added(shared_weight(v.sum(0)), (v * kappa / left * square).sum(0), *fields)
-        fields = [xp.where(new > -1e-9 * old, kept(new, old), xp.nan) for new, old in zip(rest, fields, strict=True)]
-        gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
-        return xp.where(seen, gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI), 0).sum(-1).T
+        """log p of rows that are left out with weights w, (n, c): gain(e_c − w) − gain(−w) of each cell.
+
+        The classes that a row leaves take Σ_k w_k from a and Σ_k h_k δ_k² from b, δ_k = x − m_k; then the cell comes
+        back in class c, with weight 1. Scales are (n, d) or (1, d); all other arrays are (c, n, d) or (c, n, 1).
+        """
+        xp = namespace(x, w, self.m)
+        kappa = self.kappa[:, None]
+        removed = -w.T[:, :, None]
+        remaining = floor_at_rounding(kappa + removed, kappa)
+        is_observed = ~xp.isnan(x)
+        square = xp.where(is_observed, x - self.m[:, None], 0) ** 2
+
+        # h = v κ/(κ + v) with v = −w, as in the head of `normals`
+        growth = (removed * kappa / remaining * square).sum(0)
+        fitted = self._scale()
+        without_row = self.added(CellStatistics(shared_weight(removed.sum(0)), ss=growth), *fitted)
+        scale = [_remaining_scale(after, before) for after, before in zip(without_row, fitted, strict=True)]
+
+        # m' = m + wδ/κ', so the row lies at (κ/κ') δ from m', and v = 1 gives h = κ'/(κ' + 1)
+        growth_of_one = kappa / remaining * (kappa / (remaining + 1)) * square
+        gain = self.gain(CellStatistics(1, ss=growth_of_one), *scale)
+        log_p = gain - 0.5 * (xp.log1p(1 / remaining) + LOG_2PI)
+        return xp.where(is_observed, log_p, 0).sum(-1).T
 
     def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
@@ -157,3 +169,9 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     def marginals(self) -> dict[str, Any]:
         """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
         return student_marginals(self.m, self.kappa, self.a, self.b)
+
+
+def _remaining_scale(after: Array, before: Array) -> Array:
+    """A field of the scale without a row, at least its rounding; NaN where the row takes more than there was."""
+    xp = namespace(after, before)
+    return xp.where(after > -_ROUNDING * before, floor_at_rounding(after, before), xp.nan)

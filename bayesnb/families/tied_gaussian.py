@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Real, Table, Theta, Weights
+from ..core.arrays import Array, Float, Int, Real, Table, Theta, Weights
 from ..core.quadratics import TiedQuadratic
 from ..core.wishart import whitened
 from ..normals import AbstractNormalRows, by_slices
-from ..sums.rows import kept, shared_weight
+from ..sums.rows import floor_at_rounding, shared_weight
 from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare, namespace, pytree
 
 
@@ -64,26 +64,34 @@ class TiedNormalInverseWishart(AbstractNormalRows):
 
             z_k' = z_k + g/(√ρ(1 + √ρ)) (zᵀz_k) z,   z_k'ᵀz_k' = z_kᵀz_k + g/ρ (zᵀz_k)²
         """
-        root, level = self._root()
+        return by_slices(self._log_loo_of_rows, self.m, x, r)
 
-        def left_out(x: Array, w: Array) -> Array:
-            xp, rows = namespace(x, w, root), np.arange(len(x))
-            left, z, total = kept(self.kappa - w, self.kappa), whitened(x, self.m, root), level[:, None]
-            g, tau = w * self.kappa / left, xp.einsum("knd,knd->kn", z, z)
-            order = np.tile(np.arange(w.shape[1]), (len(x), 1))
-            if xp is np:  # only classes in which a row has weight
-                order = np.argsort(w == 0, 1, kind="stable")[:, : np.count_nonzero(w, 1).max(initial=0)]
-            for step, k in enumerate(order.T, 1):
-                u, h = z[k, rows], g[rows, k]
-                cross = xp.einsum("knd,nd->kn", z, u)
-                rest = kept(1 - h * cross[k, rows], xp.ones(()))
-                tau, total = tau + h / rest * cross**2, total + xp.log(rest)
-                if step < order.shape[1]:
-                    z = z + (h / (xp.sqrt(rest) * (1 + xp.sqrt(rest))) * cross)[:, :, None] * u
-            nu = self.nu - shared_weight(w.sum(1, keepdims=True))
-            return self._log_t(tau.T * (self.kappa / left) ** 2, left, nu, total.T)
+    def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
+        """`log_loo` of some rows with weights w, (n, c)."""
+        root, log_det = self._root()
+        xp = namespace(x, w, root)
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)
+        g = w * self.kappa / remaining
+        z = whitened(x, self.m, root)
+        squares = xp.einsum("knd,knd->kn", z, z)
+        log_det = log_det[:, None]
 
-        return by_slices(left_out, self.m, x, r)
+        rows = np.arange(len(x))
+        steps = _classes_to_remove(w)
+        for step, leaving in enumerate(steps, 1):  # of each row one class, (n,)
+            z_leaving = z[leaving, rows]
+            g_leaving = g[rows, leaving]
+            cross = xp.einsum("knd,nd->kn", z, z_leaving)  # zᵀz_k
+            rho = floor_at_rounding(1 - g_leaving * cross[leaving, rows], xp.ones(()))
+            squares = squares + g_leaving / rho * cross**2
+            log_det = log_det + xp.log(rho)
+            if step < len(steps):
+                factor = g_leaving / (xp.sqrt(rho) * (1 + xp.sqrt(rho))) * cross
+                z = z + factor[:, :, None] * z_leaving
+
+        nu = self.nu - shared_weight(w.sum(1, keepdims=True))
+        # m' = m − wδ/κ', so that x − m' = (κ/κ') δ
+        return self._log_t(squares.T * (self.kappa / remaining) ** 2, remaining, nu, log_det.T)
 
     def shared_quadratic(self, x: Real[Array, "n d"]) -> TiedQuadratic:
         """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
@@ -94,3 +102,12 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         mu = theta["mu"]
         weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)
         return weights, -0.5 * (mu * weights.T).sum(-1)
+
+
+def _classes_to_remove(w: Float[Array, "n c"]) -> Int[np.ndarray, "steps n"]:
+    """The classes that leave, one for each row in each step; on the host only those in which some row has weight."""
+    n, c = w.shape
+    if namespace(w) is not np:
+        return np.tile(np.arange(c)[:, None], n)
+    n_steps = np.count_nonzero(w, 1).max(initial=0)
+    return np.argsort(w == 0, 1, kind="stable")[:, :n_steps].T

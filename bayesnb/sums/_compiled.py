@@ -137,14 +137,16 @@ def exp(x: Any) -> Any:
 def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> None:
     """out_kj += Σ_i w_i [y_i = k] x_ij."""
     for i in range(len(ends) - 1):
-        row, v, x = out[np.uint64(y[i])], w[i], cells[ends[i] : ends[i + 1]]
+        of_class = out[np.uint64(y[i])]
+        weight = w[i]
+        x = cells[ends[i] : ends[i + 1]]
         if columns is None:
             for j in range(len(x)):
-                row[j] += v * x[j]
+                of_class[j] += weight * x[j]
         else:
-            at = columns[ends[i] : ends[i + 1]]
-            for p in range(len(at)):
-                row[np.uint64(at[p])] += v * x[p]
+            column = columns[ends[i] : ends[i + 1]]
+            for p in range(len(column)):
+                of_class[np.uint64(column[p])] += weight * x[p]
 
 
 @loop()
@@ -163,25 +165,29 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
     n, d = X.shape
     levels = out.shape[2]
     for i in range(n):
-        table, v = out[y[i]], w[i]
+        table = out[y[i]]
+        weight = w[i]
         for j in range(d):
             x = X[i, j]
             if 0 <= x < levels:
-                table[j, int(x)] += v
+                table[j, int(x)] += weight
 
 
 @loop(FAST)
-def log_coefficient(ends: Any, cells: Any, known: Any, out: Any) -> None:
-    """out_i = log L!/Π_j x_ij!, L the sum of the cells; `known` has the logarithms of the first factorials."""
+def log_coefficient(ends: Any, cells: Any, log_factorials: Any, out: Any) -> None:
+    """out_i = log L!/Π_j x_ij!, L the sum of the cells; `log_factorials` has those of the first whole numbers."""
     for i in range(len(ends) - 1):
-        x, length, total, odd = cells[ends[i] : ends[i + 1]], 0.0, 0.0, 0
+        x = cells[ends[i] : ends[i + 1]]
+        length = 0.0
+        total = 0.0
+        n_others = 0  # cells that are not in the table
         for p in range(len(x)):
             k = np.int32(x[p])
-            whole = (k == x[p]) & (0 <= k) & (k < len(known))
+            is_in_table = (k == x[p]) & (0 <= k) & (k < len(log_factorials))
             length += x[p]
-            total += known[np.uint64(k)] if whole else 0.0
-            odd += not whole
-        if odd:
+            total += log_factorials[np.uint64(k)] if is_in_table else 0.0
+            n_others += not is_in_table
+        if n_others:
             total = 0.0
             for p in range(len(x)):
                 total += lgamma(x[p] + 1.0)
@@ -210,30 +216,38 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
 @loop(FAST)
 def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: Any) -> None:
     """out_ik += Σ_j table[j (levels + 1) + x_ij, k]; any other cell has the place of one level more."""
-    at, once = np.empty(0, np.uint64), np.empty(0)
+    table_row = np.empty(0, np.uint64)
+    ones = np.empty(0)
     for i in range(len(ends) - 1):
-        start, x = ends[i], cells[ends[i] : ends[i + 1]]
+        start = ends[i]
+        x = cells[start : ends[i + 1]]
         n = len(x)
-        if n > len(at):
-            at, once = np.empty(2 * n, np.uint64), np.ones(2 * n)
+        if n > len(table_row):
+            table_row = np.empty(2 * n, np.uint64)
+            ones = np.ones(2 * n)
         for p in range(n):
             j = p if columns is None else columns[start + p]
-            at[p] = j * (levels + 1) + (int(x[p]) if (x[p] >= 0) & (x[p] < levels) else levels)
-        _add_rows(table, at[:n], once[:n], out[i])
+            table_row[p] = j * (levels + 1) + (int(x[p]) if (x[p] >= 0) & (x[p] < levels) else levels)
+        _add_rows(table, table_row[:n], ones[:n], out[i])
 
 
 @loop(FAST)
-def _add_rows(table: Any, at: Any, x: Any, total: Any) -> None:
-    """total_k += Σ_p x_p table[at_p, k], four rows at a time, for which a sum is read and written once."""
-    n = len(at)
+def _add_rows(table: Any, rows: Any, x: Any, total: Any) -> None:
+    """total_k += Σ_p x_p table[rows_p, k], four rows at a time, for which a sum is read and written once."""
+    n = len(rows)
     for p in range(n % 4):
-        own = table[np.uint64(at[p])]
+        weights = table[np.uint64(rows[p])]
         for k in range(len(total)):
-            total[k] += x[p] * own[k]
+            total[k] += x[p] * weights[k]
     for p in range(n % 4, n, 4):
-        x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
-        w0, w1 = table[np.uint64(at[p])], table[np.uint64(at[p + 1])]
-        w2, w3 = table[np.uint64(at[p + 2])], table[np.uint64(at[p + 3])]
+        x0 = x[p]
+        x1 = x[p + 1]
+        x2 = x[p + 2]
+        x3 = x[p + 3]
+        w0 = table[np.uint64(rows[p])]
+        w1 = table[np.uint64(rows[p + 1])]
+        w2 = table[np.uint64(rows[p + 2])]
+        w3 = table[np.uint64(rows[p + 3])]
         for k in range(len(total)):
             total[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k])
 
@@ -244,7 +258,8 @@ def _add_rows(table: Any, at: Any, x: Any, total: Any) -> None:
 @loop(FAST, forceinline=True)
 def log_rising(a: Any, x: Any) -> Any:
     """`core.special.log_rising` of 1e-18 < a < 1e18: eight steps of the recurrence are a quotient of two products."""
-    s, b = a + 8.0, a + x
+    s = a + 8.0
+    b = a + x
     below = a * (a + 1.0) * (a + 2.0) * (a + 3.0) * (a + 4.0) * (a + 5.0) * (a + 6.0) * (a + 7.0)
     above = b * (b + 1.0) * (b + 2.0) * (b + 3.0) * (b + 4.0) * (b + 5.0) * (b + 6.0) * (b + 7.0)
     series = _stirling_rest(b + 8.0) - _stirling_rest(s)
@@ -252,12 +267,12 @@ def log_rising(a: Any, x: Any) -> Any:
 
 
 @loop(FAST)
-def _left(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
-    """`downdate`: what row i leaves of a whole, where it has x times its weight in class k."""
+def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
+    """`remove_row`: what row i leaves of a whole, where it has x times its weight in class k."""
     if w is None:  # decided when it is compiled
         return whole
-    rest = whole - w[i, k] * x
-    return rest if rest > _EPS * whole else _EPS * whole
+    remaining = whole - w[i, k] * x
+    return remaining if remaining > _EPS * whole else _EPS * whole
 
 
 @loop(FAST)
@@ -272,29 +287,31 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
     w : (n, c); None where no row leaves
     """
     c = len(total)
-    many = np.empty(c)
+    product = np.empty(c)
     for i in range(len(ends) - 1):
-        found = out[i]
-        found[:] = 0.0
-        many[:] = 1.0
-        length, used = 0.0, 0
+        log_p = out[i]
+        log_p[:] = 0.0
+        product[:] = 1.0
+        length = 0.0
+        n_factors = 0
         for p in range(ends[i], ends[i + 1]):
-            x, own = np.float64(cells[p]), alpha[np.uint64(p - ends[i] if columns is None else columns[p])]
+            x = np.float64(cells[p])
+            alpha_of_kind = alpha[np.uint64(p - ends[i] if columns is None else columns[p])]
             length += x
             if not (0 <= x <= _MULTIPLIED and x == np.floor(x)):
                 for k in range(c):
-                    found[k] += log_rising(_left(own[k], w, i, k, x), x)
+                    log_p[k] += log_rising(_remaining(alpha_of_kind[k], w, i, k, x), x)
                 continue
             for t in range(int(x)):
                 for k in range(c):
-                    many[k] *= _left(own[k], w, i, k, x) + t
-                used += 1
-                if used % _FACTORS == 0:
+                    product[k] *= _remaining(alpha_of_kind[k], w, i, k, x) + t
+                n_factors += 1
+                if n_factors % _FACTORS == 0:
                     for k in range(c):
-                        found[k] += log(many[k], 0.0)
-                    many[:] = 1.0
+                        log_p[k] += log(product[k], 0.0)
+                    product[:] = 1.0
         for k in range(c):
-            found[k] += log(many[k], 0.0) - log_rising(_left(total[k], w, i, k, length), length)
+            log_p[k] += log(product[k], 0.0) - log_rising(_remaining(total[k], w, i, k, length), length)
 
 
 # --- normal and Student densities -------------------------------------------------------------------------------------
@@ -315,7 +332,9 @@ def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
     for i in range(len(X)):
         x = X[i]
         for k in range(len(mu)):
-            m, g, a = mu[k], slope[k], level[k]
+            m = mu[k]
+            g = slope[k]
+            a = level[k]
             total = 0.0
             for j in range(len(x)):
                 z = (x[j] - m[j]) * g[j]
@@ -330,24 +349,27 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
     Where the columns of each class have one weight (`alike`), 24 factors are multiplied before a logarithm is taken.
     They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits.
     """
-    (n, d), whole = X.shape, level.sum(1)
-    tile, less, total = np.zeros((_PRODUCT, _TILE)), np.zeros(_TILE), np.zeros((len(mu), _TILE))
-    holes = np.zeros(_PRODUCT, np.int64)
-    for at in range(0, n, _TILE):
+    n, d = X.shape
+    sum_of_levels = level.sum(1)
+    tile = np.zeros((_PRODUCT, _TILE))
+    less = np.zeros(_TILE)
+    total = np.zeros((len(mu), _TILE))
+    n_missing = np.zeros(_PRODUCT, np.int64)
+    for start in range(0, n, _TILE):
         for k in range(len(mu)):
-            total[k] = whole[k]
+            total[k] = sum_of_levels[k]
         for first in range(0, d, _PRODUCT):
-            cells = X[at : at + _TILE, first : first + _PRODUCT]
+            cells = X[start : start + _TILE, first : first + _PRODUCT]
             rows, columns = cells.shape
-            holes[:] = 0
+            n_missing[:] = 0
             for i in range(rows):
                 for j in range(columns):
                     x = np.float64(cells[i, j])
                     tile[j, i] = x
-                    holes[j] += x != x
+                    n_missing[j] += x != x
             for k in range(len(mu)):
                 for j in range(columns):
-                    for i in range(_TILE if holes[j] else 0):
+                    for i in range(_TILE if n_missing[j] else 0):
                         total[k, i] -= 0.0 if tile[j, i] == tile[j, i] else level[k, first + j]
                     _multiply_tile(tile[j], mu[k, first + j], slope[k, first + j], less)
                     if not alike or j == columns - 1:
@@ -355,9 +377,9 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
                         for i in range(_TILE):
                             total[k, i] += w * log_of(1.0 + less[i], less[i])
                         less[:] = 0.0
-        for i in range(min(_TILE, n - at)):
+        for i in range(min(_TILE, n - start)):
             for k in range(len(mu)):
-                out[at + i, k] = total[k, i]
+                out[start + i, k] = total[k, i]
 
 
 @loop(FAST)
@@ -367,12 +389,17 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
         total = out[i]
         total[:] = 0.0
         for p in range(ends[i], ends[i + 1]):
-            j, x = np.uint64(columns[p]), np.float64(cells[p])
-            m, g, w = mu[j], slope[j], weight[j]
+            j = np.uint64(columns[p])
+            x = np.float64(cells[p])
+            m = mu[j]
+            g = slope[j]
+            w = weight[j]
             for k in range(len(total)):
-                z, zero = (x - m[k]) * g[k], m[k] * g[k]
-                more, below = z * z - zero * zero, 1.0 + zero * zero
-                total[k] += w[k] * (log_of((1.0 + z * z) / below, more / below) if student else more)
+                z = (x - m[k]) * g[k]
+                z_empty = m[k] * g[k]
+                change = z * z - z_empty * z_empty
+                divisor = 1.0 + z_empty * z_empty
+                total[k] += w[k] * (log_of((1.0 + z * z) / divisor, change / divisor) if student else change)
 
 
 @loop(FAST)
@@ -383,7 +410,11 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
     """
     for i in range(len(at)):
         k = np.uint64(y[i])
-        x, m, g, w, a = X[at[i]], mu[k], slope[k], weight[k], level[k]
+        x = X[at[i]]
+        m = mu[k]
+        g = slope[k]
+        w = weight[k]
+        a = level[k]
         total = 0.0
         for j in range(len(m)):
             z = (x[j] - m[j]) * g[j]
@@ -396,14 +427,20 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
 @loop(FAST)
 def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
     """Add w, w z and w z² of the observed cells, z = x − shift of the row's class, to n, s and q (c, d)."""
-    whole = np.zeros(len(n))
-    for i in range(len(X)):
-        k, v, total = np.uint64(y[i]), w[i], 0.0
-        weight, first, second, m, row = n[k], s[k], q[k], shift[k], X[i]
+    n_complete = np.zeros(len(n))  # weight of the rows without a missing cell
+    for i in range(len(X)):  # in another order of these lines the loops took twice as long: measure it
+        k = np.uint64(y[i])
+        v = w[i]
+        total = 0.0
+        weight = n[k]
+        first = s[k]
+        second = q[k]
+        m = shift[k]
+        row = X[i]
         for j in range(len(row)):
             total += row[j]
         if total == total:  # no cell is missing
-            whole[k] += v
+            n_complete[k] += v
             for j in range(len(row)):
                 z = row[j] - m[j]
                 first[j] += v * z
@@ -415,7 +452,7 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
             weight[j] += u
             first[j] += u * z
             second[j] += u * z * z
-    n += np.expand_dims(whole, 1)
+    n += np.expand_dims(n_complete, 1)
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -95,8 +95,8 @@ def contract(
     xp = namespace(x)
     if is_missing_free(x):
         return matmul(x, slope) + (level.sum(-1) if total is None else total)[..., None, :]
-    seen = ~xp.isnan(x)
-    return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
+    is_observed = ~xp.isnan(x)
+    return matmul(xp.where(is_observed, x, 0), slope) + matmul(is_observed.astype(level.dtype), level)
 
 
 def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Tables:
@@ -120,21 +120,28 @@ def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Arra
     """
     if is_sparse(x):
         return _sum_over_stored(f, x.tocsr(), w, fields)
-    xp, fields = namespace(x, *fields), tuple(map(operator.itemgetter(None), fields))
-
-    def sums(x: Array, w: Any) -> Array:
-        seen, w = ~xp.isnan(x)[:, None], xp.asarray(w)[..., None] if np.ndim(w) else w
-        if xp is np and seen.all():
-            return f(x[:, None], w, *fields).sum(-1)
-        return xp.where(seen, f(xp.where(seen, x[:, None], 1), w if xp is np else seen * w, *fields), 0).sum(-1)
-
+    xp = namespace(x, *fields)
+    row_fields = [field[None] for field in fields]  # (1, c, d, …), against cells (n, 1, d)
     if xp is not np:  # all at once: under `jit` no such array is made
-        return sums(x, w)
-    table = np.empty((len(x), fields[0].shape[1]))
+        is_observed = ~xp.isnan(x)[:, None]
+        weight = xp.asarray(w)[..., None] if np.ndim(w) else w
+        terms = f(xp.where(is_observed, x[:, None], 1), is_observed * weight, *row_fields)
+        return xp.where(is_observed, terms, 0).sum(-1)
+    table = np.empty((len(x), fields[0].shape[0]))
     with np.errstate(invalid="ignore", divide="ignore"):  # of a missing cell
         for part in slices(len(x), fields[0].size, _FEW):
-            table[part] = sums(x[part], w[part] if np.ndim(w) else w)
+            weight = w[part][..., None] if np.ndim(w) else w
+            table[part] = _sum_over_dense_cells(f, x[part], weight, row_fields)
     return table
+
+
+def _sum_over_dense_cells(f: Callable[..., Array], x: np.ndarray, weight: Any, fields: Sequence[Array]) -> np.ndarray:
+    """Σ_j f of a few dense rows; weights (n, c, 1) or a number, fields (1, c, d, …)."""
+    is_observed = ~np.isnan(x)[:, None]
+    if is_observed.all():
+        return f(x[:, None], weight, *fields).sum(-1)
+    terms = f(np.where(is_observed, x[:, None], 1), weight, *fields)
+    return np.where(is_observed, terms, 0).sum(-1)
 
 
 def sum_over_own(
@@ -146,14 +153,14 @@ def sum_over_own(
     fields: Sequence[Array],
 ) -> Float[np.ndarray, " m"]:
     """Σ_j f(x_ij, w_i, *fields_kj) over the observed cells of rows i = `at`, for one class k of each, y."""
-    found = np.empty(len(at))
+    total = np.empty(len(at))
     with np.errstate(all="ignore"):  # of a missing cell
         for part in slices(len(at), x.shape[1], _FEW):
             cells = x[at[part]]
-            seen = ~np.isnan(cells)
-            terms = f(np.where(seen, cells, 0), w[part, None], *(v[y[part]] for v in fields))
-            found[part] = np.where(seen, terms, 0).sum(1)
-    return found
+            is_observed = ~np.isnan(cells)
+            terms = f(np.where(is_observed, cells, 0), w[part, None], *(field[y[part]] for field in fields))
+            total[part] = np.where(is_observed, terms, 0).sum(1)
+    return total
 
 
 def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[Array, ...]) -> Float[np.ndarray, "n c"]:
@@ -247,9 +254,9 @@ def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
     """f of every cell, for f(0) = 0, dense or sparse."""
     if not is_sparse(x):
         return f(x)
-    found = copy.copy(x)  # the places of the cells are shared, and need no second check
-    found.data = f(x.data)
-    return found
+    mapped = copy.copy(x)  # the positions of the cells are shared, and need no second check
+    mapped.data = f(x.data)
+    return mapped
 
 
 # --- by class ---------------------------------------------------------------------------------------------------------
@@ -264,25 +271,27 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
     index: Any = np.int32 if n < 1 << 31 else np.int64
     r = sparse.csr_array((n, n_classes))  # what is known to be in order need not be looked through
     r.data = np.ones(n) if weights is None else np.asarray(weights, float)
-    r.indices, r.indptr = y.astype(index), np.arange(n + 1, dtype=index)
+    r.indices = y.astype(index)
+    r.indptr = np.arange(n + 1, dtype=index)
     return r
 
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    shape, many = (r.shape[1], table.shape[-1]), worth(8 * (table.nnz if is_sparse(table) else table.size))
-    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r) or not (many or is_sparse(table)):
+    shape = r.shape[1], table.shape[-1]
+    uses_loop = worth(8 * (table.nnz if is_sparse(table) else table.size))
+    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r) or not (uses_loop or is_sparse(table)):
         total = r.T @ table
         total = total.toarray() if is_sparse(total) else total
         # row by row, as files hold it: the last bits of a sum depend on the layout
         return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
-    if not many:
-        cells, place, w = _cells(sparse.csr_array(table), r.indices, r.data)
-        return np.bincount(place, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
+    if not uses_loop:
+        cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)
+        return np.bincount(position, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
     from . import _compiled
 
     total = np.zeros(shape)
-    _compiled.by_class(*stored(table), r.indices, r.data, total)
+    _compiled.by_class(*csr_arrays(table), r.indices, r.data, total)
     return total
 
 
@@ -298,12 +307,12 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
         total: np.ndarray = np.zeros(shape)
         _compiled.levels_by_class(contiguous(x), y, w, total)
         return total
-    cells, place, of_cell = _cells(x, y, w)
-    known = (cells >= 0) & (cells < levels)  # False for NaN
-    at = place * levels + np.where(known, cells, 0).astype(np.intp)
-    total = np.bincount(at, of_cell * known, np.prod(shape)).astype(r.dtype).reshape(shape)
+    cells, position, cell_weight = _cells(x, y, w)
+    is_level = (cells >= 0) & (cells < levels)  # False for NaN
+    level_position = position * levels + np.where(is_level, cells, 0).astype(np.intp)
+    total = np.bincount(level_position, cell_weight * is_level, np.prod(shape)).astype(r.dtype).reshape(shape)
     if is_sparse(x):
-        stored = np.bincount(place, of_cell, shape[0] * shape[1]).reshape(shape[:2])
+        stored = np.bincount(position, cell_weight, shape[0] * shape[1]).reshape(shape[:2])
         total[..., 0] += _weight_of_empty_cells(x, y, w, stored, class_totals(r))
     return total
 
@@ -331,10 +340,14 @@ def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndar
 
 
 def _cells(x: Any, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells that are stored, of dense rows all; the place of each among classes and columns; the weight of each."""
-    d, sparse_rows = x.shape[1], is_sparse(x)
-    column, many = (x.indices, np.diff(x.indptr)) if sparse_rows else (np.tile(np.arange(d), len(x)), d)
-    return x.data if sparse_rows else x.ravel(), np.repeat(y.astype(np.intp) * d, many) + column, np.repeat(w, many)
+    """The stored cells (all of dense rows), the position of each in a table (c, d), and the weight of each."""
+    d = x.shape[1]
+    if is_sparse(x):
+        cells_per_row = np.diff(x.indptr)
+        position = np.repeat(y.astype(np.intp) * d, cells_per_row) + x.indices
+        return x.data, position, np.repeat(w, cells_per_row)
+    position = np.repeat(y.astype(np.intp) * d, d) + np.tile(np.arange(d), len(x))
+    return x.ravel(), position, np.repeat(w, d)
 
 
 def is_one_hot(r: Array | Sparse) -> TypeGuard[Sparse]:
@@ -352,8 +365,8 @@ def class_totals(r: Array | Sparse) -> Array:
 
 def subtract_weight(total: Value, part: Array) -> Array:
     """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
-    left = total - part
-    return namespace(left).where(left > rounding(left) * total, left, 0)
+    remaining = total - part
+    return namespace(remaining).where(remaining > rounding(remaining) * total, remaining, 0)
 
 
 def small_rest(total: Array, rest: Array) -> np.ndarray:
@@ -377,17 +390,18 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     if xp is not np:
         w = r.T[..., None]
         return _moments(xp.asarray(x), lambda table: (w * table).sum(1), lambda mean: mean[:, None])
-    dtype, shape = np.result_type(x.dtype, r.dtype), (r.shape[1], x.shape[1])
+    dtype = np.result_type(x.dtype, r.dtype)
+    shape = r.shape[1], x.shape[1]
     x, y, w = _with_one_class(x, r)
     if not is_sparse(x) and worth(8 * x.size):
         return _looped(contiguous(x), y, w, shape[0])
     n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None
-    cells, place, weight = _cells(x, y, w)
+    cells, position, weight = _cells(x, y, w)
 
     def total(cells: np.ndarray) -> np.ndarray:
-        return np.bincount(place, weight * cells, shape[0] * shape[1]).astype(dtype).reshape(shape)
+        return np.bincount(position, weight * cells, shape[0] * shape[1]).astype(dtype).reshape(shape)
 
-    return _moments(cells.astype(dtype, copy=False), total, lambda mean: mean.ravel()[place], n)
+    return _moments(cells.astype(dtype, copy=False), total, lambda mean: mean.ravel()[position], n)
 
 
 def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Array], Array], n: Any = None) -> Triple:
@@ -400,14 +414,16 @@ def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Arra
     n : weights of all cells, if those that are not in x are 0
     """
     xp = namespace(x)
-    seen = ~xp.isnan(x)
-    here = total(seen.astype(x.dtype))
-    n, empty = (here, 0) if n is None else (n, subtract_weight(n, here))
-    safe = xp.where(n > 0, n, 1)
-    mean = total(xp.where(seen, x, 0)) / safe
-    rest = xp.where(seen, x - of_cells(mean), 0)
-    shift = (total(rest) - empty * mean) / safe
-    return n, mean + shift, xp.maximum(total(rest * rest) + empty * mean * mean - n * shift * shift, 0)
+    is_observed = ~xp.isnan(x)
+    stored_weight = total(is_observed.astype(x.dtype))
+    weight = stored_weight if n is None else n
+    empty_weight = 0 if n is None else subtract_weight(n, stored_weight)  # of cells that are 0
+    divisor = xp.where(weight > 0, weight, 1)
+    mean = total(xp.where(is_observed, x, 0)) / divisor
+    residual = xp.where(is_observed, x - of_cells(mean), 0)
+    shift = (total(residual) - empty_weight * mean) / divisor
+    ss = total(residual * residual) + empty_weight * mean * mean - weight * shift * shift
+    return weight, mean + shift, xp.maximum(ss, 0)
 
 
 def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> Triple:
@@ -436,14 +452,17 @@ def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> T
 def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
     """Weight (c,), mean (c, d) and centred cross products (c, d, d) of complete rows; see `Scatter.of`."""
     _, mean, _ = moments_by_class(x, r)
-    xp, squares = namespace(x, r), []
+    xp = namespace(x, r)
+    squares = []
     columns = sparse.csc_array(r) if xp is np else None
     for k, centre in enumerate(mean):
         if columns is None:
-            z, w = x - centre, r[:, k]
-        else:
-            own = slice(*columns.indptr[k : k + 2])
-            z, w = x[columns.indices[own]] - centre, columns.data[own]
+            z = x - centre
+            w = r[:, k]
+        else:  # only the rows that have weight in the class
+            entries = slice(*columns.indptr[k : k + 2])
+            z = x[columns.indices[entries]] - centre
+            w = columns.data[entries]
         squares.append(z.T @ (w[:, None] * z))
     total = xp.stack(squares)
     return class_totals(r), mean, (total + total.swapaxes(1, 2)) / 2
@@ -452,19 +471,19 @@ def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
 # --- leaving a row out ------------------------------------------------------------------------------------------------
 
 
-def kept(left: Value, whole: Value) -> Array:
-    """What is left of a hyperparameter without a row, but at least the rounding of the whole.
+def floor_at_rounding(remaining: Value, whole: Value) -> Array:
+    """What remains of a hyperparameter without a row, but at least the rounding of the whole.
 
-    The floor matters if the row carries nearly all of it, because the rest is then lost in rounding.
+    The floor matters if the row carries nearly all of it, because what remains is then lost in rounding.
     """
-    xp = namespace(left, whole)
-    return xp.maximum(left, xp.finfo(left.dtype).eps * abs(whole))
+    xp = namespace(remaining, whole)
+    return xp.maximum(remaining, xp.finfo(remaining.dtype).eps * abs(whole))
 
 
-def downdate(whole: Value, part: Value | Scalar) -> Array:
+def remove_row(whole: Value, part: Value | Scalar) -> Array:
     """A hyperparameter minus the share of a row."""
     whole = namespace(whole, part).asarray(whole)
-    return kept(whole - part, whole)
+    return floor_at_rounding(whole - part, whole)
 
 
 def shared_weight(w: Array) -> Array:
@@ -483,7 +502,7 @@ def slices(n: int, d: int, cells: int = 2 * _CELLS) -> list[slice]:
 
 def batches(n: int, size: int) -> list[slice]:
     """Slices of n rows or draws of `size` each, the last one shorter; none where n is 0."""
-    return [slice(at, min(at + size, n)) for at in range(0, n, size)]
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
@@ -496,12 +515,12 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int
     parts = row_slices(rows, least)
     if len(parts) == 1:
         return table(parts[0])
-    found: Any = None
-    for part, piece in zip(parts, in_order(table, parts), strict=True):
-        if found is None:
-            found = np.empty((*piece.shape[:-2], parts[-1].stop, piece.shape[-1]), piece.dtype)
-        found[..., part, :] = piece
-    return found
+    joined: Any = None
+    for part, chunk in zip(parts, in_order(table, parts), strict=True):
+        if joined is None:
+            joined = np.empty((*chunk.shape[:-2], parts[-1].stop, chunk.shape[-1]), chunk.dtype)
+        joined[..., part, :] = chunk
+    return joined
 
 
 def csr_slice(x: Sparse, part: slice) -> Sparse:
@@ -512,7 +531,9 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
     ends = x.indptr[start : stop + 1]
     cells = slice(ends[0], ends[-1])
     rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
-    rows.data, rows.indices, rows.indptr = x.data[cells], x.indices[cells], ends - ends[0]
+    rows.data = x.data[cells]
+    rows.indices = x.indices[cells]
+    rows.indptr = ends - ends[0]
     return rows
 
 
@@ -528,7 +549,7 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
     return {name: some_rows(x, part) for name, x in rows.items()}
 
 
-def in_precision(x: Any, like: Array | Sparse, kind: str = "") -> Any:
+def as_compute_dtype(x: Any, like: Array | Sparse, kind: str = "") -> Any:
     """A slice of rows in the precision of their table; integers and float32 are never widened as a whole.
 
     Dense integers that are levels stay integers.
@@ -547,7 +568,8 @@ def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
     """
     if namespace(*rows.values()) is not np:
         return [slice(None)]
-    n, width = next(iter(rows.values())).shape[0], 0
+    n = next(iter(rows.values())).shape[0]
+    width = 0  # cells of a row
     for x in rows.values():
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
     if n * width < 2 * _HALF or n * width < 2 * least() or (n * width < 2 * _CELLS and _pieces.get() > 1):
@@ -599,8 +621,8 @@ def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[
 
 
 @contextmanager
-def one_of(pieces: int) -> Iterator[None]:
-    """Work that is done here in so many pieces, one after the other."""
+def nested_work(pieces: int) -> Iterator[None]:
+    """Mark nested calls as one of `pieces` sequential parts: they start no threads."""
     token = _pieces.set(pieces * _pieces.get())
     try:
         yield
@@ -657,7 +679,7 @@ def contiguous(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x, np.uint8 if x.dtype == np.uint8 else np.float64)
 
 
-def stored(x: Array | Sparse) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+def csr_arrays(x: Array | Sparse) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
     """Ends of the rows, columns and cells, as CSR has them; dense rows have all columns, which are not written out."""
     if is_sparse(x):
         x = x.tocsr()

@@ -14,11 +14,11 @@ from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, 
 from ..core.special import LOG_2PI, gammaln, is_whole, log_normal, log_rising, namespace
 from .rows import (
     contiguous,
-    downdate,
+    csr_arrays,
     has_large_terms,
     map_cells,
+    remove_row,
     row_totals,
-    stored,
     sum_over_cells_of,
     sum_over_features,
     sum_over_own,
@@ -45,12 +45,13 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     parameters : number of classes times features
     """
     cells = x.data if is_sparse(x) else x
-    largest, least = np.fmax.reduce(cells, None, initial=0), np.fmin.reduce(cells, None, initial=0)  # missing left out
-    if least < 0 or largest >= _MOST or not is_whole(cells):
+    largest = np.fmax.reduce(cells, None, initial=0)  # NaN is skipped
+    smallest = np.fmin.reduce(cells, None, initial=0)
+    if smallest < 0 or largest >= _MOST or not is_whole(cells):
         return 0
     levels = max(2, 1 << int(largest).bit_length())
-    few = levels == 2 or levels * x.shape[1] <= cells.size  # less work than without a table, which is made once
-    return levels if few and levels * parameters <= _CELLS else 0
+    saves_work = levels == 2 or levels * x.shape[1] <= cells.size  # the table is made once
+    return levels if saves_work and levels * parameters <= _CELLS else 0
 
 
 def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
@@ -62,19 +63,23 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     if is_sparse(x) and is_large.any():
         return sum_with_dense_columns(lambda x, columns: look_up(x, tables[..., columns, :]), x.tocsr(), is_large)
     *lead, d, k = tables.shape
-    flat, n = tables.reshape(-1, d, k), x.shape[0]
-    empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0) if is_sparse(x) else np.zeros((len(flat), d, 1))
+    flat = tables.reshape(-1, d, k)
+    n = x.shape[0]
+    empty = np.zeros((len(flat), d, 1))
+    if is_sparse(x):
+        empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0)
     table = np.tile(empty.sum((1, 2)), (n, 1))
-    beyond = np.concatenate([flat - empty, -empty], -1)  # a cell that is no level adds nothing
-    weights, (ends, columns, cells) = contiguous(beyond.reshape(len(flat), -1).T), stored(x)
+    changes = np.concatenate([flat - empty, -empty], -1)  # a cell that is no level adds nothing
+    weights = contiguous(changes.reshape(len(flat), -1).T)
+    ends, columns, cells = csr_arrays(x)
     if worth(cells.size * len(flat)):
         from . import _compiled
 
         _compiled.look_up(ends, columns, cells, weights, k, table)
     else:
         columns = np.tile(np.arange(d), n) if columns is None else columns.astype(np.intp)
-        at = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp) + (k + 1) * columns
-        table += sparse.csr_array((np.ones(at.size), at, ends), (n, len(weights))) @ weights
+        position = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp) + (k + 1) * columns
+        table += sparse.csr_array((np.ones(position.size), position, ends), (n, len(weights))) @ weights
     return np.moveaxis(table.reshape(-1, *lead), 0, -2)
 
 
@@ -84,9 +89,9 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
 def log_factorial(count: Array) -> Array:
     """log x!; of many whole counts on the host the first are looked up, which is ten times as fast."""
     if namespace(count) is np and count.size > _KNOWN and count.min() >= 0 and count.max() < _KNOWN:
-        place = count.astype(np.int32)
-        if np.array_equal(place, count):
-            return _log_factorials(count.dtype).take(place)
+        whole_count = count.astype(np.int32)
+        if np.array_equal(whole_count, count):
+            return _log_factorials(count.dtype).take(whole_count)
     return gammaln(count + 1.0)  # a byte has no 256
 
 
@@ -100,9 +105,10 @@ def log_coefficient(x: Data) -> Float[Array, " n"]:
     if namespace(x) is np and worth(8 * (x.nnz if is_sparse(x) else x.size)):
         from ._compiled import log_coefficient
 
-        found, (ends, _, cells) = np.empty(x.shape[0]), stored(x)
-        log_coefficient(ends, cells, _log_factorials(np.float64), found)
-        return found
+        coefficients = np.empty(x.shape[0])
+        ends, _, cells = csr_arrays(x)
+        log_coefficient(ends, cells, _log_factorials(np.float64), coefficients)
+        return coefficients
     return gammaln(row_totals(x) + 1) - row_totals(map_cells(x, log_factorial))
 
 
@@ -111,21 +117,25 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
 
     With the weights it is gain((1 − w) x) − gain(−w x), in one rising factorial.
     """
-    w, total = w.toarray() if is_sparse(w) else w, alpha.sum(-1)
-    size = x.nnz if is_sparse(x) else x.size
-    if namespace(x, alpha, w) is np and worth(_SLOW * size * len(alpha)) and alpha.min() > _LEAST < 1 / total.max():
+    weights = w.toarray() if is_sparse(w) else w
+    total = alpha.sum(-1)
+    n_cells = x.nnz if is_sparse(x) else x.size
+    uses_loop = namespace(x, alpha, weights) is np and worth(_SLOW * n_cells * len(alpha))
+    if uses_loop and alpha.min() > _LEAST and 1 / total.max() > _LEAST:
         from ._compiled import rising
 
         table = np.empty((x.shape[0], len(alpha)))
-        rising(*stored(x), contiguous(alpha.T), total, None if w is None else np.ascontiguousarray(w, float), table)
+        contiguous_weights = None if weights is None else np.ascontiguousarray(weights, float)
+        rising(*csr_arrays(x), contiguous(alpha.T), total, contiguous_weights, table)
         return table
 
-    def left(x: Array, w: Any, alpha: Array) -> Array:
-        return log_rising(downdate(alpha, w * x), x)
+    def log_rising_without_row(x: Array, w: Any, alpha: Array) -> Array:
+        return log_rising(remove_row(alpha, w * x), x)
 
     length = row_totals(x)[:, None]
-    w = 0 * length if w is None else w
-    return sum_over_cells_of(left, x, w, (alpha,)) - left(length, w, total)
+    weights = 0 * length if weights is None else weights
+    of_kinds = sum_over_cells_of(log_rising_without_row, x, weights, (alpha,))
+    return of_kinds - log_rising_without_row(length, weights, total)
 
 
 # --- normal and Student densities -------------------------------------------------------------------------------------
@@ -162,7 +172,8 @@ def sum_of_logs(
     student : False for normal densities, which have v for the logarithm and the weight −1
     """
     cell = _cell(student, 1)
-    loc, slope, weight, level = fields = np.broadcast_arrays(loc, *terms)
+    fields = np.broadcast_arrays(loc, *terms)
+    loc, slope, weight, level = fields
     size = x.nnz if is_sparse(x) else x.size
     if not worth((_LOG if student else _SQUARE) * size * len(loc)):
         return sum_over_cells_of(cell, x, 1.0, fields)
@@ -178,7 +189,7 @@ def sum_of_logs(
     table = np.empty((x.shape[0], len(loc)))
     if is_sparse(x):
         columns = (contiguous(field.T) for field in (loc, slope, weight))
-        _compiled.stored_logs(*stored(x), *columns, student, table)
+        _compiled.stored_logs(*csr_arrays(x), *columns, student, table)
         table += cell(np.zeros(1), 1.0, *fields).sum(1)
     elif student:
         alike = bool((weight == weight[:, :1]).all())
@@ -202,10 +213,10 @@ def sum_of_own(
 
     It is what the cells of a row have in a class that they have left; normal densities have −v for the logarithm.
     """
-    found = np.empty(len(at))
+    total = np.empty(len(at))
     if not worth(_OWN * x.size):
-        return sum_over_own(_cell(student, -1), x, at, y, found, fields)
+        return sum_over_own(_cell(student, -1), x, at, y, total, fields)
     from . import _compiled
 
-    _compiled.sum_own(contiguous(x), at, y, *map(contiguous, fields), student, found)
-    return found
+    _compiled.sum_own(contiguous(x), at, y, *map(contiguous, fields), student, total)
+    return total

@@ -26,7 +26,7 @@ def test_rows_in_several_classes_leave_in_jax_as_on_the_host(x64: None, rng: np.
     """Values under `jit`, and gradients against differences: no NaN of another class or of a missing cell."""
     this = case(next(f for f in FAMILIES if f.name == name))
     x, block = this.x.copy(), this.block
-    if block.gaps:
+    if block.allows_missing:
         x[rng.random(x.shape) < 0.1] = np.nan
     r = rng.dirichlet(np.ones(3), len(x)) * (rng.random((len(x), 3)) < 0.7)
     known, rows, weights = jax.tree.map(jnp.asarray, (block, x, r))

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.special import gammaln
 
+from bayesnb import CategoricalNB
 from bayesnb.statistics import one_hot
 from bayesnb.sums import rows as loops
 from bayesnb.sums.rows import (
@@ -63,6 +64,18 @@ def test_levels(n, d, c, form, rng):
     np.testing.assert_allclose(look_up(thin, tables), look_up(dense, tables), rtol=1e-12, atol=1e-12)
     lacking = np.where(np.arange(k) == k - 1, -np.inf, tables)  # of a level that these rows do not have
     assert np.isfinite(look_up(np.minimum(dense, k - 2), lacking)).all()
+
+
+def test_a_small_weight_of_empty_cells(form):
+    """One row of weight .01 has an empty cell beside rows of 1e8: its weight is summed, a difference would lose it."""
+    y = np.array([0, 0, 0, 1, 1])
+    x = np.array([[1, 2], [1, 1], [0, 0], [1, 0], [2, 1.0]])
+    w = np.array([1e8, 3.0, 0.01, 1.0, 1.0])
+    sparse_model = CategoricalNB().fit(sparse.csr_array(x), y, w)
+    dense_model = CategoricalNB().fit(x, y, w)
+    np.testing.assert_allclose(sparse_model.predict_log_proba(x), dense_model.predict_log_proba(x), rtol=1e-12)
+    table = levels_by_class(one_hot(y, 2, w), sparse.csr_array(x), 3)
+    assert table[0, :, 0].tolist() == [0.01, 0.01]
 
 
 def test_cells_above_a_threshold(form, rng):

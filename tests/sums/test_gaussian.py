@@ -103,7 +103,7 @@ def test_sparse_rows_of_columns_far_from_zero(family, spreads, form):
         "mean": (block.log_cumulants(thin)[0], block.log_cumulants(x)[0]),
         "variance": (block.log_cumulants(thin)[1], block.log_cumulants(x)[1]),
         "third": (block.log_cumulants(thin)[2], block.log_cumulants(x)[2]),
-        "left out": (block.log_left_out(thin[20:], 1.0), block.log_left_out(x[20:], 1.0)),
+        "left out": (block.log_loo_of_every_class(thin[20:], 1.0), block.log_loo_of_every_class(x[20:], 1.0)),
     }
     for name, (got, want) in pairs.items():
         np.testing.assert_allclose(got[..., 20:, :], want[..., 20:, :], 1e-11, 1e-11, err_msg=name)

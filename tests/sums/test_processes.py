@@ -18,13 +18,13 @@ LIGHT = """
 import random
 import numpy as np
 from bayesnb.sums._compiled import by_class
-from bayesnb.sums.rows import stored
+from bayesnb.sums.rows import csr_arrays
 
 kinds = ["float64", "uint8"]
 random.shuffle(kinds)
 for kind in kinds:
     total = np.zeros((2, 2))
-    by_class(*stored(np.arange(6).reshape(3, 2).astype(kind)), np.array([0, 1, 1], np.int32), np.ones(3), total)
+    by_class(*csr_arrays(np.arange(6).reshape(3, 2).astype(kind)), np.array([0, 1, 1], np.int32), np.ones(3), total)
     assert total.tolist() == [[0, 1], [6, 8]], (kind, total)
 """
 
