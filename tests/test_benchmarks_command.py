@@ -34,6 +34,7 @@ def test_commands_of_the_pages_are_those_that_run() -> None:
     known = [(part.module, plain(part.full.split())) for part in command.PARTS.values()]
     known += [(module, []) for module, _ in known]  # a page may name a benchmark without its arguments
     known.append(("pages", ["--take", "results"]))
+    known.append(("speed", ["--table", "sharp", "--repeats", "1"]))
     stated = 0
     for path in [*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")]:
         for line in re.findall(r"python -m tests\.benchmarks\.(\w+[^`\n|#]*)", path.read_text("utf-8")):

@@ -63,7 +63,7 @@ from ..core.arrays import Bool, Float, Int, PerRow, Table, is_sparse
 from ..core.supports import check_choice, check_level
 from ..core.weights import RowWeights, row_weights
 from ..estimators._base import AbstractNB
-from ..estimators._input import alike, as_table, checked_labels
+from ..estimators._input import alike, as_table, checked_labels, refuse_no_weight
 from ..inference.folds import FittedRows, remainders
 from ..inference.loo import group_places, leave_out
 from ..io import Saved
@@ -263,6 +263,8 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
 def _counts(sample_weight: Any, n: int) -> RowWeights:
     """Weights that count rows; ValueError for weights of another type."""
+    if sample_weight is not None:
+        refuse_no_weight(np.asarray(sample_weight))
     if np.asarray(sample_weight).dtype.kind == "f":  # before `row_weights` warns of floats that are whole
         raise ValueError(_FLOAT_WEIGHTS)
     weights = row_weights(sample_weight, n)
@@ -517,7 +519,8 @@ class _Encoder:
     def joined(self, row: Any) -> tuple[AbstractNB, Rows]:
         """An estimator that knows the levels of a new row, but not the row; and the training rows with this row."""
         wider = copy.copy(self.estimator).partial_fit(row, self.estimator.classes_[:1], sample_weight=[0])
-        is_same = alike(wider._state.encoding, self.estimator._state.encoding)
+        features = range(self.estimator.n_features_in_)
+        is_same = all(alike(wider.levels_of(j), self.estimator.levels_of(j)) for j in features)
         rows = self.rows if is_same else wider.encode(self.X)
         return wider, _stacked(rows, wider.encode(row))
 

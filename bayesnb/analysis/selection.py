@@ -39,7 +39,7 @@ from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..core.weights import RowWeights, row_weights
 from ..estimators import CategoricalNB
-from ..estimators._input import Columns, align, checked_rows
+from ..estimators._input import Columns, align, checked_rows, refuse_no_weight
 from ..tables.names import listed
 from ._predicted import ProbaOfLog
 from ._suited import split_labels
@@ -350,6 +350,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         check_classification_targets(labels)
         weights = row_weights(sample_weight, len(missing))
         weight = weights.values
+        refuse_no_weight(weight)
         given = ~missing & (weight > 0)
         self.classes_, index = np.unique(labels[given[~missing]], return_inverse=True)
         label, names, c = np.zeros(len(missing), int), self._columns.labels.tolist(), len(self.classes_)

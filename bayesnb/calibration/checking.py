@@ -9,8 +9,7 @@ from ..analysis.posterior_check import compare_with_numpyro
 from ..core.random import generator
 from ..inference.report import CheckRow
 from .fitting import fit_maps
-from .leave_one_out import most_probable
-from .map import Labelled, numpyro_model
+from .map import Labelled, most_probable, numpyro_model
 from .modes import posterior_modes
 
 _MAX_ROWS = 500

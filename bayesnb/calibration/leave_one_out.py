@@ -28,7 +28,7 @@ from ..naive_bayes import Rows
 from ..sums.rows import rows_at
 from .base import AbstractCalibrated, average, floored
 from .fitting import fit_maps
-from .map import CalibrationMap, class_frequencies, numpyro_model
+from .map import class_frequencies, most_probable, numpyro_model
 
 if TYPE_CHECKING:
     from ..inference.report import CheckReport
@@ -201,11 +201,6 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         from .checking import map_rows
 
         return check(self, "estimator_", "calibrated", X, y, seed, map_rows)
-
-
-def most_probable(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:
-    """The most probable of the maps with parameters."""
-    return max(maps[1:], key=lambda calibration: calibration.probability)
 
 
 def _log_loss(rows: "LeftOut", log_p: Table) -> float:

@@ -272,3 +272,8 @@ def numpyro_model(calibration: CalibrationMap, z: Any, index: Any, weight: Any) 
     of_rho = jax.nn.log_sigmoid(theta[-1]) + jnp.log(calibration.rho)
     with numpyro.plate("row", len(z)), numpyro.handlers.scale(scale=jnp.asarray(weight)):
         numpyro.sample("y", dist.Categorical(logits=jnp.logaddexp(of_q, of_rho)), obs=jnp.asarray(index))
+
+
+def most_probable(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:
+    """The most probable of the maps with parameters."""
+    return max(maps[1:], key=lambda calibration: calibration.probability)

@@ -103,9 +103,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     weights or with importance, are one row seen again, with the sum of the weights: they leave together.
     `groups=np.arange(n)` keeps them apart, as counts do.
 
-    The weights of more than 50,000 rows, and of more than 1,000 for each weight and coefficient, are fitted to a sample
-    of so many, in which rare classes keep all their rows; the densities are those of all rows. A fit takes one to two
-    times as long as `HistGradientBoostingClassifier` does.
+    Above 50,000 rows, and 1,000 for each weight and coefficient, the weights are fitted to a sample of so many rows.
+    Rare classes keep all their rows in it. The densities are those of all rows. A fit takes one to two times as long as
+    `HistGradientBoostingClassifier` does.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compiled import FAST, exp, loop
+from ._compiled import _LARGEST, FAST, exp, loop
 
 _BOX = 1.5  # width of a box in bandwidths
 _TERMS = 18  # Chebyshev polynomials of a box
@@ -241,6 +241,8 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
             near = min(near, (value[above] - x) ** 2)
         if below == 0 and above == m:
             return -np.inf
+    if np.isinf(near):  # farther than 1e154: a density of 0, whose logarithm stays a number
+        return -_LARGEST
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
     begin = np.searchsorted(value[:below], x - half)

@@ -97,6 +97,7 @@ def test_a_class_with_one_cell_or_none_has_the_width_of_all(bandwidth, iris):
     assert width[2, 1] == pytest.approx(rule(X[~np.isnan(X[:, 1]), 1]))
 
 
+@pytest.mark.slow
 def test_leave_one_out_of_noise_promises_nothing():
     """50 rows of 60 columns of noise: the row also leaves the posterior of each bandwidth, and its prior by refit."""
     rng = np.random.default_rng(3)

@@ -75,7 +75,9 @@ def test_auto_leaves_out_what_its_contract_leaves_out(penguins):
     assert {c.name for c in nb.contract_.dropped} == {"claims", "empty", "one", "word"}
     assert [at.tolist() for _, _, at in nb.parts_] == [at.tolist() for _, _, at in plain.parts_]
     np.testing.assert_array_equal(nb.predict_proba(X.assign(empty=3.0)), plain.predict_proba(penguins[0]))
-    with pytest.raises(ValueError, match=r"no column to learn from with parts='auto' .claims: the same value in every"):
+    with pytest.raises(
+        ValueError, match=r"no column to learn from with parts='auto' .'claims': the same value in every"
+    ):
         MixedNB().fit(X.loc[early, ["claims", "empty"]], y[early])
 
 
