@@ -8,7 +8,6 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d
 
 from ..core.arrays import Bool
-from ..core.weights import row_weights
 from ..estimators._base import AbstractNB
 from ..estimators.one_dependence import OneDependenceNB
 
@@ -39,11 +38,6 @@ def check_independent(estimator: Any, what: str) -> None:
             f"`estimator` is OneDependenceNB, an average of models of pairs of features; {what} needs a single model. "
             "Use CategoricalNB"
         )
-
-
-def weights_of(sample_weight: Any, n: int) -> np.ndarray:
-    """The weights of n rows as numbers, 1 where none are given."""
-    return row_weights(sample_weight, n).values
 
 
 def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
