@@ -220,7 +220,7 @@ def _nuts_program(function: Callable[..., Any], is_small: bool, settings: _NutsS
 
         return jax.lax.map(chain, (keys, starts))
 
-    return jitted(run) if is_small else jax.jit(program)
+    return jitted(run) if is_small else jax.jit(run)
 
 
 def run_nuts(
