@@ -142,8 +142,8 @@ class RowWeights:
         --------
         >>> import numpy as np
         >>> from bayesnb.core.weights import row_weights
-        >>> row_weights(np.array([1, 40_311]), 2).describe()
-        'weights count 40,312 rows'
+        >>> row_weights(np.array([1, 3]), 2).describe()
+        'weights count 4 rows'
         >>> row_weights(np.array([0.5, 1.5, 2.0]), 3).describe()
         'importance weights, 3 rows, effective 2.5'
         """
