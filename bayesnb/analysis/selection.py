@@ -268,13 +268,14 @@ class _Predictors(NamedTuple):
         """From the cells of each column."""
         levels = [pd.unique(cells[is_training & pd.notna(cells)]) for cells in columns]
         sizes = np.array([len(categories) for categories in levels])
-        codes = [pd.Index(categories).get_indexer(cells) for cells, categories in zip(columns, levels, strict=True)]
-        codes = np.where(np.stack(codes) < 0, sizes[:, None], codes)
+        positions = [pd.Index(categories).get_indexer(cells) for cells, categories in zip(columns, levels, strict=True)]
+        codes = np.where(np.stack(positions) < 0, sizes[:, None], positions)
         return cls(names, codes, sizes, [j for j, size in enumerate(sizes) if size > 1])
 
     def has_usable(self) -> Bool[np.ndarray, " n"]:
         """Whether each row has a cell of some usable predictor."""
-        return (self.codes < self.sizes[:, None])[self.usable].any(0)
+        is_known = self.codes < self.sizes[:, None]
+        return np.any(is_known[self.usable], axis=0)
 
     def names_of(self, predictors: Sequence[int]) -> tuple[Any, ...]:
         """The names of some of the predictors."""
