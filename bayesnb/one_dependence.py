@@ -269,7 +269,7 @@ class OneDependence:
         for part, table in self.log_parents(rows):
             row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
             log_total = np.log(remove_row(totals, row_weight))  # (n, d) of each parent without the row
-            table += (np.log(totals) - log_total)[..., None]
+            np.add(table, (np.log(totals) - log_total)[..., None], out=table)
             entries = r[part].tocoo()
             row, label = entries.coords
             table[row, :, label] = self._log_loo_of_label(

@@ -80,14 +80,15 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
     column = np.array([position])
     block_of_feature = inner.merged(column) or inner.select(column)
     parameters = []
-    for site, law in block_of_feature.marginals().items():
-        has_class_axis = estimator.block_dims(name, site, np.ndim(law.mean()))[0].endswith("class")
+    for site, marginal in block_of_feature.marginals().items():
+        has_class_axis = estimator.block_dims(name, site, np.ndim(marginal.mean()))[0].endswith("class")
         classes: list[int | None] = [None]
         if has_class_axis:
             classes = [*range(inner.shape[0])] if block.only_class is None else [block.only_class]
         place: tuple[Any, ...] = (..., position, slice(None)) if cells == "levels" else (..., position)
-        if isinstance(law, InverseWishartMarginal):
-            law = law.diagonal()
+        law = marginal
+        if isinstance(marginal, InverseWishartMarginal):
+            law = marginal.diagonal()
             place = (..., position, position)
         parameters.append(
             Parameter(
