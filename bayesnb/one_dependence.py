@@ -238,7 +238,8 @@ class OneDependence:
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""
-        keys, log_pi = theta["key"], theta["log_pi"]
+        keys = theta["key"]
+        log_pi = theta["log_pi"]
         draws = zip(keys.ravel().tolist(), log_pi.reshape(-1, len(self.alpha)), strict=True)
         tables = np.array([self._draw(x, *draw) for draw in draws])
         return tables.reshape(*keys.shape, len(x), len(self.alpha))

@@ -278,10 +278,11 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import fix_seed, intervals
 
-        state, seed = self._fitted(), fix_seed(seed)
+        state = self._fitted()
+        fixed_seed = fix_seed(seed)
 
         def ends(rows: Rows) -> np.ndarray:
-            return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, seed), 2, 0)
+            return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, fixed_seed), 2, 0)
 
         return np.moveaxis(self._by_encoded_rows(state, X, ends), 0, 2)
 
@@ -295,10 +296,11 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import Uncertainty, fix_seed, uncertainty
 
-        state, seed = self._fitted(), fix_seed(seed)
+        state = self._fitted()
+        fixed_seed = fix_seed(seed)
 
         def entropies(rows: Rows) -> np.ndarray:
-            return np.stack(uncertainty(state.posterior, rows, method, n_draws, seed))[..., None]
+            return np.stack(uncertainty(state.posterior, rows, method, n_draws, fixed_seed))[..., None]
 
         return Uncertainty(*self._by_encoded_rows(state, X, entropies)[..., 0])
 
