@@ -262,10 +262,11 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         for name, value in theta.items():
             axes = self._parameter_axes[name.removeprefix("log_").removeprefix("logit_")]
             feature_axis = "feature" if "feature" in axes else "event"
+            taken = value
             for position in range(-len(axes), 0):
                 if axes[position] == feature_axis:
-                    value = np.take(value, columns, position)
-            selected[name] = value
+                    taken = np.take(taken, columns, position)
+            selected[name] = taken
         return selected
 
     @cached_property

@@ -280,8 +280,8 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         if complete:
             return f(x)
         xp = namespace(x)
-        seen = ~xp.isnan(x)
-        return xp.where(seen, f(xp.where(seen, x, 1)), 0)
+        is_observed = ~xp.isnan(x)
+        return xp.where(is_observed, f(xp.where(is_observed, x, 1)), 0)
 
     def sums(self, stats: Any) -> Any:
         """Statistics as `gain` reads them."""
@@ -482,9 +482,9 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
             self.prior(sample, numpyro.distributions)
         rows = self.of(*(as_jax(value)[y] for value in self._arrays()))
         cell = rows.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
-        seen, x = self.observed(x)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", cell.mask(seen).to_event(1), obs=x)
+        mask, filled = self.observed(x)
+        with numpyro.plate("row", n_rows(filled, y), dim=-1):
+            numpyro.sample("x", cell.mask(mask).to_event(1), obs=filled)
 
     def observed(self, x: Any) -> tuple[Any, Any]:
         """(mask, x) for a NumPyro site: missing cells are masked, and filled with 1."""

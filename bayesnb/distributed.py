@@ -249,13 +249,13 @@ def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
         if column is None:
             aligned.append([None] * len(sizes))
             continue
-        if not dask.is_dask_collection(column):
-            column = da.from_array(np.asarray(column), chunks=-1)
-        if not np.isnan([*sizes, *_chunk_sizes(column)]).any():
-            if column.shape[0] != sum(sizes):
-                raise ValueError(f"`{name}` has {column.shape[0]} rows and `X` has {sum(sizes)}; give one for each")
-            column = column.rechunk({0: sizes})
-        chunks = _delayed_chunks(column)
+        is_spread = dask.is_dask_collection(column)
+        spread = column if is_spread else da.from_array(np.asarray(column), chunks=-1)
+        if not np.isnan([*sizes, *_chunk_sizes(spread)]).any():
+            if spread.shape[0] != sum(sizes):
+                raise ValueError(f"`{name}` has {spread.shape[0]} rows and `X` has {sum(sizes)}; give one for each")
+            spread = spread.rechunk({0: sizes})
+        chunks = _delayed_chunks(spread)
         if len(chunks) != len(sizes):
             raise ValueError(
                 f"`{name}` has {len(chunks)} chunks and `X` has {len(sizes)}, and some lengths are unknown; "

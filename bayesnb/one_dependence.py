@@ -238,7 +238,8 @@ class OneDependence:
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""
-        keys, log_pi = theta["key"], theta["log_pi"]
+        keys = theta["key"]
+        log_pi = theta["log_pi"]
         draws = zip(keys.ravel().tolist(), log_pi.reshape(-1, len(self.alpha)), strict=True)
         tables = np.array([self._draw(x, *draw) for draw in draws])
         return tables.reshape(*keys.shape, len(x), len(self.alpha))
@@ -269,7 +270,7 @@ class OneDependence:
         for part, table in self.log_parents(rows):
             row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
             log_total = np.log(remove_row(totals, row_weight))  # (n, d) of each parent without the row
-            table += (np.log(totals) - log_total)[..., None]
+            np.add(table, (np.log(totals) - log_total)[..., None], out=table)
             entries = r[part].tocoo()
             row, label = entries.coords
             table[row, :, label] = self._log_loo_of_label(

@@ -8,10 +8,9 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from importlib.resources import files
 from string import Template
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
 from .calibration.leave_one_out import CalibratedClassifierLOO
 from .core.supports import check_level
-from .core.weights import row_weights
+from .core.weights import RowWeights, row_weights
 from .inference.held_out import take_rows
 from .inference.loo import copies
 from .io import replace_file
@@ -120,8 +119,6 @@ def report(
     >>> page.html.startswith("<!DOCTYPE html>"), "http" in page.html.replace("http://www.w3.org", "")
     (True, False)
     """
-    from . import __version__
-
     check_own(estimator, "report", method="loo")
     check_level(level)
     y = np.asarray(y)
@@ -131,126 +128,287 @@ def report(
         check_is_fitted(estimator)
     except ValueError:
         estimator = clone(estimator).fit(X, y, sample_weight)
-    m = SimpleNamespace(nb=estimator, X=X, y=y, level=level, classes=estimator.classes_.tolist())
-    m.sample_weight = sample_weight
-    m.weights = row_weights(sample_weight, len(y))
-    m.n = m.weights.total  # of rows; of importance the sum of their weights
-    m.n_rows = int(m.n) if m.weights.are_counts else len(y)
-    m.n_copies = _number_of_copies(X, y) if n_copies is None else n_copies
-    m.inside = getattr(estimator, "reader_", estimator)  # the naive Bayes model that reads the rows
-    m.loo = estimator.loo(X, y, sample_weight)
-    m.right = m.loo.predicted == m.loo.classes[m.loo.index]
-    m.count = np.bincount(m.loo.index, m.weights.values, minlength=len(m.classes))
-    m.count = m.count.astype(int) if m.weights.are_counts else m.count
-    share = m.count[m.count > 0] / m.n
-    m.base, m.base_loss = float(share.max()), float(-(share * np.log(share)).sum())  # of the class frequencies alone
-    m.importance = importance(estimator, X, y, sample_weight, level=level)
-    m.contract = getattr(estimator, "contract_", None) if contract is None else contract
-    m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others, sample_weight)
     index = X.index if isinstance(X, pd.DataFrame) else range(len(y))
-    m.row_names = [f"Row {i}" for i in index] if lines is None else [f"Line {i}" for i in lines]
-    m.cautions = tuple(_cautions(m))
-    title = title or f"{type(estimator).__name__}: {m.n_rows:,} rows, {len(m.classes)} classes"
-    makers = _careful, _columns, _classes, _accuracy, _calibration, _confusion, _importance, _rows, _priors, _models
-    parts = {make.__name__.strip("_"): make(m) for make in makers}
-    parts |= {"title": _text(title), "header": _header(title, m), "exact": "exact" if m.loo.exact else "approximate"}
+    loo = estimator.loo(X, y, sample_weight)
+    facts = _Facts(
+        nb=estimator,
+        X=X,
+        y=y,
+        sample_weight=sample_weight,
+        level=level,
+        loo=loo,
+        importance=importance(estimator, X, y, sample_weight, level=level),
+        contract=getattr(estimator, "contract_", None) if contract is None else contract,
+        comparison=None if others is None else _compared(estimator, X, y, loo.log_proba, others, sample_weight),
+        row_names=[f"Row {i}" for i in index] if lines is None else [f"Line {i}" for i in lines],
+        n_copies=_number_of_copies(X, y) if n_copies is None else n_copies,
+    )
+    cautions = tuple(_cautions(facts))
+    title = title or f"{type(estimator).__name__}: {facts.n_rows:,} rows, {len(facts.classes)} classes"
+    return Report(_page(facts, title, cautions), loo.accuracy, loo.log_loss, cautions)
+
+
+def _page(facts: "_Facts", title: str, cautions: tuple[str, ...]) -> str:
+    """The page with all sections that have a text."""
+    from . import __version__
+
+    sections = {
+        "careful": _careful(cautions),
+        "columns": _columns(facts),
+        "classes": _classes(facts),
+        "accuracy": _accuracy(facts),
+        "calibration": _calibration(facts),
+        "confusion": _confusion(facts),
+        "importance": _importance(facts),
+        "rows": _rows(facts),
+        "priors": _priors(facts),
+        "models": _models(facts),
+    }
     template = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8"))
-    page = template.substitute(parts, version=__version__, level=f"{level:.0%}")
-    page = re.sub(r'<section id="\w+"><h2>[^<]*</h2></section>\n', "", page)  # of sections without a text
-    return Report(page, m.loo.accuracy, m.loo.log_loss, m.cautions)
+    page = template.substitute(
+        sections,
+        title=_text(title),
+        header=_header(title, facts),
+        exact="exact" if facts.loo.exact else "approximate",
+        version=__version__,
+        level=f"{facts.level:.0%}",
+    )
+    return re.sub(r'<section id="\w+"><h2>[^<]*</h2></section>\n', "", page)  # of sections without a text
+
+
+@dataclass(frozen=True, eq=False)
+class _Facts:
+    """What a page is about.
+
+    Fields
+    ------
+    nb : the fitted model
+    X, y, sample_weight : its training rows
+    level : of the intervals
+    loo : leave-one-out of all rows
+    importance : of all columns
+    contract : how the columns were used, if somebody knows
+    comparison : of the model with others; None if there are none
+    row_names : what each row is called
+    n_copies : how many rows equal an earlier row
+    """
+
+    nb: Any
+    X: Any
+    y: np.ndarray
+    sample_weight: Any
+    level: float
+    loo: Any
+    importance: pd.DataFrame
+    contract: Any
+    comparison: Comparison | None
+    row_names: list[str]
+    n_copies: int
+
+    @property
+    def inside(self) -> Any:
+        """The naive Bayes model that reads the rows."""
+        return getattr(self.nb, "reader_", self.nb)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels."""
+        return self.nb.classes_.tolist()
+
+    @cached_property
+    def weights(self) -> RowWeights:
+        """The weights of the rows, and what they mean."""
+        return row_weights(self.sample_weight, len(self.y))
+
+    @property
+    def n(self) -> float:
+        """Number of rows; of importance the sum of the weights."""
+        return self.weights.total
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows; those of importance count once."""
+        return int(self.n) if self.weights.are_counts else len(self.y)
+
+    @cached_property
+    def is_right(self) -> np.ndarray:
+        """Whether each row gets its own label from all others, (n,)."""
+        return self.loo.predicted == self.loo.classes[self.loo.index]
+
+    @cached_property
+    def count(self) -> np.ndarray:
+        """Rows of each class, (c,)."""
+        count = np.bincount(self.loo.index, self.weights.values, minlength=len(self.classes))
+        return count.astype(int) if self.weights.are_counts else count
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """Shares of the classes that have rows."""
+        return self.count[self.count > 0] / self.n
+
+    @property
+    def frequency_accuracy(self) -> float:
+        """Accuracy of the class frequencies alone."""
+        return float(self.frequencies.max())
+
+    @property
+    def frequency_log_loss(self) -> float:
+        """Log loss of the class frequencies alone, nats a row."""
+        share = self.frequencies
+        return float(-(share * np.log(share)).sum())
 
 
 def calibration_gain(nb: Any, X: Any, y: Any, sample_weight: Any = None) -> str:
     """The leave-one-out log loss, plain and calibrated, in nats a row, and what it says."""
-    found = CalibratedClassifierLOO(clone(nb)).fit(X, y, sample_weight).loo_log_loss_
-    plain, calibrated = found["plain"], found["calibrated"]
-    said = f"Leave-one-out log loss: {plain:.4f} nats a row, {calibrated:.4f} after calibration. "
+    losses = CalibratedClassifierLOO(clone(nb)).fit(X, y, sample_weight).loo_log_loss_
+    plain = losses["plain"]
+    calibrated = losses["calibrated"]
+    text = f"Leave-one-out log loss: {plain:.4f} nats a row, {calibrated:.4f} after calibration. "
     if calibrated >= 0.95 * plain:  # the map is fitted to these rows, so a small gain is no reason for it
-        return f"{said}Calibration changes little: it is not needed for this model."
-    return f"{said}Calibration lowers it by {1 - calibrated / plain:.0%}: use CalibratedClassifierLOO, or --calibrate."
+        return f"{text}Calibration changes little: it is not needed for this model."
+    return f"{text}Calibration lowers it by {1 - calibrated / plain:.0%}: use CalibratedClassifierLOO, or --calibrate."
+
+
+# --- other models ---------------------------------------------------------------------------------------------------
 
 
 def candidates(kind: str, n: int, d: int) -> list[Any]:
     """The models that are tried on n rows of d cells of one kind: every estimator that suits them, in its variants."""
-    kinds = (getattr(estimators, name) for name in dir(estimators))
-    suited = [one for one in kinds if one.suits(kind, n, d)]
-    return [one(**settings) for one in suited for settings in ({}, *[*one.variants.values()][1:])]
+    models = []
+    for name in dir(estimators):
+        estimator = getattr(estimators, name)
+        if not estimator.suits(kind, n, d):
+            continue
+        other_variants = [*estimator.variants.values()][1:]  # the first is the default
+        models += [estimator(**settings) for settings in ({}, *other_variants)]
+    return models
 
 
 def _compared(
-    nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any, sample_weight: Any = None
+    nb: Any, X: Any, y: np.ndarray, log_proba: np.ndarray, others: Any, sample_weight: Any = None
 ) -> Comparison | None:
-    """The model beside others of the same cells; those that cannot take them or are the same are left out."""
-    own_model, chosen, models = nb, not isinstance(others, str), {}
-    nb = getattr(nb, "reader_", nb)
-    if not chosen:
-        kind = next(iter(nb.posterior_.blocks.values())).inner.cells_.kind
-        is_mixed = "parts" in nb.get_params(deep=False)
-        others = _other_parts(nb, len(y)) if is_mixed else {str(one): one for one in candidates(kind, *X.shape)}
-        others |= {} if nb is own_model else {"naive Bayes": nb}
-    for name, one in others.items():
+    """The model beside others of the same cells; those that cannot take them or are the same are left out.
+
+    Parameters
+    ----------
+    log_proba : leave-one-out of the model
+    others : as of `report`
+    """
+    is_automatic = isinstance(others, str)
+    models = {}
+    for name, other in (_automatic_others(nb, X) if is_automatic else others).items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                fitted = clone(one).fit(X, y, sample_weight)
+                fitted = clone(other).fit(X, y, sample_weight)
                 table = fitted.loo(X, y, sample_weight).log_proba
         except (ValueError, TypeError, Warning, ArithmeticError):
             continue
-        if chosen or not np.allclose(table, own):  # the same model may have several names
-            models[name] = fitted
+        if is_automatic and np.allclose(table, log_proba):  # the same model may have several names
+            continue
+        models[name] = fitted
     if not models:
         return None
-    models = {"this model": clone(own_model).fit(X, y, sample_weight), **models}
+    models = {"this model": clone(nb).fit(X, y, sample_weight), **models}
     return compare(models, X, y, sample_weight=sample_weight, fitted=True)
 
 
+def _automatic_others(nb: Any, X: Any) -> dict[str, Any]:
+    """Models of the same cells by name, and the naive Bayes model that a discriminative one reads with."""
+    inside = getattr(nb, "reader_", nb)
+    if "parts" in inside.get_params(deep=False):
+        others = _other_parts(inside, X.shape[0])
+    else:
+        kind = next(iter(inside.posterior_.blocks.values())).inner.cells_.kind
+        others = {str(model): model for model in candidates(kind, *X.shape)}
+    if inside is not nb:
+        others["naive Bayes"] = inside
+    return others
+
+
 def _other_parts(nb: Any, n: int) -> dict[str, Any]:
-    """The mixed model with another model of its real numbers."""
+    """The mixed model with another model of its real numbers, by name."""
     real = {name for name, block in nb.posterior_.blocks.items() if block.inner.cells_.kind == "real"}
-    left = [*{*range(nb.n_features_in_)}.difference(*(at.tolist() for _, _, at in nb.parts_))]
-    sizes = [len(at) for name, _, at in nb.parts_ if name in real]
-    tried = candidates("real", n, max(sizes)) if sizes else []
-    parts = {one: [(name, one if name in real else own, at.tolist()) for name, own, at in nb.parts_] for one in tried}
-    return {f"numbers: {one}": type(nb)([*found, ("unused", "drop", left)]) for one, found in parts.items()}
+    sizes = [len(columns) for name, _, columns in nb.parts_ if name in real]
+    if not sizes:
+        return {}
+    used = {j for _, _, columns in nb.parts_ for j in columns.tolist()}
+    unused = [j for j in range(nb.n_features_in_) if j not in used]
+    models = {}
+    for candidate in candidates("real", n, max(sizes)):
+        parts: list[tuple[str, Any, list[int]]] = []
+        for name, part, columns in nb.parts_:
+            parts.append((name, candidate if name in real else part, columns.tolist()))
+        parts.append(("unused", "drop", unused))
+        models[f"numbers: {candidate}"] = type(nb)(parts)
+    return models
 
 
-def _cautions(m: Any) -> Iterator[str]:
+# --- what needs care ------------------------------------------------------------------------------------------------
+
+
+def _cautions(facts: _Facts) -> Iterator[str]:
     """What a reader should be careful about, a sentence each."""
-    loo, top = m.loo, m.importance
-    if ignored := m.nb.ignored_by_loo:
+    ignored = facts.nb.ignored_by_loo
+    if ignored:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
-    yield from () if m.contract is None else m.contract.first_cautions(_SHOWN_CAUTIONS)
-    if m.weights.are_given:
-        yield f"Rows have weights: {m.weights.describe()}."
-    rare = np.argsort(m.count, kind="stable")[: (m.count < FEW_ROWS).sum()]
-    if small := [f"{m.classes[k]} ({m.count[k]})" for k in rare]:
-        yield f"Few rows in some classes: {listed(small, 6)}. Their results are uncertain."
-    if m.n_copies > _MANY_COPIES * len(m.y) and _has_fractions(m):
-        yield (
-            f"{m.n_copies} of {len(m.y)} rows equal an earlier row in all columns. If they are of one person or case, "
-            "the other rows already tell the answer and the figures are too good: drop the repeated rows, or use "
-            "`loo(groups=…)`."
-        )
-    if loo.log_loss >= m.base_loss:
-        losses = f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({m.base_loss:.3f})"
-        yield f"{losses}. Do not trust the probabilities as they are."
-    elif loo.accuracy <= m.base:
-        yield "The predicted labels are right no more often than the most frequent class."
-    p = float(np.average(loo.proba.max(1), weights=m.weights.values))
-    right = float(np.average(m.right, weights=m.weights.values))
-    if abs(p - right) > 0.03 + 2 * np.sqrt(right * (1 - right) / m.weights.effective):
-        sure = "too sure of itself" if p > right else "not sure enough"
-        means = f"its labels have the mean probability {p:.2f}, and {right:.0%} are right"
-        yield f"The model is {sure}: {means}. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
-    if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
+    if facts.contract is not None:
+        yield from facts.contract.first_cautions(_SHOWN_CAUTIONS)
+    yield from _cautions_of_rows(facts)
+    yield from _cautions_of_probabilities(facts)
+    top = facts.importance
+    if len(top) > 1 and top.information[0] > 0.9 * facts.frequency_log_loss:
         yield f"The column {top.feature[0]} determines the label almost completely. Do you know it before you predict?"
-    if m.comparison is not None and (line := m.comparison.table.loc["this model"]).elpd_diff < -2 * line.se_diff:
-        best = m.comparison.table.index[0]
-        yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
-    for column in () if m.contract is None else m.contract.used:
-        if column.missing > 0.2:
-            yield f"Column {column.name}: {column.missing:.0%} of the cells are missing."
+    if facts.comparison is not None:
+        table = facts.comparison.table
+        this = table.loc["this model"]
+        if this.elpd_diff < -2 * this.se_diff:
+            best = table.index[0]
+            yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
+    if facts.contract is not None:
+        for column in facts.contract.used:
+            if column.missing > 0.2:
+                yield f"Column {column.name}: {column.missing:.0%} of the cells are missing."
     yield "Rows are taken to be independent. If rows belong together, such as those of one person, use `loo(groups=…)`."
+
+
+def _cautions_of_rows(facts: _Facts) -> Iterator[str]:
+    """Weights, rare classes and copies."""
+    if facts.weights.are_given:
+        yield f"Rows have weights: {facts.weights.describe()}."
+    n_rare = int((facts.count < FEW_ROWS).sum())
+    if n_rare:
+        rarest = np.argsort(facts.count, kind="stable")[:n_rare]
+        names = [f"{facts.classes[k]} ({facts.count[k]})" for k in rarest]
+        yield f"Few rows in some classes: {listed(names, 6)}. Their results are uncertain."
+    if facts.n_copies > _MANY_COPIES * len(facts.y) and _has_fractions(facts):
+        yield (
+            f"{facts.n_copies} of {len(facts.y)} rows equal an earlier row in all columns. If they are of one person "
+            "or case, the other rows already tell the answer and the figures are too good: drop the repeated rows, or "
+            "use `loo(groups=…)`."
+        )
+
+
+def _cautions_of_probabilities(facts: _Facts) -> Iterator[str]:
+    """No better than the class frequencies, and too certain or not certain enough."""
+    loo = facts.loo
+    base_loss = facts.frequency_log_loss
+    if loo.log_loss >= base_loss:
+        yield (
+            f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({base_loss:.3f}). Do not "
+            "trust the probabilities as they are."
+        )
+    elif loo.accuracy <= facts.frequency_accuracy:
+        yield "The predicted labels are right no more often than the most frequent class."
+    mean_probability = float(np.average(loo.proba.max(1), weights=facts.weights.values))
+    right = float(np.average(facts.is_right, weights=facts.weights.values))
+    standard_error = np.sqrt(right * (1 - right) / facts.weights.effective)
+    if abs(mean_probability - right) > 0.03 + 2 * standard_error:
+        judgement = "too sure of itself" if mean_probability > right else "not sure enough"
+        yield (
+            f"The model is {judgement}: its labels have the mean probability {mean_probability:.2f}, and {right:.0%} "
+            "are right. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
+        )
 
 
 def _number_of_copies(X: Any, y: np.ndarray) -> int:
@@ -263,10 +421,10 @@ def _number_of_copies(X: Any, y: np.ndarray) -> int:
         return 0
 
 
-def _has_fractions(m: Any) -> bool:
+def _has_fractions(facts: _Facts) -> bool:
     """Whether rows have real numbers with a fraction: equal rows of whole numbers and levels may be chance."""
-    blocks = m.inside.posterior_.blocks
-    rows = m.inside.encode(m.X)
+    blocks = facts.inside.posterior_.blocks
+    rows = facts.inside.encode(facts.X)
     real = [rows[name] for name, block in blocks.items() if block.inner.cells_.kind == "real"]
     return any(bool((np.nan_to_num(cells) % 1 != 0).any()) for cells in real)
 
@@ -293,150 +451,194 @@ def inline_svg(draw: Callable[..., Any], title: str, height: float = 3.2) -> str
     import matplotlib
     from matplotlib.figure import Figure
 
-    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-    settings: Any = dict.fromkeys(inked, _INK) | {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 9.0}
-    settings |= {"axes.facecolor": "none", "axes.spines.top": False, "axes.spines.right": False}
+    ink_settings = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    settings: Any = {
+        **dict.fromkeys(ink_settings, _INK),
+        "svg.fonttype": "none",
+        "svg.hashsalt": title,
+        "font.size": 9.0,
+        "axes.facecolor": "none",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+    buffer = io.StringIO()
     with matplotlib.rc_context(settings):
         figure = Figure(figsize=(4.6, height), layout="constrained")
         draw(ax=figure.subplots())
-        silent = dict.fromkeys(["Date", "Creator", "Format", "Type"])
-        figure.savefig(buffer := io.StringIO(), format="svg", transparent=True, metadata=silent)
+        no_metadata = dict.fromkeys(["Date", "Creator", "Format", "Type"])
+        figure.savefig(buffer, format="svg", transparent=True, metadata=no_metadata)
     svg = buffer.getvalue().partition("<svg")[2]
     svg = re.sub(r'^([^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg)
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
-    own = f"f{zlib.crc32(title.encode()):x}-"  # a name is used once on a page
-    svg = re.sub(r'(\bid="|url\(#|href="#)', lambda found: found[1] + own, svg)
-    about = f'role="img" aria-label="{_text(title)}" style="max-width: 442px"'
-    return f"<svg {about}{svg}".replace(_INK, "currentColor")
+    prefix = f"f{zlib.crc32(title.encode()):x}-"  # a name is used once on a page
+    svg = re.sub(r'(\bid="|url\(#|href="#)', lambda match: match[1] + prefix, svg)
+    attributes = f'role="img" aria-label="{_text(title)}" style="max-width: 442px"'
+    return f"<svg {attributes}{svg}".replace(_INK, "currentColor")
 
 
 # --- sections -------------------------------------------------------------------------------------------------------
 
 
-def _header(title: str, m: Any) -> str:
-    said = (
-        f"If each row is predicted from all other rows, {m.loo.accuracy:.1%} of the {m.n_rows:,} rows get their own "
-        "label. "
-        f"Always predicting the most frequent class would be right for {m.base:.1%}."
+def _header(title: str, facts: _Facts) -> str:
+    text = (
+        f"If each row is predicted from all other rows, {facts.loo.accuracy:.1%} of the {facts.n_rows:,} rows get "
+        f"their own label. Always predicting the most frequent class would be right for {facts.frequency_accuracy:.1%}."
     )
-    return f"<h1>{_text(title)}</h1><p><code>{_text(' '.join(repr(m.nb).split()))}</code></p><p>{said}</p>"
+    return f"<h1>{_text(title)}</h1><p><code>{_text(' '.join(repr(facts.nb).split()))}</code></p><p>{text}</p>"
 
 
-def _careful(m: Any) -> str:
-    said = "".join(f"<li>{_text(caution)}</li>" for caution in m.cautions)
-    return "<ul>" + re.sub(r"`([^`]*)`", r"<code>\1</code>", said) + "</ul>"
+def _careful(cautions: tuple[str, ...]) -> str:
+    items = "".join(f"<li>{_text(caution)}</li>" for caution in cautions)
+    return "<ul>" + re.sub(r"`([^`]*)`", r"<code>\1</code>", items) + "</ul>"
 
 
-def _columns(m: Any) -> str:
-    if m.contract is None:
+def _columns(facts: _Facts) -> str:
+    if facts.contract is None:
         return ""
-    shown, more = m.contract.shown(40)
-    return _table(shown, "Columns") + f"<p class='soft'>{more}</p>" * bool(more)
+    shown, rest_in_words = facts.contract.shown(40)
+    note = f"<p class='soft'>{rest_in_words}</p>" if rest_in_words else ""
+    return _table(shown, "Columns") + note
 
 
-def _classes(m: Any) -> str:
-    law, tail = m.inside.posterior_.classes.marginals().get("pi"), (1 - m.level) / 2
-    table = pd.DataFrame({"class": m.classes, "rows": m.count, "share": m.count / m.n})
+def _classes(facts: _Facts) -> str:
+    table = pd.DataFrame({"class": facts.classes, "rows": facts.count, "share": facts.count / facts.n})
+    law = facts.inside.posterior_.classes.marginals().get("pi")
     if law is not None:
-        table["low"], table["high"] = law.ppf(tail), law.ppf(1 - tail)
+        tail = (1 - facts.level) / 2
+        table["low"] = law.ppf(tail)
+        table["high"] = law.ppf(1 - tail)
     return _table(table, "Classes")
 
 
-def _accuracy(m: Any) -> str:
-    loo, error = m.loo, np.sqrt(m.loo.accuracy * (1 - m.loo.accuracy) / max(m.weights.effective, 1))
+def _accuracy(facts: _Facts) -> str:
+    loo = facts.loo
+    accuracy_error = np.sqrt(loo.accuracy * (1 - loo.accuracy) / max(facts.weights.effective, 1))
+    base_loss = facts.frequency_log_loss
     rows = [
-        ["accuracy", loo.accuracy, error, m.base],
-        ["log loss, nats a row", loo.log_loss, loo.se / m.n, m.base_loss],
-        ["log p(y | x), nats", loo.elpd, loo.se, -m.n * m.base_loss],
-        ["log evidence, nats", getattr(m.nb, "log_evidence_", np.nan), np.nan, np.nan],
+        ["accuracy", loo.accuracy, accuracy_error, facts.frequency_accuracy],
+        ["log loss, nats a row", loo.log_loss, loo.se / facts.n, base_loss],
+        ["log p(y | x), nats", loo.elpd, loo.se, -facts.n * base_loss],
+        ["log evidence, nats", getattr(facts.nb, "log_evidence_", np.nan), np.nan, np.nan],
     ]
     return _table(pd.DataFrame(rows, columns=["", "value", "standard error", "frequencies"]), "Leave-one-out")
 
 
-def _calibration(m: Any) -> str:
-    loo, two = m.loo, len(m.classes) == 2
-    event = loo.index == 1 if two else m.right
-    p = loo.proba[:, 1] if two else loo.proba.max(1)
-    if m.weights.are_given and m.weights.are_counts and m.n <= _REPEATED:
-        times = m.weights.values.astype(int)
-        event, p = np.repeat(event, times), np.repeat(p, times)
-    of = _text(m.classes[1]) if two else "the predicted label"
-    said = f"Share of events against the leave-one-out probability of {of}. "
-    with contextlib.suppress(ValueError, TypeError):  # what cannot be calibrated
-        said += "" if hasattr(m.nb, "maps_") else calibration_gain(m.nb, m.X, m.y, m.sample_weight)
-    return _figure(inline_svg(partial(plots.reliability, event, p), "Calibration"), said)
+def _calibration(facts: _Facts) -> str:
+    loo = facts.loo
+    if len(facts.classes) == 2:
+        event = loo.index == 1
+        p = loo.proba[:, 1]
+        label = _text(facts.classes[1])
+    else:
+        event = facts.is_right
+        p = loo.proba.max(1)
+        label = "the predicted label"
+    if facts.weights.are_given and facts.weights.are_counts and facts.n <= _REPEATED:
+        times = facts.weights.values.astype(int)
+        event = np.repeat(event, times)
+        p = np.repeat(p, times)
+    caption = f"Share of events against the leave-one-out probability of {label}. "
+    if not hasattr(facts.nb, "maps_"):
+        with contextlib.suppress(ValueError, TypeError):  # what cannot be calibrated
+            caption += calibration_gain(facts.nb, facts.X, facts.y, facts.sample_weight)
+    return _figure(inline_svg(partial(plots.reliability, event, p), "Calibration"), caption)
 
 
-def _confusion(m: Any) -> str:
-    found = pd.Series(m.loo.predicted, name="predicted as")
-    true = pd.Series(m.loo.classes[m.loo.index], name="class")
-    if len(m.classes) > _SHOWN:
-        wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
+def _confusion(facts: _Facts) -> str:
+    predicted = pd.Series(facts.loo.predicted, name="predicted as")
+    true = pd.Series(facts.loo.classes[facts.loo.index], name="class")
+    if len(facts.classes) > _SHOWN:
+        wrong = pd.DataFrame([true, predicted]).T[true != predicted].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
-    weight = pd.Series(m.weights.values if not m.weights.are_counts else m.weights.values.astype(int))
-    table = pd.crosstab(true, found, values=weight, aggfunc="sum").reindex(index=m.classes, columns=m.classes)
-    table = table.fillna(0).astype(weight.dtype)
+    weight = pd.Series(facts.weights.values)
+    if facts.weights.are_counts:
+        weight = weight.astype(int)
+    table = pd.crosstab(true, predicted, values=weight, aggfunc="sum")
+    table = table.reindex(index=facts.classes, columns=facts.classes).fillna(0).astype(weight.dtype)
     return _table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
 
 
-def _importance(m: Any) -> str:
-    grey, many = int((m.importance["low"] <= 0).sum()), len(m.importance)
-    draw = partial(plots.feature_weights, m.importance, n=_SHOWN)
-    svg = inline_svg(draw, "Importance", height=0.8 + 0.24 * min(_SHOWN, many))
-    said = f"{m.level:.0%} intervals over the rows. {grey} of {many} features are not shown to help. "
-    said += f"The log loss of the class frequencies is {m.base_loss:.3f} nats."
-    return _figure(svg, said)
+def _importance(facts: _Facts) -> str:
+    n_features = len(facts.importance)
+    n_grey = int((facts.importance["low"] <= 0).sum())
+    draw = partial(plots.feature_weights, facts.importance, n=_SHOWN)
+    svg = inline_svg(draw, "Importance", height=0.8 + 0.24 * min(_SHOWN, n_features))
+    caption = (
+        f"{facts.level:.0%} intervals over the rows. {n_grey} of {n_features} features are not shown to help. "
+        f"The log loss of the class frequencies is {facts.frequency_log_loss:.3f} nats."
+    )
+    return _figure(svg, caption)
 
 
-def _rows(m: Any) -> str:
-    if m.inside is not m.nb:
+_NOMOGRAMS = (
+    "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
+    "last line is their sum. Points are posterior means, and intervals belong to them. The bar in the last line is "
+    "<code>predict_proba</code>, which also learns from the row. <code>nb.explain(X)</code> returns what adds up "
+    "to the bar. All of this is of the model of all rows, without calibration. The caption leaves the row out.</p>"
+)
+
+
+def _rows(facts: _Facts) -> str:
+    if facts.inside is not facts.nb:
         return "<p>This model has no nomograms, priors and posteriors. <code>nb.explain(X)</code> explains rows.</p>"
-    intro = (
-        "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
-        "last line is their sum. Points are posterior means, and intervals belong to them. The bar in the last line is "
-        "<code>predict_proba</code>, which also learns from the row. <code>nb.explain(X)</code> returns what adds up "
-        "to the bar. All of this is of the model of all rows, without calibration. The caption leaves the row out.</p>"
+    nomograms = [_nomogram(facts, i, reason) for i, reason in _telling_rows(facts).items()]
+    return f'{_NOMOGRAMS}<div class="pair">{"".join(nomograms)}</div>'
+
+
+def _telling_rows(facts: _Facts) -> dict[int, str]:
+    """Rows that are worth a look, and why."""
+    certainty = facts.loo.proba.max(1)
+    order = np.argsort(certainty, kind="stable").tolist()
+    rows = dict.fromkeys(order[:2], "One of the least certain rows")
+    rows |= dict.fromkeys(order[:-3:-1], "One of the most certain rows")
+    wrong = np.flatnonzero(~facts.is_right)
+    if len(wrong):
+        rows.setdefault(int(wrong[certainty[wrong].argmax()]), "The most certain mistake")
+    return rows
+
+
+def _nomogram(facts: _Facts, i: int, reason: str) -> str:
+    """The nomogram of a row, and what the other rows predict of it."""
+    p = facts.loo.proba[i]
+    best, second = np.argsort(-p, kind="stable")[:2].tolist()
+    draw = partial(
+        plots.nomogram,
+        facts.nb,
+        take_rows(facts.X, np.array([i])),
+        label=facts.classes[best],
+        against=facts.classes[second],
+        n_draws=400,
+        level=facts.level,
     )
-    p, loo, made = m.loo.proba, m.loo, []
-    order = np.argsort(p.max(1), kind="stable").tolist()
-    chosen = dict.fromkeys(order[:2], "One of the least certain rows")
-    chosen |= dict.fromkeys(order[:-3:-1], "One of the most certain rows")
-    if len(wrong := np.flatnonzero(~m.right)):
-        chosen.setdefault(int(wrong[p[wrong].max(1).argmax()]), "The most certain mistake")
-    for i, said in chosen.items():
-        best, other = np.argsort(-p[i], kind="stable")[:2].tolist()
-        asked: Any = {"label": m.classes[best], "against": m.classes[other], "n_draws": 400, "level": m.level}
-        draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), **asked)
-        svg = inline_svg(draw, f"{said}: nomogram {i}", height=1.75 + 0.25 * min(12, m.nb.n_features_in_))
-        sure = f"{p[i, best]:.3f}" if p[i, best] < 0.9995 else "above 0.999"  # not 1 where it is less
-        truth = "which is right" if loo.index[i] == best else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
-        predicts = f"the other rows predict <b>{_text(m.classes[best])}</b> with probability {sure}, {truth}."
-        made.append(f"<div><h3>{said}</h3>{_figure(svg, f'{_text(m.row_names[i])}: {predicts}')}</div>")
-    return f'{intro}<div class="pair">{"".join(made)}</div>'
+    svg = inline_svg(draw, f"{reason}: nomogram {i}", height=1.75 + 0.25 * min(12, facts.nb.n_features_in_))
+    true = facts.loo.index[i]
+    probability = f"{p[best]:.3f}" if p[best] < 0.9995 else "above 0.999"  # not 1 where it is less
+    truth = "which is right" if true == best else f"but it is <b>{_text(facts.classes[true])}</b>"
+    prediction = f"the other rows predict <b>{_text(facts.classes[best])}</b> with probability {probability}, {truth}."
+    return f"<div><h3>{reason}</h3>{_figure(svg, f'{_text(facts.row_names[i])}: {prediction}')}</div>"
 
 
-def _priors(m: Any) -> str:
-    made = []
-    for name in m.importance["feature"].iloc[:3]:
-        at = m.nb.feature_names().index(name)
-        said = f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."
+def _priors(facts: _Facts) -> str:
+    figures = []
+    for name in facts.importance["feature"].iloc[:3]:
+        column = facts.nb.feature_names().index(name)
+        caption = f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."
         with contextlib.suppress(ValueError, AttributeError, KeyError):
-            draw = partial(plots.prior_to_posterior, m.nb, at)
-            made.append(_figure(inline_svg(draw, f"Prior to posterior of {name}", height=2.8), said))
-    note = "<p>If a posterior still looks like its prior, it depends on few rows.</p>"
-    return f'{note}<div class="pair">{"".join(made)}</div>' if made else ""
-
-
-def _models(m: Any) -> str:
-    if m.comparison is None:
+            draw = partial(plots.prior_to_posterior, facts.nb, column)
+            figures.append(_figure(inline_svg(draw, f"Prior to posterior of {name}", height=2.8), caption))
+    if not figures:
         return ""
-    found = m.comparison.table
+    note = "<p>If a posterior still looks like its prior, it depends on few rows.</p>"
+    return f'{note}<div class="pair">{"".join(figures)}</div>'
+
+
+def _models(facts: _Facts) -> str:
+    if facts.comparison is None:
+        return ""
+    table = facts.comparison.table
+    text = f"<p>By leave-one-out <b>{_text(table.index[0])}</b> predicts the labels best.</p>"
+    if table["log_evidence"].notna().any():
+        text = f"<p><b>{_text(table['log_evidence'].idxmax())}</b> has the largest evidence.</p>{text}"
     names = ["log_evidence", "elpd", "elpd_diff", "se_diff", "probability", "accuracy"]
-    said = f"<p>By leave-one-out <b>{_text(found.index[0])}</b> predicts the labels best.</p>"
-    if found["log_evidence"].notna().any():
-        said = f"<p><b>{_text(found['log_evidence'].idxmax())}</b> has the largest evidence.</p>{said}"
-    return (
-        said
-        + _table(found[names].reset_index(names="model"), "Models")
-        + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
-    )
+    notes = "".join(f"<p class='soft'>{_text(note)}</p>" for note in facts.comparison.notes)
+    return text + _table(table[names].reset_index(names="model"), "Models") + notes

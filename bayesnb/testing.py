@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from .families import DirichletClasses
 from .inference import draws as draws_laws
 from .inference.against_numpyro import identity_row, mode_row
 from .inference.chains import jitted as jitted
-from .inference.laws import LAWS, Problem, cases, limit_of
+from .inference.laws import LAWS, Law, Problem, cases, limit_of
 from .inference.report import CheckRow
 from .naive_bayes import CLASS, NaiveBayes, Statistics
 from .statistics import in_floats, one_hot
@@ -103,9 +103,10 @@ def check_family(family: Block) -> None:
         try:
             law(random_case(family))
         except Exception as error:
-            said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-            said += "; `gain` takes series too: use `log_rising` and `log1p`" * ("Jet" in said)
-            raise BrokenLaw(f"{type(family).__name__} breaks the law {name!r}: {said}") from error
+            message = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            if "Jet" in message:
+                message += "; `gain` takes series too: use `log_rising` and `log1p`"
+            raise BrokenLaw(f"{type(family).__name__} breaks the law {name!r}: {message}") from error
 
 
 def simulation_based_calibration(
@@ -168,54 +169,108 @@ def simulation_based_calibration(
     >>> simulation_based_calibration(families.GammaPoisson(1.0, 1.0), simulations=200).passed
     True
     """
-    from numpyro.handlers import condition
-    from numpyro.infer import MCMC, NUTS, Predictive, log_likelihood
-
-    prior = random_case(model).prior if isinstance(model, AbstractConjugate) else getattr(model, "prior_", model)
-    if isinstance(prior, NaiveBayes):
-        prior.refuse_improper("data sets drawn from it")
-        sites = {name: prior.site(name, "x") for name in prior.blocks}
-        model, observed = partial(prior.model, None, n=rows, length=rows), ("y", *sites.values())
-
-        def closed_form(data: dict[str, np.ndarray], draws: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-            x = {name: np.asarray(data[site], float) for name, site in sites.items()}
-            return prior.to_sites(prior.condition(x, data["y"]).sample(rng, (draws,)))
-
-        posterior = posterior or closed_form
-
-    def by_nuts(key: Any, data: Any) -> Any:
-        mcmc = MCMC(NUTS(condition(model, data)), num_warmup=300, num_samples=5 * draws, thinning=5, progress_bar=False)
-        mcmc.run(key)
-        return mcmc.get_samples()
-
-    def log_p(theta: Any, data: Any) -> Any:
-        return sum(one.reshape(draws + 1, -1).sum(1) for one in log_likelihood(condition(model, data), theta).values())
-
+    target = _target(model, posterior, tuple(observed), rows)
     rng = np.random.default_rng(seed)
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(seed), simulations + 1)
-        drawn = jax.tree.map(np.asarray, jitted(Predictive(model, num_samples=simulations, parallel=True))(keys[0]))
-        data = {name: drawn[name] for name in observed}
-        if posterior is None:
-            theta = jax.jit(jax.vmap(by_nuts))(keys[1:], data)
+        simulated = target.simulate(keys[0], simulations)
+        data = {name: simulated[name] for name in target.observed}
+        if target.posterior is None:
+            theta = target.draw_by_nuts(keys[1:], data, draws)
         else:
-            found = [posterior({name: x[s] for name, x in data.items()}, draws, rng) for s in range(simulations)]
-            theta = jax.tree.map(lambda *parts: np.stack(parts), *found)
-        both = {name: np.concatenate([drawn[name][:, None], value], 1) for name, value in theta.items()}
-        both["log likelihood"] = np.asarray(jitted(jax.vmap(log_p))(both, data))
-    pit = {}
-    for name, value in both.items():
-        truth, others = np.split(value.reshape(simulations, draws + 1, -1), [1], 1)
-        rank = (others < truth).sum(1) + rng.random((simulations, truth.shape[-1])) * (1 + (others == truth).sum(1))
-        pit[name] = rank / (draws + 1)
+            of_each = [
+                target.posterior({name: x[s] for name, x in data.items()}, draws, rng) for s in range(simulations)
+            ]
+            theta = jax.tree.map(lambda *arrays: np.stack(arrays), *of_each)
+        scalars = {name: np.concatenate([simulated[name][:, None], value], 1) for name, value in theta.items()}
+        scalars["log likelihood"] = target.log_likelihood(scalars, data)
+    pit = {name: _ranks(value.reshape(simulations, draws + 1, -1), rng) for name, value in scalars.items()}
     says = "The parameters that data were drawn from have uniform ranks among the draws of the posterior."
     remark = f"{simulations} simulations, {draws} draws each"
     return draws_laws.uniform_row("Calibration", says, pit, false_alarm, remark, scores=True)
 
 
+Draws = dict[str, np.ndarray]
+DrawPosterior = Callable[[Draws, int, np.random.Generator], Draws]
+
+
+class _Target(NamedTuple):
+    """A NumPyro model whose posterior is tested.
+
+    Fields
+    ------
+    model : a function without arguments
+    observed : the sites of the data
+    posterior : draws from the posterior of data; None for NUTS
+    """
+
+    model: Callable[[], Any]
+    observed: tuple[str, ...]
+    posterior: DrawPosterior | None
+
+    def simulate(self, key: Any, n: int) -> Draws:
+        """Parameters and data of n simulations, (n, …) by site."""
+        from numpyro.infer import Predictive
+
+        return jax.tree.map(np.asarray, jitted(Predictive(self.model, num_samples=n, parallel=True))(key))
+
+    def draw_by_nuts(self, keys: Any, data: Draws, n_draws: int) -> Any:
+        """Every fifth draw of a chain for each data set, (simulations, draws, …) by site."""
+        from numpyro.handlers import condition
+        from numpyro.infer import MCMC, NUTS
+
+        settings: Any = {"num_warmup": 300, "num_samples": 5 * n_draws, "thinning": 5, "progress_bar": False}
+
+        def run_chain(key: Any, data_set: Any) -> Any:
+            mcmc = MCMC(NUTS(condition(self.model, data_set)), **settings)
+            mcmc.run(key)
+            return mcmc.get_samples()
+
+        return jax.jit(jax.vmap(run_chain))(keys, data)
+
+    def log_likelihood(self, theta: Draws, data: Draws) -> np.ndarray:
+        """log p(data | θ), (simulations, draws)."""
+        from numpyro.handlers import condition
+        from numpyro.infer import log_likelihood
+
+        def of_data_set(draws: Any, data_set: Any) -> Any:
+            by_site = log_likelihood(condition(self.model, data_set), draws)
+            return sum(value.reshape(len(value), -1).sum(1) for value in by_site.values())
+
+        return np.asarray(jitted(jax.vmap(of_data_set))(theta, data))
+
+
+def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ...], n_rows: int) -> _Target:
+    """What `simulation_based_calibration` tests: of a family random priors, of an estimator its prior."""
+    prior = random_case(model).prior if isinstance(model, AbstractConjugate) else getattr(model, "prior_", model)
+    if not isinstance(prior, NaiveBayes):
+        return _Target(model, observed, posterior)
+    prior.refuse_improper("data sets drawn from it")
+    site_of = {name: prior.site(name, "x") for name in prior.blocks}
+
+    def closed_form(data: Draws, draws: int, rng: np.random.Generator) -> Draws:
+        x = {name: np.asarray(data[site], float) for name, site in site_of.items()}
+        return prior.to_sites(prior.condition(x, data["y"]).sample(rng, (draws,)))
+
+    return _Target(
+        model=partial(prior.model, None, n=n_rows, length=n_rows),
+        observed=("y", *site_of.values()),
+        posterior=posterior or closed_form,
+    )
+
+
+def _ranks(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rank of the first of 1 + L values among the others, (simulations, k), divided by L + 1; ties at random."""
+    n_simulations, n_values, n_scalars = values.shape
+    truth, others = np.split(values, [1], 1)
+    n_smaller = (others < truth).sum(1)
+    n_equal = (others == truth).sum(1)
+    return (n_smaller + rng.random((n_simulations, n_scalars)) * (1 + n_equal)) / n_values
+
+
 def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
     """The laws that a family has to obey, by name."""
-    found = [
+    first = [
         what_a_family_says_of_itself_is_true,
         statistics_add_and_subtract,
         updates_chain,
@@ -225,21 +280,34 @@ def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
         a_row_of_any_weight_is_left_out,
         mode_on_the_boundary_is_a_point,
     ]
-    last = draws_of_jax_follow_their_marginals, jax_maps_and_differentiates_the_evidence
+    last = [draws_of_jax_follow_their_marginals, jax_maps_and_differentiates_the_evidence]
+    laws: dict[str, Callable[[Case], None]] = {_in_words(law): law for law in first}
+    laws |= {name: partial(_rows_pass, rows=rows) for name, rows in _row_laws().items()}
+    for dtype in ("float64", "float32"):
+        laws[f"NumPy and JAX agree in {dtype}"] = partial(numpy_and_jax_agree, dtype=dtype)
+    return laws | {_in_words(law): law for law in last}
+
+
+def _row_laws() -> dict[str, Callable[[Case], list[CheckRow]]]:
+    """The rows of a check by name: against NumPyro, of draws, and of the closed forms."""
     rows: dict[str, Callable[[Case], list[CheckRow]]] = {
         "bayes' identity": lambda case: [identity_row(case, case.rng)],
         "mode": lambda case: [mode_row(case, case.rng)],
         "draws": lambda case: draws_laws.drawn_rows(case, case.rng, RATE),
-    } | {law.name[3:].lower(): partial(lambda law, case: [law.row([*cases(case, case.rng)])], law) for law in LAWS}
-    return {
-        **{law.__name__.replace("_", " "): law for law in found},
-        **{name: partial(_rows_pass, rows=row) for name, row in rows.items()},
-        **{
-            f"NumPy and JAX agree in {kind}": partial(numpy_and_jax_agree, dtype=kind)
-            for kind in ("float64", "float32")
-        },
-        **{law.__name__.replace("_", " "): law for law in last},
     }
+    for law in LAWS:
+        rows[law.name[3:].lower()] = partial(_row_of, law)
+    return rows
+
+
+def _row_of(law: Law, case: Case) -> list[CheckRow]:
+    """The row of a law on a case."""
+    return [law.row([*cases(case, case.rng)])]
+
+
+def _in_words(law: Callable[[Case], None]) -> str:
+    """The name of a law."""
+    return law.__name__.replace("_", " ")
 
 
 def _rows_pass(case: Case, rows: Callable[[Case], list[CheckRow]]) -> None:
@@ -250,20 +318,31 @@ def _rows_pass(case: Case, rows: Callable[[Case], list[CheckRow]]) -> None:
 def random_case(family: Block) -> Case:
     """A random case of a family, from what it says of itself; every tenth cell missing where it takes that."""
     rng = np.random.default_rng(0)
-    levels = max(
-        (np.shape(getattr(family, k))[-1] for k, f in family.fields_.items() if f.axes[-1] == "level"), default=2
-    )
-    x = {
-        "real": lambda: rng.normal(1, 2, (N, D)),
-        "amounts": lambda: rng.gamma(0.7, 3, (N, D)),
-        "positive": lambda: np.exp(rng.normal(0.3, 0.7, (N, D))),
-        "counts": lambda: rng.negative_binomial(1, 0.25, (N, D)).astype(float),
-        "yes/no": lambda: rng.integers(0, 2, (N, D)).astype(float),
-        "levels": lambda: rng.integers(0, levels, (N, D)).astype(float),
-    }[family.cells_.kind]()
+    n_levels = [
+        np.shape(getattr(family, key))[-1] for key, field in family.fields_.items() if field.axes[-1] == "level"
+    ]
+    levels = max(n_levels, default=2)
     sizes = {"class": C, "feature": D, "one": 1, "level": levels}
-    block = replace(family, **{k: _random(getattr(family, k), f, sizes, rng) for k, f in family.fields_.items()})
-    return make_case(block, x, rng)
+    x = _random_cells(family.cells_.kind, levels, rng)
+    fields = {key: _random(getattr(family, key), field, sizes, rng) for key, field in family.fields_.items()}
+    return make_case(replace(family, **fields), x, rng)
+
+
+def _random_cells(kind: str, levels: int, rng: np.random.Generator) -> np.ndarray:
+    """Random cells of a kind, (n, d)."""
+    match kind:
+        case "real":
+            return rng.normal(1, 2, (N, D))
+        case "amounts":
+            return rng.gamma(0.7, 3, (N, D))
+        case "positive":
+            return np.exp(rng.normal(0.3, 0.7, (N, D)))
+        case "counts":
+            return rng.negative_binomial(1, 0.25, (N, D)).astype(float)
+        case "yes/no":
+            return rng.integers(0, 2, (N, D)).astype(float)
+        case _:
+            return rng.integers(0, levels, (N, D)).astype(float)
 
 
 def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing: bool = True) -> Case:
@@ -288,28 +367,39 @@ def spread(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def _random(value: Any, field: Field, sizes: dict[str, int], rng: np.random.Generator) -> np.ndarray:
     if value is None or not set(field.axes) <= sizes.keys():
         raise ValueError(f"a field of axes {field.axes} cannot be drawn; `check_family` knows numbers and matrices")
-    shape, middle = tuple(sizes[axis] for axis in field.axes), float(np.mean(value))
+    shape = tuple(sizes[axis] for axis in field.axes)
+    middle = float(np.mean(value))
     if not field.fitted:
         return np.full(shape, middle)
     if field.support.kind == "matrix":
         return spread(rng, *shape)
     if field.support.kind == "degrees":
         return positive(rng, *shape) + sizes["feature"]
-    return middle + rng.normal(0, 1, shape) if field.support.kind == "real" else middle * positive(rng, *shape) / 2.5
+    if field.support.kind == "real":
+        return middle + rng.normal(0, 1, shape)
+    return middle * positive(rng, *shape) / 2.5
 
 
-def require(holds: Any, what: str) -> None:
+def require(holds: Any, message: str) -> None:
     """Raise an AssertionError that says what does not hold, also under `python -O`."""
     if not holds:
-        raise AssertionError(what)
+        raise AssertionError(message)
 
 
 def assert_same(got: Any, want: Any, what: str = "", *, rtol: Scalar = 1e-12, atol: Scalar = 1e-12) -> None:
     """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one."""
-    got, want = (in_floats(tree) if not isinstance(tree, Statistics) else tree.in_floats() for tree in (got, want))
+    got = _in_floats(got)
+    want = _in_floats(want)
     require(jax.tree.structure(got) == jax.tree.structure(want), f"{got} has not the structure of {want}")
-    for (path, one), other in zip(jax.tree_util.tree_leaves_with_path(got), jax.tree.leaves(want), strict=True):
-        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol, err_msg=f"{what}{jax.tree_util.keystr(path)}")
+    leaves = zip(jax.tree_util.tree_leaves_with_path(got), jax.tree.leaves(want), strict=True)
+    for (path, leaf), wanted_leaf in leaves:
+        message = f"{what}{jax.tree_util.keystr(path)}"
+        np.testing.assert_allclose(leaf, wanted_leaf, rtol=rtol, atol=atol, err_msg=message)
+
+
+def _in_floats(tree: Any) -> Any:
+    """Statistics or arrays with whole numbers as floats."""
+    return tree.in_floats() if isinstance(tree, Statistics) else in_floats(tree)
 
 
 def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
@@ -319,30 +409,45 @@ def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
 
 def what_a_family_says_of_itself_is_true(case: Case) -> None:
     """JAX and files know the class; every field is declared; columns add up; parameters are NumPyro sites."""
-    block, kind = case.block, type(case.block)
+    block = case.block
+    kind = type(block)
     require("__dataclass_fields__" in vars(kind), f"{kind.__name__} is no dataclass: write `@dataclass(frozen=True)`")
-    known = not jax.tree_util.all_leaves([block])
-    require(known, f"JAX takes {kind.__name__} for a single number: write `@pytree` above `@dataclass(frozen=True)`")
+    is_tree = not jax.tree_util.all_leaves([block])
+    require(is_tree, f"JAX takes {kind.__name__} for a single number: write `@pytree` above `@dataclass(frozen=True)`")
     data = {field.name for field in fields(block) if not field.metadata.get("static")}
     require({*block.fields_} == data, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(data)}")
     require(kind in CLASSES.values(), "no file can name the class: define it at the top level of a module")
-    block, names = case.posterior.blocks["x"], sorted(block.mean())
+    posterior = case.posterior.blocks["x"]
+    _require_parameters_as_declared(posterior)
+    require(not block.cells_.wrong(case.x, None).any(), "`cells_` refuses cells that the family is tried on")
+    if posterior.separable:
+        _require_columns_that_add_up(posterior, case)
+
+
+def _require_parameters_as_declared(block: Block) -> None:
+    """The same parameters in the declaration, in estimates, in NumPyro's sites and in the marginals."""
+    names = sorted(block.mean())
     require(sorted(block.parameters) == names, f"`parameters` has {sorted(block.parameters)}, `mean` {names}")
     sites = {key.removeprefix("log_").removeprefix("logit_") for key in block.parameters}
-    for what, found in (("model", block.sites()), ("marginals", block.marginals())):
-        require(found.keys() == sites, f"`{what}` has {sorted(found)}, `parameters` {sorted(sites)}")
-    require(not block.cells_.wrong(case.x, None).any(), "`cells_` refuses cells that the family is tried on")
-    if block.separable:
-        parts = [(block.select(np.array([j])), case.x[:, [j]]) for j in range(case.x.shape[1])]
-        assert_same(sum(part.log_predictive(x) for part, x in parts), block.log_predictive(case.x), rtol=1e-10)
-        whole = block.log_marginal(block.suffstats(case.x, case.r)).sum()
-        assert_same(sum(part.log_marginal(part.suffstats(x, case.r)).sum() for part, x in parts), whole, rtol=1e-11)
+    require(block.sites().keys() == sites, f"`model` has {sorted(block.sites())}, `parameters` {sorted(sites)}")
+    marginals = block.marginals()
+    require(marginals.keys() == sites, f"`marginals` has {sorted(marginals)}, `parameters` {sorted(sites)}")
+
+
+def _require_columns_that_add_up(block: Block, case: Case) -> None:
+    """Predictive and evidence are sums over the columns of a separable block."""
+    columns = [(block.select(np.array([j])), case.x[:, [j]]) for j in range(case.x.shape[1])]
+    predictive = sum(column.log_predictive(x) for column, x in columns)
+    assert_same(predictive, block.log_predictive(case.x), rtol=1e-10)
+    evidence = sum(column.log_marginal(column.suffstats(x, case.r)).sum() for column, x in columns)
+    assert_same(evidence, block.log_marginal(block.suffstats(case.x, case.r)).sum(), rtol=1e-11)
 
 
 def statistics_add_and_subtract(case: Case) -> None:
     """Any split, merged in any order, gives the statistics of all rows; a part subtracted leaves the others."""
     for _ in range(20):
-        order, cuts = case.rng.permutation(len(case.x)), np.sort(case.rng.integers(0, len(case.x), 3))
+        order = case.rng.permutation(len(case.x))
+        cuts = np.sort(case.rng.integers(0, len(case.x), 3))
         a, b, c, d = (case.stats_of(part) for part in np.split(order, cuts))  # some parts are empty
         assert_same((a + b) + (c + d), case.stats)
         assert_same(d + (c + (b + a)), case.stats)
@@ -352,7 +457,8 @@ def statistics_add_and_subtract(case: Case) -> None:
 
 def updates_chain(case: Case) -> None:
     """Two updates are one with the sum; the evidence of both is the product of theirs."""
-    a, b = case.stats_of(slice(0, 9)), case.stats_of(slice(9, None))
+    a = case.stats_of(slice(0, 9))
+    b = case.stats_of(slice(9, None))
     assert_same(case.prior.update(a).update(b), case.posterior, "`update` in two steps and in one: ")
     gain = case.prior.log_marginal(a) + case.prior.update(a).log_marginal(b)
     assert_same(gain, case.prior.log_marginal(a + b), "`gain` of two steps, the second after `added`, and of one")
@@ -360,10 +466,13 @@ def updates_chain(case: Case) -> None:
 
 def weights_count_rows(case: Case) -> None:
     """A whole weight counts as so many copies of the row; weights may be a dense or a sparse table."""
-    w, f = case.rng.integers(0, 4, len(case.x)), case.block.suffstats
-    assert_same(f(case.x, one_hot(case.y, C, w)), f(np.repeat(case.x, w, 0), one_hot(np.repeat(case.y, w), C)))
+    suffstats = case.block.suffstats
+    w = case.rng.integers(0, 4, len(case.x))
+    of_weights = suffstats(case.x, one_hot(case.y, C, w))
+    of_copies = suffstats(np.repeat(case.x, w, 0), one_hot(np.repeat(case.y, w), C))
+    assert_same(of_weights, of_copies)
     for r in (case.r.toarray(), case.rng.dirichlet(np.ones(C), len(case.x))):
-        assert_same(f(case.x, r), f(case.x, sparse.csr_array(r)))
+        assert_same(suffstats(case.x, r), suffstats(case.x, sparse.csr_array(r)))
 
 
 def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
@@ -385,25 +494,29 @@ def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
 
 def sparse_rows_equal_dense_rows(case: Case) -> None:
     """scipy.sparse rows give what dense rows give, with dense and with sparse weights."""
-    x, theta = case.complete.x, case.posterior.sample(case.rng, (2,))
+    x = case.complete.x
+    theta = case.posterior.sample(case.rng, (2,))
     for r in (case.r, case.r.toarray()):
         assert_same(_page(case.prior, sparse.csr_array(x), r, theta), _page(case.prior, x, r, theta))
 
 
 def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
     """A row with NaN in a column is a row of the model without that column."""
-    x, block = case.complete.x[:1].copy(), case.posterior.blocks["x"]
+    x = case.complete.x[:1].copy()
     x[0, 1] = np.nan
-    kept = np.delete(np.arange(x.shape[1]), 1)
-    fewer, short = block.select(kept), x[:, kept]
-    assert_same(block.log_predictive(x), fewer.log_predictive(short))
+    block = case.posterior.blocks["x"]
+    others = np.delete(np.arange(x.shape[1]), 1)
+    x_without = x[:, others]
+    without = block.select(others)
+    assert_same(block.log_predictive(x), without.log_predictive(x_without))
     if block.log_cumulants(x) is not None:
-        assert_same(block.log_cumulants(x), fewer.log_cumulants(short))
+        assert_same(block.log_cumulants(x), without.log_cumulants(x_without))
     theta = block.sample(case.rng)
-    assert_same(block.log_likelihood(theta, x), fewer.log_likelihood(block.select_parameters(theta, kept), short))
+    theta_without = block.select_parameters(theta, others)
+    assert_same(block.log_likelihood(theta, x), without.log_likelihood(theta_without, x_without))
     r = np.full((1, C), 1 / C)
     evidence = block.log_marginal(block.suffstats(x, r)).sum()
-    assert_same(evidence, fewer.log_marginal(fewer.suffstats(short, r)).sum())
+    assert_same(evidence, without.log_marginal(without.suffstats(x_without, r)).sum())
 
 
 def a_row_of_any_weight_is_left_out(case: Case) -> None:
@@ -445,26 +558,28 @@ def draws_of_jax_follow_their_marginals(case: Case) -> None:
 def numpy_and_jax_agree(case: Case, dtype: str) -> None:
     """Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it."""
     inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)
-    want, tolerance = _page(*inputs), float(1000 * np.finfo(dtype).eps)
+    want = _page(*inputs)
+    tolerance = float(1000 * np.finfo(dtype).eps)
     with jax.enable_x64(dtype == "float64"):
         traced = jitted(_page)(*cast(inputs, jnp, dtype))
-    found = {leaf.dtype.name for leaf in jax.tree.leaves(traced)}
-    require(found == {dtype}, f"arrays of {dtype} give {sorted(found)}")
+    dtypes = {leaf.dtype.name for leaf in jax.tree.leaves(traced)}
+    require(dtypes == {dtype}, f"arrays of {dtype} give {sorted(dtypes)}")
     on_host = _page(*cast(inputs, np, dtype))
-    host = all(isinstance(leaf, np.ndarray | np.generic) for leaf in jax.tree.leaves(on_host))
-    require(host, "NumPy arrays give arrays that are not NumPy's")
+    is_numpy = all(isinstance(leaf, np.ndarray | np.generic) for leaf in jax.tree.leaves(on_host))
+    require(is_numpy, "NumPy arrays give arrays that are not NumPy's")
     for got in (traced, on_host):
         assert_same(got, want, rtol=tolerance, atol=tolerance)
 
 
 def jax_maps_and_differentiates_the_evidence(case: Case) -> None:
     """Over the hyperparameters, along a random direction: the slope against a difference."""
-    stats, theta = case.stats, cast(case.posterior.sample(case.rng), jnp, float)
+    stats = case.stats
+    theta = cast(case.posterior.sample(case.rng), jnp, float)
 
     def total(prior: NaiveBayes) -> Any:
         return prior.log_marginal(stats) + prior.log_prob(theta)
 
     with jax.enable_x64(True):
-        at = cast(case.prior, jnp, float)
-        several = jax.jit(lambda nb: jax.vmap(total)(jax.tree.map(lambda leaf: leaf[None], nb)))
-        check_grads(several, (at,), 1, ["rev"], atol=1e-12, rtol=1e-6, eps=1e-5)
+        prior = cast(case.prior, jnp, float)
+        mapped = jax.jit(lambda nb: jax.vmap(total)(jax.tree.map(lambda leaf: leaf[None], nb)))
+        check_grads(mapped, (prior,), 1, ["rev"], atol=1e-12, rtol=1e-6, eps=1e-5)

@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import inspect
-import pkgutil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,12 @@ PUBLIC = {name: value for name in bayesnb.__all__ if not inspect.ismodule(value 
 PUBLIC |= {
     f"plots.{name}": getattr(plots, name) for name in sorted(vars(plots)) if inspect.isfunction(getattr(plots, name))
 }
-MODULES = [name for _, name, _ in pkgutil.walk_packages(bayesnb.__path__, "bayesnb.") if not name.endswith("__main__")]
+ROOT = Path(bayesnb.__file__).parent
+MODULES = [
+    ".".join(("bayesnb", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+    for path in sorted(ROOT.rglob("*.py"))
+    if ">>>" in path.read_text("utf-8")
+]
 
 
 @pytest.mark.parametrize("name", PUBLIC)

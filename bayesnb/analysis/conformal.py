@@ -432,8 +432,8 @@ class _Remainders(_CrossModels):
         new_rows = self.estimator.encode(self.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
         for remainder in remainders(self.estimator, data, "refit"):
-            both = _stacked(_rows_at(rows, remainder.members), new_rows)
-            table = remainder.model.log_table(both, scores=True)
+            members_and_new_rows = _stacked(_rows_at(rows, remainder.members), new_rows)
+            table = remainder.model.log_table(members_and_new_rows, scores=True)
             n_members = len(remainder.members)
             yield _LeftOut(remainder.members, table[:n_members], table[n_members:])
 

@@ -154,8 +154,8 @@ def _log_normalizer_gamma(a: Array, b: Array) -> Value:
 def _peak_gamma(mean: Array, p: Array, q: Array) -> Array:
     """p / q; 0 where p is at most 0, at most √max of the type; the mean where both are 0."""
     xp = namespace(p)
-    found = xp.where(p > 0, log_floor(p) - log_floor(q), log_floor(0 * p))
-    return xp.where((p > 0) | (q > 0), xp.minimum(found, -0.5 * log_floor(0 * p)), mean)
+    log_ratio = xp.where(p > 0, log_floor(p) - log_floor(q), log_floor(0 * p))
+    return xp.where((p > 0) | (q > 0), xp.minimum(log_ratio, -0.5 * log_floor(0 * p)), mean)
 
 
 # --- Dirichlet(α), as logarithms ------------------------------------------------------------------------------------

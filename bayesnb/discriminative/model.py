@@ -189,7 +189,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         estimators = self._column_estimators(has_counts)
         if not estimators:
             raise ValueError("`X` has no column that varies; give at least one")
-        parts = [(str(i), one, slice(None) if has_counts else [i]) for i, one in enumerate(estimators)]
+        parts = [(str(i), nb, slice(None) if has_counts else [i]) for i, nb in enumerate(estimators)]
         models: list[Any] = [MixedNB(parts)]
         pair_sizes = [*(len(edges) + 1 for edges in layout.quarters), *layout.sizes]
         if len(pair_sizes) > 1 and sum(pair_sizes) <= _MAX_PAIR_LEVELS:
@@ -370,7 +370,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if is_sparse(cells):
             return _Owners(np.array([d + 1]), columns)
         n_numbers = len(columns) - len(layout.sizes)
-        numbers, levels = columns[:n_numbers][layout.used], columns[n_numbers:]
+        numbers = columns[:n_numbers][layout.used]
+        levels = columns[n_numbers:]
         pairs = np.full(len(self.models_) - 1, d)
         of_t = np.concatenate([numbers, levels, numbers, pairs]).astype(int)
         return _Owners(of_t, np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int))
@@ -455,9 +456,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         rows = self.left_out(training)
         added = self._contributions(rows, training.cells)
         is_label = rows.label > 0
-        whole = added.sum(0)
-        with_column = log_normalize(whole)[is_label]
-        loss = [with_column - log_normalize(whole - column)[is_label] for column in added[: len(names)]]
+        log_odds = added.sum(0)
+        with_column = log_normalize(log_odds)[is_label]
+        loss = [with_column - log_normalize(log_odds - column)[is_label] for column in added[: len(names)]]
         gain = pd.Series(np.array(loss) @ training.weight / training.weight.sum(), names)
         table = table.drop(columns=["gain_low", "gain_high"])
         return table.assign(elpd_gain=gain.reindex(table["feature"]).to_numpy())

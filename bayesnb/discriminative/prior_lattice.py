@@ -221,14 +221,14 @@ class Expansion(NamedTuple):
     @classmethod
     def about(cls, rows: Regression, mode: WeightsMode) -> "Expansion":
         """The expansion of all rows at a mode."""
-        there = likelihood(rows, mode)
+        at_mode = likelihood(rows, mode)
         return cls(
             centre=mode.flat,
-            loss=there.loss,
-            gradient=there.gradient,
-            fisher=fisher_matrix(rows, there.p),
-            scores=_score_products(rows, there.p),
-            information=float(rows.weight @ (1 - np.square(there.p).sum(1))),
+            loss=at_mode.loss,
+            gradient=at_mode.gradient,
+            fisher=fisher_matrix(rows, at_mode.p),
+            scores=_score_products(rows, at_mode.p),
+            information=float(rows.weight @ (1 - np.square(at_mode.p).sum(1))),
         )
 
     def likelihood(self, mode: WeightsMode) -> Likelihood:

@@ -70,18 +70,18 @@ class TrainingRows:
 def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, groups: Any) -> TrainingRows:
     """Given rows as rows that are left out one by one, or group by group."""
     n = len(code)
-    every = np.arange(n)
-    whole = replace(weights, are_counts=False)
+    positions = np.arange(n)
+    importance = replace(weights, are_counts=False)
     if groups is not None:
         group = group_places(groups, n)
         has_companions = group.max(initial=0) < n - 1
-        return TrainingRows(cells, code, whole, group if has_companions else None, every)
+        return TrainingRows(cells, code, importance, group if has_companions else None, positions)
     if weights.are_counts and weights.are_given:
-        return TrainingRows(cells, code, weights, None, every)
+        return TrainingRows(cells, code, weights, None, positions)
     owner = first_copies(cells, code)
     first, position = np.unique(owner, return_inverse=True)
     if len(first) == n:
-        return TrainingRows(cells, code, whole, None, every)
+        return TrainingRows(cells, code, importance, None, positions)
     sums = RowWeights(np.bincount(position, weights.values), are_counts=False)
     return TrainingRows(cells[first], code[first], sums, None, position)
 

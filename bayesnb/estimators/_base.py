@@ -65,8 +65,8 @@ class AbstractNB(AbstractFitted):
         Probabilities count as equal if their difference may be rounding. With equal class priors a tie goes to the
         first label.
         """
-        self = copy.copy(self)
-        return self.classes_[most_probable(self._table(X, scores=True), self.tie_prior())]
+        nb = copy.copy(self)
+        return nb.classes_[most_probable(nb._table(X, scores=True), nb.tie_prior())]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The decision score in nats: the log odds of the second of two classes, (n,).
@@ -94,12 +94,12 @@ class AbstractNB(AbstractFitted):
 
         With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood, without its option `norm`.
         """
-        self = copy.copy(self)
-        parts = self.part_blocks()
+        nb = copy.copy(self)
+        parts = nb.part_blocks()
         names = [*parts.values()]
-        theta = self.point_estimate(self._state)
-        posterior = self._state.posterior
-        tables = self._by_encoded_rows(self._state, X, lambda rows: posterior.log_parts(rows, names, theta))
+        theta = nb.point_estimate(nb._state)
+        posterior = nb._state.posterior
+        tables = nb._by_encoded_rows(nb._state, X, lambda rows: posterior.log_parts(rows, names, theta))
         return dict(zip(parts, tables, strict=True))
 
     def _table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
@@ -152,9 +152,9 @@ class AbstractNB(AbstractFitted):
 
     def _parameter(self, name: str) -> np.ndarray:
         """A parameter of the only block under the current estimate; the posterior mean for "predictive"."""
-        self = copy.copy(self)
-        state = self._fitted()
-        return (self.point_estimate(state) or state.posterior.mean())[BLOCK][name]
+        nb = copy.copy(self)
+        state = nb._fitted()
+        return (nb.point_estimate(state) or state.posterior.mean())[BLOCK][name]
 
     def tie_prior(self) -> np.ndarray:
         """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
@@ -165,9 +165,9 @@ class AbstractNB(AbstractFitted):
     @property
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
-        self = copy.copy(self)
-        state = self._fitted()
-        theta = self.point_estimate(state)
+        nb = copy.copy(self)
+        state = nb._fitted()
+        theta = nb.point_estimate(state)
         return state.posterior.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
 
     # --- the linear discriminant ------------------------------------------------------------------------------------
@@ -199,10 +199,10 @@ class AbstractNB(AbstractFitted):
         With "predictive" the discriminant is linear only if it equals plugging in the posterior mean. Otherwise these
         are the weights of the posterior mean.
         """
-        self = copy.copy(self)
-        weights = self.linear_form()[0].T
-        if weights.shape[1] != self.n_features_in_:
-            raise AttributeError(f"{type(self).__name__} is linear in levels, not in `X`; use rank_features")
+        nb = copy.copy(self)
+        weights = nb.linear_form()[0].T
+        if weights.shape[1] != nb.n_features_in_:
+            raise AttributeError(f"{type(nb).__name__} is linear in levels, not in `X`; use rank_features")
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
     @property
@@ -278,10 +278,11 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import fix_seed, intervals
 
-        state, seed = self._fitted(), fix_seed(seed)
+        state = self._fitted()
+        fixed_seed = fix_seed(seed)
 
         def ends(rows: Rows) -> np.ndarray:
-            return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, seed), 2, 0)
+            return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, fixed_seed), 2, 0)
 
         return np.moveaxis(self._by_encoded_rows(state, X, ends), 0, 2)
 
@@ -295,10 +296,11 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.intervals import Uncertainty, fix_seed, uncertainty
 
-        state, seed = self._fitted(), fix_seed(seed)
+        state = self._fitted()
+        fixed_seed = fix_seed(seed)
 
         def entropies(rows: Rows) -> np.ndarray:
-            return np.stack(uncertainty(state.posterior, rows, method, n_draws, seed))[..., None]
+            return np.stack(uncertainty(state.posterior, rows, method, n_draws, fixed_seed))[..., None]
 
         return Uncertainty(*self._by_encoded_rows(state, X, entropies)[..., 0])
 
@@ -373,9 +375,9 @@ class AbstractNB(AbstractFitted):
         >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
-        self = copy.copy(self)
-        contributions, b = self.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
-        return self._frame(contributions, X, b)
+        nb = copy.copy(self)
+        contributions, b = nb.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
+        return nb._frame(contributions, X, b)
 
     def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
         """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""

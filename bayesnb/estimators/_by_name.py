@@ -38,16 +38,16 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
     if model == "auto":
         is_of_one_kind = len({*roles}) == 1
         model = next(iter(default_estimators()[roles[0]].variants)) if is_of_one_kind else "mixed"
-    whole, _, of_numbers = model.partition(":")
+    kind, _, kind_of_numbers = model.partition(":")
     models: dict[str, Any] = variants()
-    chosen = models[whole]
-    if whole == "mixed":
+    chosen = models[kind]
+    if kind == "mixed":
         is_asked = any(column.why == ASKED for column in contract.used)
-        if of_numbers or is_asked or roles != [role_of_type(X, j) for j in range(X.shape[1])]:
-            chosen.parts = [
-                (name, models.get(of_numbers, nb) if name == "numbers" else nb, X.columns[places].astype(str).tolist())
-                for name, nb, places in parts_of_roles(roles)
-            ]
+        if kind_of_numbers or is_asked or roles != [role_of_type(X, j) for j in range(X.shape[1])]:
+            chosen.parts = []
+            for name, nb, columns in parts_of_roles(roles):
+                part = models.get(kind_of_numbers, nb) if name == "numbers" else nb
+                chosen.parts.append((name, part, X.columns[columns].astype(str).tolist()))
     elif not chosen.__sklearn_tags__().input_tags.string:
         _refuse_text(X, model)
     return chosen

@@ -67,8 +67,8 @@ class AbstractLevels(AbstractNB):
                 levels.append(_distinct(column.cells))
             elif not len(codes):
                 levels.append(np.arange(min_levels[j], dtype=np.uint64))
-            elif (is_wrong := _is_no_code(codes)).any():
-                offenders.append((codes[is_wrong].min(), j))
+            elif _is_no_code(codes).any():
+                offenders.append((codes[_is_no_code(codes)].min(), j))
             else:
                 levels.append(np.arange(max(int(codes.max()) + 1, min_levels[j])))
         if offenders:

@@ -103,16 +103,17 @@ def _density(block: Any, columns: np.ndarray) -> str:
 def _scales(block: Any, columns: np.ndarray, rows_alone: dict[str, Any]) -> Iterator[str]:
     """For each parameter of columns with one prior: median and 90 % of it, and what the rows alone say."""
     for site, marginal in block.marginals().items():
+        law = marginal
         estimate = rows_alone[site]
         if isinstance(marginal, InverseWishartMarginal):
-            marginal = marginal.diagonal()
+            law = marginal.diagonal()
             estimate = np.diagonal(estimate, axis1=-2, axis2=-1)
-        median = _of_columns(marginal.ppf(0.5), columns)
-        low = _of_columns(marginal.ppf(0.05), columns).min()
-        high = _of_columns(marginal.ppf(0.95), columns).max()
-        estimate = _of_columns(estimate, columns)
+        median = _of_columns(law.ppf(0.5), columns)
+        low = _of_columns(law.ppf(0.05), columns).min()
+        high = _of_columns(law.ppf(0.95), columns).max()
         name = block.names_.get(site, site)
-        yield f"    {name}: {_numbers(median)}, 90 % in {low:.3g} to {high:.3g}; the rows alone: {_span(estimate)}"
+        alone = _span(_of_columns(estimate, columns))
+        yield f"    {name}: {_numbers(median)}, 90 % in {low:.3g} to {high:.3g}; the rows alone: {alone}"
 
 
 def _of_columns(array: np.ndarray, columns: np.ndarray) -> np.ndarray:

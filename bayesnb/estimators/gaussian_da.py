@@ -132,11 +132,11 @@ class GaussianDA(AbstractNB):
     @property
     def quadratic_(self) -> np.ndarray:
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
-        self = copy.copy(self)
-        state = self._fitted()
-        if self.covariance != "class":
-            raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; use coef_")
-        theta = self.point_estimate(state) or state.posterior.mean()
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        state = nb._fitted()
+        if nb.covariance != "class":
+            raise AttributeError(f"covariance={nb.covariance!r} has no quadratic term; use coef_")
+        theta = nb.point_estimate(state) or state.posterior.mean()
         return state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])[0]
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:

@@ -110,5 +110,5 @@ class DirichletCategorical(Conjugate[Counts]):
 
     def observed(self, x: Any) -> tuple[Any, Any]:
         """(mask, x) for a NumPyro site, whose levels are whole numbers."""
-        seen, x = super().observed(x)
-        return seen, None if x is None else x.astype(int)
+        mask, filled = super().observed(x)
+        return mask, None if filled is None else filled.astype(int)

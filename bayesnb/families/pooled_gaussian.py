@@ -73,9 +73,9 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
             variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))
             with numpyro.plate("class", c, dim=-2):
                 mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))
-        seen, x = observed(x)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance)).mask(seen).to_event(1), obs=x)
+        mask, filled = observed(x)
+        with numpyro.plate("row", n_rows(filled, y), dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance)).mask(mask).to_event(1), obs=filled)
 
     def suffstats(self, x: Data, r: Weights) -> Moments:
         """The weight, mean and centred sum of squares of the observed cells."""

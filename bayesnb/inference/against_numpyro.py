@@ -113,39 +113,39 @@ def _mode_program() -> Any:
 
 def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
     posterior = problem.posterior
-    mode = {
-        name: np.asarray(value)[None] for name, value in _mode_program()(jax.tree.map(np.asarray, posterior)).items()
-    }
+    mode_by_site = _mode_program()(jax.tree.map(np.asarray, posterior))
+    mode = {name: np.asarray(value)[None] for name, value in mode_by_site.items()}
     size = sum(leaf.size for leaf in jax.tree.leaves(posterior))
     n_pilot = int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT))
     pilot = problem.twin.unconstrained(sites_in_floats(posterior, posterior.sample(rng, (n_pilot,))))
 
     search = _Search({}, {}, {}, {})
     for name, u in problem.twin.unconstrained(mode).items():
-        held, is_fixed = _held_at_boundary(u[0], mode[name][0])
-        is_fixed = is_fixed | _has_no_mode(posterior, name, held.shape)
+        finite_u, is_fixed = _within_boundary(u[0], mode[name][0])
+        is_fixed = is_fixed | _has_no_mode(posterior, name, finite_u.shape)
+        is_infinite = abs(finite_u) == _INFINITE
         mean = pilot[name].mean(0)
-        search.mode[name] = held
-        search.inwards[name] = np.where(abs(held) == _INFINITE, held * (1 - 1 / _INFINITE), held)
-        search.start[name] = np.where(is_fixed, held, mean + 3 * (pilot[name][0] - mean))
+        search.mode[name] = finite_u
+        search.inwards[name] = np.where(is_infinite, finite_u * (1 - 1 / _INFINITE), finite_u)
+        search.start[name] = np.where(is_fixed, finite_u, mean + 3 * (pilot[name][0] - mean))
         search.scale[name] = np.where(is_fixed, 0.0, np.maximum(pilot[name].std(0), 1e-12))
     return search
 
 
-def _held_at_boundary(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _within_boundary(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates of a site's mode inside ±650, and which belong to parameters of 0 or 1."""
     is_real = u.shape == value.shape and np.array_equal(u, value)
     if is_real or u.ndim != value.ndim:  # a location or a matrix has no boundary to arrive at
         return u, np.zeros(u.shape, bool)
-    held = np.nan_to_num(np.clip(u, -_INFINITE, _INFINITE))
+    finite_u = np.nan_to_num(np.clip(u, -_INFINITE, _INFINITE))
     is_fixed = ~(abs(u) < _AT_BOUNDARY)
     if u.shape != value.shape:  # K − 1 breaks of a stick for K shares
         remaining = np.flip(np.cumsum(np.flip(value, -1), -1), -1)
         is_empty = remaining[..., :-1] < _LEAST_SHARE  # nothing is left to break
-        held = np.where(is_empty, 0.0, held)
+        finite_u = np.where(is_empty, 0.0, finite_u)
         # beside a share of 0 the density is unbounded in all the others
         is_fixed = np.broadcast_to((value < _LEAST_SHARE).any(-1, keepdims=True), u.shape)
-    return held, is_fixed
+    return finite_u, is_fixed
 
 
 def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bool[np.ndarray, "..."]:
@@ -255,10 +255,12 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
     from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
     u = np.concatenate(list(transforms(problem.posterior, sites).values()), -1)  # uniform if the chain is right
-    r_hat, ess = float(np.max(split_gelman_rubin(u))), float(np.min(effective_sample_size(u)))
+    r_hat = float(np.max(split_gelman_rubin(u)))
+    ess = float(np.min(effective_sample_size(u)))
     # the mean of the probability integral transform, and the shares of draws below three exact quantiles
     z = [_z_values(u, 0.5)] + [_z_values((u <= q).astype(float), q) for q in (0.1, 0.5, 0.9)]
-    worst, limit = float(np.max(np.abs(z))), limit_of(np.size(z), rate)
+    worst = float(np.max(np.abs(z)))
+    limit = limit_of(np.size(z), rate)
     return CheckRow(
         "3b Posterior, NUTS",
         worst,
@@ -283,17 +285,18 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     total = weights.sum(-1, keepdims=True)
     # a mean that a few draws carry has no normal error: neither the class's own nor that of the sum may be such a one
     # (a class that every draw calls impossible has the sum 0 and is left out too)
-    steady = (weights.max((0, 1)) < HEAVY * weights.sum((0, 1))) & (total.max((0, 1)) < HEAVY)
-    steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))  # the likeliest is one minus the others
+    is_steady = (weights.max((0, 1)) < HEAVY * weights.sum((0, 1))) & (total.max((0, 1)) < HEAVY)
+    is_steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))  # the likeliest is one minus the others
     # in units of the probability itself: the square of 1e-200 is zero
-    scaled = weights[:, :, steady] / exact[steady] - np.broadcast_to(total, weights.shape)[:, :, steady]
+    scaled = weights[:, :, is_steady] / exact[is_steady] - np.broadcast_to(total, weights.shape)[:, :, is_steady]
     z = _z_values(scaled, 0.0)
-    worst, limit = (float(np.max(abs(z))), limit_of(z.size, rate)) if z.size else (0.0, 0.0)
-    apart = float(np.max(abs(weights.sum((0, 1)) - exact)[steady], initial=0))
+    worst = float(np.max(abs(z), initial=0))
+    limit = limit_of(z.size, rate) if z.size else 0.0
+    largest_difference = float(np.max(abs(weights.sum((0, 1)) - exact)[is_steady], initial=0))
     says = "Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted."
     reason = f"false alarms {rate:.2%} over {z.size} class probabilities"
     remark = f"of {len(exact)} held-out rows, half cut to five cells, where no draw carries {HEAVY:.1%} of an average; "
-    remark += f"largest difference {apart:.1e}"
+    remark += f"largest difference {largest_difference:.1e}"
     return CheckRow.within("4  Prediction", says, worst, limit, "standard errors", reason, remark)
 
 
@@ -302,12 +305,13 @@ def thin(prior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> Rows:
 
     A cell taken out is a missing one, and in a multinomial block a count of zero; complete rows stay as they are.
     """
-    thinned, total = {}, sum(x.shape[1] for x in rows.values())
+    n_columns = sum(x.shape[1] for x in rows.values())
+    thinned = {}
     for name, x in rows.items():
-        out = rng.random(x.shape) >= 5 / total
-        out[::2] = False
-        blank = prior.blocks[name].missing_value
-        thinned[name] = x if blank is None else np.where(out, blank, x)
+        is_removed = rng.random(x.shape) >= 5 / n_columns
+        is_removed[::2] = False
+        missing_value = prior.blocks[name].missing_value
+        thinned[name] = x if missing_value is None else np.where(is_removed, missing_value, x)
     return thinned
 
 
@@ -332,7 +336,9 @@ def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
 
     if not draws.size:
         return np.zeros(0)
-    mean, sd = draws.mean((0, 1)), draws.std((0, 1))
-    varies, error = sd > 0, np.full(len(sd), np.finfo(float).tiny)
+    mean = draws.mean((0, 1))
+    sd = draws.std((0, 1))
+    varies = sd > 0
+    error = np.full(len(sd), np.finfo(float).tiny)
     error[varies] = sd[varies] / np.sqrt(effective_sample_size(draws[..., varies]))
     return (mean - expected) / error

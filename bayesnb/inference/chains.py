@@ -25,7 +25,7 @@ from numpyro.infer.util import log_density
 from ..core.arrays import Array, Float, JaxArray, Theta
 from ..naive_bayes import NaiveBayes
 
-_FEW_CELLS = 3_000  # numbers of the data: below, XLA's optimisation takes longer than it saves
+_MANY_CELLS = 3_000  # numbers of the data: below, XLA's optimisation takes longer than it saves
 _PILOT = 400  # exact draws behind the metric and the starts of NUTS
 _DISPERSED = 3.0  # how far from the posterior, in its standard deviations, its chains start
 _LEAST_VARIANCE = 1e-24  # of a coordinate, so that a constant one can be divided by
@@ -39,15 +39,15 @@ _PROGRAMS: list[Any] = []  # what makes and keeps compiled programs
 
 def program(make: Callable[..., Any]) -> Any:
     """A function that makes a program to compile, which is made once for each of its arguments."""
-    kept = functools.lru_cache(maxsize=64)(make)
-    _PROGRAMS.append(kept)
-    return kept
+    cached = functools.lru_cache(maxsize=64)(make)
+    _PROGRAMS.append(cached)
+    return cached
 
 
 def forget_programs() -> None:
     """Compile anew from here on; needed where a method of a family is replaced, as a test does, not its class."""
-    for kept in _PROGRAMS:
-        kept.cache_clear()
+    for cached in _PROGRAMS:
+        cached.cache_clear()
 
 
 _SAMPLE_STATS = {  # ArviZ's names of NumPyro's fields
@@ -75,7 +75,7 @@ class Twin(NamedTuple):
     @property
     def is_small(self) -> bool:
         """Whether its data have so few numbers that XLA's optimisation does not pay."""
-        return sum(np.size(leaf) for leaf in jax.tree.leaves(self.data)) < _FEW_CELLS
+        return sum(np.size(leaf) for leaf in jax.tree.leaves(self.data)) < _MANY_CELLS
 
     def log_joint(self, sites: Theta) -> Float[np.ndarray, " s"]:
         """NumPyro's log p(θ, data) at draws (s, …) of the constrained sites."""
@@ -197,30 +197,39 @@ def run_chains(
 @program
 def _nuts_program(function: Callable[..., Any], is_small: bool, settings: _NutsSettings) -> Any:
     """Data, starts, metric and keys → sites and statistics of all transitions of all chains."""
-
-    def run(data: tuple[Any, ...], starts: Theta, metric: JaxArray, keys: JaxArray) -> Any:
-        _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
-        # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
-        kernel = NUTS(
-            potential_fn=lambda u: potential(function, data, unravel(u)),
-            inverse_mass_matrix=metric,
-            adapt_mass_matrix=False,
-            dense_mass=settings.is_dense,
-        )
-
-        def transition(state: Any, _: None) -> tuple[Any, Any]:
-            state = jax.lax.fori_loop(0, settings.thin, lambda _, now: kernel.sample(now, (), {}), state)
-            stats = {name: attrgetter(field)(state) for name, field in _SAMPLE_STATS.items()}
-            return state, (constrain(function, data, unravel(state.z)), stats)
-
-        def chain(key_and_start: tuple[JaxArray, Theta]) -> Any:
-            key, start = key_and_start
-            state = kernel.init(key, settings.warmup, ravel_pytree(start)[0], (), {})
-            return jax.lax.scan(transition, state, length=settings.warmup + settings.draws)[1]
-
-        return jax.lax.map(chain, (keys, starts))
-
+    run = functools.partial(_nuts_paths, function, settings)
     return jitted(run) if is_small else jax.jit(run)
+
+
+def _nuts_paths(
+    function: Callable[..., Any],
+    settings: _NutsSettings,
+    data: tuple[Any, ...],
+    starts: Theta,
+    metric: JaxArray,
+    keys: JaxArray,
+) -> Any:
+    """Sites and statistics of all transitions of all chains."""
+    _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
+    # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
+    kernel = NUTS(
+        potential_fn=lambda u: potential(function, data, unravel(u)),
+        inverse_mass_matrix=metric,
+        adapt_mass_matrix=False,
+        dense_mass=settings.is_dense,
+    )
+
+    def transition(before: Any, _: None) -> tuple[Any, Any]:
+        after = jax.lax.fori_loop(0, settings.thin, lambda _, state: kernel.sample(state, (), {}), before)
+        stats = {name: attrgetter(field)(after) for name, field in _SAMPLE_STATS.items()}
+        return after, (constrain(function, data, unravel(after.z)), stats)
+
+    def chain(key_and_start: tuple[JaxArray, Theta]) -> Any:
+        key, start = key_and_start
+        state = kernel.init(key, settings.warmup, ravel_pytree(start)[0], (), {})
+        return jax.lax.scan(transition, state, length=settings.warmup + settings.draws)[1]
+
+    return jax.lax.map(chain, (keys, starts))
 
 
 def run_nuts(
@@ -291,7 +300,8 @@ def run_short_chains(
     ----------
     Neal (2011), MCMC using Hamiltonian dynamics, Handbook of Markov Chain Monte Carlo, ch. 5, §5.3.2.
     """
-    chains, d = len(next(iter(starts.values()))), len(metric)
+    chains = len(next(iter(starts.values())))
+    d = len(metric)
     is_dense = metric.ndim == 2
     noise = _Noise(  # drawn here: a compiled program would take as long to compile its generator as all the rest
         z=rng.standard_normal((chains, transitions, d)),
@@ -328,40 +338,37 @@ def _short_program(function: Callable[..., Any], leapfrog: int, batch: int) -> A
     def run(data: tuple[Any, ...], starts: Theta, root: JaxArray, noise: _Noise) -> Theta:
         _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
         flat_starts = jax.vmap(lambda start: ravel_pytree(start)[0])(starts)
-
-        def chain(start_and_noise: tuple[JaxArray, _Noise]) -> Theta:
-            origin, own_noise = start_and_noise
-
-            def place(v: JaxArray) -> Theta:  # u = start + root · v
-                return unravel(origin + (root @ v if root.ndim == 2 else root * v))
-
-            energy_and_slope = jax.value_and_grad(lambda v: potential(function, data, place(v)))
-            transition = functools.partial(_transition, energy_and_slope, leapfrog)
-            end, _ = jax.lax.scan(transition, jnp.zeros_like(origin), own_noise)
-            return constrain(function, data, place(end))
-
+        chain = functools.partial(_short_chain, function, data, unravel, root, leapfrog)
         return jax.lax.map(chain, (flat_starts, noise), batch_size=batch)
 
     return jitted(run)
 
 
+def _short_chain(
+    function: Callable[..., Any],
+    data: tuple[Any, ...],
+    unravel: Callable[[JaxArray], Theta],
+    root: JaxArray,
+    leapfrog: int,
+    start_and_noise: tuple[JaxArray, _Noise],
+) -> Theta:
+    """The sites at the end of a chain, in whitened coordinates v with u = start + root · v."""
+    start, noise = start_and_noise
+
+    def u_of(v: JaxArray) -> Theta:
+        return unravel(start + (root @ v if root.ndim == 2 else root * v))
+
+    energy_and_slope = jax.value_and_grad(lambda v: potential(function, data, u_of(v)))
+    transition = functools.partial(_transition, energy_and_slope, leapfrog)
+    end, _ = jax.lax.scan(transition, jnp.zeros_like(start), noise)
+    return constrain(function, data, u_of(end))
+
+
 def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise) -> tuple[JaxArray, None]:
     """A Hamiltonian transition of whitened coordinates (D,) with unit masses."""
-
-    def leap(i: JaxArray, moving: _Moving) -> _Moving:
-        # the slope at the start is computed in the loop too, as each copy of the density takes time to compile
-        energy, slope = energy_and_slope(moving.v)
-        is_end = (i == 0) | (i == leapfrog)  # half a step of the momentum there, full steps between
-        p = moving.p - jnp.where(is_end, 0.5, 1.0) * noise.step * slope
-        return _Moving(
-            v=jnp.where(i == leapfrog, moving.v, moving.v + noise.step * p),
-            p=p,
-            energy_at_start=jnp.where(i == 0, energy, moving.energy_at_start),
-            energy=energy,
-        )
-
-    nothing = jnp.zeros_like(noise.step)
-    end = jax.lax.fori_loop(0, leapfrog + 1, leap, _Moving(v, noise.z, nothing, nothing))
+    zero = jnp.zeros_like(noise.step)
+    leap = functools.partial(_leap, energy_and_slope, leapfrog, noise.step)
+    end = jax.lax.fori_loop(0, leapfrog + 1, leap, _Moving(v, noise.z, zero, zero))
     loss = end.energy - end.energy_at_start + (end.p @ end.p - noise.z @ noise.z) / 2
     is_accepted = noise.log_uniform < -loss  # False where the loss is no number
     return jnp.where(is_accepted, end.v, v), None
@@ -374,3 +381,17 @@ class _Moving(NamedTuple):
     p: JaxArray
     energy_at_start: JaxArray
     energy: JaxArray
+
+
+def _leap(energy_and_slope: Any, leapfrog: int, step: JaxArray, i: JaxArray, moving: _Moving) -> _Moving:
+    """Step i of 0 … leapfrog: momenta by half a step at both ends and by full steps between, then coordinates."""
+    # the slope at the start is computed in the loop too, as each copy of the density takes time to compile
+    energy, slope = energy_and_slope(moving.v)
+    is_end = (i == 0) | (i == leapfrog)
+    p = moving.p - jnp.where(is_end, 0.5, 1.0) * step * slope
+    return _Moving(
+        v=jnp.where(i == leapfrog, moving.v, moving.v + step * p),
+        p=p,
+        energy_at_start=jnp.where(i == 0, energy, moving.energy_at_start),
+        energy=energy,
+    )

@@ -44,10 +44,10 @@ def parameters(block: Any, rng: np.random.Generator, n: int = N_DRAWS) -> list[T
 
     Of all columns by their marginals, of the first two by the density too, and by more draws.
     """
-    whole = block.sample(rng, (_draws_of(block, n),))
+    theta_of_all_columns = block.sample(rng, (_draws_of(block, n),))
     tested = [
         (f"sample, marginals of {name} in all columns", scores_of(u))
-        for name, u in marginal_transforms(block, whole).items()
+        for name, u in marginal_transforms(block, theta_of_all_columns).items()
     ]
     has_density = getattr(block, "no_evidence", None) is None
     if has_density:
@@ -99,8 +99,9 @@ def new_rows(block: Block, rng: np.random.Generator, n: int = N_DRAWS) -> list[T
     block = cut(block)
     c = block.shape[0]
     y = np.arange(n) % c
-    given = {"length": _LENGTH} if block.cells_.measure == GIVEN_TOTALS and not block.separable else {}
-    x = block.sample_predictive(rng, y, **given)
+    has_given_totals = block.cells_.measure == GIVEN_TOTALS and not block.separable
+    totals = {"length": _LENGTH} if has_given_totals else {}
+    x = block.sample_predictive(rng, y, **totals)
 
     def log_density(model: Block, n_rows: int = n) -> np.ndarray:
         return model.log_predictive(x[:n_rows])[np.arange(n_rows), y[:n_rows]]
@@ -166,7 +167,8 @@ def cut(block: Any) -> Any:
         width["class"] = 4
     chosen = {}
     for name, field in block.fields_.items():
-        if (value := getattr(block, name)) is not None:
+        value = getattr(block, name)
+        if value is not None:
             chosen[name] = value[tuple(slice(width.get(axis)) for axis in field.axes)]
     return replace(block, **chosen)
 
@@ -200,7 +202,9 @@ def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
     moves = [by(lambda step: value * (1 + step))]
     if field.support.kind == "matrix":
         shear = np.eye(k, k=-1)
-        return moves + [by(lambda step: (np.eye(k) + step * shear) @ value @ (np.eye(k) + step * shear).T)] * (k > 1)
+        if k > 1:
+            moves.append(by(lambda step: (np.eye(k) + step * shear) @ value @ (np.eye(k) + step * shear).T))
+        return moves
     if field.axes[-1] == "level" or not block.separable:  # shares may not depend on the sum
         moves.append(by(lambda step: value * (1 + step * np.cos(2 * np.arange(k)))))
     return moves
@@ -215,7 +219,8 @@ def _scores(log_ratio: np.ndarray) -> np.ndarray:
 
 def scores_of(u: np.ndarray) -> np.ndarray:
     """Tests of mean and mean square of the normal scores of variables (n, k) that should be uniform."""
-    n, z = len(u), ndtri(np.clip(u, 1e-15, 1 - 1e-15))
+    n = len(u)
+    z = ndtri(np.clip(u, 1e-15, 1 - 1e-15))
     return np.concatenate([z.mean(0) * np.sqrt(n), (np.square(z).mean(0) - 1) * np.sqrt(n / 2)])
 
 

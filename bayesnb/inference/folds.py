@@ -185,7 +185,8 @@ def _has_lost_amounts(estimator: Any) -> bool:
     """Whether an amount of the prior is a share of the posterior's so small that an outlier's rounding hides it."""
     for prior, posterior in _prior_and_posterior(estimator):
         for name, declared in prior.fields_.items():
-            before, after = getattr(prior, name), getattr(posterior, name)
+            before = getattr(prior, name)
+            after = getattr(posterior, name)
             if declared.support is POSITIVE_DEFINITE:
                 before, after = (matrix.diagonal(axis1=-2, axis2=-1) for matrix in (before, after))
             elif declared.support is not AMOUNT:
@@ -289,7 +290,8 @@ class _Removal:
     def _check_density(self, model: Any, members: Int[np.ndarray, " m"]) -> None:
         """ValueError where an improper prior and the remaining rows do not make a density."""
         for name, block in self.estimator.prior_.blocks.items():
-            if block.is_improper and (reason := improper(model.blocks[name])):
+            reason = improper(model.blocks[name]) if block.is_improper else None
+            if reason:
                 raise ValueError(
                     f"`prior` is improper, and without row {members[0]} of `X` the posterior is not a density: "
                     f"{reason}. Give more rows of every class, or a proper prior"

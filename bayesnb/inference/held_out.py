@@ -31,16 +31,16 @@ def column_of(X: Any, j: int) -> np.ndarray:
 def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
     """Accuracy, log loss and calibration error in ten bins of a joint table, (n, c)."""
     log_p = log_normalize(joint)
-    confidence, right = np.exp(log_p.max(1)), log_p.argmax(1) == truth
+    confidence = np.exp(log_p.max(1))
+    is_right = log_p.argmax(1) == truth
     bins = np.minimum((confidence * 10).astype(int), 9)
-    error = abs(np.bincount(bins, confidence - right)).sum() / len(truth)
-    return Quality(
-        name, features, float(right.mean()), float(-log_p[np.arange(len(truth)), truth].mean()), float(error)
-    )
+    calibration_error = abs(np.bincount(bins, confidence - is_right)).sum() / len(truth)
+    log_loss = -log_p[np.arange(len(truth)), truth].mean()
+    return Quality(name, features, float(is_right.mean()), float(log_loss), float(calibration_error))
 
 
 def differences(joint: np.ndarray, other: np.ndarray) -> Differences:
     """How two joint tables of the same rows, (n, c), differ in what they predict."""
-    apart = abs(np.exp(log_normalize(joint)) - np.exp(log_normalize(other)))
-    changed = int((joint.argmax(1) != other.argmax(1)).sum())
-    return Differences(float(apart.mean()), float(apart.max()), changed, len(joint))
+    difference = abs(np.exp(log_normalize(joint)) - np.exp(log_normalize(other)))
+    n_changed = int((joint.argmax(1) != other.argmax(1)).sum())
+    return Differences(float(difference.mean()), float(difference.max()), n_changed, len(joint))

@@ -12,7 +12,7 @@ All of this is exact. `draws` has the laws of draws, which are statistical.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +27,12 @@ from .report import CheckRow
 
 EXACT = 1e-7  # relative; rounding leaves some 1e-12, an error of one part in a million ten times this
 
-_FEW = 4  # rows that are predicted and left out
-_DEGREE, _KEPT = 32, 25  # of the polynomials that are differentiated, and coefficients that are not rounding
-_REACH, _STEP = 0.5, 0.05  # of these polynomials: weights ½ to 1½; about an estimate
+_SAMPLE_ROWS = 4  # rows that are predicted and left out
+_DEGREE = 32  # of the polynomials that are differentiated
+_N_COEFFICIENTS = 25  # of these that are not rounding
+_REACH = 0.5  # of these polynomials in weights: ½ to 1½
+_STEP = 0.05  # of these polynomials about an estimate
+_MAX_COMPARED = 24  # pairs of a row and a class that are compared
 _SCALARS = 8  # parameters of each site that are moved
 
 
@@ -123,14 +126,17 @@ class Labels:
 
 @dataclass(frozen=True)
 class Case:
-    """A block, rows for all its classes with their weights r (n, c), and the source of what is random."""
+    """A block, rows for all its classes with their weights r (n, c), and the source of what is random.
+
+    `sample` has the positions of the rows that are predicted and left out.
+    """
 
     name: str
     prior: Any
     x: np.ndarray
     r: np.ndarray
     rng: np.random.Generator
-    few: np.ndarray
+    sample: np.ndarray
 
     @cached_property
     def posterior(self) -> Any:
@@ -142,13 +148,16 @@ class Case:
         return self.prior.update(self.prior.suffstats(self.x[rows], self.r[rows]))
 
     @property
-    def why_not(self) -> str | None:
+    def reason_against(self) -> str | None:
         """Why ratios of evidences are no predictives, so that only leave-one-out is compared."""
-        kind = type(self.prior).__name__
-        return None if self.prior.no_evidence is None else f"{self.name}: {kind} has no evidence of single rows"
+        if self.prior.no_evidence is None:
+            return None
+        return f"{self.name}: {type(self.prior).__name__} has no evidence of single rows"
 
 
-def cases(problem: Problem, rng: np.random.Generator, few: int = _FEW, weights: Any = None) -> Iterator[Case]:
+def cases(
+    problem: Problem, rng: np.random.Generator, max_rows: int = _SAMPLE_ROWS, weights: Any = None
+) -> Iterator[Case]:
     """The blocks of a problem that have rows, and its class probabilities where they are learnt.
 
     A block that is about one class gives its inner block and the rows of that class. `weights` (n, c) take the place of
@@ -157,19 +166,22 @@ def cases(problem: Problem, rng: np.random.Generator, few: int = _FEW, weights: 
     c = len(problem.prior.classes.log_predictive())
     r = one_hot(problem.y, c).toarray() if weights is None else weights
     if problem.prior.classes.marginals():
-        yield Case("classes", Labels(problem.prior.classes), np.zeros((len(r), 0)), r, rng, choose(rng, len(r), few))
+        no_columns = np.zeros((len(r), 0))
+        yield Case("classes", Labels(problem.prior.classes), no_columns, r, rng, choose(rng, len(r), max_rows))
     for name, block in problem.prior.blocks.items():
-        x, own = np.asarray(problem.rows[name], float), r
+        x = np.asarray(problem.rows[name], float)
+        r_of_block = r
         if block.only_class is not None:
-            at = problem.y == block.only_class
-            x, own = x[at], r[at][:, [block.only_class]]
+            members = problem.y == block.only_class
+            x = x[members]
+            r_of_block = r[members][:, [block.only_class]]
         if len(x):
-            yield Case(name, block.inner, x, own, rng, choose(rng, len(x), few))
+            yield Case(name, block.inner, x, r_of_block, rng, choose(rng, len(x), max_rows))
 
 
-def choose(rng: np.random.Generator, n: int, most: int) -> np.ndarray:
-    """At most `most` of n positions, at random and in order."""
-    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+def choose(rng: np.random.Generator, n: int, max_chosen: int) -> np.ndarray:
+    """At most `max_chosen` of n positions, at random and in order."""
+    return np.arange(n) if n <= max_chosen else np.sort(rng.choice(n, max_chosen, replace=False))
 
 
 def kind_of(site: Site) -> str:
@@ -199,7 +211,8 @@ class Gap:
 
 def gap(what: str, got: Any, want: Any, scale: Any = None) -> Gap:
     """The largest |got − want| in units of `scale`: by default of `want`, and of 1 where that is smaller."""
-    got, want = np.asarray(got, float), np.asarray(want, float)
+    got = np.asarray(got, float)
+    want = np.asarray(want, float)
     if got.shape != want.shape:
         return Gap(f"{what} of shape {got.shape} for {want.shape}", np.inf)
     unit = np.maximum(abs(want), 1) if scale is None else np.maximum(scale, 1e-300)
@@ -213,10 +226,11 @@ def shared(what: str, score: Any, table: Any) -> Gap:
     return gap(what, score - score[..., :1], want, abs(want) + 1e-6 * abs(table))
 
 
-def _pairs(n: int, c: int, most: int = 24) -> list[tuple[int, int]]:
+def _pairs(n: int, c: int) -> list[tuple[int, int]]:
     """Rows and classes to compare: all, or some that visit every row and class in turn."""
-    every = [(i, k) for k in range(c) for i in range(n)]
-    return every[:: -(-len(every) // most)]
+    pairs = [(i, k) for k in range(c) for i in range(n)]
+    stride = -(-len(pairs) // _MAX_COMPARED)
+    return pairs[::stride]
 
 
 def _evidence(block: Any, row: np.ndarray, k: int) -> float:
@@ -232,9 +246,9 @@ def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarr
     """
     cheb = np.polynomial.chebyshev
     coefficients = cheb.chebinterpolate(lambda t: f(reach * t), _DEGREE)
-    slopes = [cheb.chebval(0.0, cheb.chebder(np.eye(_KEPT), k)) / reach**k for k in (1, 2, 3)]
-    noise = 3 * abs(coefficients[_KEPT:]).max() * abs(np.array(slopes)).sum(1)
-    return slopes @ coefficients[:_KEPT], noise
+    slopes = [cheb.chebval(0.0, cheb.chebder(np.eye(_N_COEFFICIENTS), k)) / reach**k for k in (1, 2, 3)]
+    noise = 3 * abs(coefficients[_N_COEFFICIENTS:]).max() * abs(np.array(slopes)).sum(1)
+    return slopes @ coefficients[:_N_COEFFICIENTS], noise
 
 
 # --- the laws of rows -----------------------------------------------------------------------------------------------
@@ -242,113 +256,178 @@ def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarr
 
 def likelihood(case: Case) -> Iterator[Gap]:
     """Bayes' identity of single rows at draws of θ, and what is the likelihood up to a term of the row."""
-    x = case.x[case.few]
+    x = case.x[case.sample]
     for block in (case.prior, case.posterior):
         theta = block.sample(case.rng, (3,))
-        table, before = block.log_likelihood(theta, x), block.log_prob(theta)
-        at, want = _pairs(*table.shape[-2:]), []
-        for i, k in at:
-            stats = block.suffstats(x[i : i + 1], np.eye(block.shape[0])[[k]])
-            gain = sum_of_pieces(block, block.update(stats).log_prob(theta) - before)
-            want.append(gain + np.sum(block.log_marginal(stats)))
-        yield gap("log_likelihood", [table[..., i, k] for i, k in at], want)
-        if isinstance(block, Labels):
-            continue
-        yield shared("log_score of θ", block.log_score(x, theta), table)
-        form = block.linear_form({name: value[0] for name, value in theta.items()})
-        complete = x[~np.isnan(x).any(1)]
-        if form is not None and len(complete):
-            width = len(form[0]) // x.shape[1]  # columns are features, or indicators of the levels of each
-            columns = complete if width == 1 else (complete[..., None] == np.arange(width)).reshape(len(complete), -1)
-            yield shared("linear_form", columns @ form[0] + form[1], block.log_likelihood(theta, complete)[0])
+        table = block.log_likelihood(theta, x)
+        pairs = _pairs(*table.shape[-2:])
+        want = _log_likelihoods_by_bayes(block, theta, x, pairs)
+        yield gap("log_likelihood", [table[..., i, k] for i, k in pairs], want)
+        if not isinstance(block, Labels):
+            yield shared("log_score of θ", block.log_score(x, theta), table)
+            yield from _linear_form(block, {name: value[0] for name, value in theta.items()}, x)
+
+
+def _log_likelihoods_by_bayes(block: Any, theta: Theta, x: np.ndarray, pairs: list[tuple[int, int]]) -> list[Any]:
+    """log p(x_i | θ) of class k, for pairs (i, k): the gain of the density of θ, plus the log evidence of the row."""
+    log_density = block.log_prob(theta)
+    log_likelihoods = []
+    for i, k in pairs:
+        stats = block.suffstats(x[i : i + 1], np.eye(block.shape[0])[[k]])
+        gain = sum_of_pieces(block, block.update(stats).log_prob(theta) - log_density)
+        log_likelihoods.append(gain + np.sum(block.log_marginal(stats)))
+    return log_likelihoods
+
+
+def _linear_form(block: Any, theta: Theta, x: np.ndarray) -> Iterator[Gap]:
+    """The linear form of a block, if it has one, against the likelihood of complete rows."""
+    form = block.linear_form(theta)
+    complete = x[~np.isnan(x).any(1)]
+    if form is None or not len(complete):
+        return
+    weights, intercept = form
+    width = len(weights) // x.shape[1]  # columns are features, or indicators of the levels of each
+    columns = complete if width == 1 else (complete[..., None] == np.arange(width)).reshape(len(complete), -1)
+    yield shared("linear_form", columns @ weights + intercept, block.log_likelihood(theta, complete))
 
 
 def predictive(case: Case) -> Iterator[Gap]:
     """The predictive of rows against the evidence of each; the evidence against normalisers and an update."""
-    x = case.x[case.few]
+    x = case.x[case.sample]
     for block in (case.prior, case.posterior):
         table = block.log_predictive(x)
-        at = _pairs(*table.shape)
-        yield gap("log_predictive", [table[i, k] for i, k in at], [_evidence(block, x[i : i + 1], k) for i, k in at])
+        pairs = _pairs(*table.shape)
+        want = [_evidence(block, x[i : i + 1], k) for i, k in pairs]
+        yield gap("log_predictive", [table[i, k] for i, k in pairs], want)
         if not isinstance(block, Labels):
             yield shared("log_score", block.log_score(x), table)
     prior = case.prior
-    others, last = (prior.suffstats(case.x[part], case.r[part]) for part in (slice(-1), slice(-1, None)))
+    others = prior.suffstats(case.x[:-1], case.r[:-1])
+    last = prior.suffstats(case.x[-1:], case.r[-1:])
     stats = others + last
-    total, normalizer = prior.log_marginal(stats), case.posterior.log_normalizer()
-    ratio = normalizer - prior.log_normalizer()
+    evidence = prior.log_marginal(stats)
+    yield _evidence_by_normalisers(case, stats, evidence)
+    step = np.sum(prior.update(others).log_marginal(last))
+    want_step = np.sum(evidence - prior.log_marginal(others))
+    scale = max(1.0, abs(float(want_step)), 1e-5 * float(np.sum(abs(evidence))))
+    yield gap("update", step, want_step, scale)
+
+
+def _evidence_by_normalisers(case: Case, stats: Any, evidence: Any) -> Gap:
+    """The evidence against the ratio of the normalisers, times the base measure of the rows."""
+    normalizer = case.posterior.log_normalizer()
+    ratio = normalizer - case.prior.log_normalizer()
     log_h = getattr(stats, "log_h", np.zeros(1))
-    log_h = log_h if np.shape(log_h) == np.shape(ratio) else np.sum(log_h, 0)
+    if np.shape(log_h) != np.shape(ratio):
+        log_h = np.sum(log_h, 0)
     # the ratio cancels digits where the normalisers are large
-    yield gap("log_marginal, log_normalizer", ratio + log_h, total, np.maximum(abs(total), 1) + 1e-6 * abs(normalizer))
-    step, want = np.sum(prior.update(others).log_marginal(last)), np.sum(total - prior.log_marginal(others))
-    yield gap("update", step, want, max(1.0, abs(float(want)), 1e-5 * float(np.sum(abs(total)))))
+    scale = np.maximum(abs(evidence), 1) + 1e-6 * abs(normalizer)
+    return gap("log_marginal, log_normalizer", ratio + log_h, evidence, scale)
 
 
 def leave_one_out(case: Case) -> Iterator[Gap]:
     """Some rows left out against the evidence of each, or its predictive, under a posterior of all the others."""
-    x, r = case.x, case.r
-    table = case.posterior.log_loo(x[case.few], r[case.few])
+    x = case.x[case.sample]
+    r = case.r[case.sample]
+    table = case.posterior.log_loo(x, r)
     want = []
-    for i in case.few:
-        without, row = case.after(np.arange(len(x)) != i), x[i : i + 1]
-        of_row = without.log_predictive(row)[0] if case.why_not else None
-        want.append([_evidence(without, row, k) for k in range(table.shape[1])] if of_row is None else of_row)
+    for i in case.sample:
+        without = case.after(np.arange(len(case.x)) != i)
+        row = case.x[i : i + 1]
+        if case.reason_against:
+            want.append(without.log_predictive(row)[0])
+        else:
+            want.append([_evidence(without, row, k) for k in range(table.shape[1])])
     yield gap("log_loo", table, want)
     if not isinstance(case.posterior, Labels):
-        yield shared("log_loo_score", case.posterior.log_loo_score(x[case.few], r[case.few]), table)
+        yield shared("log_loo_score", case.posterior.log_loo_score(x, r), table)
 
 
 def cumulants(case: Case) -> Iterator[Gap]:
     """Mean, variance and third cumulant of log p(x | θ) against derivatives of the evidence of a row.
 
     They are those of the block with the row, at weight 1: so the evidence is differentiated at t = 1, where every
-    statistic is smooth in the weight. Of −log Multinomial(x; θ_k), which a composite block learns from the rows of the
-    other classes, the evidence is a piece. Of class probabilities only differences between classes are known.
+    statistic is smooth in the weight.
     """
-    x = case.x[case.few[:2]]
+    x = case.x[case.sample[:2]]
     for block in (case.prior, case.posterior):
-        c, composite = block.shape[0], getattr(block, "is_composite", False)
-        for i, k in _pairs(len(x), c):
-            row, j = x[i : i + 1], (k + 1) % c
+        n_classes = block.shape[0]
+        for i, k in _pairs(len(x), n_classes):
+            other = (k + 1) % n_classes
             if isinstance(block, Labels):
-                (up, noise, both), (down, other, _) = (_slopes(block, row, [m], None, [j, k]) for m in (k, j))
-                found, want, noise = np.array(both.log_cumulants()), up - down, noise + other
-                yield gap("log_cumulants", found[:, k] - found[:, j], want, abs(want) + noise / EXACT)
-                continue
-            slope, noise, after = _slopes(block, row, [k])
-            unit = abs(slope) + noise / EXACT
-            if (found := after.log_cumulants(row)) is None:
-                continue
-            mean, variance, third = found
-            yield gap("log_cumulants, mean and variance", [mean[0, k], variance[0, k]], slope[:2], unit[:2])
-            if composite:
-                slope, noise, after = _slopes(block, row, [j], k)
-                slope, third = slope * np.array([-1, 1, -1]), after.log_cumulants(row)[2]
-                unit = abs(slope) + noise / EXACT
-            yield gap("log_cumulants, third", third[0, k], slope[2], unit[2])
+                yield _cumulants_of_labels(block, x[i : i + 1], k, other)
+            else:
+                yield from _cumulants_of_rows(block, x[i : i + 1], k, other)
+
+
+def _cumulants_of_labels(block: Any, row: np.ndarray, k: int, other: int) -> Gap:
+    """Those of the difference of two log class probabilities; of each alone nothing is known."""
+    of_k = _slopes(block, row, [k], known_in=[other, k])
+    of_other = _slopes(block, row, [other], known_in=[other, k])
+    cumulants = np.array(of_k.after.log_cumulants())
+    want = of_k.slope - of_other.slope
+    scale = abs(want) + (of_k.noise + of_other.noise) / EXACT
+    return gap("log_cumulants", cumulants[:, k] - cumulants[:, other], want, scale)
+
+
+def _cumulants_of_rows(block: Any, row: np.ndarray, k: int, other: int) -> Iterator[Gap]:
+    """Those of log p(x | θ_k), where the family states them.
+
+    Of −log Multinomial(x; θ_k), which a composite block learns from the rows of the other classes, the evidence is a
+    piece.
+    """
+    of_k = _slopes(block, row, [k])
+    stated = of_k.after.log_cumulants(row)
+    if stated is None:
+        return
+    mean, variance, third = stated
+    scale = abs(of_k.slope) + of_k.noise / EXACT
+    yield gap("log_cumulants, mean and variance", [mean[0, k], variance[0, k]], of_k.slope[:2], scale[:2])
+    if not getattr(block, "is_composite", False):
+        yield gap("log_cumulants, third", third[0, k], of_k.slope[2], scale[2])
+        return
+    of_piece = _slopes(block, row, [other], piece=k)
+    third = of_piece.after.log_cumulants(row)[2]
+    scale = abs(of_piece.slope) + of_piece.noise / EXACT
+    yield gap("log_cumulants, third", third[0, k], -of_piece.slope[2], scale[2])
+
+
+class _Slopes(NamedTuple):
+    """How the log evidence of a row changes with its weight, at weight 1.
+
+    Fields
+    ------
+    slope : (3,) first three derivatives
+    noise : (3,) their rounding
+    after : the block with the row
+    """
+
+    slope: np.ndarray
+    noise: np.ndarray
+    after: Any
 
 
 def _slopes(
-    block: Any, row: np.ndarray, classes: list[int], piece: int | None = None, seen: list[int] | None = None
-) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Slopes of the log evidence of a row in its weight at 1, their rounding, and the block with the row.
+    block: Any, row: np.ndarray, classes: list[int], piece: int | None = None, known_in: list[int] | None = None
+) -> _Slopes:
+    """Slopes of the log evidence of a row in its weight in some classes.
 
     Parameters
     ----------
-    seen : the classes in which the block has the row; by default those in which its weight changes
+    piece : the class whose piece of the evidence is taken; None for the whole
+    known_in : the classes in which the block has the row; by default those in which its weight changes
     """
     base = np.zeros((1, block.shape[0]))
-    base[0, seen or classes] = 1
+    base[0, known_in or classes] = 1
 
     def evidence(t: float) -> float:
         r = base.copy()
         r[0, classes] += t
-        found = block.log_marginal(block.suffstats(row, r))
-        return float(np.sum(found if piece is None else found[piece]))
+        pieces = block.log_marginal(block.suffstats(row, r))
+        return float(np.sum(pieces if piece is None else pieces[piece]))
 
     slope, noise = _derivatives(lambda t: np.array([evidence(step) for step in t]), _REACH)
-    return slope, noise, block.update(block.suffstats(row, base))
+    return _Slopes(slope, noise, block.update(block.suffstats(row, base)))
 
 
 # --- the laws of parameters -----------------------------------------------------------------------------------------
@@ -359,52 +438,84 @@ def estimates(case: Case) -> Iterator[Gap]:
 
     Slopes are in units of the curvature. Parameters on the boundary are left out. Shares have to add up to one.
     """
-    block, sites = case.posterior, case.prior.sites()
+    block = case.posterior
     means = to_sites(block.mean())
     for name, marginal in block.marginals().items():
         want = np.asarray(marginal.mean(), float)
         exists = np.isfinite(want)
         yield gap("mean", np.asarray(means[name])[exists], want[exists], abs(want[exists]))
+
+    def log_posterior(theta: Theta) -> Any:
+        return sum_of_pieces(block, block.log_prob(theta))
+
+    def log_likelihood(theta: Theta) -> Any:
+        return (case.r * block.log_likelihood(theta, case.x)).sum((-2, -1))
+
     draws = to_sites(block.sample(case.rng, (200,)))
     spread = {name: np.subtract(*np.quantile(value, [0.75, 0.25], axis=0)) for name, value in draws.items()}
-    density = {"mode": lambda theta: sum_of_pieces(block, block.log_prob(theta))}
-    density["mle"] = lambda theta: (case.r * block.log_likelihood(theta, case.x)).sum((-2, -1))
-    best = {"mode": block.mode(), "mle": block.mle(case.prior.suffstats(case.x, case.r))}
-    for what, f in density.items():
-        point = {name: np.asarray(value, float) for name, value in to_sites(best[what]).items()}
-        for name, value in point.items():
-            kind = kind_of(sites[name])
-            if kind == "simplex":
-                yield gap(what, value.sum(-1), np.ones(value.shape[:-1]))
-            places = [*np.ndindex(*value.shape)]
-            for place in places[:: -(-len(places) // _SCALARS)]:
-                unit = _direction(value, place, kind, spread[name][place])
-                if abs(unit[place]) <= 1e-12 * spread[name][place]:
-                    continue
-
-                def along(t: np.ndarray, name: str = name, unit: Any = unit, f: Any = f, point: Any = point) -> Any:
-                    path = {key: np.repeat(one[None], len(t), 0) for key, one in point.items()}
-                    path[name] = path[name] + t.reshape(-1, *np.ones(unit.ndim, int)) * unit
-                    return f(from_sites(block.parameters, path))
-
-                with np.errstate(over="ignore", invalid="ignore"):  # beside a variance of zero there is no maximum
-                    (first, second, _), noise = _derivatives(along, _STEP)
-                yield Gap(what, max(0.0, float((abs(first) - noise[0]) / max(-second, 1e-3))))
+    yield from _slopes_at(case, "mode", log_posterior, block.mode(), spread)
+    yield from _slopes_at(case, "mle", log_likelihood, block.mle(case.prior.suffstats(case.x, case.r)), spread)
 
 
-def _direction(value: np.ndarray, place: tuple[int, ...], kind: str, spread: float) -> np.ndarray:
+def _slopes_at(
+    case: Case, what: str, density: Callable[[Theta], Any], estimate: Theta, spread: dict[str, np.ndarray]
+) -> Iterator[Gap]:
+    """Slopes of a log density at its maximum, of some parameters of each site.
+
+    Parameters
+    ----------
+    what : name of the estimate
+    spread : distance of the quartiles of each parameter, by site
+    """
+    sites = case.prior.sites()
+    point = {name: np.asarray(value, float) for name, value in to_sites(estimate).items()}
+    for name, value in point.items():
+        kind = kind_of(sites[name])
+        if kind == "simplex":
+            yield gap(what, value.sum(-1), np.ones(value.shape[:-1]))
+        indices = [*np.ndindex(*value.shape)]
+        stride = -(-len(indices) // _SCALARS)
+        for index in indices[::stride]:
+            direction = _direction(value, index, kind, spread[name][index])
+            if abs(direction[index]) <= 1e-12 * spread[name][index]:
+                continue
+            along = partial(_along, density, case.posterior.parameters, point, name, direction)
+            with np.errstate(over="ignore", invalid="ignore"):  # beside a variance of zero there is no maximum
+                (first, second, _), noise = _derivatives(along, _STEP)
+            yield Gap(what, max(0.0, float((abs(first) - noise[0]) / max(-second, 1e-3))))
+
+
+def _along(
+    density: Callable[[Theta], Any], parameters: Any, point: Theta, name: str, direction: np.ndarray, t: np.ndarray
+) -> Any:
+    """A log density at distances t from a point, along a direction of one site."""
+    path = {key: np.repeat(value[None], len(t), 0) for key, value in point.items()}
+    path[name] = path[name] + t.reshape(-1, *np.ones(direction.ndim, int)) * direction
+    return density(from_sites(parameters, path))
+
+
+def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: float) -> np.ndarray:
     """How far all of a site moves along a direction that stays in the space; nowhere at the boundary."""
-    unit, at = np.zeros_like(value), value[place]
-    if kind == "matrix":
-        *lead, i, j = place
-        unit[place] = unit[(*lead, j, i)] = 0.5 * np.sqrt(value[(*lead, i, i)] * value[(*lead, j, j)])
-    elif kind == "simplex":
-        other = (*place[:-1], (place[-1] + 1) % value.shape[-1])
-        unit[place] = min(at, value[other])
-        unit[other] -= min(at, value[other])
-    else:
-        unit[place] = spread if kind == "real" else min(at, 1 - at) if kind == "interval" else at
-    return unit
+    direction = np.zeros_like(value)
+    number = value[index]
+    match kind:
+        case "matrix":
+            *lead, i, j = index
+            size = 0.5 * np.sqrt(value[(*lead, i, i)] * value[(*lead, j, j)])
+            direction[index] = size
+            direction[(*lead, j, i)] = size
+        case "simplex":
+            next_share = (*index[:-1], (index[-1] + 1) % value.shape[-1])
+            size = min(number, value[next_share])
+            direction[index] = size
+            direction[next_share] -= size
+        case "interval":
+            direction[index] = min(number, 1 - number)
+        case "real":
+            direction[index] = spread
+        case _:
+            direction[index] = number
+    return direction
 
 
 # --- the rows of the report -----------------------------------------------------------------------------------------
@@ -422,13 +533,18 @@ class Law(NamedTuple):
 
     def row(self, tried: list[Case]) -> CheckRow:
         """The row of the report: of all cases, the largest gap."""
-        found: list[Gap | str] = []
+        gaps: list[Gap] = []
+        left_out: list[str] = []
         for case in tried:
-            why = None if self.compare is leave_one_out else case.why_not
-            found += [why] if why else self.compare(case)
-        gaps = [one for one in found if isinstance(one, Gap)]
-        remark = f"{len(gaps)} comparisons of {', '.join(dict.fromkeys(one.what for one in gaps)) or 'nothing'}"
-        left_out = [one for one in found if isinstance(one, str)]
+            reason_against = None if self.compare is leave_one_out else case.reason_against
+            for outcome in [reason_against] if reason_against else self.compare(case):
+                if isinstance(outcome, Gap):
+                    gaps.append(outcome)
+                else:
+                    left_out.append(outcome)
+        remark = (
+            f"{len(gaps)} comparisons of {', '.join(dict.fromkeys(compared.what for compared in gaps)) or 'nothing'}"
+        )
         reason = "exact in theory; rounding leaves some 1e-12"
         return worst_row(self.name, self.says, gaps, EXACT, "relative", reason, remark, left_out)
 
@@ -442,7 +558,7 @@ def worst_row(
     name: str, says: str, gaps: list[Gap], limit: float, unit: str, reason: str, remark: str, left_out: list[str]
 ) -> CheckRow:
     """A row whose figure is the largest of some differences, which has to stay within a limit."""
-    worst = max(gaps, key=lambda one: np.nan_to_num(one.size, nan=np.inf), default=Gap("nothing", 0.0))
+    worst = max(gaps, key=lambda compared: np.nan_to_num(compared.size, nan=np.inf), default=Gap("nothing", 0.0))
     if not worst.size <= limit:
         remark = f"{worst.what} is off; " + remark
     if left_out:
@@ -458,7 +574,7 @@ _SAYS = {
     "9  Estimates": "The mean, the most probable and the most likely parameters are what their names say.",
 }
 _COMPARED = likelihood, predictive, leave_one_out, cumulants, estimates
-LAWS = tuple(Law(*said, compare) for said, compare in zip(_SAYS.items(), _COMPARED, strict=True))
+LAWS = tuple(Law(name, says, compare) for (name, says), compare in zip(_SAYS.items(), _COMPARED, strict=True))
 
 
 def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> list[CheckRow]:
@@ -469,6 +585,6 @@ def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> lis
     whole : all rows and columns: predictions are compared under its posterior too
     small : a few rows of each class, under which all terms of a formula count
     """
-    of_few = [*cases(small, rng)]
-    of_all = of_few if whole is small else [*cases(whole, rng, 2), *of_few]
-    return [law.row(of_all if law.compare in (predictive, leave_one_out) else of_few) for law in LAWS]
+    small_cases = [*cases(small, rng)]
+    all_cases = small_cases if whole is small else [*cases(whole, rng, 2), *small_cases]
+    return [law.row(all_cases if law.compare in (predictive, leave_one_out) else small_cases) for law in LAWS]

@@ -174,7 +174,8 @@ def _quality_lines(report: CheckReport) -> list[str]:
     for q in report.quality:
         figures = f"{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
         lines.append(f"  {q.name:<28}{q.features:>10}{figures}")
-    if (gap := report.plug_in) is not None:
+    gap = report.plug_in
+    if gap is not None:
         lines.append(
             f"    MAP and predictive: probabilities differ by {gap.mean:.4f} on average, by {gap.largest:.4f} at most; "
             f"{gap.labels} of {gap.rows} labels change"

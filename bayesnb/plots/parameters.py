@@ -181,7 +181,8 @@ def parameter_intervals(
     kinds = {row.kind for row in rows}
     kind = kinds.pop() if len(kinds) == 1 else ""
     list_down(ax, [row.description.removeprefix(f"{kind} of ") for row in rows], has_legend=True)
-    smallest, largest = np.min(ends), np.max(ends)
+    smallest = np.min(ends)
+    largest = np.max(ends)
     if smallest > 0 and np.log10(largest / smallest) > _DECADES:
         ax.set_xscale("log")
     name_axes(ax, f"{kind}: median and 90% interval" if kind else "median and 90% interval")

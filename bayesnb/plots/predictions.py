@@ -1,6 +1,6 @@
 """Predictions: class probabilities, regions of two features, contributions of features, and how good a model is."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from scipy import stats
 from ..analysis._suited import check_own
 from ..analysis.importance import named
 from ..analysis.score_split import monotone, score_split
-from ..core.arrays import Scalar
+from ..core.arrays import Float, Scalar
 from ..core.supports import check_least
 from ..estimators._input import places_of
 from ..inference.explanation import OTHERS, PRIOR
@@ -128,10 +128,9 @@ def decision_regions(
     >>> nb = GaussianNB().fit(X[:, :2], y)
     >>> ax = plots.decision_regions(nb, X[:, :2], y, n_draws=10, points=20)
     """
-    from matplotlib.colors import to_rgba_array
-
     estimator = named(estimator, None)
-    if (d := estimator.n_features_in_) != 2:
+    d = estimator.n_features_in_
+    if d != 2:
         raise ValueError(f"`estimator` has {d} features; regions need an estimator that is fitted to two")
     check_own(estimator, "a map of uncertainty", method="uncertainty")
     check_least(0, n_draws=n_draws)
@@ -140,32 +139,79 @@ def decision_regions(
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells) or np.isnan(cells).all(0).any():
         raise ValueError(f"`X` has shape {cells.shape}; it needs two columns that hold numbers")
     truth = _truth(estimator, y, len(cells))
-    low, high = np.nanmin(cells, 0), np.nanmax(cells, 0)
-    margin = 0.08 * np.where(high > low, high - low, 1)
-    across, up = np.linspace(low - margin, high + margin, points).T
-    grid: Any = np.stack(np.meshgrid(across, up), -1).reshape(-1, 2)
-    if (names := getattr(estimator, "feature_names_in_", None)) is not None:
-        grid = pd.DataFrame(grid, columns=names)
-    proba, c = estimator.predict_proba(grid), len(estimator.classes_)
-    sure = 1 - estimator.uncertainty(grid, seed=0).total / max(np.log(c), np.finfo(float).tiny)
-    ax, sides = ax or new_axes(), (across[0], across[-1], up[0], up[-1])
-    image = to_rgba_array([colour(k) for k in proba.argmax(1).tolist()], 0.1 + 0.5 * np.clip(sure, 0, 1))
-    image = image.reshape(points, points, 4)
-    ax.imshow(image, extent=sides, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
-    for draw in estimator.sample_proba(grid, n_draws, seed=0) if n_draws else ():
-        _boundary(ax, across, up, draw, linewidths=0.5, alpha=0.25)
-    _boundary(ax, across, up, proba, linewidths=2)
+    grid = _Grid.around(cells, points)
+    rows = grid.rows(getattr(estimator, "feature_names_in_", None))
+    proba = estimator.predict_proba(rows)
+    ax = ax or new_axes()
+    _draw_regions(ax, grid, proba, estimator.uncertainty(rows, seed=0).total)
+    if n_draws:
+        for drawn_proba in estimator.sample_proba(rows, n_draws, seed=0):
+            _boundary(ax, grid, drawn_proba, linewidths=0.5, alpha=0.25)
+    _boundary(ax, grid, proba, linewidths=2)
+    edge: Any = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, "zorder": 3}
     for k in np.unique(truth).tolist():
-        edge: Any = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, "zorder": 3}
         ax.plot(*cells[truth == k].T, linestyle="", **edge, **_class_style(estimator, k, ax))
-    ax.set(xlim=sides[:2], ylim=sides[2:])
+    ax.set(xlim=grid.sides[:2], ylim=grid.sides[2:])
     name_axes(ax, *(plain_text(feature_name(estimator, j), 60) for j in range(2)))
-    if y is not None:  # contours have no entry
-        lines = {"boundary": 2.0} | ({"boundaries of\nposterior draws": 0.5} if n_draws else {})
-        for name, wide in lines.items():
-            ax.plot([], [], color=ink(ax), linewidth=wide, label=name)
-        legend(ax, last=len(lines))
+    if y is not None:
+        _legend_of_regions(ax, has_draws=n_draws > 0)
     return ax
+
+
+class _Grid(NamedTuple):
+    """Points at equal distances along two axes, in the order of a picture: line by line."""
+
+    across: Float[np.ndarray, " k"]
+    up: Float[np.ndarray, " k"]
+
+    @classmethod
+    def around(cls, cells: Float[np.ndarray, "n 2"], points: int) -> "_Grid":
+        """A grid that leaves a margin around cells."""
+        low = np.nanmin(cells, 0)
+        high = np.nanmax(cells, 0)
+        margin = 0.08 * np.where(high > low, high - low, 1)
+        return cls(*np.linspace(low - margin, high + margin, points).T)
+
+    @property
+    def sides(self) -> tuple[float, float, float, float]:
+        """Left, right, lower and upper end."""
+        return self.across[0], self.across[-1], self.up[0], self.up[-1]
+
+    def rows(self, names: Any) -> Any:
+        """The points as rows of two features, (k², 2); a data frame if the features have names."""
+        points = np.stack(np.meshgrid(self.across, self.up), -1).reshape(-1, 2)
+        return points if names is None else pd.DataFrame(points, columns=names)
+
+
+def _draw_regions(ax: Drawn, grid: _Grid, proba: np.ndarray, entropy: np.ndarray) -> None:
+    """The colour of the most probable class at each point, paler where the label is less certain."""
+    from matplotlib.colors import to_rgba_array
+
+    max_entropy = max(np.log(proba.shape[1]), np.finfo(float).tiny)
+    certainty = np.clip(1 - entropy / max_entropy, 0, 1)
+    image = to_rgba_array([colour(k) for k in proba.argmax(1).tolist()], 0.1 + 0.5 * certainty)
+    image = image.reshape(len(grid.up), len(grid.across), 4)
+    ax.imshow(image, extent=grid.sides, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
+
+
+def _boundary(ax: Drawn, grid: _Grid, p: np.ndarray, **style: Any) -> None:
+    """Where a class draws level with the largest of the others."""
+    n_classes = p.shape[1]
+    n_boundaries = 1 if n_classes == 2 else n_classes
+    for k in range(n_boundaries):
+        lead = p[:, k] - np.delete(p, k, 1).max(1)
+        if lead.min() < 0 < lead.max():
+            ax.contour(grid.across, grid.up, lead.reshape(len(grid.up), -1), [0], colors=[ink(ax)], **style)
+
+
+def _legend_of_regions(ax: Drawn, has_draws: bool) -> None:
+    """The classes and the boundaries; a contour has no entry of its own."""
+    widths = {"boundary": 2.0}
+    if has_draws:
+        widths["boundaries of\nposterior draws"] = 0.5
+    for name, width in widths.items():
+        ax.plot([], [], color=ink(ax), linewidth=width, label=name)
+    legend(ax, last=len(widths))
 
 
 def nomogram(
@@ -217,37 +263,46 @@ def nomogram(
     if not hasattr(estimator, "predict_joint_log_proba"):
         estimator = getattr(estimator, "estimator_", estimator)
     check_own(estimator, "a nomogram")
-    known = named(estimator, feature_names)
-    joint = estimator.predict_joint_log_proba(x)
-    if joint.shape[0] != 1:
-        raise ValueError(f"`x` has {joint.shape[0]} rows; give a single row, such as X[[0]] or X.iloc[[0]]")
-    best = np.argsort(-joint[0], kind="stable").tolist()
-    given = [None if one is None else class_at(estimator, one) for one in (label, against)]
-    rest = [k for k in best if k not in given]
-    a, b = (rest.pop(0) if k is None and rest else k for k in given)
-    if a == b or b is None:
-        raise ValueError(f"`label` and `against` are {label!r} and {against!r}; log odds need two classes")
-    found, _ = estimator.contributions(x, against=estimator.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
-    said = {PRIOR: "class prior", OTHERS: "other features"}
-    names = [said.get(j) or _cell(known, x, j) for j in found.feature.tolist()] + ["log odds"]
-    low = np.append(found.low[:, a], found.total_low[0, a])
-    mean = np.append(found.mean[:, a], found.total_mean[0, a])
-    high = np.append(found.high[:, a], found.total_high[0, a])
+    with_names = named(estimator, feature_names)
+    a, b = _two_classes(estimator, x, label, against)
+    parts, _ = estimator.contributions(x, against=estimator.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
+    no_feature = {PRIOR: "class prior", OTHERS: "other features"}
+    names = [no_feature.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
     ax = ax or new_axes()
     lines = np.arange(len(names))
-    intervals(ax, lines[:-1], low[:-1], mean[:-1], high[:-1], color=ink(ax), marker="o")
-    intervals(ax, lines[-1:], low[-1:], mean[-1:], high[-1:], color=colour(4), marker="D")
-    ax.plot(found.total[0, a], lines[-1], linestyle="", marker="|", markersize=12, color=colour(4))
+    intervals(ax, lines, parts.low[:, a], parts.mean[:, a], parts.high[:, a], color=ink(ax), marker="o")
+    last = np.array([len(names)])
+    total = parts.total_low[:, a], parts.total_mean[:, a], parts.total_high[:, a]
+    intervals(ax, last, *total, color=colour(4), marker="D")
+    ax.plot(parts.total[0, a], len(names), linestyle="", marker="|", markersize=12, color=colour(4))
     zero_line(ax)
-    ax.axhline(len(names) - 1.5, color=ink(ax), linewidth=0.8)
-    list_down(ax, names, 36)
-    one, other = (plain_text(label, 16) for label in estimator.classes_[[a, b]])
+    ax.axhline(len(names) - 0.5, color=ink(ax), linewidth=0.8)
+    list_down(ax, [*names, "log odds"], 36)
+    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in estimator.classes_[[a, b]])
     name_axes(
         ax,
-        f"log odds of {one} against {other}, nats, {level:.0%} interval\n"
+        f"log odds of {name_a} against {name_b}, nats, {level:.0%} interval\n"
         "(bar in the last line: predict_proba, which also learns from the row)",
     )
     return ax
+
+
+def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int, int]:
+    """The classes of two labels of a single row; where a label is None, the most probable class that remains."""
+    log_joint = estimator.predict_joint_log_proba(x)
+    if log_joint.shape[0] != 1:
+        raise ValueError(f"`x` has {log_joint.shape[0]} rows; give a single row, such as X[[0]] or X.iloc[[0]]")
+    a = None if label is None else class_at(estimator, label)
+    b = None if against is None else class_at(estimator, against)
+    by_probability = np.argsort(-log_joint[0], kind="stable").tolist()
+    remaining = [k for k in by_probability if k not in (a, b)]
+    if a is None and remaining:
+        a = remaining.pop(0)
+    if b is None and remaining:
+        b = remaining.pop(0)
+    if a is None or b is None or a == b:
+        raise ValueError(f"`label` and `against` are {label!r} and {against!r}; log odds need two classes")
+    return a, b
 
 
 def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn | None = None) -> Drawn:
@@ -278,32 +333,56 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     size_of = "information" if "information" in getattr(table, "columns", ()) else "weight"
     _check_columns("table", table, ["feature", size_of, "low", "high"], "`rank_features` returns, or some of its rows")
     check_least(1, n=n)
-    by_class, informs = "class_" in table.columns, size_of == "information"
-    if classes is not None and (by_class or informs or len(classes) != 2):
+    has_classes = "class_" in table.columns
+    is_information = size_of == "information"
+    if classes is not None and (has_classes or is_information or len(classes) != 2):
         raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")
-    size = (table[size_of] if informs else table[size_of].abs()).groupby(table["feature"]).max()
-    features = size.sort_values(ascending=False, kind="stable").index[:n].tolist()
-    table, ax = table[table["feature"].isin(features)], ax or new_axes()
-    at = table["feature"].map({feature: i for i, feature in enumerate(features)})
+    size = table[size_of] if is_information else table[size_of].abs()
+    largest_size = size.groupby(table["feature"]).max()
+    features = largest_size.sort_values(ascending=False, kind="stable").index[:n].tolist()
+    shown = table[table["feature"].isin(features)]
+    line_of = {feature: i for i, feature in enumerate(features)}
+    shown = shown.assign(
+        line=shown["feature"].map(line_of),
+        size=shown[size_of],
+        is_grey=(shown["low"] <= 0) & is_information,
+    )
+    ax = ax or new_axes()
     zero_line(ax)
-    labels = sorted(table["class_"].unique()) if by_class else [None]
-    for k, label in enumerate(labels):
-        style = marker(k) | {"label": plain_text(label)} if by_class else {"color": ink(ax), "marker": "o"}
-        grey = (table["low"] <= 0) & informs
-        for some, looks in ((~grey, style), (grey, {**style, "color": _GREY})):
-            own = table[some & (table["class_"] == label if by_class else True)]
-            y = at[own.index] + 0.6 * ((k + 0.5) / len(labels) - 0.5)
-            if len(own):
-                intervals(ax, y, own["low"], own[size_of], own["high"], **looks)
-    if "elpd_gain" in table:
-        ax.plot(table["elpd_gain"], at, linestyle="", marker="|", markersize=9, color=colour(4))
-    list_down(ax, features, has_legend=by_class)
-    sides = "" if classes is None else f"\n← {plain_text(classes[0])}    {plain_text(classes[1])} →"
-    said = "information (dots) and elpd_gain (bars), nats a row\n(grey: not shown to help)"
-    name_axes(ax, said if informs else f"weight, log odds (nats) a unit of the feature{sides}")
-    if by_class:
+    if has_classes:
+        labels = sorted(shown["class_"].unique())
+        for k, label in enumerate(labels):
+            of_class = shown[shown["class_"] == label]
+            offset = 0.6 * ((k + 0.5) / len(labels) - 0.5)  # classes stand beside each other
+            style = marker(k) | {"label": plain_text(label)}
+            _draw_weights(ax, of_class.assign(line=of_class["line"] + offset), style)
+    else:
+        _draw_weights(ax, shown, {"color": ink(ax), "marker": "o"})
+    if "elpd_gain" in shown:
+        ax.plot(shown["elpd_gain"], shown["line"], linestyle="", marker="|", markersize=9, color=colour(4))
+    list_down(ax, features, has_legend=has_classes)
+    name_axes(ax, _axis_of_weights(is_information, classes))
+    if has_classes:
         legend(ax)
     return ax
+
+
+def _draw_weights(ax: Drawn, table: pd.DataFrame, style: dict[str, Any]) -> None:
+    """The size of each row of a table with its interval."""
+    for rows, style_of_rows in (
+        (table[~table["is_grey"]], style),
+        (table[table["is_grey"]], style | {"color": _GREY}),
+    ):
+        if len(rows):
+            intervals(ax, rows["line"], rows["low"], rows["size"], rows["high"], **style_of_rows)
+
+
+def _axis_of_weights(is_information: bool, classes: Any) -> str:
+    """What the axis of a plot of weights shows."""
+    if is_information:
+        return "information (dots) and elpd_gain (bars), nats a row\n(grey: not shown to help)"
+    sides = "" if classes is None else f"\n← {plain_text(classes[0])}    {plain_text(classes[1])} →"
+    return f"weight, log odds (nats) a unit of the feature{sides}"
 
 
 def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Drawn:
@@ -335,24 +414,28 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     >>> p = np.random.default_rng(0).random(500)
     >>> ax = plots.reliability(np.random.default_rng(1).random(500) < p**2, p)
     """
-    y, p = np.asarray(event), np.asarray(probability, float)
+    y = np.asarray(event)
+    p = np.asarray(probability, float)
     if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
         raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
     if y.shape != p.shape or not np.isin(y, [0, 1]).all():
         raise ValueError(f"`event` has shape {y.shape}; it needs True or False for each of {len(p)} rows")
     order = np.argsort(p, kind="stable")
-    y, p = y[order].astype(float), p[order]
+    y = y[order].astype(float)
+    p = p[order]
     rng = np.random.default_rng(0)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(200)]
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)
-    ax, one = ax or new_axes(), p[0] == p[-1]  # of one probability curve and band have no width
+    is_point = p[0] == p[-1]  # of a single probability curve and band have no width
+    band_style: Any = {"color": colour(5), "alpha": 0.4, "linewidth": 6 if is_point else 0}
+    ax = ax or new_axes()
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
-    ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=6 * one, label="90% band")
-    ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, marker="o" if one else "", label="share of events")
+    ax.fill_between(p, low, high, label="90% band", **band_style)
+    ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, marker="o" if is_point else "", label="share of events")
     ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
-    said = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*score_split(y, p))
-    ax.text(0.97, 0.05, said, transform=ax.transAxes, ha="right", color=ink(ax))
+    scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*score_split(y, p))
+    ax.text(0.97, 0.05, scores, transform=ax.transAxes, ha="right", color=ink(ax))
     ax.legend(frameon=False, loc="upper left")
     return ax
 
@@ -385,19 +468,25 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     """
     table = getattr(result, "table", result)
     _check_columns("result", table, ["elpd_diff", "se_diff", "log_bayes_factor"], "`bayesnb.compare` returns")
-    made = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table))) if axes is None else axes
-    pair = np.asarray(made, object).ravel()
+    if axes is None:
+        axes = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table)))
+    pair = np.asarray(axes, object).ravel()
     if len(pair) != 2:
         raise ValueError(f"`axes` has {len(pair)} Axes; give two")
-    at, diff, error = np.arange(len(table)), table["elpd_diff"].to_numpy(), table["se_diff"].to_numpy()
-    factor = table["log_bayes_factor"].to_numpy(float)
-    for ax, point, spread in ((pair[0], diff, error), (pair[1], factor, 0 * factor)):
-        zero_line(ax)
-        intervals(ax, at, point - spread, point, point + spread, color=ink(ax), marker="o")
-        list_down(ax, table.index)
+    difference = table["elpd_diff"].to_numpy()
+    log_factor = table["log_bayes_factor"].to_numpy(float)
+    _draw_models(pair[0], table.index, difference, table["se_diff"].to_numpy())
+    _draw_models(pair[1], table.index, log_factor, 0 * log_factor)
     pair[0].set_xlabel("elpd difference ± standard error, nats")
     pair[1].set_xlabel("log Bayes factor, nats")
     return pair
+
+
+def _draw_models(ax: Drawn, names: Any, point: np.ndarray, error: np.ndarray) -> None:
+    """A point of each model, and its standard error."""
+    zero_line(ax)
+    intervals(ax, np.arange(len(names)), point - error, point, point + error, color=ink(ax), marker="o")
+    list_down(ax, names)
 
 
 def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
@@ -427,8 +516,8 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     """
     row = next((row for row in getattr(report, "rows", (report,)) if getattr(row, "pit", None)), None)
     if row is None:
-        what = f"`report` is a {type(report).__name__} without transforms"
-        raise ValueError(f"{what}; give what `estimator.check` returns")
+        kind = type(report).__name__
+        raise ValueError(f"`report` is a {kind} without transforms; give what `estimator.check` returns")
     ax = ax or new_axes()
     for k, (site, u) in enumerate(row.pit.items()):
         n = len(u)
@@ -449,8 +538,8 @@ def _check_columns(name: str, table: Any, columns: list[str], source: str) -> No
     """Raise a ValueError that names the argument unless the table has rows, and these columns."""
     missing = [column for column in columns if column not in getattr(table, "columns", ())]
     if missing or not len(table):
-        what = f"no column {missing[0]!r}" if missing else "no rows"
-        raise ValueError(f"`{name}` has {what}; give what {source}")
+        problem = f"no column {missing[0]!r}" if missing else "no rows"
+        raise ValueError(f"`{name}` has {problem}; give what {source}")
 
 
 def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
@@ -464,15 +553,9 @@ def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
 
 def _class_style(estimator: Any, k: int, ax: Drawn) -> dict[str, Any]:
     """Marker and name of a class; of rows without labels, −1, a marker alone."""
-    return {"color": ink(ax), "marker": "o"} if k < 0 else marker(k) | {"label": plain_text(estimator.classes_[k])}
-
-
-def _boundary(ax: Drawn, across: np.ndarray, up: np.ndarray, p: np.ndarray, **style: Any) -> None:
-    """Where a class draws level with the largest of the others."""
-    for k in range(p.shape[1] - (p.shape[1] == 2)):  # two classes have one boundary
-        lead = p[:, k] - np.delete(p, k, 1).max(1)
-        if lead.min() < 0 < lead.max():
-            ax.contour(across, up, lead.reshape(len(up), -1), [0], colors=[ink(ax)], **style)
+    if k < 0:
+        return {"color": ink(ax), "marker": "o"}
+    return marker(k) | {"label": plain_text(estimator.classes_[k])}
 
 
 def _cell(estimator: Any, x: Any, j: int) -> str:

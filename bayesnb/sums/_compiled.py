@@ -120,13 +120,13 @@ def exp(x: Any) -> Any:
     """
     x = x if x > -700.0 else -700.0
     x = x if x < 0.0 else 0.0
-    whole = x * 1.4426950408889634 + 6755399441055744.0  # 1.5 · 2⁵²: the last bits hold n
-    n = whole - 6755399441055744.0
+    shifted = x * 1.4426950408889634 + 6755399441055744.0  # 1.5 · 2⁵²: the last bits hold n
+    n = shifted - 6755399441055744.0
     r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
     p = (((1 / 6227020800 * r + 1 / 479001600) * r + 1 / 39916800) * r + 1 / 3628800) * r + 1 / 362880
     p = ((((p * r + 1 / 40320) * r + 1 / 5040) * r + 1 / 720) * r + 1 / 120) * r + 1 / 24
     p = (((p * r + 1 / 6) * r + 0.5) * r + 1.0) * r + 1.0
-    power = np.int64((np.float64(whole).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
+    power = np.int64((np.float64(shifted).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
     return p * power
 
 

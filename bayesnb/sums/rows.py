@@ -190,7 +190,8 @@ def _sum_of_stored_changes(
     empty: Float[np.ndarray, "c d"] | None,
 ) -> Float[np.ndarray, "n c"]:
     """Σ f(x_ij, w_ic, *fields_cj) − empty_cj over the stored cells, a bounded number of them at a time."""
-    n, c = x.shape[0], len(fields[0])
+    n = x.shape[0]
+    c = len(fields[0])
     table = np.empty((n, c))
     cells_per_row = -(-x.nnz // max(n, 1))
     for part in slices(n, cells_per_row * c, 2 * _FEW):
@@ -480,10 +481,10 @@ def floor_at_rounding(remaining: Value, whole: Value) -> Array:
     return xp.maximum(remaining, xp.finfo(remaining.dtype).eps * abs(whole))
 
 
-def remove_row(whole: Value, part: Value | Scalar) -> Array:
+def remove_row(hyperparameter: Value, share: Value | Scalar) -> Array:
     """A hyperparameter minus the share of a row."""
-    whole = namespace(whole, part).asarray(whole)
-    return floor_at_rounding(whole - part, whole)
+    before = namespace(hyperparameter, share).asarray(hyperparameter)
+    return floor_at_rounding(before - share, before)
 
 
 def shared_weight(w: Array) -> Array:

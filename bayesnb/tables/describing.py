@@ -96,7 +96,7 @@ def describe(
             judged[name] = _judged_target(cells[name], writing)
         else:
             judged[name] = _judged_feature(cells[name], wishes.get(name), writing)
-    described = {name: one.column for name, one in judged.items()}
+    described = {name: judgement.column for name, judgement in judged.items()}
     notes: tuple[str, ...] = ()
     if target is not None:
         described[target], notes = described_target(cells[target].known, described[target])
@@ -220,15 +220,15 @@ def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
     """The cells of one column, their words counted."""
     column = frame[name]
     is_known = column.notna().to_numpy()
-    known = column if is_known.all() else column[is_known]
-    if known.dtype == object:
-        known = known.infer_objects()
-    if not _is_text(known):
-        return _Cells(str(name), known, is_known, None, {}, {})
-    texts = [clean_word(str(value)) for value in known.tolist()]
+    cells = column if is_known.all() else column[is_known]
+    if cells.dtype == object:
+        cells = cells.infer_objects()
+    if not _is_text(cells):
+        return _Cells(str(name), cells, is_known, None, {}, {})
+    texts = [clean_word(str(value)) for value in cells.tolist()]
     counts = dict(Counter(texts).most_common())
     signs = {sign: counts.pop(sign) for sign in sorted(missing_signs(counts))}
-    return _Cells(str(name), known, is_known, texts, counts, signs)
+    return _Cells(str(name), cells, is_known, texts, counts, signs)
 
 
 def _is_text(known: pd.Series) -> bool:
@@ -362,8 +362,8 @@ def _split_words(words: list[str]) -> tuple[list[str], list[str]]:
     numbers = [word for word in words if is_number(word)]
     if len(numbers) == len(words):
         return numbers, []
-    seen = set(numbers)
-    return numbers, [word for word in words if word not in seen]
+    number_set = set(numbers)
+    return numbers, [word for word in words if word not in number_set]
 
 
 def _said_of_signs(cells: _Cells) -> str:
@@ -428,8 +428,8 @@ def _judged_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _
 
 def _is_text_of_rows(n_levels: int, n: int) -> bool:
     """Whether text of so many levels in n rows names the rows: most differ, or many levels have few rows each."""
-    many = max(min(n / 2, max(LISTED, n / 10)), FEW_ROWS)
-    return n >= FEW_ROWS and n_levels > many
+    max_levels = max(min(n / 2, max(LISTED, n / 10)), FEW_ROWS)
+    return n >= FEW_ROWS and n_levels > max_levels
 
 
 def _left_out_text(cells: _Cells, base: Column) -> Column:
@@ -507,7 +507,8 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
     n = len(values)
     if n < FEW_ROWS:
         return ""
-    low, high = int(values.min()), int(values.max())
+    low = int(values.min())
+    high = int(values.max())
     if _are_dates_as_numbers(values):
         return "dates written as numbers, YYYYMMDD"
     n_distinct = len(np.unique(values))

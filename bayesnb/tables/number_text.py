@@ -87,10 +87,10 @@ class NumberFormat:
 def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     """Numbers with these separators; without a decimal separator a point is one."""
     point = re.escape(decimal or ".")
-    whole = "[0-9]+"
+    integer = "[0-9]+"
     if thousands:
-        whole = rf"[1-9][0-9]{{0,2}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+"
-    return re.compile(rf"[+-]?(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+){_EXPONENT}|{_INFINITY}")
+        integer = rf"[1-9][0-9]{{0,2}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+"
+    return re.compile(rf"[+-]?(?:(?:{integer})(?:{point}[0-9]*)?|{point}[0-9]+){_EXPONENT}|{_INFINITY}")
 
 
 # --- the format of a column -----------------------------------------------------------------------------------------

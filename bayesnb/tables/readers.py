@@ -265,8 +265,10 @@ def _names_of(head: str, separator: str, path: Path) -> list[str]:
         doubled = sorted({name for name in names if names.count(name) > 1})
         raise TableError(f"{path} has more than one column named {listed(doubled)}; rename all but one.")
     if len(row) > len(header):  # pandas would take the surplus for row names
-        many = f"{len(header)} cells in the header and {len(row)} in the first row"
-        raise TableError(f"{path} has {many}; name all columns in the header.")
+        raise TableError(
+            f"{path} has {len(header)} cells in the header and {len(row)} in the first row; name all columns in the "
+            "header."
+        )
     if not row:
         raise TableError(f"{path} has no rows below the header; add rows to learn from.")
     return names
@@ -279,8 +281,8 @@ def _without_blanks(cells: pd.Series) -> pd.Series:
     is_clean = all(word is value for word, value in zip(words, values, strict=True))
     if is_clean and not any(word in _MISSING_WORDS for word in words):
         return cells
-    known = [None if word in _MISSING_WORDS else word for word in words]
-    return pd.Series(known, cells.index, dtype=cells.dtype, name=cells.name)
+    cleaned = [None if word in _MISSING_WORDS else word for word in words]
+    return pd.Series(cleaned, cells.index, dtype=cells.dtype, name=cells.name)
 
 
 def _parsed_numbers(name: str, cells: pd.Series, has_label: Any) -> pd.Series:

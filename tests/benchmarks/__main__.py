@@ -50,7 +50,6 @@ NOT_SURE, CHECK, SCALE = "guide/not_sure.md", "check.md", "scale.md"
 PARTS = {
     "speed": Part("speed", BENCHMARKS, SPEED, f"{SMALL} bernoulli"),
     "formulas": Part("speed", BENCHMARKS, FORMULAS, f"--formulas {SMALL} counts"),
-    "path-of-x": Part("path_of_x", BENCHMARKS, "", ""),
     "uncertainty": Part("uncertainty", BENCHMARKS, "--json {out}/uncertainty.json", "--repeats 1 --only intervals"),
     "calibration": Part("calibration", CALIBRATION, DRAWN, f"--splits 2 --sizes 10 --data wine {DRAWN}"),
     "calibrators": Part("calibrators", CALIBRATION, "--json {out}/calibrators.json", ONE_PAIR),

@@ -14,6 +14,7 @@ from scipy.stats import kstwo
 
 from bayesnb import BernoulliNB, GaussianNB, KernelNB, MixedNB, PoissonNB, plots
 from bayesnb.families import DirichletClasses, NormalInverseGamma
+from bayesnb.inference.chains import Twin, run_chains
 from bayesnb.naive_bayes import NaiveBayes, Parameters
 from bayesnb.statistics import one_hot
 from bayesnb.testing import random_case, simulation_based_calibration
@@ -125,3 +126,18 @@ def test_of_a_numpyro_model_by_nuts() -> None:
 
     assert simulation_based_calibration(model, observed=["x"], simulations=300).passed
     assert not simulation_based_calibration(model, too_many, observed=["x"]).passed
+
+
+@pytest.mark.slow
+def test_chains_run_on_data_of_more_than_3000_numbers() -> None:
+    """Such a program is compiled with XLA's optimisation."""
+
+    def model(x: np.ndarray) -> None:
+        mean = numpyro.sample("mean", dist.Normal(0, 1))
+        numpyro.sample("x", dist.Normal(mean, 1).expand(x.shape).to_event(), obs=x)
+
+    twin = Twin(model, (np.ones(3001),))
+    sites, stats = run_chains(twin, {"mean": np.ones(2)}, np.full(1, 1 / 3002), 0, draws=50, warmup=50)
+    assert not twin.is_small
+    assert sites["mean"].shape == stats["diverging"].shape == (2, 50)
+    assert abs(sites["mean"].mean() - 3001 / 3002) < 5 / np.sqrt(3002)
