@@ -468,7 +468,8 @@ def predict(options: argparse.Namespace) -> None:
     p(CLASS) of every class. --interval adds the posterior `mean` of each class probability, and the ends `low` and
     `high` of its credible interval. `probability` and p(CLASS) are the Bayes predictive: it first averages the joint
     probability over the parameters and then normalises, so it also learns from the new row. `mean` averages the
-    normalised probabilities. The interval belongs to `mean`, so `probability` may lie outside. If a number of a row is
+    normalised probabilities. The interval belongs to `mean`, so `probability` may lie outside. `mean` itself lies above
+    `high` or below `low` only where few parameters carry it, and by (1 − LEVEL)/2 at most. If a number of a row is
     beyond the training range by more than the length of that range, `mean`, `low` and `high` are empty, and `note`
     names the column; this needs a model that `bayesnb fit` wrote. Columns are found by name, in any order; further
     columns, such as the target, are ignored.

@@ -260,6 +260,29 @@ def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys):
     np.testing.assert_allclose(found[["mean(a)", "mean(b)"]], nb.sample_proba(X, 1000, seed=0).mean(0))
 
 
+@pytest.mark.parametrize("level", [0.5, 0.9])
+@pytest.mark.parametrize("name", ["breast_cancer", "penguins"])
+def test_the_mean_that_is_shown_belongs_to_its_interval(name, level, tmp_path, capsys):
+    """The mean of a probability p is at most high + (1 − high)(1 − level)/2, as p ≤ 1 in the upper tail; so below."""
+    model = str(tmp_path / "model")
+    assert cli.main(["fit", name, "-o", model]) == 0
+    capsys.readouterr()
+    assert cli.main(["predict", model, name, "--interval", str(level), "--digits", "17"]) == 0
+    found = predictions(capsys.readouterr().out)
+    tail = (1 - level) / 2
+    rounding = 1e-12
+
+    def is_outside(point, of_class):
+        low, high = found[f"low({of_class})"], found[f"high({of_class})"]
+        return (point > high + tail * (1 - high) + rounding) | (point < low * (1 - tail) - rounding)
+
+    classes = [column[4:-1] for column in found if column.startswith("low(")]
+    for of_class in classes:
+        assert not is_outside(found[f"mean({of_class})"], of_class).any()
+    if name == "breast_cancer":  # the joint average is another point
+        assert any(is_outside(found[f"p({of_class})"], of_class).any() for of_class in classes)
+
+
 def test_a_cell_far_outside_of_the_training_rows_has_no_interval(tmp_path, capsys):
     rng = np.random.default_rng(0)
     kind, salary = ["a", "b"] * 20, rng.normal(3e4, 5e3, 40) + np.tile([0.0, 1e4], 20)
