@@ -14,7 +14,7 @@ from bayesnb import cli
 from bayesnb.cli import MODELS
 from bayesnb.datasets import load
 from bayesnb.estimators._by_name import choose_model, variants
-from bayesnb.inference import against_numpyro, check
+from bayesnb.inference import against_numpyro, check, intervals
 
 
 @pytest.fixture
@@ -248,7 +248,8 @@ def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
     assert (found[["low(b)", "high(b)"]] == ends[:, 1]).all(axis=None)
 
 
-def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys):
+def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(intervals, "_DRAWS", 50)
     X = pd.DataFrame({"size": list("smsmlm"), "colour": list("rrgggr")})
     nb = bayesnb.OneDependenceNB().fit(X, list("abbaab"))
     nb.save(tmp_path / "model")
