@@ -16,9 +16,9 @@ _MAX_ROWS = 500
 _N_DRAWS = 200  # of Laplace's approximation
 
 
-def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
+def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed: int = 0) -> list[CheckRow]:
     """The comparisons of the most probable map of a `CalibratedClassifierLOO`, fitted to some of its rows."""
-    left_out = fitted.left_out(X, y)
+    left_out = fitted.left_out(X, y, sample_weight)
     sample = np.sort(generator(seed).permutation(len(left_out.code))[:_MAX_ROWS])
     z = left_out.z[sample]
     index = left_out.code[sample]

@@ -186,7 +186,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         rows = left_out_rows(self.estimator_, X, y, sample_weight, groups)
         return rows._replace(z=floored(rows.z))
 
-    def check(self, X: Any, y: Any, seed: int = 0) -> "CheckReport":
+    def check(self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None) -> "CheckReport":
         """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.
 
         Clones are fitted to one half of the rows. The other half gives the log loss and the calibration error of the
@@ -196,11 +196,17 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         ----------
         X, y : rows and labels, at least two rows
         seed : seed of the split, of the random parameters and of the chains
+        sample_weight : (n,) weights of an integer type, which count rows: each of them leaves alone
+
+        Raises
+        ------
+        ValueError
+            if weights are importance, which NumPyro's model of the rows does not have
         """
         from ..analysis.posterior_check import check
         from .checking import map_rows
 
-        return check(self, "estimator_", "calibrated", X, y, seed, map_rows)
+        return check(self, "estimator_", "calibrated", X, y, sample_weight, seed, map_rows)
 
 
 def _log_loss(rows: "LeftOut", log_p: Table) -> float:

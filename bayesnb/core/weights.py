@@ -55,10 +55,13 @@ class Terms(NamedTuple):
         """Σ_k q_k s_k, (…)."""
         return self.value @ self.times
 
+    def mean(self) -> Any:
+        """m = Σ q s / Σ q v, (…)."""
+        return self.total() / max(self.weight @ self.times, 1e-300)
+
     def standard_error(self) -> Any:
-        """√(Σ_k q_k (s_k − m v_k)²) of the total, m = Σ q s / Σ q v, (…)."""
-        mean = self.total() / max(self.weight @ self.times, 1e-300)
-        deviation = self.value - np.multiply.outer(mean, self.weight)
+        """√(Σ_k q_k (s_k − m v_k)²) of the total, (…)."""
+        deviation = self.value - np.multiply.outer(self.mean(), self.weight)
         return np.sqrt(deviation**2 @ self.times)
 
 

@@ -629,14 +629,28 @@ class AbstractNB(AbstractFitted):
         nb = copy.copy(self)
         return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup)
 
-    def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
+    def check(self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro on data: Bayes' identity, mode, posterior, prediction.
 
         The estimator does not change: a clone is fitted to one half of the rows.
+
+        Parameters
+        ----------
+        X, y : rows and labels, at least two rows
+        seed : seed of the split, of the random parameters and of the chains
+        sample_weight : (n,) weights of an integer type, which count rows: the report is that of the repeated rows
+        settings : `false_alarm` (.01), the probability that a correct model fails one of the statistical rows by
+            chance, and `on_row`, which is called with each row of the report when it is done
+
+        Raises
+        ------
+        ValueError
+            if there are fewer than two rows, if a setting is out of range, or if the model has no free parameter. Also
+            if weights are importance, which NumPyro's model does not have
         """
         from ..inference.check import check
 
-        return check(self, X, y, seed=seed, **settings)
+        return check(self, X, y, sample_weight, seed=seed, **settings)
 
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> "LooResult":
         """Exact leave-one-out: each training row is predicted from all other rows, without a refit. See `LooResult`.
