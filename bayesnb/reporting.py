@@ -27,7 +27,7 @@ from .calibration.leave_one_out import CalibratedClassifierLOO
 from .core.supports import check_level
 from .core.weights import row_weights
 from .inference.held_out import take_rows
-from .inference.loo import copies
+from .inference.loo import copies, loo_in_analyses
 from .io import replace_file
 from .tables.columns import FEW_ROWS
 from .tables.names import listed, shorten
@@ -138,7 +138,7 @@ def report(
     m.n_rows = int(m.n) if m.weights.are_counts else len(y)
     m.n_copies = _number_of_copies(X, y) if n_copies is None else n_copies
     m.inside = getattr(estimator, "reader_", estimator)  # the naive Bayes model that reads the rows
-    m.loo = estimator.loo(X, y, sample_weight)
+    m.loo = loo_in_analyses(estimator, X, y, sample_weight)
     m.right = m.loo.predicted == m.loo.classes[m.loo.index]
     m.count = np.bincount(m.loo.index, m.weights.values, minlength=len(m.classes))
     m.count = m.count.astype(int) if m.weights.are_counts else m.count
@@ -193,7 +193,7 @@ def _compared(
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 fitted = clone(one).fit(X, y, sample_weight)
-                table = fitted.loo(X, y, sample_weight).log_proba
+                table = loo_in_analyses(fitted, X, y, sample_weight).log_proba
         except (ValueError, TypeError, Warning, ArithmeticError):
             continue
         if chosen or not np.allclose(table, own):  # the same model may have several names

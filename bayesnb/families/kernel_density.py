@@ -531,8 +531,8 @@ class _Departures(NamedTuple):
         in_order = self.select(order)
         is_first = np.ones(len(order), bool)
         is_first[1:] = False
-        for field in in_order:
-            is_first[1:] |= field[1:] != field[:-1]
+        for column in in_order:
+            is_first[1:] |= column[1:] != column[:-1]
         index = np.empty(len(order), int)
         index[order] = np.cumsum(is_first) - 1
         return in_order.select(is_first), index
@@ -551,9 +551,10 @@ def _log_averages(
         return np.zeros(0)
     distinct, index = departures.distinct()
     own = posterior.cells
-    is_empty = own.total - distinct.of_class <= 1e-12 * own.total  # the class has no other cell
-    has_cells = pooled.total - distinct.of_all > 1e-12 * pooled.total  # in some class
-    is_flat = _leaves_one_value(pooled, distinct)
+    is_empty = _n_remaining(own, distinct.u, distinct.of_class) == 0  # the class has no other cell
+    n_in_all = _n_remaining(pooled, distinct.u, distinct.of_all)
+    has_cells = n_in_all > 0
+    is_flat = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
     is_loo = ~is_empty & ~is_flat & (distinct.of_class > 0) & np.isin(distinct.u, own.value)
     is_kept = ~is_empty & ~is_flat & ~is_loo
     priors = None if rule is None else rule.without(own, pooled, *distinct)
@@ -579,14 +580,13 @@ def _log_averages(
     return log_f[index]
 
 
-def _leaves_one_value(pooled: Cells, departures: _Departures) -> np.ndarray:
-    """Whether a feature that varies has a single value when a row leaves, (q,)."""
-    if len(pooled.value) != 2:
-        return np.zeros(len(departures.u), bool)
-    weight = np.zeros(len(departures.u))
-    for value, total in zip(*pooled, strict=True):
-        weight[departures.u == value] = total
-    return (weight > 0) & (weight - departures.of_all <= 1e-12 * weight)
+def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:
+    """(q,) How many distinct cells remain when a weight leaves the one at u."""
+    weight = np.zeros(len(u))
+    is_cell = np.isin(u, cells.value)
+    weight[is_cell] = cells.weight[np.searchsorted(cells.value, u[is_cell])]
+    vanishes = is_cell & (weight - leaving <= rounding(weight) * weight)
+    return len(cells.value) - vanishes
 
 
 @cache

@@ -46,7 +46,7 @@ _OUTER_NODES = 33, 65, 129, 257, 513  # of F beyond the range, for interpolation
 _OUTER_ERROR = 1e-11  # nats
 _FEW_CELLS = 4  # below, each row is refitted
 _WIDEST_EDGE = 0.1  # of log h, to either side of a limit; rows whose limits move farther are refitted
-_STEEPEST_EDGE = 75.0  # nats by which a posterior may change there
+_EDGE_DEPTH = 75.0  # nats below a limit where the piece at it ends, if not before
 _EDGE_NODES = 16  # of an interpolation there
 _UNMOVED = 1e-12  # of log h: limits and centres this close are the same
 
@@ -149,6 +149,15 @@ class BandwidthPosterior:
         (low,), (high,) = search_range(lambda t: self.log_density(t[:, 0])[:, None], *limits)
         return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
 
+    @property
+    def _is_cut_below(self) -> bool:
+        """Whether the lower limit ends the range, and not the depth."""
+        return self.rule.low <= self.low + 1e-9
+
+    @property
+    def _is_cut_above(self) -> bool:
+        return self.rule.high >= self.high - 1e-9
+
     @cached_property
     def _at_nodes(self) -> np.ndarray:
         return self.log_density(self.rule.t)
@@ -184,14 +193,13 @@ class BandwidthPosterior:
 
     def _log_average(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
         """`log_average` under the prior of this posterior."""
-        t, log_weight, _, high = self.rule
+        t, log_weight, _, _ = self.rule
         log_f = _log_density(u, leaving, cells, t)
         integrand = self._at_nodes[:, None] + log_f
         average = logsumexp(integrand + log_weight[:, None], 0) - self._log_z
         # far from all cells the integrand may peak beyond the range of the posterior
-        is_open = high < self.high - 1e-9
         is_beyond = integrand[-1] > integrand.max(0) - _LEFT
-        if is_open and is_beyond.any():
+        if is_beyond.any() and not self._is_cut_above:
             far = np.flatnonzero(is_beyond)
             average[far] = self._log_average_beyond(u[far], leaving[far], cells)
         return average
@@ -219,9 +227,11 @@ class BandwidthPosterior:
         log_f = _log_density(u, leaving, cells, inner.t)
         of_inner = logsumexp(self.log_density(inner.t)[:, None] + log_f + inner.log_weight[:, None], 0)
 
+        mass = cells.total_without(u, leaving)
+
         def integrand(t: np.ndarray) -> np.ndarray:
             sums = log_sums_of_each(u, leaving, cells, np.exp(t))
-            return self._outer(t) + density_of_sums(sums, cells.total - leaving, t)
+            return self._outer(t) + density_of_sums(sums, mass, t)
 
         edges = np.full(len(u), self.rule.high), np.full(len(u), self.high)
         outer = gauss_legendre(*search_range(integrand, *edges), WIDE_NODES)
@@ -277,9 +287,9 @@ class BandwidthPosterior:
         needs_refit = ~np.isfinite(log_average) | edges.lower.is_far | edges.upper.is_far
         for table in middle:
             bound = table.max(0) - _LEFT
-            if rule.low > self.low + 1e-9 and edges.lower.is_empty:
+            if not self._is_cut_below:
                 needs_refit |= table[0] > bound
-            if rule.high < self.high - 1e-9 and edges.upper.is_empty:
+            if not self._is_cut_above:
                 needs_refit |= table[-1] > bound
         return _Averages(log_average, needs_refit)
 
@@ -287,20 +297,25 @@ class BandwidthPosterior:
         """The pieces at the limits of the rows."""
         t, _, low, high = self.rule
         slope = abs(np.diff(self._at_nodes)[[0, -1]] / np.diff(t)[[0, -1]])
-        reach = np.minimum(_WIDEST_EDGE, _STEEPEST_EDGE / np.maximum(slope, 1))
-        return _Edges(
-            lower=_Edge.of_limits(priors.low, self.low, reach[0], cuts=low <= self.low + 1e-9, is_lower=True),
-            upper=_Edge.of_limits(priors.high, self.high, reach[1], cuts=high >= self.high - 1e-9, is_lower=False),
-        )
+        depth = _EDGE_DEPTH / np.maximum(slope, 1)
+        lower = _Edge(low, np.full(len(priors.low), low), priors.low > low)
+        upper = _Edge(high, np.full(len(priors.high), high), priors.high < high)
+        if self._is_cut_below:
+            lower = _Edge.at_lower(priors.low, self.low, depth[0])
+        if self._is_cut_above:
+            upper = _Edge.at_upper(priors.high, self.high, depth[1])
+        return _Edges(lower, upper)
 
     def _rule_between(self, edges: "_Edges") -> Rule:
-        """The quadrature between two edges: that of this posterior where both are empty."""
-        if edges.lower.is_empty and edges.upper.is_empty:
+        """The quadrature between two edges: that of this posterior where none has moved."""
+        low = edges.lower.inner
+        high = edges.upper.inner
+        if low == self.rule.low and high == self.rule.high:
             return self.rule
-        low = self.rule.low if edges.lower.is_empty else edges.lower.inner
-        high = self.rule.high if edges.upper.is_empty else edges.upper.inner
-        if edges.upper.is_empty:
+        if not self._is_cut_above:
             high = min(high + (low - self.rule.low), self.high)
+        if not self._is_cut_below:
+            low = max(low - (self.rule.high - high), self.low)
         return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
 
     # --- leave-one-out ------------------------------------------------------------------------------------------------
@@ -360,12 +375,15 @@ class BandwidthPosterior:
     ) -> np.ndarray:
         """log f of each row at its cell without the row, (g, e)."""
         if (leaving == np.minimum(self.cells.weight[cell], 1)).all():  # as in the factors of the product
-            return density_of_sums(log_a[:, cell], self.cells.total - leaving, t[:, None])
+            mass = self.cells.total_without(self.cells.value[cell], leaving)
+            return density_of_sums(log_a[:, cell], mass, t[:, None])
         return _log_density(self.cells.value[cell], leaving, self.cells, t)
 
     def _log_loo_by_refit(self, cell: int, leaving: float, prior: BandwidthPriors) -> float:
         remaining = self.cells.without(cell, leaving)
-        posterior = BandwidthPosterior(remaining, *map(float, prior), len(remaining.value) > 0)
+        posterior = BandwidthPosterior(
+            remaining, float(prior.centre), float(prior.low), float(prior.high), len(remaining.value) > 0
+        )
         return float(posterior.log_average(self.cells.value[cell, None], np.zeros(1), remaining)[0])
 
 
@@ -386,7 +404,9 @@ class _Tables(NamedTuple):
 
 
 class _Averages(NamedTuple):
-    """Fields
+    """Densities of rows, and where they are still to be made.
+
+    Fields
     ------
     log_average : (q,) log density of each row, averaged over its posterior
     needs_refit : (q,) whether the nodes do not serve this row
@@ -405,20 +425,25 @@ class _Edge:
     inner : where the shared nodes end
     limit : (q,) the limit of each row, not farther inside than `inner`
     is_far : (q,) whether the limit of a row is elsewhere, too far away for this piece
+    depth : of log h: how far from a limit there is mass
     """
 
     inner: float
     limit: np.ndarray
     is_far: np.ndarray
+    depth: float = np.inf
 
     @classmethod
-    def of_limits(cls, limit: np.ndarray, centre: float, reach: float, *, cuts: bool, is_lower: bool) -> Self:
-        """The piece that holds the limits within reach of a centre; empty where the limit does not cut."""
-        near = np.clip(limit, centre - reach, centre + reach)
-        is_far = near != limit
-        if not cuts or (is_far | (abs(limit - centre) <= _UNMOVED)).all():
-            return cls(centre, np.full(len(limit), centre), is_far)
-        return cls(float(near.max() if is_lower else near.min()), near, is_far)
+    def at_lower(cls, limit: np.ndarray, centre: float, depth: float) -> Self:
+        """The piece that holds the lower limits of the rows within reach of a centre."""
+        near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
+        return cls(float(near.max()), near, near != limit, depth)
+
+    @classmethod
+    def at_upper(cls, limit: np.ndarray, centre: float, depth: float) -> Self:
+        """The piece that holds the upper limits of the rows within reach of a centre."""
+        near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
+        return cls(float(near.min()), near, near != limit, depth)
 
     @property
     def is_empty(self) -> bool:
@@ -440,15 +465,19 @@ class _Edge:
         """log of the integral of each row from its limit to the shared nodes, (q,), from values at the nodes (k, q)."""
         coefficients = dct(log_values, type=2, axis=0) / _EDGE_NODES
         coefficients[0] /= 2
+        to_inner = np.clip(self.inner - self.limit, -self.depth, self.depth)
+        ends = self.limit, self.limit + to_inner
         with np.errstate(divide="ignore"):
-            rule = gauss_legendre(np.minimum(self.limit, self.inner), np.maximum(self.limit, self.inner), _NODES)
+            rule = gauss_legendre(np.minimum(*ends), np.maximum(*ends), _NODES)
         middle = (self._outer + self.inner) / 2
         values = chebval((rule.t - middle) / (self.inner - middle), coefficients, tensor=False)
         return logsumexp(values + rule.log_weight, 0)
 
 
 class _Edges(NamedTuple):
-    """Fields
+    """Both ends of a range.
+
+    Fields
     ------
     lower, upper : the pieces at the lower and at the upper limits
     """
@@ -476,7 +505,8 @@ class KnownBandwidth:
         if priors is None:
             return _log_density(u, leaving, cells, np.array([self.log_h]))[0]
         t = priors.centre[None]
-        return density_of_sums(log_sums_of_each(u, leaving, cells, np.exp(t)), cells.total - leaving, t)[0]
+        sums = log_sums_of_each(u, leaving, cells, np.exp(t))
+        return density_of_sums(sums, cells.total_without(u, leaving), t)[0]
 
     def log_loo(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors | None = None) -> np.ndarray:
         """log density of rows at their cells without the kernels of the row, (e,)."""
@@ -491,4 +521,4 @@ def _rule_of_range(low: float, high: float, n: int) -> Rule:
 
 def _log_density(u: np.ndarray, leaving: np.ndarray, cells: Cells, t: np.ndarray) -> np.ndarray:
     """log f(u; eᵗ) in nats, (g, q); 0 where no cell is left."""
-    return density_of_sums(log_sums(u, leaving, cells, np.exp(t)), cells.total - leaving, t[:, None])
+    return density_of_sums(log_sums(u, leaving, cells, np.exp(t)), cells.total_without(u, leaving), t[:, None])

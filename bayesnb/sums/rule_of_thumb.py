@@ -76,15 +76,16 @@ class RuleOfThumb:
         half_gap = np.zeros(shape)
         for j in range(shape[1]):
             of_all = Cells(*pooled.of_piece(0, j))
-            if not len(of_all.value):
-                continue
             half_gap[:, j] = _half_gap(of_all.value)
-            width[:, j] = nrd0(*of_all)
             for k in range(shape[0]):
-                of_class = Cells(*cells.of_piece(k, j))
-                if self._is_enough(of_class.total, len(of_class.value)):
-                    width[k, j] = nrd0(*of_class)
+                width[k, j] = self._width(Cells(*cells.of_piece(k, j)), of_all)
         return self._priors(width, half_gap)
+
+    def _width(self, cells: Cells, pooled: Cells) -> float:
+        """The rule of thumb of a class; that of all classes where its cells have none, and 1 where there are none."""
+        if self._is_enough(cells.total, len(cells.value)):
+            return nrd0(*cells)
+        return nrd0(*pooled) if len(pooled.value) else 1.0
 
     def without(
         self, cells: Cells, pooled: Cells, u: np.ndarray, of_class: np.ndarray, of_all: np.ndarray
@@ -94,23 +95,24 @@ class RuleOfThumb:
         Parameters
         ----------
         cells, pooled : the cells of the class, and of all classes
-        u : (q,) cells of the rows, which are among `pooled`
-        of_class, of_all : (q,) weights with which the rows leave the class, and all classes
+        u : (q,) cells of the rows
+        of_class, of_all : (q,) weights with which the rows leave the class, and all classes; 0 where they are in none
         """
-        width = np.empty(len(u))
+        width = np.full(len(u), self._width(cells, pooled))
+        half_gap = np.full(len(u), _half_gap(pooled.value))
         is_enough = np.full(len(u), self._is_enough(cells.total, len(cells.value)))
-        leaves = np.flatnonzero(of_class > 0)
-        if len(leaves):
-            departure = _Departure.of(cells, u[leaves], of_class[leaves])
-            is_enough[leaves] = self._is_enough(departure.total, departure.n_values)
-            width[leaves] = departure.widths()
-        stays = is_enough & (of_class == 0)
-        if stays.any():
-            width[stays] = nrd0(*cells)
-        departure = _Departure.of(pooled, u, of_all)
-        if not is_enough.all():
-            width[~is_enough] = departure.select(~is_enough).widths()
-        return self._priors(width, departure.half_gaps())
+        rows = np.flatnonzero(of_class > 0)
+        if len(rows):
+            departure = _Departure.of(cells, u[rows], of_class[rows])
+            width[rows] = departure.widths()
+            is_enough[rows] = self._is_enough(departure.total, departure.n_values)
+        rows = np.flatnonzero(of_all > 0)
+        if len(rows):
+            departure = _Departure.of(pooled, u[rows], of_all[rows])
+            half_gap[rows] = departure.half_gaps()
+            needs_all = ~is_enough[rows]
+            width[rows[needs_all]] = departure.select(needs_all).widths()
+        return self._priors(width, half_gap)
 
     def _is_enough(self, total: Any, n_values: Any) -> Any:
         """Whether cells have a rule of thumb of their own."""
@@ -239,7 +241,7 @@ class _Departure:
     @property
     def total(self) -> np.ndarray:
         """(q,) Weight of all cells that remain."""
-        return self._sum(np.ones(len(self.cells.value)))
+        return self.cells.total_without(self.cells.value[self.position], self.leaving)
 
     def _sum(self, amount: np.ndarray) -> np.ndarray:
         """(q,) Σ_k w_k amount_k over what remains, from the sums before and after the row's cell."""
@@ -248,7 +250,7 @@ class _Departure:
         after = np.concatenate([np.cumsum(weighted[::-1])[::-1], [0]])[self.position + 1]
         return before + after + self.remaining * amount[self.position]
 
-    def _rest(self, row: int) -> Cells:
+    def _rest(self, row: Any) -> Cells:
         """The cells without a row."""
         return self.cells.without(self.position[row], self.leaving[row])
 
