@@ -152,11 +152,11 @@ class BandwidthPosterior:
     @property
     def _is_cut_below(self) -> bool:
         """Whether the lower limit ends the range, and not the depth."""
-        return self.rule.low <= self.low + 1e-9
+        return bool(self.rule.low <= self.low + 1e-9)
 
     @property
     def _is_cut_above(self) -> bool:
-        return self.rule.high >= self.high - 1e-9
+        return bool(self.rule.high >= self.high - 1e-9)
 
     @cached_property
     def _at_nodes(self) -> np.ndarray:
