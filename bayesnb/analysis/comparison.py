@@ -28,7 +28,7 @@ from sklearn.base import clone
 from ..core.arrays import Float, PerRow
 from ..core.supports import COMPOSITE
 from ..core.weights import row_weights
-from ..inference.loo import LooResult
+from ..inference.loo import LooResult, loo_in_analyses
 from ._suited import check_own
 
 _NEWTON_STEPS = 6  # that polish stacking weights; the error of each is about the square of the last
@@ -126,7 +126,7 @@ def compare(
     """
     models = _fitted_models(estimators, X, y, sample_weight, fitted)
     weights = row_weights(sample_weight, len(y))
-    loo = {name: model.nb.loo(model.X, y, weights, groups=groups) for name, model in models.items()}
+    loo = {name: loo_in_analyses(model.nb, model.X, y, weights, groups) for name, model in models.items()}
     fitted_models = {name: model.nb for name, model in models.items()}
     evidence = _evidence_of(fitted_models)
     notes = [*evidence.notes, *_disagreements(loo, evidence), *_ignored_settings(fitted_models)]
