@@ -20,17 +20,16 @@ from .map import LOGIT_EPS_MEAN, PROB_UNCHANGED, WIDTHS, CalibrationMap, Labelle
 from .modes import Laplace, heavy_modes, posterior_modes
 
 _N_DRAWS = 100  # of the posterior, that a prediction averages
-_MIDDLE_EPS = -1.5  # logit ε of the starts between
 _LARGE_EPS = 1.0  # logit ε of the starts where most rows are unexplained
 _FLAT = -2.0  # u of the starts of little power
 _SHARP = 1.5  # and of much
-# u, logit ε
-_STARTS_OF_POWER = (
+_STARTS = (  # u, logit ε
     (0.0, LOGIT_EPS_MEAN),
     (0.0, _LARGE_EPS),
     (_FLAT, LOGIT_EPS_MEAN),
+    (_FLAT, _LARGE_EPS),
     (_SHARP, _LARGE_EPS),
-)  # u, logit ε
+)
 
 
 class _Fitted(NamedTuple):
@@ -66,7 +65,10 @@ def fit_maps(
     has_weight = weight > 0
     in_label_order = Labelled(z[has_weight], np.eye(z.shape[1])[index[has_weight]], weight[has_weight])
     order = _order_of_classes(in_label_order)
-    rows = in_label_order._replace(z=in_label_order.z[:, order], y=in_label_order.y[:, order])
+    rows = in_label_order._replace(
+        z=np.asfortranarray(in_label_order.z[:, order]),
+        y=np.asfortranarray(in_label_order.y[:, order]),
+    )
     power = _fitted_power(rows)
     if groups is not None:
         factor = _times_that_rows_repeat(power, rows, groups[has_weight])
@@ -95,15 +97,13 @@ def _unchanged(rows: Labelled) -> _Fitted:
 
 def _fitted_power(rows: Labelled) -> _Fitted:
     """Power and shifts."""
-    return _fitted(CalibrationMap.prior(1, rows.rho), rows, _STARTS_OF_POWER)
+    return _fitted(CalibrationMap.prior(1, rows.rho), rows, _STARTS)
 
 
 def _fitted_matrix(model: int, power: _Fitted, rows: Labelled) -> _Fitted:
     """A model with O, whose scale and starts are those of the power map."""
     u = float(power.calibration.mode[0])
-    starts = [(mode.mode[0], mode.mode[-1]) for mode in power.modes]
-    starts += [(u, logit_eps) for logit_eps in (LOGIT_EPS_MEAN, _MIDDLE_EPS, _LARGE_EPS)]
-    starts += [(0.0, LOGIT_EPS_MEAN), (0.0, _LARGE_EPS), (_FLAT, LOGIT_EPS_MEAN)]
+    starts = [(u, LOGIT_EPS_MEAN), *((mode.mode[0], mode.mode[-1]) for mode in power.modes), *_STARTS]
     return _fitted(CalibrationMap.prior(model, rows.rho, float(np.exp(u))), rows, starts)
 
 
