@@ -22,8 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
+from scipy.special import logsumexp, softmax
 
-from ..core.arrays import Float
+from ..core.arrays import Float, Int
 from .map import CalibrationMap, Derivatives, Labelled
 from .search import End, ends_of_descents
 
@@ -82,6 +83,32 @@ class Laplace:
                 break
             step = step * max(np.sqrt(expected_rise / rise), 0.3)
         return self.mode + step
+
+
+class LaplaceMixture(NamedTuple):
+    """The posterior of a map as the sum of those about its modes."""
+
+    modes: list[Laplace]
+
+    @property
+    def log_evidence(self) -> float:
+        """log p(y): the evidences of the modes add up."""
+        return float(logsumexp([mode.log_evidence for mode in self.modes]))
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
+        """Draws about each mode in proportion to its evidence, in pairs s and −s of standard normal numbers."""
+        n_parameters = len(self.modes[0].mode)
+        share = softmax([mode.log_evidence for mode in self.modes])
+        draws: list[Float[np.ndarray, " p"]] = []
+        for mode, size in zip(self.modes, shared_draws(share, n_draws), strict=True):
+            half = rng.standard_normal(((size + 1) // 2, n_parameters))
+            draws += [mode.draw(s) for s in np.concatenate([half, -half])[:size]]
+        return np.reshape(draws, (n_draws, n_parameters))
+
+
+def shared_draws(share: Float[np.ndarray, " k"], n_draws: int) -> Int[np.ndarray, " k"]:
+    """How many of the draws each gets: the cumulative shares, rounded."""
+    return np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
 
 
 def posterior_modes(

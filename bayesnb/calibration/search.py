@@ -6,7 +6,9 @@ descents start
 - at a grid of (u, logit ε), with O = 0 and no shifts,
 - along a path: logit ε is fixed, f falls in the other parameters, and the next logit ε starts where this one ended.
   Upwards one row after the other is left to ε, downwards one after the other is explained,
-- about the lowest end, at the distance of a draw of the posterior and beyond, until several find nothing lower.
+- about the lowest end, at the distance of a draw of the posterior and beyond.
+
+Paths and points about the lowest end are taken anew until they find nothing lower.
 
 A descent is by L-BFGS, in coordinates in which f is round about the first end. That takes half of the steps.
 
@@ -26,11 +28,11 @@ from scipy import optimize
 from ..core.arrays import Float
 from .map import CalibrationMap, Labelled
 
-_PATH = (-8.0, -4.0, -2.0, -1.0, 0.0, 1.0)  # values of logit ε
+_UPWARDS = (-8.0, -4.0, -2.0, -1.0, 0.0, 1.0)  # values of logit ε
 _DISTANCES = (2.0, 3.0, 1.0)  # of starts about the lowest end, in draws of the posterior
 _FOR_EACH_END = 2  # points about the lowest end, for each distinct end and one more
 _MAX_NEAR = 20  # and in all
-_MAX_ROUNDS = 8
+_MAX_ROUNDS = 8  # of paths, and of points about the lowest end
 _LOWER = 1e-3  # nats by which an end is lower than another
 _APART = 0.01  # nats of f between ends that are counted as distinct
 _FAR = 1e100  # f where numbers overflow
@@ -56,8 +58,10 @@ def ends_of_descents(
     ends = [first, *search.descents(other_starts)]
     for _ in range(_MAX_ROUNDS):
         lowest = min(ends, key=lambda end: end.height)
-        for path in (_PATH, _PATH[::-1]):
-            ends += search.descents(search.along(path, lowest))
+        ends += search.descents(search.along(_UPWARDS, lowest))
+        if _n_distinct(ends) == 1:  # nearly always there is no other
+            break
+        ends += search.descents(search.along(_UPWARDS[::-1], lowest))
         ends += search.descents(search.near(ends))
         if not _has_lower(ends, lowest):
             break
