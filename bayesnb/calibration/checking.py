@@ -10,7 +10,7 @@ from ..core.random import generator
 from ..inference.report import CheckRow
 from .fitting import fit_maps
 from .map import Labelled, most_probable, numpyro_model
-from .modes import posterior_modes
+from .modes import laplace_about
 
 _MAX_ROWS = 500
 _N_DRAWS = 200  # of Laplace's approximation
@@ -24,7 +24,8 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     index = left_out.code[sample]
     weight = left_out.weight[sample]
     calibration = most_probable(fit_maps(z, index, weight))
-    posterior = posterior_modes(calibration, Labelled(z, np.eye(z.shape[1])[index], weight), [calibration.mode])[0]
+    rows = Labelled(z, np.eye(z.shape[1])[index], weight)
+    posterior = laplace_about(calibration, rows, calibration.mode)
     n_parameters = len(posterior.mode)
 
     def value(theta: np.ndarray) -> float:
