@@ -117,6 +117,10 @@ class CategoricalNB(AbstractLevels):
         table = self._codes(state, X)
         return {name: table if len(groups) == 1 else table[:, at] for name, at in groups.items()}
 
+    def _traced_rows(self, state: State, X: Any) -> Rows:
+        """Traced cells are codes, or places among the levels; missing cells are NaN."""
+        return {name: X[:, columns] for name, columns in self.block_columns(state).items()}
+
     def _default_blocks(self, state: State) -> dict[str, Any]:
         c, d = state.shape
         alpha, sizes = self._concentration(state, (d,)), sizes_of(state)
