@@ -42,8 +42,8 @@ class _WithPosterior:
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows to both; the arguments are scikit-learn's."""
         super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
-        known = vars(self).get("bayes_") or self._settled()
-        self.bayes_ = known.partial_fit(self._cells(X), y, self.classes_, sample_weight)
+        nb = vars(self).get("bayes_") or self._settled()
+        self.bayes_ = nb.partial_fit(self._cells(X), y, self.classes_, sample_weight)
         return self
 
     def _cells(self, X: Any) -> Any:

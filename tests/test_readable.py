@@ -23,7 +23,6 @@ NOT_YET = {
     "analysis/half_labelled.py",
     "analysis/posterior_check.py",
     "analysis/score_split.py",
-    "analysis/selection.py",
     "core/special.py",
     "core/supports.py",
     "discriminative/columns.py",

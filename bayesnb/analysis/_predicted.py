@@ -57,7 +57,9 @@ class OfLogProba(ProbaOfLog):
     def decision_function(self, X: Any) -> np.ndarray:
         """The log odds of the second of two classes, (n,), or log p(y = c) with more, (n, c); in nats."""
         log_p = self.predict_log_proba(X)
-        return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
+        if log_p.shape[1] == 2:
+            return log_p[:, 1] - log_p[:, 0]
+        return log_p
 
     def predict_interval(self, X: Any, level: Scalar = 0.9, **draws: Any) -> np.ndarray:
         """Equal-tailed credible interval of the class probability, (n, c, 2), over the draws of `sample_proba`.
@@ -81,14 +83,15 @@ class OfLogProba(ProbaOfLog):
         `draws` are `n_draws` and `seed` (0 by default) of `sample_proba`.
         """
         p = self.sample_proba(X, **{"seed": 0} | draws)
-        total, aleatoric = entr(p.mean(0)).sum(-1), entr(p).sum(-1).mean(0)
-        aleatoric = np.minimum(aleatoric, total)
+        total = entr(p.mean(0)).sum(-1)
+        aleatoric = np.minimum(entr(p).sum(-1).mean(0), total)
         return Uncertainty(total, aleatoric, total - aleatoric)
 
 
 def central_interval(draws: Any, level: Scalar, method: Any = "linear") -> np.ndarray:
     """Equal-tailed interval over the first axis of draws, (…, 2); `method` is that of NumPy's quantiles."""
-    return np.moveaxis(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method=method), 0, -1)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    return np.moveaxis(np.quantile(draws, tails, axis=0, method=method), 0, -1)
 
 
 class Known:

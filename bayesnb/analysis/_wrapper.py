@@ -19,13 +19,15 @@ class OfEstimator:
         """Hold a fitted estimator, what it knows of classes and columns, and what else was learnt: all at once."""
         names = ("n_features_in_", "feature_names_in_")
         columns = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
-        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
-        self.__dict__ = {**kept, "estimator_": fitted, "classes_": fitted.classes_, **columns, **learnt}
+        settings = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = {**settings, "estimator_": fitted, "classes_": fitted.classes_, **columns, **learnt}
         return self
 
     def __sklearn_tags__(self) -> Tags:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)  # type: ignore[misc]
-        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags_of_estimator = get_tags(self.estimator)
+        tags.input_tags = tags_of_estimator.input_tags
+        tags.classifier_tags = tags_of_estimator.classifier_tags
         return tags
 
 

@@ -19,14 +19,14 @@ Dash & Cooper (2002), Exact model averaging with naive Bayesian classifiers, ICM
 
 import dataclasses
 from copy import copy
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import is_sparse
+from ..core.arrays import Float, Int, is_sparse
 from ..core.special import log_normalize, most_probable
 from ..inference.held_out import column_of
 from ..statistics import pooled
@@ -92,49 +92,48 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
                 f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
             )
         nb.prior_.refuse_improper("Bayes factors of features")
-        d = nb.n_features_in_
+        prior_log_odds = self._prior_log_odds(nb.n_features_in_)
+        blocks = [_compare_block(nb, name) for name in nb.prior_.blocks]
+        log_factor = np.zeros(nb.n_features_in_)
+        log_shared = np.zeros(nb.n_features_in_)
+        for block in blocks:
+            log_factor[block.columns] = block.log_by_class - block.log_shared
+            log_shared[block.columns] = block.log_shared
+        log_mixed = np.logaddexp(log_factor + log_expit(prior_log_odds), log_expit(-prior_log_odds))
+        log_odds = prior_log_odds + log_factor
+        return self._take_over(
+            nb,
+            log_bayes_factor_=log_factor,
+            inclusion_=expit(log_odds),
+            log_evidence_=float(nb.prior_.classes.log_marginal(nb.statistics_.n) + np.sum(log_shared + log_mixed)),
+            _blocks=blocks,
+            _log_odds=log_odds,
+        )
+
+    def _prior_log_odds(self, d: int) -> Float[np.ndarray, " d"]:
+        """Log odds that a feature depends on the class, before the data."""
         prior = np.asarray(self.inclusion, float)
         if prior.shape not in ((), (d,)) or not ((prior >= 0) & (prior <= 1)).all():
             raise ValueError(
                 f"`inclusion` is {self.inclusion!r}; it needs a probability, or one for each of {d} features"
             )
-        prior_odds = np.broadcast_to(logit(prior), d)
-        parts, factor, shared = [], np.zeros(d), np.zeros(d)
-        for name, block in nb.prior_.blocks.items():
-            if not block.separable:
-                raise ValueError(
-                    f"`estimator` has a {type(block).__name__} block; averaging needs features that are independent "
-                    "given the class, each with its own conjugate parameters. Use GaussianNB, PoissonNB or "
-                    "CategoricalNB, for example"
-                )
-            at, stats, one = nb.block_columns()[name], nb.statistics_.blocks[name], _first_class(block)
-            together = pooled(stats)
-            shared[at] = _by_column(one.log_marginal(together))
-            factor[at] = _by_column(block.log_marginal(stats)) - shared[at]
-            parts.append((name, at, nb.posterior_.blocks[name], one.update(together)))
-        mixed = np.logaddexp(factor + log_expit(prior_odds), log_expit(-prior_odds))
-        odds = prior_odds + factor
-        return self._take_over(
-            nb,
-            log_bayes_factor_=factor,
-            inclusion_=expit(odds),
-            log_evidence_=float(nb.prior_.classes.log_marginal(nb.statistics_.n) + np.sum(shared + mixed)),
-            _parts=parts,  # name, columns, posterior with a parameter for each class, and with one for all
-            _odds=odds,
-        )
+        return np.broadcast_to(logit(prior), d)
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
         check_is_fitted(self)
-        self = copy(self)  # one state, whatever another thread fits meanwhile
-        rows = self.estimator_.encode(X)
-        table = self.estimator_.posterior_.classes.log_predictive()
-        for name, columns, *posteriors in self._parts:
-            x = rows[name].tocsc() if is_sparse(rows[name]) else rows[name]
-            for j, odds in enumerate(self._odds[columns]):
+        state = copy(self)  # one state, whatever another thread fits meanwhile
+        rows = state.estimator_.encode(X)
+        table = state.estimator_.posterior_.classes.log_predictive()
+        for block in state._blocks:
+            x = rows[block.name]
+            if is_sparse(x):
+                x = x.tocsc()
+            for j, log_odds in enumerate(state._log_odds[block.columns]):
                 cells = column_of(x, j)[:, None]
-                each, shared = (block.select(np.array([j])).log_predictive(cells) for block in posteriors)
-                table = table + np.logaddexp(each + log_expit(odds), shared + log_expit(-odds))
+                by_class = block.by_class.select(np.array([j])).log_predictive(cells)
+                shared = block.shared.select(np.array([j])).log_predictive(cells)
+                table = table + np.logaddexp(by_class + log_expit(log_odds), shared + log_expit(-log_odds))
         return table
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -143,8 +142,49 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger class prior."""
-        self, table = copy(self), self.predict_joint_log_proba(X)
-        return self.classes_[most_probable(table, self.estimator_.tie_prior())]
+        state = copy(self)
+        table = state.predict_joint_log_proba(X)
+        return state.classes_[most_probable(table, state.estimator_.tie_prior())]
+
+
+class _ComparedBlock(NamedTuple):
+    """A block of features with parameters for each class, and the same features with parameters that classes share.
+
+    Fields
+    ------
+    name, columns : of the block
+    by_class, shared : posteriors of the two models
+    log_by_class, log_shared : their log evidence by feature, nats
+    """
+
+    name: str
+    columns: Int[np.ndarray, " k"]
+    by_class: Any
+    shared: Any
+    log_by_class: Float[np.ndarray, " k"]
+    log_shared: Float[np.ndarray, " k"]
+
+
+def _compare_block(nb: Any, name: str) -> _ComparedBlock:
+    """Both models of a block; ValueError where features depend on each other, or priors on the class."""
+    prior = nb.prior_.blocks[name]
+    if not prior.separable:
+        raise ValueError(
+            f"`estimator` has a {type(prior).__name__} block; averaging needs features that are independent "
+            "given the class, each with its own conjugate parameters. Use GaussianNB, PoissonNB or "
+            "CategoricalNB, for example"
+        )
+    stats = nb.statistics_.blocks[name]
+    stats_of_all = pooled(stats)
+    shared_prior = _first_class(prior)
+    return _ComparedBlock(
+        name=name,
+        columns=nb.block_columns()[name],
+        by_class=nb.posterior_.blocks[name],
+        shared=shared_prior.update(stats_of_all),
+        log_by_class=_by_column(prior.log_marginal(stats)),
+        log_shared=_by_column(shared_prior.log_marginal(stats_of_all)),
+    )
 
 
 def _first_class(prior: Any) -> Any:

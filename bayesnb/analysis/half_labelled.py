@@ -138,59 +138,70 @@ class HalfLabelledClassifier(AbstractWrapper):
         ConvergenceWarning
             if the bound still rises after `max_iter` iterations
         """
+        self._check_settings()
+        labels, is_missing = split_labels(y, self.missing_label)
+        check_consistent_length(X, is_missing)
+        check_classification_targets(labels)
+        classes, index = np.unique(labels, return_inverse=True)
+        nb = clone(self.estimator)
+        rows = nb.learn_columns(X, classes).encode(X)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        label_weights = one_hot(index, len(classes), weight[~is_missing])
+        counter = nb.prior_for()
+        data = _Data(
+            counter=counter,
+            labelled=counter.suffstats(rows_at(rows, ~is_missing), label_weights),
+            unlabelled=rows_at(rows, is_missing),
+            labelled_weight=weight[~is_missing],
+            unlabelled_weight=self.unlabelled_weight * weight[is_missing],
+        )
+        _refuse(self.estimator, counter, nb.with_statistics(data.labelled))
+
+        # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
+        uniform = np.full((is_missing.sum(), len(classes)), 1 / len(classes))
+        climb = self._climb(nb.prior_for(data.statistics(uniform)), data)
+        if not climb.has_ended:
+            warnings.warn(climb.caution(data.total_weight), ConvergenceWarning, stacklevel=3)
+        label_distributions = np.zeros((len(is_missing), len(classes)))
+        label_distributions[~is_missing] = np.eye(len(classes))[index]
+        label_distributions[is_missing] = climb.q
+        return self._take_over(
+            nb.with_statistics(climb.statistics),
+            n_iter_=len(climb.bounds),
+            lower_bounds_=np.array(climb.bounds),
+            lower_bound_=climb.bounds[-1],
+            label_distributions_=label_distributions,
+            transduction_=classes[label_distributions.argmax(1)],
+        )
+
+    def _check_settings(self) -> None:
+        """Raise a ValueError that names the first setting out of range."""
         check_independent(self.estimator, "the probability of a missing label")
         check_choice("method", self.method, ("variational", "em"))
         check_least(1, max_iter=self.max_iter)
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
-        nb = clone(self.estimator)
-        labels, missing = split_labels(y, self.missing_label)
-        check_consistent_length(X, missing)
-        check_classification_targets(labels)
-        classes, index = np.unique(labels, return_inverse=True)
-        rows, n, c = nb.learn_columns(X, classes).encode(X), len(missing), len(classes)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        known, unknown = rows_at(rows, ~missing), rows_at(rows, missing)
-        gatherer = nb.prior_for()
-        labelled = gatherer.suffstats(known, one_hot(index, c, weight[~missing]))
-        scale = self.unlabelled_weight * weight[missing]
 
-        _refuse(self.estimator, gatherer, nb.with_statistics(labelled))
-
-        def soft(q: Table) -> Statistics:
-            return labelled + gatherer.suffstats(unknown, scale[:, None] * q)
-
-        # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
-        prior = nb.prior_for(soft(np.full((missing.sum(), c), 1 / c)))
-        posterior, bounds = prior.update(labelled), [-np.inf]
+    def _climb(self, prior: NaiveBayes, data: "_Data") -> "_Climb":
+        """Estimate labels and parameters in turns, until the bound rises by less than `tol`."""
+        posterior = prior.update(data.labelled)
         # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
         if self.method == "em" and map_leaves(lambda leaf: np.nextafter(leaf, np.inf), posterior).on_boundary():
             raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
-        used = weight[~missing].sum() + scale.sum()
+        bounds: list[float] = []
         for _ in range(self.max_iter):
-            log_q = log_normalize(self._table(posterior, unknown))
-            stats = soft(np.exp(log_q))
+            q = np.exp(log_normalize(self._table(posterior, data.unlabelled)))
+            stats = data.statistics(q)
             posterior = prior.update(stats)
-            bound = prior.log_marginal(stats) + scale @ entr(np.exp(log_q)).sum(1)
+            bound = prior.log_marginal(stats) + data.unlabelled_weight @ entr(q).sum(1)
             if self.method == "em":
                 bound += posterior.log_prob(posterior.mode())
             bounds.append(float(bound))
-            gain = bounds[-1] - bounds[-2]
-            if gain <= self.tol * used or not scale.any():
+            climb = _Climb(q, stats, bounds)
+            climb.has_ended = climb.gain <= self.tol * data.total_weight or not data.unlabelled_weight.any()
+            if climb.has_ended:
                 break
-        else:
-            how = f"still increases by {gain / used:.2g} nats a row" if len(bounds) > 2 else "may increase further"
-            warnings.warn(f"The bound {how}. Raise `max_iter` or `tol`", ConvergenceWarning, stacklevel=3)
-        soft_labels = np.zeros((n, c))
-        soft_labels[~missing], soft_labels[missing] = np.eye(c)[index], np.exp(log_q)
-        return self._take_over(
-            nb.with_statistics(stats),
-            n_iter_=len(bounds) - 1,
-            lower_bounds_=np.array(bounds[1:]),
-            lower_bound_=bounds[-1],
-            label_distributions_=soft_labels,
-            transduction_=classes[soft_labels.argmax(1)],
-        )
+        return climb
 
     def _table(self, posterior: NaiveBayes, rows: Rows) -> Table:
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
@@ -222,32 +233,92 @@ class HalfLabelledClassifier(AbstractWrapper):
         import numpyro
         from numpyro import handlers
 
-        nb, prior = self.estimator_, as_jax(self.estimator_.prior_)
-        labels, missing = split_labels(y, self.missing_label)
+        nb = self.estimator_
+        prior = as_jax(nb.prior_)
+        labels, is_missing = split_labels(y, self.missing_label)
         rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}
         with handlers.trace() as sites:
-            prior.model(rows_at(rows, ~missing), nb.class_index(labels))
+            prior.model(rows_at(rows, ~is_missing), nb.class_index(labels))
         theta = prior.from_sites({name: site["value"] for name, site in sites.items()})
-        table = prior.log_table(rows_at(rows, missing), theta)
+        table = prior.log_table(rows_at(rows, is_missing), theta)
         numpyro.factor("unlabelled", self.unlabelled_weight * jax.scipy.special.logsumexp(table, axis=-1).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """Rows with and without a label.
+
+    Fields
+    ------
+    counter : the model that makes statistics of rows; its prior does not matter
+    labelled : statistics of the rows with a label
+    unlabelled : the other rows, by block
+    labelled_weight, unlabelled_weight : (l,) and (u,) weights of both; those of the second have the factor λ
+    """
+
+    counter: NaiveBayes
+    labelled: Statistics
+    unlabelled: Rows
+    labelled_weight: np.ndarray
+    unlabelled_weight: np.ndarray
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        return float(self.labelled_weight.sum() + self.unlabelled_weight.sum())
+
+    def statistics(self, q: Table) -> Statistics:
+        """Statistics of all rows if those without a label have the soft labels q."""
+        return self.labelled + self.counter.suffstats(self.unlabelled, self.unlabelled_weight[:, None] * q)
+
+
+@dataclass(eq=False)
+class _Climb:
+    """Where an ascent of the bound has arrived.
+
+    Fields
+    ------
+    q : (u, c) soft labels
+    statistics : of all rows with these labels
+    bounds : the bound after each iteration, nats
+    has_ended : whether the bound rises by less than is asked for
+    """
+
+    q: Table
+    statistics: Statistics
+    bounds: list[float]
+    has_ended: bool = False
+
+    @property
+    def gain(self) -> float:
+        """By how much the last iteration raised the bound."""
+        return self.bounds[-1] - self.bounds[-2] if len(self.bounds) > 1 else np.inf
+
+    def caution(self, total_weight: float) -> str:
+        """The message that the bound still rises."""
+        if len(self.bounds) > 1:
+            state = f"still increases by {self.gain / total_weight:.2g} nats a row"
+        else:
+            state = "may increase further"
+        return f"The bound {state}. Raise `max_iter` or `tol`"
 
 
 def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
     """ValueError on likelihoods that are no density of a row, and on priors scaled by rows that are not known."""
     for block in model.blocks.values():
-        why = block.no_evidence
+        reason = block.no_evidence
         if block.is_composite:
             # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
-            why = "a row counts once for every other class, so the sum over its labels is not a density of the row"
-        if why:
+            reason = "a row counts once for every other class, so the sum over its labels is not a density of the row"
+        if reason:
             raise ValueError(
-                f"`estimator` is {type(estimator).__name__}, which cannot use rows without a label: {why}. Use "
+                f"`estimator` is {type(estimator).__name__}, which cannot use rows without a label: {reason}. Use "
                 "MultinomialNB for counts of events, or GaussianNB for real features"
             )
-    for _, own, names, k in nb.part_estimators():
-        if k is not None and own.prior_follows_rows:
-            part = next(iter(names.values()))
+    for _, part, block_names, only_class in nb.part_estimators():
+        if only_class is not None and part.prior_follows_rows:
+            name = next(iter(block_names.values()))
             raise ValueError(
-                f"`estimator` has a part {part!r} of one class, whose prior is scaled by rows that are not known; give "
+                f"`estimator` has a part {name!r} of one class, whose prior is scaled by rows that are not known; give "
                 "it its own `prior`"
             )

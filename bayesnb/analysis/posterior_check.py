@@ -9,6 +9,7 @@
 - Intervals, of a map alone: the ends of the 90 % intervals of these probabilities, likewise.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,8 @@ _PROBABILITY = {"Map": 0.02, "Weights": 0.06}
 _MODE = {"Map": 1e-2, "Weights": 1e-6}  # Newton's method ends at steps of 5e-4 standard deviations; of weights at none
 _CHAINS, _DRAWS, _WARMUP, _THIN = 3, 250, 250, 4
 QUANTILES: Any = "weibull"  # of draws: an interval holds its level in expectation, also of few draws
-EXACT, _NEAR = "exact in theory; rounding leaves some 1e-12", "mean distance over rows and classes: an approximation"
+EXACT = "exact in theory; rounding leaves some 1e-12"
+_NEAR = "mean distance over rows and classes: an approximation"
 WEIGHTS_SAY = "The weights have the columns, the density, the mode and the draws of their model."
 _SAYS = {
     "Map": "The map of the calibration has the density, the mode and the predictions of its NumPyro model.",
@@ -59,47 +61,69 @@ def check(
 
 
 def compare_with_numpyro(
-    what: str,
-    model: Any,
-    sites: Any,
-    value: Any,
+    kind: str,
+    model: Callable[[], None],
+    sites: Callable[[Any], Any],
+    value: Callable[[np.ndarray], float],
     mode: np.ndarray,
     covariance: np.ndarray,
-    drawn: Any,
-    proba: Any,
+    draws: dict[str, Any],
+    proba: Callable[..., np.ndarray],
     seed: int,
 ) -> list[CheckRow]:
     """Density, mode, predictions and intervals.
 
     Parameters
     ----------
+    kind : "Map" or "Weights"
     sites : from unconstrained parameters (…, p) to those of the sites
     value : −log p(y, θ) of unconstrained parameters
-    drawn : draws by site, constrained
+    draws : of Laplace's posterior by site, constrained
     proba : from draws by site to class probabilities (s, n, c)
     """
     rng = generator(seed)
-    with jax.enable_x64(True):
-        energy = jax.jit(lambda at: potential_energy(model, (), {}, sites(at)))
-        step = jax.jit(lambda at: jnp.linalg.solve(jax.hessian(energy)(at), jax.grad(energy)(at)))
-        points = mode + 0.1 * rng.standard_normal((8, len(mode)))
-        worst = max(abs(value(at) / float(energy(at)) - 1) for at in points)
-        gap = float(abs(step(mode)).max())
-    starts = sites(mode + 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ np.linalg.cholesky(covariance).T)
-    order = np.asarray(ravel_pytree(sites(np.arange(len(mode))))[0])  # NumPyro sorts the sites
-    metric = covariance[np.ix_(order, order)]
-    chains, _ = run_chains(Twin(model), starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP)
-    thinned = {name: np.concatenate(chains[name])[::_THIN] for name in drawn}
-    p, other = proba(**drawn), proba(**thinned)
-    mean = abs(p.mean(0) - other.mean(0)).mean()
-    ends = abs(central_interval(p, 0.9, QUANTILES) - central_interval(other, 0.9, QUANTILES)).mean()
+    density_error, mode_error = _errors_near_the_mode(model, sites, value, mode, rng)
+    start_noise = 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ np.linalg.cholesky(covariance).T
+    chains = _draws_of_chains(model, sites, mode + start_noise, covariance, seed + 1)
+    p = proba(**draws)
+    p_of_chains = proba(**{name: chains[name] for name in draws})
+    mean_error = abs(p.mean(0) - p_of_chains.mean(0)).mean()
+    ends = central_interval(p, 0.9, QUANTILES)
+    ends_error = abs(ends - central_interval(p_of_chains, 0.9, QUANTILES)).mean()
     figures = [
-        ("density", worst, IDENTITY, "relative", EXACT),
-        ("mode", gap, _MODE[what], "parameters", "Newton's method ends close to the mode"),
-        ("predictions", mean, _PROBABILITY[what], "probability", _NEAR),
-        ("90 % intervals", ends, _PROBABILITY[what], "probability", _NEAR),
+        ("density", density_error, IDENTITY, "relative", EXACT),
+        ("mode", mode_error, _MODE[kind], "parameters", "Newton's method ends close to the mode"),
+        ("predictions", mean_error, _PROBABILITY[kind], "probability", _NEAR),
+        ("90 % intervals", ends_error, _PROBABILITY[kind], "probability", _NEAR),
     ]
     return [
-        CheckRow.within(f"{i} {what}, {of}", _SAYS[what], figure, limit, unit, reason, "")
-        for i, (of, figure, limit, unit, reason) in enumerate(figures, 13)
+        CheckRow.within(f"{i} {kind}, {name}", _SAYS[kind], figure, limit, unit, reason, "")
+        for i, (name, figure, limit, unit, reason) in enumerate(figures, 13)
     ]
+
+
+def _errors_near_the_mode(
+    model: Callable[[], None],
+    sites: Callable[[Any], Any],
+    value: Callable[[np.ndarray], float],
+    mode: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """The largest relative error of the density near the mode, and the length of Newton's step from there."""
+    with jax.enable_x64(True):
+        energy = jax.jit(lambda point: potential_energy(model, (), {}, sites(point)))
+        step = jax.jit(lambda point: jnp.linalg.solve(jax.hessian(energy)(point), jax.grad(energy)(point)))
+        points = mode + 0.1 * rng.standard_normal((8, len(mode)))
+        density_error = max(abs(value(point) / float(energy(point)) - 1) for point in points)
+        mode_error = float(abs(step(mode)).max())
+    return density_error, mode_error
+
+
+def _draws_of_chains(
+    model: Callable[[], None], sites: Callable[[Any], Any], starts: np.ndarray, covariance: np.ndarray, seed: int
+) -> dict[str, np.ndarray]:
+    """Draws of NUTS by site, from unconstrained starts, (chains, p)."""
+    order = np.asarray(ravel_pytree(sites(np.arange(len(covariance))))[0])  # NumPyro sorts the sites
+    metric = covariance[np.ix_(order, order)]
+    chains, _ = run_chains(Twin(model), sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP)
+    return {name: np.concatenate(draws)[::_THIN] for name, draws in chains.items()}

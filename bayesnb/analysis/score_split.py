@@ -44,16 +44,21 @@ def score_split(event: Any, probability: Any) -> ScoreSplit:
     >>> [round(part, 3) for part in split]
     [0.135, 0.01, 0.125, 0.25]
     """
-    y, p = np.asarray(event, float), np.asarray(probability, float)
+    y = np.asarray(event, float)
+    p = np.asarray(probability, float)
+    score = _brier(p, y)
+    best_score = _brier(monotone(y, p), y)
+    constant_score = _brier(y.mean(), y)
+    return ScoreSplit(score, score - best_score, constant_score - best_score, constant_score)
 
-    def mean(x: Any) -> float:
-        return float(np.square(x - y).mean())
 
-    best, total, none = mean(monotone(y, p)), mean(p), mean(y.mean())
-    return ScoreSplit(total, total - best, none - best, none)
+def _brier(p: Any, y: PerRow) -> float:
+    """The mean Brier score of the probability of an event."""
+    return float(np.square(p - y).mean())
 
 
 def monotone(event: PerRow, probability: PerRow) -> PerRow:
     """The share of events as a non-decreasing function of the probability, at each row: pool adjacent violators."""
-    _, place, count = np.unique(probability, return_inverse=True, return_counts=True)
-    return isotonic_regression(np.bincount(place, event) / count, sample_weight=count)[place]
+    _, group, count = np.unique(probability, return_inverse=True, return_counts=True)
+    share = np.bincount(group, event) / count  # of the rows with the same probability
+    return isotonic_regression(share, sample_weight=count)[group]

@@ -21,8 +21,8 @@ different rows.
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -74,20 +74,25 @@ class SmoothedModel:
         weight: PerRow,
         levels: Int[np.ndarray, " d"],
         c: int,
-        alpha: Any,
-        class_alpha: Any,
+        *,
+        alpha: Any = None,
+        class_alpha: Any = None,
     ) -> Self:
         """The model of rows; code M_j is a missing cell of a predictor with M_j levels, and None is 1/N."""
         n = weight.sum()
         f = checked_numbers("alpha", 1 / n if alpha is None else alpha, (len(codes),))
         lam = checked_numbers("class_alpha", 1 / n if class_alpha is None else class_alpha, (c,))
-        class_count, counts, p = np.bincount(label, weight, c), [], []
+        class_count = np.bincount(label, weight, c)
+        log_pi = np.log(class_count + lam) - np.log(n + lam.sum())
+        counts = []
+        p = []
         for row, m, pseudo in zip(codes, levels, f, strict=True):
-            found = np.bincount(label * (m + 1) + row, weight, c * (m + 1)).reshape(c, m + 1)[:, :m]
-            share = (found + pseudo) / (found.sum(1, keepdims=True) + m * pseudo)
-            counts.append(found)
+            with_missing = np.bincount(label * (m + 1) + row, weight, c * (m + 1)).reshape(c, m + 1)
+            count = with_missing[:, :m]
+            share = (count + pseudo) / (count.sum(1, keepdims=True) + m * pseudo)
+            counts.append(count)
             p.append(np.concatenate([share, np.ones((c, 1))], 1))
-        return cls(class_count, np.log(class_count + lam) - np.log(n + lam.sum()), counts, p, f, lam)
+        return cls(class_count, log_pi, counts, p, f, lam)
 
     def log_joint(self, codes: Codes, columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
         """log π_k + Σ_j log p_{j x_ij k}, classes first."""
@@ -107,6 +112,15 @@ class SmoothedModel:
             row[:] = (rng.random(m)[:, None] >= cumulated[y]).sum(1)
         return codes
 
+    def is_known(self, codes: Codes) -> Bool[np.ndarray, "d n"]:
+        """Whether each cell has a category; the last code of a predictor is a missing cell."""
+        return np.stack([row < p.shape[1] - 1 for row, p in zip(codes, self.p, strict=True)])
+
+    def terms_of_a(self) -> Float[np.ndarray, " d"]:
+        """Σ_mk N_jmk log p_jmk / N, the term of A(J) that each predictor brings."""
+        n = self.class_count.sum()
+        return np.array([(count * np.log(p[:, :-1])).sum() / n for count, p in zip(self.counts, self.p, strict=True)])
+
     def add_one_by_one(
         self,
         codes: Codes,
@@ -115,37 +129,175 @@ class SmoothedModel:
         candidates: Sequence[int],
         steps: int,
         all_rows: bool,
-    ) -> tuple[list[int], Float[np.ndarray, " s"]]:
-        """Predictors in the order of their entry, and l̄(J) of the initial set and of each that follows.
+    ) -> "Path":
+        """The search: the predictor that gives the largest l̄(J ∪ {j}) is added, `steps` times.
 
         Parameters
         ----------
+        start : predictors of the initial set
         all_rows : whether N divides B(J); else N′, the weight of the rows with some predictor of J
         """
-        held = np.stack([row < p.shape[1] - 1 for row, p in zip(codes, self.p, strict=True)])  # cells not missing
-        some = np.logical_or(held[list(start)].any(0), all_rows)
+        is_known = self.is_known(codes)
+        is_counted = np.logical_or(is_known[list(start)].any(0), all_rows)
 
         def divisor(rows: np.ndarray) -> float:
             return float(weight[rows].sum() or 1)  # of no row the sum is 0, whatever divides it
 
-        table, n = self.log_joint(codes, start), self.class_count.sum()
-        # Σ_mk N_jmk log p_jmk / N, the part of A(J) that each predictor brings
-        part = np.array([(k * np.log(p[:, :-1])).sum() / n for k, p in zip(self.counts, self.p, strict=True)])
-        a = self.class_count @ self.log_pi / n + part[list(start)].sum()
-        left, fit, order = list(candidates), [], list[int]()
+        term = self.terms_of_a()
+        a = self.class_count @ self.log_pi / self.class_count.sum() + term[list(start)].sum()
+        log_joint = self.log_joint(codes, start)
+        path = Path(list(start), [], [])
+        remaining = list(candidates)
         while True:
-            norm = logsumexp(table, 0)
-            total, q = weight @ norm, np.exp(table - norm)
-            fit.append(a - total / divisor(some))
-            if not left or len(order) == steps:
-                return order, np.array(fit)
-            raised = [weight @ np.log(np.einsum("kn,kn->n", q, self.p[j].take(codes[j], 1))) for j in left]
-            b = (total + np.array(raised)) / np.array([divisor(some | held[j]) for j in left])
-            j = left.pop(int(np.argmax(part[left] - b)))
-            order.append(j)
-            a += part[j]
-            some |= held[j]
-            table += np.log(self.p[j])[:, codes[j]]
+            log_norm = logsumexp(log_joint, 0)
+            total = weight @ log_norm
+            path.log_likelihood.append(float(a - total / divisor(is_counted)))
+            if not remaining or len(path.added) == steps:
+                return path
+            q = np.exp(log_joint - log_norm)
+            rise = [weight @ np.log(np.einsum("kn,kn->n", q, self.p[j].take(codes[j], 1))) for j in remaining]
+            minus_b = (total + np.array(rise)) / np.array([divisor(is_counted | is_known[j]) for j in remaining])
+            j = remaining.pop(int(np.argmax(term[remaining] - minus_b)))
+            path.added.append(j)
+            a += term[j]
+            is_counted |= is_known[j]
+            log_joint += np.log(self.p[j])[:, codes[j]]
+
+
+class Path(NamedTuple):
+    """The sets of a forward selection, from the initial one on.
+
+    Fields
+    ------
+    start : predictors of the initial set
+    added : predictors in the order of their entry
+    log_likelihood : l̄(J) of the initial set, and of each that follows
+    """
+
+    start: list[int]
+    added: list[int]
+    log_likelihood: list[float]
+
+    @property
+    def sets(self) -> list[list[int]]:
+        """The predictors of each set."""
+        return [[*self.start, *self.added[:size]] for size in range(len(self.log_likelihood))]
+
+
+# --- what a search is about -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a fit, and what each of them is used for.
+
+    Fields
+    ------
+    label : (n,) number of the class of each row; 0 where the label is missing
+    weights : of the rows, and what they mean
+    has_label : (n,)
+    is_used : (n,) whether a row has a label, weight, and some predictor
+    test_weight : (n,) the weight of each row that is held out
+    """
+
+    label: Int[np.ndarray, " n"]
+    weights: RowWeights
+    has_label: Bool[np.ndarray, " n"]
+    is_used: Bool[np.ndarray, " n"]
+    test_weight: PerRow
+
+    @property
+    def has_weight(self) -> Bool[np.ndarray, " n"]:
+        """Whether each row counts at all."""
+        return self.weights.values > 0
+
+    @property
+    def training_weight(self) -> PerRow:
+        """The weight of each row that is not held out."""
+        return self.weights.values - self.test_weight
+
+    @property
+    def is_training(self) -> Bool[np.ndarray, " n"]:
+        """Whether at least a part of the weight of a row is for training."""
+        return self.is_used & (self.training_weight > 0)
+
+    @property
+    def is_held_out(self) -> Bool[np.ndarray, " n"]:
+        """Whether at least a part of the weight of a row is held out."""
+        return self.is_used & (self.test_weight > 0)
+
+    def with_some(self, has_predictor: Bool[np.ndarray, " n"]) -> "_Rows":
+        """The same rows, of which only those with some predictor are used."""
+        return replace(self, is_used=self.is_used & has_predictor)
+
+    def samples(self) -> dict[str, PerRow]:
+        """The weight of each row in each sample: "training", and "test" if rows are held out."""
+        samples = {"training": self.training_weight * self.is_training}
+        if self.is_held_out.any():
+            samples["test"] = self.test_weight * self.is_held_out
+        return samples
+
+    def ignored(self) -> dict[str, int]:
+        """How many rows are ignored, by reason."""
+        has_both = self.has_label & self.has_weight
+        return {
+            "no target": int((~self.has_label).sum()),
+            "no weight": int((self.has_label & ~self.has_weight).sum()),
+            "no predictor": int((has_both & ~self.is_used).sum()),
+        }
+
+
+class _Predictors(NamedTuple):
+    """All cells as numbers of categories.
+
+    Fields
+    ------
+    names : of all predictors
+    codes : the category of each cell among those of training; M_j stands for a missing cell and for any other category
+    sizes : (d,) M_j, the number of categories in training
+    usable : predictors with at least two categories
+    """
+
+    names: list[Any]
+    codes: Codes
+    sizes: Int[np.ndarray, " d"]
+    usable: list[int]
+
+    @classmethod
+    def of(cls, names: list[Any], columns: list[np.ndarray], is_training: Bool[np.ndarray, " n"]) -> Self:
+        """From the cells of each column."""
+        levels = [pd.unique(cells[is_training & pd.notna(cells)]) for cells in columns]
+        sizes = np.array([len(categories) for categories in levels])
+        positions = [pd.Index(categories).get_indexer(cells) for cells, categories in zip(columns, levels, strict=True)]
+        codes = np.where(np.stack(positions) < 0, sizes[:, None], positions)
+        return cls(names, codes, sizes, [j for j, size in enumerate(sizes) if size > 1])
+
+    def has_usable(self) -> Bool[np.ndarray, " n"]:
+        """Whether each row has a cell of some usable predictor."""
+        is_known = self.codes < self.sizes[:, None]
+        return np.any(is_known[self.usable], axis=0)
+
+    def names_of(self, predictors: Sequence[int]) -> tuple[Any, ...]:
+        """The names of some of the predictors."""
+        return tuple(self.names[j] for j in predictors)
+
+
+class _Task(NamedTuple):
+    """What a forward selection is about.
+
+    Fields
+    ------
+    rows, predictors : the data
+    forced : predictors of the initial set
+    model : the model of all predictors
+    criterion : "exact", "bic" or "test"
+    """
+
+    rows: _Rows
+    predictors: _Predictors
+    forced: list[int]
+    model: SmoothedModel
+    criterion: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,15 +350,18 @@ class SelectionReport:
 
     def __str__(self) -> str:
         """The sequence of sets, the one chosen, what was left out and how rows are classified."""
-        s, added = self.settings, self.steps["added"].fillna("(forced)" if self.forced else "(no predictor)")
+        settings = self.settings
+        added = self.steps["added"].fillna("(forced)" if self.forced else "(no predictor)")
         steps = self.steps.assign(added=added, best=np.where(self.steps["best"], "best", ""))
-        by = "1,000 simulated rows" if s["normalizer"] == "simulated" else f"{s['denominator']} rows"
-        why = {"bic": "smallest pseudo-BIC", "test": "largest log-likelihood held out", "exact": "exact number"}
+        simulated = settings["normalizer"] == "simulated"
+        by = "1,000 simulated rows" if simulated else f"{settings['denominator']} rows"
+        reasons = {"bic": "smallest pseudo-BIC", "test": "largest log-likelihood held out", "exact": "exact number"}
+        reason = reasons[settings["criterion"]]
         return "\n".join(
             [
                 steps.to_string(),
-                f"\n{s['rows_training']} training rows, {s['rows_test']} held out; B(J) by {by}",
-                f"selected ({why[s['criterion']]}): {listed(self.selected, len(self.selected))}",
+                f"\n{settings['rows_training']} training rows, {settings['rows_test']} held out; B(J) by {by}",
+                f"selected ({reason}): {listed(self.selected, len(self.selected))}",
                 f"cut into bins: {listed(self.scale, len(self.scale))}",
                 f"classification error {self.error:.4f} on the {self.error_on} rows",
                 f"with fewer than two categories: {listed(self.dropped, len(self.dropped))}",
@@ -343,87 +498,116 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return self
 
     def _select_from(self, X: Any, y: Any, sample_weight: Any) -> None:
-        criterion, rng, self._scale = self._check_settings(), generator(self.seed), list[int]()
-        X = self._checked(X, fresh=True)
-        labels, missing = split_labels(y)
-        check_consistent_length(X, missing)
-        check_classification_targets(labels)
-        weights = row_weights(sample_weight, len(missing))
-        weight = weights.values
-        refuse_no_weight(weight)
-        given = ~missing & (weight > 0)
-        self.classes_, index = np.unique(labels[given[~missing]], return_inverse=True)
-        label, names, c = np.zeros(len(missing), int), self._columns.labels.tolist(), len(self.classes_)
-        label[given] = index
-        columns = self._read(X, fresh=True)
-        used = given & np.any([pd.notna(cells) for cells in columns], axis=0)
-        test_weight = self._hold_out(label, used, weights, rng)
-        weight_of_training = weight - test_weight
-        held_out = test_weight > 0
-        training = used & (weight_of_training > 0)
-        columns = self._categories(columns, training)
-        levels = [pd.unique(cells[training & pd.notna(cells)]) for cells in columns]
-        usable = [j for j, found in enumerate(levels) if len(found) > 1]
-        if not usable:
-            raise ValueError(
-                f"`X` has no column with two observed categories in the {used.sum()} sample(s) that have a target and "
-                "a predictor, so there is nothing to select from"
-            )
-        # from here on a cell is the number of its category among those of training, and the last one is a missing cell
-        sizes = np.array([[len(found)] for found in levels])
-        codes = np.stack([pd.Index(found).get_indexer(x) for x, found in zip(columns, levels, strict=True)])
-        codes = np.where(codes < 0, sizes, codes)
-        used &= (codes < sizes)[usable].any(0)
-        training, held_out = training & used, held_out & used
-        forced = [j for j in self._positions("force", self.force) if j in usable]
-        joining = [j for j in usable if j not in forced]
-        rows, of_training = codes[:, training], weight_of_training[training]
-        n = float(of_training.sum())
-        alpha = align("alpha", self.alpha, self._columns.names)
-        class_alpha = align("class_alpha", self.class_alpha, self.classes_)
-        model = SmoothedModel.of(rows, label[training], of_training, sizes.ravel(), c, alpha, class_alpha)
-        if self.normalizer == "simulated":
-            rows, of_training = model.simulate(_SIMULATED, rng), np.ones(_SIMULATED)
-        most = self._count_steps(len(joining), len(usable))
-        order, fit = model.add_one_by_one(rows, of_training, forced, joining, most, self.denominator == "N")
-        sets = [[*forced, *order[:s]] for s in range(len(fit))]
-        steps = pd.DataFrame({"added": pd.Series([None, *(names[j] for j in order)], dtype=object)})
-        steps["n_features"], steps["log_likelihood"] = [*map(len, sets)], fit
-        steps["pseudo_bic"] = -fit + 0.5 * steps["n_features"] * np.log(n) / n
-        if held_out.any():
-            tables = [log_normalize(model.log_joint(codes[:, held_out], chosen).T) for chosen in sets]
-            own = [table[np.arange(len(table)), label[held_out]] for table in tables]
-            steps["test_log_likelihood"] = np.average(own, axis=1, weights=test_weight[held_out])
-        worth = {"exact": steps.index, "bic": -steps["pseudo_bic"], "test": steps.get("test_log_likelihood")}[criterion]
-        best = int(np.argmax(worth))
-        steps["best"], chosen = steps.index == best, sets[best]
+        """Learn everything from rows; on an error half of it."""
+        criterion = self._check_settings()
+        rng = generator(self.seed)
+        self._scale: list[int] = []
+        table = self._checked(X, fresh=True)
+        rows = self._label_rows(table, y, sample_weight)
+        columns = self._read(table, fresh=True)
+        rows = rows.with_some(np.any([pd.notna(cells) for cells in columns], axis=0))
+        rows = replace(rows, test_weight=self._hold_out(rows, rng))
 
-        self.support_, self.held_out_ = np.isin(np.arange(len(names)), chosen), held_out
+        columns = self._categories(columns, rows.is_training)
+        predictors = _Predictors.of(self._columns.labels.tolist(), columns, rows.is_training)
+        if not predictors.usable:
+            raise ValueError(
+                f"`X` has no column with two observed categories in the {rows.is_used.sum()} sample(s) that have a "
+                "target and a predictor, so there is nothing to select from"
+            )
+        rows = rows.with_some(predictors.has_usable())
+
+        forced = [j for j in self._positions("force", self.force) if j in predictors.usable]
+        task = _Task(rows, predictors, forced, self._model_of_all(predictors, rows), criterion)
+        path = self._search(task, rng)
+        steps = _steps(task, path)
+        best = _best_step(steps, criterion)
+        chosen = path.sets[best]
+
+        self.support_ = np.isin(np.arange(len(predictors.names)), chosen)
+        self.held_out_ = rows.is_held_out
+        self._fit_chosen(task, columns)
+        self.report_ = self._report(task, steps.assign(best=steps.index == best), chosen)
+
+    def _label_rows(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
+        """The labels and weights of the rows; learns the classes."""
+        labels, is_missing = split_labels(y)
+        check_consistent_length(X, is_missing)
+        check_classification_targets(labels)
+        weights = row_weights(sample_weight, len(is_missing))
+        refuse_no_weight(weights.values)
+        is_used = ~is_missing & (weights.values > 0)
+        self.classes_, index = np.unique(labels[is_used[~is_missing]], return_inverse=True)
+        label = np.zeros(len(is_missing), int)
+        label[is_used] = index
+        return _Rows(label, weights, ~is_missing, is_used, test_weight=np.zeros(len(is_missing)))
+
+    # --- steps of the search ----------------------------------------------------------------------------------------
+
+    def _model_of_all(self, predictors: _Predictors, rows: _Rows) -> SmoothedModel:
+        """The model of all predictors, from the training rows."""
+        training = rows.is_training
+        return SmoothedModel.of(
+            predictors.codes[:, training],
+            rows.label[training],
+            rows.training_weight[training],
+            predictors.sizes,
+            len(self.classes_),
+            alpha=align("alpha", self.alpha, self._columns.names),
+            class_alpha=align("class_alpha", self.class_alpha, self.classes_),
+        )
+
+    def _search(self, task: _Task, rng: np.random.Generator) -> Path:
+        """The sequence of sets, by the training rows or by simulated ones."""
+        rows = task.rows
+        usable = task.predictors.usable
+        candidates = [j for j in usable if j not in task.forced]
+        if self.normalizer == "simulated":
+            codes = task.model.simulate(_SIMULATED, rng)
+            weight = np.ones(_SIMULATED)
+        else:
+            codes = task.predictors.codes[:, rows.is_training]
+            weight = rows.training_weight[rows.is_training]
+        n_steps = self._count_steps(len(candidates), len(usable))
+        return task.model.add_one_by_one(codes, weight, task.forced, candidates, n_steps, self.denominator == "N")
+
+    def _fit_chosen(self, task: _Task, columns: list[np.ndarray]) -> None:
+        """Fit the model of the chosen columns to the training rows."""
+        rows, model = task.rows, task.model
+        training = rows.is_training
+        is_empty = not self.support_.any()
         # a single level stands for no column: the prediction is then the class shares
-        alpha = model.alpha[self.support_] if chosen else 1.0
+        alpha = 1.0 if is_empty else model.alpha[self.support_]
         nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
-        known = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)  # its levels are those of training
-        self._nb = nb.partial_fit(known, self.classes_[label[training]], self.classes_, weight_of_training[training])
-        self.estimator_ = self._nb if chosen else None
-        found = most_probable(model.log_joint(codes, chosen).T, model.log_pi)
-        samples = {"training": weight_of_training * training}
-        if held_out.any():
-            samples["test"] = test_weight * held_out
+        levels = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)  # those of training
+        labels = self.classes_[rows.label[training]]
+        self._nb = nb.partial_fit(levels, labels, self.classes_, rows.training_weight[training])
+        self.estimator_ = None if is_empty else self._nb
+
+    def _report(self, task: _Task, steps: pd.DataFrame, chosen: list[int]) -> SelectionReport:
+        """The sequence of sets, and how the chosen one classifies."""
+        rows, predictors, model = task.rows, task.predictors, task.model
+        predicted = most_probable(model.log_joint(predictors.codes, chosen).T, model.log_pi)
+        samples = rows.samples()
         error_on, judged = list(samples.items())[-1]
-        classified = [self._classified(sample, label, found, of_rows) for sample, of_rows in samples.items()]
-        ignored = {"no target": missing, "no weight": ~missing & ~given, "no predictor": given & ~used}
-        self.report_ = SelectionReport(
+        classified = [self._classified(sample, rows.label, predicted, weight) for sample, weight in samples.items()]
+        return SelectionReport(
             steps=steps.rename_axis("step"),
-            selected=tuple(names[j] for j in chosen),
-            forced=tuple(names[j] for j in forced),
-            dropped=tuple(name for j, name in enumerate(names) if j not in usable),
-            ignored={reason: int(rows.sum()) for reason, rows in ignored.items()},
-            error=float(np.average(found != label, weights=judged)),
+            selected=predictors.names_of(chosen),
+            forced=predictors.names_of(task.forced),
+            dropped=predictors.names_of([j for j in range(len(predictors.names)) if j not in predictors.usable]),
+            ignored=rows.ignored(),
+            error=float(np.average(predicted != rows.label, weights=judged)),
             error_on=error_on,
             classification=pd.concat(classified, ignore_index=True),
-            scale=tuple(names[j] for j in self._scale),
-            settings={"rows_training": int(training.sum()), "rows_test": int(held_out.sum()), "criterion": criterion}
-            | {name: getattr(self, name) for name in ("normalizer", "denominator")},
+            scale=predictors.names_of(self._scale),
+            settings={
+                "rows_training": int(rows.is_training.sum()),
+                "rows_test": int(rows.is_held_out.sum()),
+                "criterion": task.criterion,
+                "normalizer": self.normalizer,
+                "denominator": self.denominator,
+            },
         )
 
     # --- settings and rows ------------------------------------------------------------------------------------------
@@ -436,7 +620,8 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         check_choice("criterion", self.criterion, ("auto", "bic", "test"))
         check_choice("normalizer", self.normalizer, ("exact", "simulated"))
         check_choice("denominator", self.denominator, ("N", "N'"))
-        share, holds_out = self.test_share, self.test_share is not None or self.partition is not None
+        share = self.test_share
+        holds_out = share is not None or self.partition is not None
         if share is not None and not 0 < share < 1:
             raise ValueError(f"`test_share` is {share!r}; it needs to lie between 0 and 1")
         if self.criterion == "test" and not holds_out:
@@ -447,12 +632,17 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
     def _positions(self, argument: str, columns: Any) -> list[int]:
         """Numbers of columns given by name or number, in the order given; ValueError where there is no such column."""
-        columns = [columns] if isinstance(columns, str) else [*columns]
-        places: list[Any] = [self._columns.place(column) for column in columns]
-        if None in places:
-            what = f"{columns[places.index(None)]!r}, which is not a column of `X`"
-            raise ValueError(f"`{argument}` has {what}; the columns are {listed(self._columns.labels.tolist())}")
-        return list(dict.fromkeys(places))
+        requested = [columns] if isinstance(columns, str) else [*columns]
+        positions = []
+        for column in requested:
+            position = self._columns.place(column)
+            if position is None:
+                raise ValueError(
+                    f"`{argument}` has {column!r}, which is not a column of `X`; the columns are "
+                    f"{listed(self._columns.labels.tolist())}"
+                )
+            positions.append(position)
+        return list(dict.fromkeys(positions))
 
     def _count_steps(self, candidates: int, usable: int) -> int:
         """How many predictors are added to the forced ones: J_max less their number."""
@@ -466,33 +656,36 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             )
         return self.exact_features
 
-    def _hold_out(
-        self, label: Int[np.ndarray, " n"], used: Bool[np.ndarray, " n"], weights: RowWeights, rng: np.random.Generator
-    ) -> PerRow:
-        """The weight that is held out of each row, (n,): of rows not marked by 1 (or True), or a random share.
-
-        A random share is one of the rows of each class, but never all of it. Where weights count rows, it is a share of
-        their units, so that one row may have units in both samples.
-        """
-        test_weight = np.zeros(len(label))
+    def _hold_out(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
+        """The weight that is held out of each row, (n,): of rows not marked by 1 (or True), or a random share."""
         if self.partition is not None:
-            check_consistent_length(label, self.partition)
+            check_consistent_length(rows.label, self.partition)
             is_marked = (pd.Series(np.asarray(self.partition, object)) == 1).to_numpy()
-            test_weight = np.where(used & ~is_marked, weights.values, 0)
-        elif self.test_share is None:
-            return test_weight
+            test_weight = np.where(rows.is_used & ~is_marked, rows.weights.values, 0)
+        elif self.test_share is not None:
+            test_weight = self._random_share(rows, rng)
         else:
-            for k in np.unique(label[used]):
-                rows = np.flatnonzero(used & (label == k))
-                units = np.repeat(rows, weights.times[rows].astype(int))
-                size = min(round(self.test_share * len(units)), len(units) - 1)
-                chosen = rng.choice(units, size, replace=False)
-                counts = np.bincount(chosen, minlength=len(label))
-                test_weight += counts if weights.are_counts else counts * weights.values
-        if not 0 < test_weight.sum() < weights.values[used].sum():
+            return np.zeros(len(rows.label))
+        if not 0 < test_weight.sum() < rows.weights.values[rows.is_used].sum():
             n_rows = int((test_weight > 0).sum())
-            raise ValueError(f"{n_rows} of {used.sum()} usable rows are held out; hold out some, not all")
+            raise ValueError(f"{n_rows} of {rows.is_used.sum()} usable rows are held out; hold out some, not all")
         return test_weight
+
+    def _random_share(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
+        """A random share of the rows of each class, but never all of it: the weight of each row in it.
+
+        Where weights count rows, it is a share of their units, so that one row may have units in both samples.
+        """
+        n = len(rows.label)
+        weights = rows.weights
+        share = np.zeros(n)
+        for k in np.unique(rows.label[rows.is_used]):
+            members = np.flatnonzero(rows.is_used & (rows.label == k))
+            units = np.repeat(members, weights.times[members].astype(int))
+            size = min(round(self.test_share * len(units)), len(units) - 1)
+            counts = np.bincount(rng.choice(units, size, replace=False), minlength=n)
+            share += counts if weights.are_counts else counts * weights.values
+        return share
 
     def _classified(self, sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> pd.DataFrame:
         """Weight of the rows of each observed class by predicted class, and the share that is correct."""
@@ -518,18 +711,20 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _inside(self, X: Any) -> tuple[CategoricalNB, Any]:
         """The model of the selected predictors, and its rows."""
         check_is_fitted(self)
-        self = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        return self._nb, self._chosen(self._categories(self._read(self._checked(X))))
+        state = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        columns = state._read(state._checked(X))
+        return state._nb, state._chosen(state._categories(columns))
 
     def _checked(self, X: Any, fresh: bool = False) -> Any:
         """Rows with the types that they have, and columns as those of the fit."""
-        X, _, columns = checked_rows(self, X, None if fresh else self._columns, numbers=False, sparse=False)
+        table, _, columns = checked_rows(self, X, None if fresh else self._columns, numbers=False, sparse=False)
         if fresh:
-            self._columns, self.n_features_in_ = columns, columns.n
+            self._columns = columns
+            self.n_features_in_ = columns.n
             self.__dict__.pop("feature_names_in_", None)
             if columns.names is not None:
                 self.feature_names_in_ = columns.names
-        return X
+        return table
 
     # --- the cells: here they are categories; `SPSSNaiveBayes` has numbers too --------------------------------------
 
@@ -545,9 +740,11 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
     def _chosen(self, columns: list[np.ndarray]) -> Any:
         """The chosen columns as the estimator inside reads them: a data frame where columns have names."""
-        names, places = self._columns.labels, np.flatnonzero(self.support_)
-        found = {names[j]: columns[j] for j in places} or {"none": np.zeros(len(columns[0]), int)}
-        table = pd.DataFrame(found, dtype=object)
+        names = self._columns.labels
+        chosen = {names[j]: columns[j] for j in np.flatnonzero(self.support_)}
+        if not chosen:
+            chosen = {"none": np.zeros(len(columns[0]), int)}
+        table = pd.DataFrame(chosen, dtype=object)
         return table.to_numpy(dtype=object) if self._columns.names is None else table
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
@@ -560,3 +757,40 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         for name in ("allow_nan", "categorical", "string", "positive_only"):
             setattr(tags.input_tags, name, True)
         return tags
+
+
+# --- the sequence of sets ---------------------------------------------------------------------------------------------
+
+
+def _steps(task: _Task, path: Path) -> pd.DataFrame:
+    """One row for each set: what was added, its size, and the criteria."""
+    rows = task.rows
+    n = float(rows.training_weight[rows.is_training].sum())
+    steps = pd.DataFrame({"added": pd.Series([None, *task.predictors.names_of(path.added)], dtype=object)})
+    steps["n_features"] = [len(members) for members in path.sets]
+    steps["log_likelihood"] = path.log_likelihood
+    steps["pseudo_bic"] = -steps["log_likelihood"] + 0.5 * steps["n_features"] * np.log(n) / n
+    if rows.is_held_out.any():
+        steps["test_log_likelihood"] = _test_log_likelihood(task, path)
+    return steps
+
+
+def _test_log_likelihood(task: _Task, path: Path) -> Float[np.ndarray, " s"]:
+    """Mean log p(y_i | x_i) of the held-out rows under each set."""
+    rows = task.rows
+    codes = task.predictors.codes[:, rows.is_held_out]
+    label = rows.label[rows.is_held_out]
+    log_p = []
+    for members in path.sets:
+        table = log_normalize(task.model.log_joint(codes, members).T)
+        log_p.append(table[np.arange(len(table)), label])
+    return np.average(log_p, axis=1, weights=rows.test_weight[rows.is_held_out])
+
+
+def _best_step(steps: pd.DataFrame, criterion: str) -> int:
+    """The position of the best set; the smaller of two equally good ones."""
+    if criterion == "exact":
+        return len(steps) - 1
+    if criterion == "bic":
+        return int(np.argmin(steps["pseudo_bic"]))
+    return int(np.argmax(steps["test_log_likelihood"]))

@@ -265,8 +265,9 @@ def log_beta(a: Array | Scalar, b: Array | Scalar) -> Value:
     to 1e100 in float64 and 1e-30 to 1e30 in float32.
     """
     xp = namespace(a, b)
-    low, high = xp.minimum(a, b), xp.maximum(a, b)
-    return gammaln(low) - log_rising(high, low)
+    smaller = xp.minimum(a, b)
+    larger = xp.maximum(a, b)
+    return gammaln(smaller) - log_rising(larger, smaller)
 
 
 def log_normal(x: Array, mu: Array, sd: Array) -> Array:

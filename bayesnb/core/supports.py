@@ -51,7 +51,9 @@ class Support:
                 return within.all(-1) & _is_positive_definite(value)
             if self.kind == "simplex":
                 return (within | (value == 0)).all(-1) & (abs(value.sum(-1) - 1) <= 1e-8)
-            return within & (value > d - 1) if self.kind == "degrees" else within
+            if self.kind == "degrees":
+                return within & (value > d - 1)
+            return within
 
 
 REAL = Support("real", -1e100, 1e100)  # a mean
@@ -99,7 +101,9 @@ class Field:
     def holds(self, value: np.ndarray, d: int) -> Any:
         """Whether each number is in the support, or a useful improper limit outside of it."""
         within = self.support.holds(value, d)
-        return within if self.limit is None else within | ((value >= self.limit) & (value <= 0))
+        if self.limit is None:
+            return within
+        return within | ((value >= self.limit) & (value <= 0))
 
     def describe(self, d: int) -> str:
         """The permitted values in words, improper limits included."""
@@ -170,35 +174,42 @@ class Cells:
         """
         if self.kind == "real":
             return np.zeros(np.shape(cells), bool)
-        most = {"yes/no": 1, "levels": np.inf if levels is None else levels - 1}.get(self.kind, np.inf)
-        wrong = (cells <= 0 if self.kind == "positive" else cells < 0) | (cells > most)
-        return wrong | (cells % 1 > 0) if self.whole or self.kind in ("yes/no", "levels") else wrong
+        largest = np.inf
+        if self.kind == "yes/no":
+            largest = 1
+        elif self.kind == "levels" and levels is not None:
+            largest = levels - 1
+        is_too_small = cells <= 0 if self.kind == "positive" else cells < 0
+        is_wrong = is_too_small | (cells > largest)
+        if self.whole or self.kind in ("yes/no", "levels"):
+            return is_wrong | (cells % 1 > 0)
+        return is_wrong
 
 
 def _is_positive_definite(matrix: np.ndarray) -> Any:
     """Whether each matrix (…, d, d) is symmetric and positive definite; the units of the features do not matter."""
     unit = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
     correlation = matrix / unit[..., :, None] / unit[..., None, :]  # NaN where the diagonal is not positive
-    symmetric = (abs(correlation - correlation.swapaxes(-1, -2)) <= 1e-8).all((-2, -1))
-    least = np.linalg.eigvalsh(np.where(np.isfinite(correlation), correlation, 0))[..., 0]
-    return symmetric & (least > 1e-14 * matrix.shape[-1])
+    is_symmetric = (abs(correlation - correlation.swapaxes(-1, -2)) <= 1e-8).all((-2, -1))
+    smallest_eigenvalue = np.linalg.eigvalsh(np.where(np.isfinite(correlation), correlation, 0))[..., 0]
+    return is_symmetric & (smallest_eigenvalue > 1e-14 * matrix.shape[-1])
 
 
-def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
+def as_numbers(name: str, value: Any, requirement: str) -> np.ndarray:
     """A hyperparameter as float64, or a ValueError that names it; strings, None and distributions are no numbers."""
     if (type(value).__module__ or "").startswith(("numpyro.", "scipy.stats")):
         raise ValueError(
-            f"`{name}` is a distribution, {type(value).__name__}; it needs {needed}. Give the numbers themselves, "
+            f"`{name}` is a distribution, {type(value).__name__}; it needs {requirement}. Give the numbers themselves, "
             "let `bayesnb.fit_prior` choose them from the data, or write a hierarchical model in NumPyro"
         )
     try:
         array = np.asarray(value)
-        odd = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
-        if odd or array.dtype.kind not in "biufO":
+        has_text = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
+        if has_text or array.dtype.kind not in "biufO":
             raise TypeError
         return np.asarray(array, float)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"`{name}` is {shortened(value)}; it needs {needed}") from None
+        raise ValueError(f"`{name}` is {shortened(value)}; it needs {requirement}") from None
 
 
 def check_level(level: Any, name: str = "level") -> None:
@@ -231,13 +242,14 @@ def checked_numbers(
     name: str, value: Any, shape: tuple[int, ...], support: "Support | Field" = COUNT, d: int = 1
 ) -> np.ndarray:
     """A hyperparameter in a support, broadcast to a shape, or a ValueError that names it and the permitted range."""
-    needed = f"numbers ({support.describe(d)}) that broadcast to {shape}"
-    numbers = as_numbers(name, value, needed)
+    requirement = f"numbers ({support.describe(d)}) that broadcast to {shape}"
+    numbers = as_numbers(name, value, requirement)
     try:
         full = np.broadcast_to(numbers, shape)
     except ValueError:
-        raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {needed}") from None
-    if not np.all(support.holds(numbers if numbers.size == 1 < full.size and d == 1 else full, d)):
+        raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {requirement}") from None
+    is_repeated = numbers.size == 1 < full.size and d == 1  # one look at the number is enough
+    if not np.all(support.holds(numbers if is_repeated else full, d)):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe(d)}")
     return full
 
@@ -259,20 +271,30 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
         if a field has the wrong shape, or a value neither in its support nor an improper limit of it; the message
         names the field, the value and what is permitted
     """
-    found = {}
     for key, support in prior.constants_.items():
         checked_numbers(f"{name}.{key}", getattr(prior, key), (), support)
+    values = {}
     for key, field in prior.fields_.items():
         value = (fields or {}).get(key, getattr(prior, key))
-        if field.per_class and field.limit is not None:
-            field = replace(field, limit=field.limit * sizes["class"])
         if value is None and field.optional:
             continue
-        label, k, d = f"{name}.{key}", len(field.axes), sizes["feature"]
-        numbers = as_numbers(label, value, f"numbers: {field.describe(d)}")
-        own = {**dict(zip(field.axes, ((1,) * k + numbers.shape)[-k:], strict=True)), **sizes, "one": 1}
-        found[key] = np.array(checked_numbers(label, value, tuple(own[axis] for axis in field.axes), field, d))
-    return replace(prior, **found)
+        values[key] = _checked_field(f"{name}.{key}", value, field, sizes)
+    return replace(prior, **values)
+
+
+def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int]) -> np.ndarray:
+    """The value of a field, broadcast to its axes; an axis without a size is as long as the value has it."""
+    if field.per_class and field.limit is not None:
+        field_of_all = replace(field, limit=field.limit * sizes["class"])
+    else:
+        field_of_all = field
+    d = sizes["feature"]
+    numbers = as_numbers(label, value, f"numbers: {field_of_all.describe(d)}")
+    n_axes = len(field.axes)
+    lengths = ((1,) * n_axes + numbers.shape)[-n_axes:]
+    length_of = {**dict(zip(field.axes, lengths, strict=True)), **sizes, "one": 1}
+    shape = tuple(length_of[axis] for axis in field.axes)
+    return np.array(checked_numbers(label, value, shape, field_of_all, d))
 
 
 def improper(block: Any) -> str | None:
@@ -282,8 +304,9 @@ def improper(block: Any) -> str | None:
         value = getattr(inner, key)
         if field.limit is None or not isinstance(value, np.ndarray):  # under a trace nobody can look
             continue
-        if len(wrong := np.argwhere(~(np.isfinite(value) & (value > 0)))):
-            at = tuple(wrong[0])
-            place = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")
-            return f"{key} is {value[at]:g} ({place})"
+        at_limit = np.argwhere(~(np.isfinite(value) & (value > 0)))
+        if len(at_limit):
+            index = tuple(at_limit[0])
+            position = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, index, strict=False) if axis != "one")
+            return f"{key} is {value[index]:g} ({position})"
     return None

@@ -140,9 +140,9 @@ class _Spread(NamedTuple):
 def _spread(x: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> _Spread:
     w = np.where(np.isnan(x), 0, weight)
     total = max(w.sum(), 1e-300)
-    known = np.where(w > 0, x, 0)
-    mean = w @ known / total
-    return _Spread(float(mean), float(np.sqrt(w @ (known - mean) ** 2 / total)))
+    cells = np.where(w > 0, x, 0)
+    mean = w @ cells / total
+    return _Spread(float(mean), float(np.sqrt(w @ (cells - mean) ** 2 / total)))
 
 
 def _bin_count(n: float, n_classes: int) -> int:
@@ -153,11 +153,10 @@ def _bin_count(n: float, n_classes: int) -> int:
 def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
     """Upper ends of the first k − 1 of k bins of equal weight; each is a cell."""
     is_known = ~np.isnan(x) & (weight > 0)
-    x, weight = x[is_known], weight[is_known]
-    if not len(x):
+    if not is_known.any():
         return np.empty(0)
     quantiles = np.arange(1, k) / k
-    return np.unique(np.quantile(x, quantiles, weights=weight, method="inverted_cdf"))
+    return np.unique(np.quantile(x[is_known], quantiles, weights=weight[is_known], method="inverted_cdf"))
 
 
 def _level_shares(codes: Table, sizes: list[int], weight: np.ndarray) -> np.ndarray:

@@ -217,17 +217,22 @@ def label_curvature(p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarr
 
 def features(rows: Regression, part: Any) -> Float[np.ndarray, "n m p"]:
     """F_i of some rows as one array."""
-    t, z = rows.t[part], rows.z[part]
+    t = rows.t[part]
+    z = rows.z[part]
     of_z = z[:, None, :, None] * np.eye(t.shape[1])[:, None]
     return np.concatenate([t, of_z.reshape(*of_z.shape[:2], -1)], 2)
 
 
 def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
     """Σ_i F_iᵀ S_i F_i, some rows at a time and block by block: w and w, w and B, and B for each pair of contrasts."""
-    (n, m, j), r = rows.t.shape, rows.z.shape[1]
-    of_w, of_w_and_b, of_b = np.zeros((j, j)), np.zeros((m * j, r)), np.zeros((r, m, r, m))
+    n, m, j = rows.t.shape
+    r = rows.z.shape[1]
+    of_w = np.zeros((j, j))
+    of_w_and_b = np.zeros((m * j, r))
+    of_b = np.zeros((r, m, r, m))
     for part in batches(n, max(64, _BLOCK // (m * j + r))):
-        t, z = rows.t[part], rows.z[part]
+        t = rows.t[part]
+        z = rows.z[part]
         s = label_curvature(p[part], rows.weight[part])
         s_t = s * t if m == 1 else s @ t
         of_w += t.reshape(-1, j).T @ s_t.reshape(-1, j)
@@ -345,8 +350,10 @@ class ParameterPrecision(AbstractPrecision):
 
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
         """With F_i = (t_i, z_i ⊗ I): t C tᵀ, t C zᵀ and its transpose, and z C zᵀ, in products smaller than F."""
-        t, z = self._rows.t[part], self._rows.z[part]
-        (n, m, j), r = t.shape, z.shape[1]
+        t = self._rows.t[part]
+        z = self._rows.z[part]
+        n, m, j = t.shape
+        r = z.shape[1]
         of_w = self.covariance[:j, :j]
         of_w_and_b = self.covariance[:j, j:].reshape(j, r, m)
         of_b = self.covariance[j:, j:].reshape(r, m, r, m)
@@ -469,8 +476,8 @@ class Point(NamedTuple):
 
 def point_at(likelihood_at: LikelihoodAt, mode: WeightsMode) -> Point:
     """f and its gradient at some parameters."""
-    there = likelihood_at(mode)
-    return Point(mode, there, height(mode, there.loss), gradient_of_height(mode, there.gradient))
+    at_mode = likelihood_at(mode)
+    return Point(mode, at_mode, height(mode, at_mode.loss), gradient_of_height(mode, at_mode.gradient))
 
 
 def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: np.ndarray | None = None) -> Point:

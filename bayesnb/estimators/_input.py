@@ -71,16 +71,17 @@ class Columns:
         names = [] if self.names is None else self.names.tolist()
         if column in names:
             return names.index(column)
-        numbered = isinstance(column, int | np.integer) and 0 <= column < self.n
-        return int(column) if numbered else None
+        if isinstance(column, int | np.integer) and 0 <= column < self.n:
+            return int(column)
+        return None
 
-    def take(self, at: np.ndarray) -> "Columns":
+    def take(self, positions: np.ndarray) -> "Columns":
         """Some of the columns."""
-        return Columns(len(at), None if self.names is None else self.names[at])
+        return Columns(len(positions), None if self.names is None else self.names[positions])
 
 
 def checked_rows(
-    estimator: Any, X: Any, known: Columns | None, *y: Any, numbers: bool, sparse: bool
+    estimator: Any, X: Any, fitted: Columns | None, *y: Any, numbers: bool, sparse: bool
 ) -> tuple[Any, Any, Columns]:
     """Rows as an array, sparse array or data frame of pandas, labels as an array, and what the columns are.
 
@@ -88,58 +89,76 @@ def checked_rows(
 
     Parameters
     ----------
-    known : the columns of the fit, which these have to be; None at the first fit
+    fitted : the columns of the fit, which these have to be; None at the first fit
     y : labels; without them None is returned
     numbers : whether cells have to be numbers. Otherwise they may be of any type, and a data frame stays as it is
     sparse : whether rows may be sparse
     """
-    X, labels = as_table(X), None
+    table = as_table(X)
+    labels = None
     with naming("X", "y"):
-        names = None if isinstance(X, np.ndarray) else _get_feature_names(X)
+        names = None if isinstance(table, np.ndarray) else _get_feature_names(table)
         if numbers:
-            _refuse_times(X, names)
-        if known is not None and (names is not None or known.names is not None):
-            _check_feature_names(estimator, X, reset=False)
+            _refuse_times(table, names)
+        if fitted is not None and (names is not None or fitted.names is not None):
+            _check_feature_names(estimator, table, reset=False)
         if y:
             labels = checked_labels(*y)
-        if numbers or not isinstance(X, pd.DataFrame):
-            try:
-                X = check_array(
-                    X,
-                    accept_sparse="csr" if sparse else False,
-                    dtype=_NUMBERS if numbers else None,
-                    ensure_all_finite=False,  # `check_finite` looks at some rows at a time
-                    estimator=estimator,
-                    input_name="X",
-                )
-            except ValueError as error:
-                _refuse_text(X, names, error)
-                raise
-        elif not all(X.shape):
-            raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*X.shape))
+        if numbers or not isinstance(table, pd.DataFrame):
+            rows = _checked_array(estimator, table, names, numbers, sparse)
+        elif all(table.shape):
+            rows = table
+        else:
+            raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*table.shape))
         if y:
-            check_consistent_length(X, labels)
-    if isinstance(X, spmatrix):  # whose sums are matrices, and whose `*` is a product of matrices
-        X = csr_array(X)
-    if is_sparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    if known is not None and known.n != X.shape[1]:
+            check_consistent_length(rows, labels)
+    if fitted is not None and fitted.n != rows.shape[1]:
         kind = type(estimator).__name__
-        raise ValueError(f"X has {X.shape[1]} features, but {kind} is expecting {known.n} features as input")
-    return X, labels, known or Columns(X.shape[1], names)
+        raise ValueError(f"X has {rows.shape[1]} features, but {kind} is expecting {fitted.n} features as input")
+    return _canonical(rows), labels, fitted or Columns(rows.shape[1], names)
+
+
+def _checked_array(estimator: Any, table: Any, names: np.ndarray | None, numbers: bool, sparse: bool) -> Any:
+    """Rows as an array or a sparse array."""
+    try:
+        return check_array(
+            table,
+            accept_sparse="csr" if sparse else False,
+            dtype=_NUMBERS if numbers else None,
+            ensure_all_finite=False,  # `check_finite` looks at some rows at a time
+            estimator=estimator,
+            input_name="X",
+        )
+    except ValueError as error:
+        _refuse_text(table, names, error)
+        raise
+
+
+def _canonical(rows: Any) -> Any:
+    """Sparse rows as an array of SciPy without duplicates; others as they are."""
+    if isinstance(rows, spmatrix):  # whose sums are matrices, and whose `*` is a product of matrices
+        rows = csr_array(rows)
+    if is_sparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def align(name: str, value: Any, *labels: Any) -> Any:
     """A pandas hyperparameter in the order of the labels of its last axes; a default index, or None, stays."""
-    for axis, known in enumerate(labels[-value.ndim :] if hasattr(value, "iloc") else ()):
+    if not hasattr(value, "iloc"):
+        return value
+    aligned = value
+    for axis, expected in enumerate(labels[-value.ndim :]):
         index = value.axes[axis]
-        if known is not None and not (isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index)))):
-            if not index.is_unique or {*index} != {*pd.Index(known)}:
-                needs = f"it needs each of {shortened(known.tolist())} once, or `.to_numpy()` of it in this order"
-                raise ValueError(f"`{name}` has the labels {shortened(index.tolist())}; {needs}")
-            value = value.reindex(known, axis=axis)
-    return value
+        is_default = isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index)))
+        if expected is None or is_default:
+            continue
+        if not index.is_unique or {*index} != {*pd.Index(expected)}:
+            requirement = f"it needs each of {shortened(expected.tolist())} once, or `.to_numpy()` of it in this order"
+            raise ValueError(f"`{name}` has the labels {shortened(index.tolist())}; {requirement}")
+        aligned = aligned.reindex(expected, axis=axis)
+    return aligned
 
 
 def as_table(X: Any) -> Any:
@@ -152,19 +171,37 @@ def as_table(X: Any) -> Any:
     if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow
         return X.to_pandas()
     if hasattr(X, "columns") and hasattr(X, "get_column"):  # polars
-        X = pd.DataFrame({name: _column_of_polars(X.get_column(name)) for name in X.columns})
+        return _plain_frame(pd.DataFrame({name: _column_of_polars(X.get_column(name)) for name in X.columns}))
+    if isinstance(X, pd.DataFrame):
+        return _plain_frame(X)
+    if isinstance(X, np.ndarray):
+        return _plain_array(X)
+    return X
+
+
+def _plain_array(X: np.ndarray) -> np.ndarray:
+    """An array with NaN where a cell is masked, None or pandas.NA."""
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(float if X.dtype.kind in "biuf" else object), np.nan)
-    if isinstance(X, np.ndarray) and X.dtype == object:
+    if X.dtype == object:
         return np.where(pd.isna(X), np.nan, X)
-    if isinstance(X, pd.DataFrame):
-        for j in np.flatnonzero([isinstance(dtype, np.dtypes.ObjectDType) for dtype in X.dtypes]):
-            X = X.copy(deep=False)
-            X.isetitem(j, as_table(X.iloc[:, j].to_numpy()))
-        for j in np.flatnonzero([str(dtype).startswith("dictionary<") for dtype in X.dtypes]):
-            X = X.copy(deep=False)
-            X.isetitem(j, X.iloc[:, j].array.__arrow_array__().to_pandas().array)
     return X
+
+
+def _plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """A data frame with NaN where an object is None or pandas.NA, and with categories for Arrow's dictionaries."""
+    replaced = {}
+    for j, dtype in enumerate(frame.dtypes):
+        if isinstance(dtype, np.dtypes.ObjectDType):
+            replaced[j] = _plain_array(frame.iloc[:, j].to_numpy())
+        elif str(dtype).startswith("dictionary<"):
+            replaced[j] = frame.iloc[:, j].array.__arrow_array__().to_pandas().array
+    if not replaced:
+        return frame
+    plain = frame.copy(deep=False)
+    for j, cells in replaced.items():
+        plain.isetitem(j, cells)
+    return plain
 
 
 def _column_of_polars(column: Any) -> Any:
@@ -179,12 +216,14 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
 
     As numbers they would be in a unit that nobody chose, and a missing one would be −2⁶³ of them.
     """
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OmM":
-        X = pd.DataFrame(X)
-    for j, dtype in enumerate(X.dtypes if isinstance(X, pd.DataFrame) else ()):
+    may_have_times = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OmM"
+    frame = pd.DataFrame(X) if may_have_times else X
+    if not isinstance(frame, pd.DataFrame):
+        return
+    for j, dtype in enumerate(frame.dtypes):
         kind = str(dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype)
         if kind == "object":  # a first cell tells: no float is made of a date among numbers
-            kind = pd.api.types.infer_dtype(X.iloc[:, j].dropna()[:1])
+            kind = pd.api.types.infer_dtype(frame.iloc[:, j].dropna()[:1])
         if _TIMES.match(kind):
             raise ValueError(
                 f"`X` has dates, times or durations in column {Columns(0, names).label(j)} ({kind}); leave the column "
@@ -219,8 +258,12 @@ def _is_text(values: np.ndarray) -> bool:
 def check_finite(estimator: Any, X: Any, gaps: bool) -> None:
     """Raise a ValueError if a cell is infinite, or missing where there may be no gaps."""
     if X.dtype.kind == "f":
-        say = {"allow_nan": gaps and not is_sparse(X), "estimator_name": type(estimator).__name__, "input_name": "X"}
-        for _ in in_order(lambda part: assert_all_finite(cut_rows(X, part), **say), row_slices({BLOCK: X})):
+        options = {
+            "allow_nan": gaps and not is_sparse(X),
+            "estimator_name": type(estimator).__name__,
+            "input_name": "X",
+        }
+        for _ in in_order(lambda part: assert_all_finite(cut_rows(X, part), **options), row_slices({BLOCK: X})):
             pass
 
 
@@ -229,15 +272,29 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
     values = X.data if is_sparse(X) else X
     if cells.kind in ("counts", "amounts") and not cells.whole and values.size and values.min() >= 0:
         return  # False if a cell is missing
-    if (wrong := cells.wrong(values, levels)).any():
-        wrong = below if (below := wrong & (values < 0)).any() else wrong
-        j = (X.indices[wrong] if is_sparse(X) else np.nonzero(wrong)[1])[0]
-        value, what = values[wrong][0], "that are not whole numbers" if cells.whole else "that the family does not know"
-        what = "other than 0 and 1" if cells.kind == "yes/no" else what
-        what = f"{'Negative values' if value < 0 else f'Values {what}'} in data passed to {type(estimator).__name__}"
-        if value < 0 and is_sparse(X):
-            advice += " If they are hashed features, use HashingVectorizer(alternate_sign=False)."
-        raise ValueError(f"{what} (input X): `X` has {value:g} in column {columns.label(j)}; {advice}")
+    is_wrong = cells.wrong(values, levels)
+    if not is_wrong.any():
+        return
+    is_negative = is_wrong & (values < 0)
+    chosen = is_negative if is_negative.any() else is_wrong
+    j = (X.indices[chosen] if is_sparse(X) else np.nonzero(chosen)[1])[0]
+    value = values[chosen][0]
+    hint = ""
+    if value < 0 and is_sparse(X):
+        hint = " If they are hashed features, use HashingVectorizer(alternate_sign=False)."
+    raise ValueError(
+        f"{_wrong_values(value, cells)} in data passed to {type(estimator).__name__} (input X): `X` has {value:g} in "
+        f"column {columns.label(j)}; {advice}{hint}"
+    )
+
+
+def _wrong_values(value: float, cells: Cells) -> str:
+    """What is wrong with a value, as the message begins."""
+    if value < 0:
+        return "Negative values"
+    if cells.kind == "yes/no":
+        return "Values other than 0 and 1"
+    return "Values that are not whole numbers" if cells.whole else "Values that the family does not know"
 
 
 def cut_rows(X: Any, part: slice) -> Any:
@@ -269,20 +326,33 @@ def naming(*names: str) -> Iterator[None]:
 
 def checked_labels(y: Any, name: str = "y") -> np.ndarray:
     """Labels that are all strings or all numbers, none of them missing; a ValueError on those of a regression."""
-    known = isinstance(y, np.ndarray) and y.dtype.kind in "biuSU"  # of which none is missing
-    typed = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")
-    gone = np.False_ if known else pd.isna(y if typed else np.asarray(y, object))
-    if np.ndim(gone) == 1 and len(rows := np.flatnonzero(gone)):
-        listed = ", ".join(map(str, rows[:8])) + ", …" * (len(rows) > 8)
-        what = f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
-        raise ValueError(f"{what}; leave out these rows")
-    y = y if known and y.ndim == 1 else _check_y(y)
-    if y.dtype == object and (kind := pd.api.types.infer_dtype(y)) != "string":
+    is_complete = isinstance(y, np.ndarray) and y.dtype.kind in "biuSU"  # no label of such a type is missing
+    if not is_complete:
+        _refuse_missing(y, name)
+    labels = y if is_complete and y.ndim == 1 else _check_y(y)
+    kind = pd.api.types.infer_dtype(labels) if labels.dtype == object else "string"
+    if kind != "string":
         raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
-    if name == "y" and y.dtype.kind == "f":
+    if name == "y" and labels.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
-            check_classification_targets(y)
-    return y
+            check_classification_targets(labels)
+    return labels
+
+
+def _refuse_missing(y: Any, name: str) -> None:
+    """Raise a ValueError that lists the rows without a label."""
+    has_type = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")
+    is_missing = pd.isna(y if has_type else np.asarray(y, object))
+    if np.ndim(is_missing) != 1 or not is_missing.any():
+        return
+    rows = np.flatnonzero(is_missing)
+    shown = ", ".join(map(str, rows[:8]))
+    if len(rows) > 8:
+        shown += ", …"
+    raise ValueError(
+        f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {shown}; leave out these "
+        "rows"
+    )
 
 
 def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -311,11 +381,11 @@ def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Weights of rows, (n,), not negative; all may be 0, as in one batch of many."""
     with naming("sample_weight"):
-        given = np.asarray(sample_weight)
-        nothing = given.dtype.kind in "biuf" and given.size > 0 and not given.any()
-        some = np.ones_like(given) if nothing else sample_weight  # scikit-learn refuses weights that are all 0
-        weights = _check_sample_weight(some, X, dtype=np.float64, ensure_non_negative=True)
-    return 0 * weights if nothing else weights
+        values = np.asarray(sample_weight)
+        all_zero = values.dtype.kind in "biuf" and values.size > 0 and not values.any()
+        positive = np.ones_like(values) if all_zero else sample_weight  # scikit-learn refuses weights that are all 0
+        weights = _check_sample_weight(positive, X, dtype=np.float64, ensure_non_negative=True)
+    return 0 * weights if all_zero else weights
 
 
 def refuse_no_weight(total: Any) -> None:
@@ -344,17 +414,21 @@ def alike(a: Any, b: Any) -> bool:
     """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
     if distributions.is_distribution(a) and distributions.is_distribution(b):
         return distributions.alike(a, b)
-    one, other = _inside(a), _inside(b)
-    if one is None or other is None:
+    parts_of_a = _parts_of(a)
+    parts_of_b = _parts_of(b)
+    if parts_of_a is None or parts_of_b is None:
         return a is b or bool(np.array_equal(a, b))
-    return one.keys() == other.keys() and all(alike(value, other[key]) for key, value in one.items())
+    if parts_of_a.keys() != parts_of_b.keys():
+        return False
+    return all(alike(value, parts_of_b[key]) for key, value in parts_of_a.items())
 
 
-def _inside(value: Any) -> dict[Any, Any] | None:
+def _parts_of(value: Any) -> dict[Any, Any] | None:
     """What a hyperparameter is made of; None of a number or an array."""
     if isinstance(value, list | tuple):
         return dict(enumerate(value))
-    if isinstance(value, BaseEstimator) or is_dataclass(value):
-        own = value.get_params(deep=False) if isinstance(value, BaseEstimator) else vars(value)
-        return {"": type(value), **own}
+    if isinstance(value, BaseEstimator):
+        return {"": type(value), **value.get_params(deep=False)}
+    if is_dataclass(value):
+        return {"": type(value), **vars(value)}
     return value if isinstance(value, dict) else None

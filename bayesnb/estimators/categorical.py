@@ -105,17 +105,19 @@ class CategoricalNB(AbstractLevels):
     def _rows(self, state: State, X: Any) -> Rows:
         groups = self.block_columns(state)
         if sparse.issparse(X):
-            named = [j for j, levels in enumerate(state.encoding) if not are_codes(levels)]
-            if named:
-                label = state.columns.label(named[0])
+            without_codes = [j for j, levels in enumerate(state.encoding) if not are_codes(levels)]
+            if without_codes:
+                label = state.columns.label(without_codes[0])
                 raise ValueError(
                     f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1; pass dense rows"
                 )
             codes = sparse.csr_array(X, dtype=float, copy=True)
             codes.data[codes.data != np.floor(codes.data)] = np.nan
-            return {name: codes[:, at] for name, at in groups.items()}
+            return {name: codes[:, columns] for name, columns in groups.items()}
         table = self._codes(state, X)
-        return {name: table if len(groups) == 1 else table[:, at] for name, at in groups.items()}
+        if len(groups) == 1:
+            return dict.fromkeys(groups, table)
+        return {name: table[:, columns] for name, columns in groups.items()}
 
     def _traced_rows(self, state: State, X: Any) -> Rows:
         """Traced cells are codes, or places among the levels; missing cells are NaN."""
@@ -123,21 +125,25 @@ class CategoricalNB(AbstractLevels):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         c, d = state.shape
-        alpha, sizes = self._concentration(state, (d,)), sizes_of(state)
-        return {
-            name: DirichletCategorical(np.broadcast_to(alpha[None, at, None], (c, len(at), sizes[at[0]])))
-            for name, at in self.block_columns(state).items()
-        }
+        alpha = self._concentration(state, (d,))
+        sizes = sizes_of(state)
+        blocks = {}
+        for name, columns in self.block_columns(state).items():
+            shape = (c, len(columns), sizes[columns[0]])
+            blocks[name] = DirichletCategorical(np.broadcast_to(alpha[None, columns, None], shape))
+        return blocks
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
-        names, groups = super().block_labels(block)["feature"], self.block_columns()
-        k = np.arange(int(block.removeprefix("levels_")))
+        names = super().block_labels(block)["feature"]
+        groups = self.block_columns()
+        codes = np.arange(int(block.removeprefix("levels_")))
         if len(groups) == 1:
-            return {"feature": names, "level": k}
-        return {f"{block}_feature": names[groups[block]], f"{block}_level": k}
+            return {"feature": names, "level": codes}
+        return {f"{block}_feature": names[groups[block]], f"{block}_level": codes}
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
-        names, order = super().weight_labels(names), np.concatenate([*self.block_columns().values()])
-        return np.array([f"{names[j]}={level}" for j in order for level in self.categories_[j]])
+        feature_names = super().weight_labels(names)
+        order = np.concatenate([*self.block_columns().values()])
+        return np.array([f"{feature_names[j]}={level}" for j in order for level in self.categories_[j]])

@@ -67,7 +67,8 @@ class NormalInverseWishart(AbstractNormalRows):
 
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
         """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""
-        mu, sigma = theta["mu"], theta["covariance"]
+        mu = theta["mu"]
+        sigma = theta["covariance"]
         precision = namespace(sigma).linalg.inv(sigma)
         weights = (precision @ mu[..., None])[..., 0]
         return -0.5 * precision, weights.T, -0.5 * ((weights * mu).sum(-1) + log_det(sigma))

@@ -215,9 +215,11 @@ def _moments_suffice(block: Block) -> bool:
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
-    inner, no_rows = block.inner, np.zeros((0, block.inner.shape[1]))
-    coupled = inner.couples_classes and not inner.is_composite
-    return (inner.shared_quadratic(no_rows) if coupled else inner.log_cumulants(no_rows)) is not None
+    inner = block.inner
+    no_rows = np.zeros((0, inner.shape[1]))
+    if inner.couples_classes and not inner.is_composite:
+        return inner.shared_quadratic(no_rows) is not None
+    return inner.log_cumulants(no_rows) is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -263,10 +265,9 @@ def _log_probabilities(
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
             yield _Chunk(np.arange(n)[part], log_p, None, np.zeros(len(log_p), bool))
         return
-    coupled = [c + block.shape[1] for block in nb.blocks.values() if block.couples_classes]
-    numbers_per_row = (
-        c * max(16, *coupled) if coupled else c * 16
-    )  # tables (n, c, c + d) where classes share a parameter
+    # tables (n, c, c + d) where classes share a parameter
+    widths = [c + block.shape[1] for block in nb.blocks.values() if block.couples_classes]
+    numbers_per_row = c * max([16, *widths])
     for part in slices(n, numbers_per_row, _MOMENTS):
         moments = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
         positions = np.arange(n)[part]
@@ -329,13 +330,16 @@ def log_probability_draws(
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
     """Log class probabilities at draws of all parameters; blocks of rows see the same draws, made again for each."""
     n, c = _shape(nb, rows)
-    few = max(1, min(_DRAWN // sum(leaf.size for leaf in leaves(nb)), 1 << 10))
+    n_parameters = sum(leaf.size for leaf in leaves(nb))
+    draws_at_a_time = max(1, min(_DRAWN // n_parameters, 1 << 10))
     for part in batches(n, max(1, _KEPT // (n_draws * c))):
-        rng, some_rows = np.random.default_rng(seed), rows_at(rows, part)
+        rng = np.random.default_rng(seed)
+        rows_of_part = rows_at(rows, part)
         log_p = np.empty((part.stop - part.start, c, n_draws))
-        for some in batches(n_draws, few):
-            table = nb.log_joint(some_rows, nb.sample(rng, (some.stop - some.start,)))
-            log_p[..., some] = np.moveaxis(log_normalize(table), 0, -1)
+        for batch in batches(n_draws, draws_at_a_time):
+            theta = nb.sample(rng, (batch.stop - batch.start,))
+            table = nb.log_joint(rows_of_part, theta)
+            log_p[..., batch] = np.moveaxis(log_normalize(table), 0, -1)
         yield part, log_p
 
 
@@ -364,17 +368,26 @@ class LogJointMoments:
         mean, variance, third = nb.classes.log_cumulants()
         quadratics: list[SharedQuadratic] = []
         for name, block in nb.blocks.items():
-            if (quadratic := block.shared_quadratic(rows[name])) is not None:
+            quadratic = block.shared_quadratic(rows[name])
+            if quadratic is not None:
                 quadratics.append(quadratic)
                 continue
             cumulants = block.log_cumulants(rows[name])
             assert cumulants is not None, "see `resolve_method`"
-            mean_of, variance_of, third_of = cumulants
+            mean_of_block, variance_of_block, third_of_block = cumulants
             if block.is_composite:  # a sum over the others: without what all classes share, that of the class itself
-                variance_of = variance_of.sum(1, keepdims=True) / max(variance_of.shape[1] - 1, 1) - variance_of
-            mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
-        mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
-        return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))
+                total = variance_of_block.sum(1, keepdims=True)
+                variance_of_block = total / max(variance_of_block.shape[1] - 1, 1) - variance_of_block
+            mean = mean + mean_of_block
+            variance = variance + variance_of_block
+            third = third + third_of_block
+        shape = _shape(nb, rows)
+        return cls(
+            mean=np.broadcast_to(mean, shape),
+            variance=np.maximum(np.broadcast_to(variance, shape), 0),
+            third=np.broadcast_to(third, shape),
+            quadratics=tuple(quadratics),
+        )
 
     @property
     def skewed(self) -> Bool[np.ndarray, " n"]:

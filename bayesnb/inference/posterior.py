@@ -1,7 +1,7 @@
 """Posterior draws as ArviZ data: exact from the closed form, or by NUTS on the NumPyro twin."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -23,59 +23,105 @@ def sample_posterior(
     if X is None and y is not None:
         raise ValueError("`y` is given without `X`; give both, because labels belong to rows")
     check_least(1, draws=draws, chains=chains)
-    prior, posterior = estimator.prior_, estimator.posterior_
+    prior = estimator.prior_
+    posterior = estimator.posterior_
     if method == "nuts":
         prior.refuse_improper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
     if y is not None:
         check_consistent_length(X, y)
-    rows = None if X is None else estimator.encode(X)
-    index = None if y is None else estimator.class_index(np.asarray(y))
+    data = _Data(
+        rows=None if X is None else estimator.encode(X),
+        label=None if y is None else estimator.class_index(np.asarray(y)),
+    )
     rng = generator(seed)
-    about: dict[str, np.ndarray] = {}
     if method == "exact":
-        theta = posterior.sample(rng, (chains, draws))
+        drawn = _Drawn(posterior.sample(rng, (chains, draws)), {})
+    else:
+        drawn = _draw_by_nuts(estimator, data, rng, seed, chains, draws=draws, warmup=warmup)
+    prior_draws = None if prior.is_improper else prior.sample(rng, (chains, draws))
+    groups = _parameter_groups(estimator, drawn, prior_draws)
+    if data.rows is not None:
+        groups |= _row_groups(estimator, data, drawn, prior_draws, rng)
+    return as_arviz({name: group for name, group in groups.items() if group})
+
+
+class _Data(NamedTuple):
+    """Rows by block, and the class of each; either may be missing."""
+
+    rows: Rows | None
+    label: np.ndarray | None
+
+
+class _Drawn(NamedTuple):
+    """Draws of the parameters, (chain, draw, …), and what NUTS says of each; nothing of exact draws."""
+
+    theta: Parameters
+    sample_stats: dict[str, np.ndarray]
+
+
+def _draw_by_nuts(
+    estimator: Any, data: _Data, rng: np.random.Generator, seed: int, chains: int, **settings: int
+) -> _Drawn:
+    """Draws of NumPyro's NUTS, from the rows where both they and their labels are given, else from the statistics."""
+    prior = estimator.prior_
+    if data.rows is not None and data.label is not None:
+        model = partial(prior.model, dense(data.rows), data.label)
     else:
         model = partial(prior.model_from_statistics, estimator.statistics_)
-        if rows is not None and index is not None:
-            model = partial(prior.model, dense(rows), index)
-        sites, about = run_nuts(Twin(model), posterior, rng, seed, chains, draws=draws, warmup=warmup)
-        theta = posterior.from_sites(sites)
-    library = "numpyro" if about else "bayesnb"
+    sites, sample_stats = run_nuts(Twin(model), estimator.posterior_, rng, seed, chains, **settings)
+    return _Drawn(estimator.posterior_.from_sites(sites), sample_stats)
+
+
+def _parameter_groups(estimator: Any, drawn: _Drawn, prior_draws: Parameters | None) -> dict[str, xr.Dataset]:
+    """ArviZ's groups of parameters."""
+    prior = estimator.prior_
+    posterior = estimator.posterior_
+    sample_stats = drawn.sample_stats
+    library = "numpyro" if sample_stats else "bayesnb"
     dims, coords = layout(estimator, posterior)
-    groups = {"posterior": dataset(posterior.to_sites(theta), dims, coords, library=library)}
-    if about:
-        groups["sample_stats"] = dataset(about, {name: [] for name in about}, {}, library=library)
-    before = None if prior.is_improper else prior.sample(rng, (chains, draws))
-    if before is not None:
-        groups["prior"] = dataset(prior.to_sites(before), dims, coords)
-        groups["log_prior"] = log_prior(prior, theta)
-    if rows is not None:
-        # labels drawn from p(y | x_i, θ) of each draw, and log p(x_i, y_i | θ). A kernel density has no such likelihood
-        # of a training row: its density there contains the row's own kernel, whatever θ is. Importance sampling cannot
-        # remove the row from it, so ArviZ gets none
-        joint = np.asarray(posterior.log_joint(rows, theta))  # (chain, draw, n, c)
-        coords = {"row": np.arange(joint.shape[-2]), "class": estimator.classes_}
-        tables = {"posterior_predictive": joint}
-        if before is not None:
-            tables["prior_predictive"] = posterior.log_joint(rows, before)
-        for name, table in tables.items():
-            drawn = categorical(rng, log_normalize(table))
-            groups[name] = dataset({"y": drawn}, {"y": ["row"]}, coords, also=("class",))
-        if index is not None:
-            groups["observed_data"] = dataset({"y": index}, {"y": ["row"]}, coords, sampled=False, also=("class",))
-            if not any(block.no_evidence for block in posterior.blocks.values()):
-                chosen = np.take_along_axis(joint, index[None, None, :, None], axis=-1)[..., 0]
-                groups["log_likelihood"] = dataset({"y": chosen}, {"y": ["row"]}, coords)
-    return as_arviz({name: data for name, data in groups.items() if data})
+    groups = {"posterior": dataset(posterior.to_sites(drawn.theta), dims, coords, library=library)}
+    if sample_stats:
+        groups["sample_stats"] = dataset(sample_stats, {name: [] for name in sample_stats}, {}, library=library)
+    if prior_draws is not None:
+        groups["prior"] = dataset(prior.to_sites(prior_draws), dims, coords)
+        groups["log_prior"] = log_prior(prior, drawn.theta)
+    return groups
+
+
+def _row_groups(
+    estimator: Any, data: _Data, drawn: _Drawn, prior_draws: Parameters | None, rng: np.random.Generator
+) -> dict[str, xr.Dataset]:
+    """ArviZ's groups of rows: labels drawn from p(y | x_i, θ) of each draw, and log p(x_i, y_i | θ)."""
+    posterior = estimator.posterior_
+    joint = np.asarray(posterior.log_joint(data.rows, drawn.theta))  # (chain, draw, n, c)
+    coords = {"row": np.arange(joint.shape[-2]), "class": estimator.classes_}
+    tables = {"posterior_predictive": joint}
+    if prior_draws is not None:
+        tables["prior_predictive"] = posterior.log_joint(data.rows, prior_draws)
+    groups = {}
+    for name, table in tables.items():
+        labels = categorical(rng, log_normalize(table))
+        groups[name] = dataset({"y": labels}, {"y": ["row"]}, coords, also=("class",))
+    label = data.label
+    if label is not None:
+        groups["observed_data"] = dataset({"y": label}, {"y": ["row"]}, coords, sampled=False, also=("class",))
+        # a kernel density has no likelihood of a training row: its density there contains the row's own kernel,
+        # whatever θ is. Importance sampling cannot remove the row from it, so ArviZ gets none
+        if not any(block.no_evidence for block in posterior.blocks.values()):
+            of_label = np.take_along_axis(joint, label[None, None, :, None], axis=-1)[..., 0]
+            groups["log_likelihood"] = dataset({"y": of_label}, {"y": ["row"]}, coords)
+    return groups
 
 
 def log_prior(prior: NaiveBayes, theta: Parameters) -> xr.Dataset:
     """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block."""
-    found = {"pi": prior.classes.log_prob(theta[CLASS])} if prior.classes.marginals() else {}
+    log_density = {}
+    if prior.classes.marginals():
+        log_density["pi"] = prior.classes.log_prob(theta[CLASS])
     for name, block in prior.blocks.items():
         if theta[name]:
-            found[name] = sum_of_pieces(block, block.log_prob(theta[name]))
-    return dataset(found, {name: [] for name in found}, {})
+            log_density[name] = sum_of_pieces(block, block.log_prob(theta[name]))
+    return dataset(log_density, {name: [] for name in log_density}, {})
 
 
 def layout(estimator: Any, model: NaiveBayes) -> tuple[dict[str, list[str]], dict[str, Any]]:

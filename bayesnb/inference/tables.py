@@ -39,8 +39,8 @@ class Parameter:
 
     def of_each(self, method: Callable[[Any], Any], x: Any) -> Float[np.ndarray, "m k l"]:
         """A method of `law` at values (m,), for each class and level."""
-        found = method(np.reshape(x, (-1, *[1] * np.ndim(self.law.mean()))))
-        return found.reshape(len(x), len(self.classes), -1)[..., : len(self.levels)]
+        values = method(np.reshape(x, (-1, *[1] * np.ndim(self.law.mean()))))
+        return values.reshape(len(x), len(self.classes), -1)[..., : len(self.levels)]
 
 
 def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Parameter]:
@@ -51,25 +51,63 @@ def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Para
     model : `prior_` or `posterior_` of the estimator
     """
     if j is None:
-        labels, law = estimator.classes_.tolist(), model.classes.marginals().get("pi")
-        every = [Parameter(CLASS, "pi", (), "probability", [None], [*range(len(labels))], labels, law)]
-        return every if law else []
-    found = []
-    for name, i in ((name, int(i)) for name, at in estimator.block_columns().items() for i in np.flatnonzero(at == j)):
-        block, only = model.blocks[name].inner, model.blocks[name].only_class
-        what = block.cells_.kind
-        levels = estimator.levels_of(j).tolist() if what == "levels" else [1] if what == "yes/no" else [None]
-        for site, law in (block.merged(np.array([i])) or block.select(np.array([i]))).marginals().items():
-            classes: list[int | None] = [only] if only is not None else [*range(block.shape[0])]
-            by_class = estimator.block_dims(name, site, np.ndim(law.mean()))[0].endswith("class")
-            classes = classes if by_class else [None]
-            labels = ["all classes" if k is None else estimator.classes_[k] for k in classes]
-            labels = [f"not {label}" for label in labels] if block.is_composite else labels
-            at: tuple[Any, ...] = (..., i, slice(None)) if what == "levels" else (..., i)
-            if isinstance(law, InverseWishartMarginal):
-                law, at = law.diagonal(), (..., i, i)
-            found.append(Parameter(name, site, at, block.names_.get(site, site), levels, classes, labels, law))
-    return found
+        return _class_probabilities(estimator, model)
+    parameters: list[Parameter] = []
+    for name, columns in estimator.block_columns().items():
+        for position in np.flatnonzero(columns == j).tolist():
+            parameters += _parameters_in_block(estimator, model.blocks[name], name, j, position)
+    return parameters
+
+
+def _class_probabilities(estimator: Any, model: NaiveBayes) -> list[Parameter]:
+    """The parameter of the classes; none where their probabilities are fixed."""
+    law = model.classes.marginals().get("pi")
+    if not law:
+        return []
+    labels = estimator.classes_.tolist()
+    return [Parameter(CLASS, "pi", (), "probability", [None], [*range(len(labels))], labels, law)]
+
+
+def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position: int) -> list[Parameter]:
+    """The parameters of a feature in a block, where it has this position."""
+    inner = block.inner
+    cells = inner.cells_.kind
+    levels: list[Any] = [None]
+    if cells == "levels":
+        levels = estimator.levels_of(j).tolist()
+    elif cells == "yes/no":
+        levels = [1]
+    column = np.array([position])
+    block_of_feature = inner.merged(column) or inner.select(column)
+    parameters = []
+    for site, law in block_of_feature.marginals().items():
+        has_class_axis = estimator.block_dims(name, site, np.ndim(law.mean()))[0].endswith("class")
+        classes: list[int | None] = [None]
+        if has_class_axis:
+            classes = [*range(inner.shape[0])] if block.only_class is None else [block.only_class]
+        place: tuple[Any, ...] = (..., position, slice(None)) if cells == "levels" else (..., position)
+        if isinstance(law, InverseWishartMarginal):
+            law = law.diagonal()
+            place = (..., position, position)
+        parameters.append(
+            Parameter(
+                block=name,
+                site=site,
+                at=place,
+                kind=inner.names_.get(site, site),
+                levels=levels,
+                classes=classes,
+                labels=[_class_label(estimator, inner, k) for k in classes],
+                law=law,
+            )
+        )
+    return parameters
+
+
+def _class_label(estimator: Any, block: Any, k: int | None) -> Any:
+    """What a table calls the class of a parameter."""
+    label = "all classes" if k is None else estimator.classes_[k]
+    return f"not {label}" if block.is_composite else label
 
 
 def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataFrame]":
@@ -78,16 +116,26 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
 
     theta = estimator.point_estimate() or estimator.posterior_.mean()
     points = {name: to_sites(theta[name]) for name in estimator.block_columns()}
-    found = []
+    frames = []
     for j in features:
         lines: list[tuple[Any, ...]] = []
-        for one in parameters_of(estimator, estimator.posterior_, j):
-            ends = one.of_each(one.law.ppf, [(1 - level) / 2, (1 + level) / 2])
-            numbers = np.stack([points[one.block][one.site][one.at].reshape(ends.shape[1:]), *ends], -1)
-            numbers = np.sqrt(numbers) if one.kind == "variance" else numbers
-            plain = "sd" if one.kind == "variance" else one.kind
-            names = [plain if label is None else f"P({label})" for label in one.levels]
-            for label, values in zip(one.labels, numbers.tolist(), strict=True):
-                lines += [(label, name, *line) for name, line in zip(names, values, strict=True)]
-        found.append(pd.DataFrame(lines, columns=["class_", "parameter", "estimate", "low", "high"]))
-    return found
+        for parameter in parameters_of(estimator, estimator.posterior_, j):
+            point = points[parameter.block][parameter.site][parameter.at]
+            lines += _lines(parameter, point, level)
+        frames.append(pd.DataFrame(lines, columns=["class_", "parameter", "estimate", "low", "high"]))
+    return frames
+
+
+def _lines(parameter: Parameter, point: np.ndarray, level: Scalar) -> list[tuple[Any, ...]]:
+    """Class, name, estimate and interval of a parameter, one line for each class and level; of a variance its root."""
+    ends = parameter.of_each(parameter.law.ppf, [(1 - level) / 2, (1 + level) / 2])
+    numbers = np.stack([point.reshape(ends.shape[1:]), *ends], -1)
+    kind = parameter.kind
+    if kind == "variance":
+        numbers = np.sqrt(numbers)
+        kind = "sd"
+    names = [kind if level_of_cell is None else f"P({level_of_cell})" for level_of_cell in parameter.levels]
+    lines = []
+    for label, values in zip(parameter.labels, numbers.tolist(), strict=True):
+        lines += [(label, name, *line) for name, line in zip(names, values, strict=True)]
+    return lines

@@ -43,9 +43,10 @@ class Sample:
         """Cells of rows x (NaN = missing) under weights r."""
         if namespace(x, r) is not np:
             return cls._of_classes((x.T.astype(r.dtype), w) for w in r.T)
-        dtype, r = np.result_type(x.dtype, r.dtype), sparse.csc_array(r)
-        own = [slice(*r.indptr[k : k + 2]) for k in range(r.shape[1])]
-        return cls._of_classes((x[r.indices[at]].T, r.data[at].astype(dtype)) for at in own)
+        dtype = np.result_type(x.dtype, r.dtype)
+        by_class = sparse.csc_array(r)
+        members = [slice(*by_class.indptr[k : k + 2]) for k in range(by_class.shape[1])]
+        return cls._of_classes((x[by_class.indices[k]].T, by_class.data[k].astype(dtype)) for k in members)
 
     @classmethod
     def _of_classes(cls, cells: Iterable[tuple[Array, Array]]) -> Self:
@@ -88,7 +89,8 @@ class Sample:
 
     def of_piece(self, k: int, j: Any) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
         """Values and weights of one class and feature; on the host without those behind the last."""
-        value, weight = self.value[k][j], self.weight[k][j]
+        value = self.value[k][j]
+        weight = self.weight[k][j]
         m = np.count_nonzero(weight) if namespace(value) is np else None
         return value[:m], weight[:m]
 
@@ -104,19 +106,26 @@ def _canonical(value: Float[Array, "d m"], weight: Float[Array, "d m"]) -> tuple
         import jax
 
         return jax.vmap(_canonical_traced)(value, weight)
-    rows = []
-    for v, w in zip(value, weight, strict=True):
-        there = ~np.isnan(w) & (w != 0)
-        v, place = np.unique(v[there] + 0.0, return_inverse=True)  # −0 becomes 0
-        total, size = (np.bincount(place, part, len(v)) for part in (w[there], abs(w[there])))
-        kept = abs(total) > rounding(weight) * size
-        rows.append((v[kept], total[kept]))
-    shape = len(rows), max((len(v) for v, _ in rows), default=0)
-    found = np.full(shape, np.nan, weight.dtype), np.zeros(shape, weight.dtype)
-    for j, row in enumerate(rows):
-        for leaf, numbers in zip(found, row, strict=True):
-            leaf[j, : len(numbers)] = numbers
-    return found
+    features = [_distinct(v, w, rounding(weight)) for v, w in zip(value, weight, strict=True)]
+    shape = len(features), max((len(distinct) for distinct, _ in features), default=0)
+    all_values = np.full(shape, np.nan, weight.dtype)
+    all_weights = np.zeros(shape, weight.dtype)
+    for j, (distinct, total) in enumerate(features):
+        all_values[j, : len(distinct)] = distinct
+        all_weights[j, : len(distinct)] = total
+    return all_values, all_weights
+
+
+def _distinct(
+    value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"], tolerance: float
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """The distinct values of a feature in ascending order, and their weights where these do not cancel."""
+    is_cell = ~np.isnan(weight) & (weight != 0)
+    distinct, group = np.unique(value[is_cell] + 0.0, return_inverse=True)  # −0 becomes 0
+    total = np.bincount(group, weight[is_cell], len(distinct))
+    size = np.bincount(group, abs(weight[is_cell]), len(distinct))
+    remains = abs(total) > tolerance * size
+    return distinct[remains], total[remains]
 
 
 def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> tuple[Array, Array]:
@@ -127,7 +136,9 @@ def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> 
         return value[order], jnp.where(jnp.isnan(value), 0, weight)[order]
 
     value, weight = ordered(jnp.where(weight == 0, jnp.nan, value + 0), weight)
-    first = jnp.diff(value, prepend=jnp.nan) != 0
-    group = jnp.cumsum(first) - 1
-    total, size = (jnp.zeros_like(weight).at[group].add(part)[group] for part in (weight, abs(weight)))
-    return ordered(jnp.where(first & (abs(total) > rounding(value) * size), value, jnp.nan), total)
+    is_first = jnp.diff(value, prepend=jnp.nan) != 0
+    group = jnp.cumsum(is_first) - 1
+    total = jnp.zeros_like(weight).at[group].add(weight)[group]
+    size = jnp.zeros_like(weight).at[group].add(abs(weight))[group]
+    remains = abs(total) > rounding(value) * size
+    return ordered(jnp.where(is_first & remains, value, jnp.nan), total)

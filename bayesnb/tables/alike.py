@@ -65,8 +65,8 @@ def alike_columns(columns: Sequence[ColumnSample]) -> list[str]:
         *_pairs_of_numbers([columns[i].values for i in ordered]),
         *_pairs_of_levels([columns[i].values for i in levels], len(ordered)),
     ]
-    place = [*ordered, *levels]
-    sentences = [_sentence(columns[place[p.first]].name, columns[place[p.second]].name, p.likeness) for p in pairs]
+    names = [columns[i].name for i in [*ordered, *levels]]
+    sentences = [_sentence(names[pair.first], names[pair.second], pair.likeness) for pair in pairs]
     if len(sentences) > _SHOWN_PAIRS:
         n_more = len(sentences) - _SHOWN_PAIRS
         return [*sentences[:_SHOWN_PAIRS], f"{n_more:,} more columns are copies or near copies of an earlier one"]
@@ -169,8 +169,10 @@ def _likeness_of_levels(first: np.ndarray, second: np.ndarray) -> float:
     is_known = ~(np.isnan(first) | np.isnan(second))
     if is_known.sum() < FEW_ROWS:
         return 0.0
-    a, b = first[is_known].astype(int), second[is_known].astype(int)
-    n_a, n_b = a.max() + 1, b.max() + 1
+    a = first[is_known].astype(int)
+    b = second[is_known].astype(int)
+    n_a = a.max() + 1
+    n_b = b.max() + 1
     if max(n_a, n_b) > 2 * min(n_a, n_b):  # no level of one can have a level of the other to itself
         return 0.0
     table = np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)

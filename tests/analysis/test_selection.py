@@ -35,7 +35,7 @@ def test_simulated_rows_are_drawn_from_the_model(rng, weight):
     X, y = draw(rng, n=40, d=3, c=2, missing=0.3)
     sizes = np.array([max(x for x in column if x is not None) + 1 for column in X.T])
     codes = np.array([[m if x is None else x for x in column] for column, m in zip(X.T, sizes, strict=True)])
-    model = SmoothedModel.of(codes, y, np.full(40, weight), sizes, 2, None, None)
+    model = SmoothedModel.of(codes, y, np.full(40, weight), sizes, 2)
     drawn, held = model.simulate(200_000, rng), codes < sizes[:, None]
     seen = [[held[j, y == k].mean() for j in range(3)] for k in (0, 1)]
     for row in itertools.product(*(range(m + 1) for m in sizes)):
@@ -51,7 +51,7 @@ def test_simulated_rows_are_drawn_from_the_model(rng, weight):
 def test_the_simulated_normaliser_is_the_mean_of_1000_rows_of_the_model():
     X, y = draw(np.random.default_rng(2), missing=0)
     codes = X.T.astype(int)
-    model = SmoothedModel.of(codes, y, np.ones(60), codes.max(1) + 1, 3, None, None)
+    model = SmoothedModel.of(codes, y, np.ones(60), codes.max(1) + 1, 3)
     rows = model.simulate(1000, np.random.default_rng(3))
     reports = [
         ForwardSelection(force=[4], exact_features=1, normalizer=how, seed=3).fit(X, y).report_
