@@ -281,6 +281,13 @@ class MixedNB(AbstractNB):
             rows |= {name: part_rows[inner] for inner, name in part.names.items()}
         return rows
 
+    def _traced_rows(self, state: State, X: Any) -> Rows:
+        rows: dict[str, Any] = {}
+        for part in state.encoding:
+            part_rows = part.estimator._traced_rows(part.estimator._state, X[:, part.at])
+            rows |= {name: part_rows[inner] for inner, name in part.names.items()}
+        return rows
+
     def _blocks(self, state: State) -> dict[str, Any]:
         blocks: dict[str, Any] = {}
         for part in state.encoding:
