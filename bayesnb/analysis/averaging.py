@@ -91,7 +91,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
             )
-        nb.prior_.refuse_improper("Bayes factors of features")
+        nb.prior_.require_proper("Bayes factors of features")
         prior_log_odds = self._prior_log_odds(nb.n_features_in_)
         blocks = [_compare_block(nb, name) for name in nb.prior_.blocks]
         log_factor = np.zeros(nb.n_features_in_)

@@ -325,11 +325,11 @@ def _tables_of_column(
     column = column_of(x, j)[:, None]
     if block.missing_value == 0:  # counts that share a row: events of one kind among all
         other_events = np.reshape(x.sum(1), (-1, 1)) - column
-        alone = log_density(block.merged(np.array([j])), np.hstack([column, other_events]))
+        alone = log_density(block.lump_other_columns(np.array([j])), np.hstack([column, other_events]))
         return _ColumnTables(alone, alone)
 
     alone = log_density(block.select(np.array([j])), column)
-    if block.inner.separable:
+    if block.unwrapped.separable:
         return _ColumnTables(alone, alone)
 
     whole = log_density(block, x)

@@ -513,8 +513,8 @@ class AbstractNB(AbstractFitted):
         """log p(X, y) of all training rows in nats, with all constants."""
         state = self._fitted()
         for block in state.prior.blocks.values():
-            if block.no_evidence:
-                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
+            if block.evidence_error:
+                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.evidence_error}")
         return float(state.prior.log_marginal(state.statistics))
 
     # --- new rows, draws, and NumPyro -------------------------------------------------------------------------------
@@ -539,7 +539,7 @@ class AbstractNB(AbstractFitted):
         rng = generator(seed)
         model = state.posterior if source == "posterior" else state.prior
         if source == "prior" and model.is_improper:
-            model.refuse_improper("draws from the prior")
+            model.require_proper("draws from the prior")
         rows, y = self._draw(state, model, rng, int(n_samples), length)
         return self._as_input(state, rows), state.classes[y]
 
@@ -584,7 +584,7 @@ class AbstractNB(AbstractFitted):
         """
         nb = copy.copy(self)
         prior = nb._fitted().prior
-        prior.refuse_improper("draws from its generative model")
+        prior.require_proper("draws from its generative model")
         index = None if y is None else nb.class_index(y)
         totals = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]
         if X is None and length is None and totals:

@@ -197,7 +197,7 @@ def _fit_one_half(estimator: Any, X: Any, y: np.ndarray, seed: int) -> _Halves:
     train, test = split_halves(y, seed)
     fitted = clone(estimator).fit(take_rows(X, train), y[train])
     prior = fitted.prior_
-    prior.refuse_improper("draws from its generative model")
+    prior.require_proper("draws from its generative model")
     if not prior.marginals():
         raise ValueError(f"{estimator!r} has no free parameter with these settings, so there is no posterior to check")
     test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
