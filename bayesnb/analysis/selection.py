@@ -711,9 +711,11 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _inside(self, X: Any) -> tuple[CategoricalNB, Any]:
         """The model of the selected predictors, and its rows."""
         check_is_fitted(self)
-        state = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        columns = state._read(state._checked(X))
-        return state._nb, state._chosen(state._categories(columns))
+        return copy.copy(self)._model_and_rows(X)  # one state, whatever another thread fits meanwhile
+
+    def _model_and_rows(self, X: Any) -> tuple[CategoricalNB, Any]:
+        columns = self._read(self._checked(X))
+        return self._nb, self._chosen(self._categories(columns))
 
     def _checked(self, X: Any, fresh: bool = False) -> Any:
         """Rows with the types that they have, and columns as those of the fit."""
