@@ -15,6 +15,7 @@ from .analysis.decisions import decide as decide
 from .analysis.decisions import with_class_prior as with_class_prior
 from .analysis.half_labelled import HalfLabelledClassifier as HalfLabelledClassifier
 from .analysis.importance import importance as importance
+from .analysis.map_or_posterior import map_or_posterior as map_or_posterior
 from .analysis.prior_fitting import fit_prior as fit_prior
 from .analysis.ranking import rank_features as rank_features
 from .analysis.selection import ForwardSelection as ForwardSelection

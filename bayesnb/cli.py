@@ -39,7 +39,6 @@ SHARP = "discriminative"
 MODELS = ("auto", *VARIANTS)
 _MODEL_NAMES = (*VARIANTS, *MIXED, SHARP)
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
-_MAX_REPEATED_ROWS = 1_000_000  # rows that `check` makes of weights that count rows
 _SHOWN_COLUMNS = 100  # columns that `describe` prints; other commands print
 _ANNOUNCED_COLUMNS = 12
 _SHOWN_CAUTIONS = 20
@@ -280,12 +279,15 @@ def check(options: argparse.Namespace) -> int:
 
     Fit one half of the rows and check all formulas against NumPyro and against each other, from Bayes' identity to
     leave-one-out and intervals. The exit code is 1 if a row of the report fails. With --counts each row is taken so
-    many times; --weight does not change the check, but its column is no feature.
+    many times. With --weight each row is taken once, as NumPyro's model has no weights; the gain from calibration is
+    that of the weighted rows.
     """
-    data = _repeated(_load(options))
+    data = _load(options)
+    counts = _counts(data)
     estimator = _estimator(options, data.X, data.contract)
     if options.calibrate or options.model == SHARP:
-        report = estimator.check(data.X, data.y, options.seed)
+        with _weights_as_declared():
+            report = estimator.check(data.X, data.y, options.seed, sample_weight=counts)
         print(report.explain(options.verbose))
         return 0 if report.passed else 1
 
@@ -299,26 +301,20 @@ def check(options: argparse.Namespace) -> int:
         print(row_text(row, options.verbose), flush=True)
         shown.append(row)
 
-    report = estimator.check(data.X, data.y, options.seed, on_row=show)
-    print(f"\n  {calibration_gain(estimator, data.X, data.y)}\n")
-    print(report.explain(options.verbose, first=len(shown)))
+    with _weights_as_declared():
+        report = estimator.check(data.X, data.y, options.seed, sample_weight=counts, on_row=show)
+        gain = calibration_gain(estimator, data.X, data.y, data.sample_weight)
+    print(f"\n  {gain}\n\n{report.explain(options.verbose, first=len(shown))}")
     return 0 if report.passed else 1
 
 
-def _repeated(data: "Dataset") -> "Dataset":
-    """The rows as often as they count, without weights."""
-    import numpy as np
-
-    if data.sample_weight is None:
-        return data
-    if data.sample_weight.dtype.kind != "i":
-        print("note: the check takes all rows once, as importance does not change the formulas")
-        return replace(data, sample_weight=None)
-    n_rows = int(data.sample_weight.sum())
-    if n_rows > _MAX_REPEATED_ROWS:
-        raise ValueError(f"--counts gives {n_rows:,} rows, too many for the check; divide the counts, or leave it out")
-    rows = np.repeat(np.arange(len(data.y)), data.sample_weight)
-    return replace(data, X=data.X.iloc[rows].reset_index(drop=True), y=data.y[rows], sample_weight=None)
+def _counts(data: "Dataset") -> "np.ndarray | None":
+    """The weights, if they count rows; of importance, a note that the check does without."""
+    weight = data.sample_weight
+    if weight is not None and weight.dtype.kind == "f":
+        print("note: the check takes each row once, as NumPyro's model has no importance weights")
+        return None
+    return weight
 
 
 def select(options: argparse.Namespace) -> None:
@@ -472,7 +468,8 @@ def predict(options: argparse.Namespace) -> None:
     p(CLASS) of every class. --interval adds the posterior `mean` of each class probability, and the ends `low` and
     `high` of its credible interval. `probability` and p(CLASS) are the Bayes predictive: it first averages the joint
     probability over the parameters and then normalises, so it also learns from the new row. `mean` averages the
-    normalised probabilities. The interval belongs to `mean`, so `probability` may lie outside. If a number of a row is
+    normalised probabilities. The interval belongs to `mean`, so `probability` may lie outside. `mean` itself lies above
+    `high` or below `low` only where few parameters carry it, and by (1 − LEVEL)/2 at most. If a number of a row is
     beyond the training range by more than the length of that range, `mean`, `low` and `high` are empty, and `note`
     names the column; this needs a model that `bayesnb fit` wrote. Columns are found by name, in any order; further
     columns, such as the target, are ignored.

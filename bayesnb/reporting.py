@@ -26,7 +26,7 @@ from .calibration.leave_one_out import CalibratedClassifierLOO
 from .core.supports import check_level
 from .core.weights import RowWeights, row_weights
 from .inference.held_out import take_rows
-from .inference.loo import copies
+from .inference.loo import copies, loo_in_analyses
 from .io import replace_file
 from .tables.columns import FEW_ROWS
 from .tables.names import listed, shorten
@@ -129,7 +129,7 @@ def report(
     except ValueError:
         estimator = clone(estimator).fit(X, y, sample_weight)
     index = X.index if isinstance(X, pd.DataFrame) else range(len(y))
-    loo = estimator.loo(X, y, sample_weight)
+    loo = loo_in_analyses(estimator, X, y, sample_weight)
     facts = _Facts(
         nb=estimator,
         X=X,
@@ -301,7 +301,7 @@ def _compared(
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 fitted = clone(other).fit(X, y, sample_weight)
-                table = fitted.loo(X, y, sample_weight).log_proba
+                table = loo_in_analyses(fitted, X, y, sample_weight).log_proba
         except (ValueError, TypeError, Warning, ArithmeticError):
             continue
         if is_automatic and np.allclose(table, log_proba):  # the same model may have several names

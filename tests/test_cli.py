@@ -14,7 +14,7 @@ from bayesnb import cli
 from bayesnb.cli import MODELS
 from bayesnb.datasets import load
 from bayesnb.estimators._by_name import choose_model, variants
-from bayesnb.inference import against_numpyro, check
+from bayesnb.inference import against_numpyro, check, intervals
 
 
 @pytest.fixture
@@ -248,7 +248,8 @@ def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
     assert (found[["low(b)", "high(b)"]] == ends[:, 1]).all(axis=None)
 
 
-def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys):
+def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(intervals, "_DRAWS", 50)
     X = pd.DataFrame({"size": list("smsmlm"), "colour": list("rrgggr")})
     nb = bayesnb.OneDependenceNB().fit(X, list("abbaab"))
     nb.save(tmp_path / "model")
@@ -258,6 +259,29 @@ def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys):
     found = predictions(capsys.readouterr().out)
     np.testing.assert_allclose(found[["low(a)", "high(a)"]], nb.predict_interval(X, 0.8)[:, 0])
     np.testing.assert_allclose(found[["mean(a)", "mean(b)"]], nb.sample_proba(X, 1000, seed=0).mean(0))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+@pytest.mark.parametrize("name", ["breast_cancer", "penguins"])
+def test_the_mean_that_is_shown_belongs_to_its_interval(name, level, tmp_path, capsys):
+    """The mean of a probability p is at most high + (1 − high)(1 − level)/2, as p ≤ 1 in the upper tail; so below."""
+    model = str(tmp_path / "model")
+    assert cli.main(["fit", name, "-o", model]) == 0
+    capsys.readouterr()
+    assert cli.main(["predict", model, name, "--interval", str(level), "--digits", "17"]) == 0
+    found = predictions(capsys.readouterr().out)
+    tail = (1 - level) / 2
+    rounding = 1e-12
+
+    def is_outside(point, of_class):
+        low, high = found[f"low({of_class})"], found[f"high({of_class})"]
+        return (point > high + tail * (1 - high) + rounding) | (point < low * (1 - tail) - rounding)
+
+    classes = [column[4:-1] for column in found if column.startswith("low(")]
+    for of_class in classes:
+        assert not is_outside(found[f"mean({of_class})"], of_class).any()
+    if name == "breast_cancer":  # the joint average is another point
+        assert any(is_outside(found[f"p({of_class})"], of_class).any() for of_class in classes)
 
 
 def test_a_cell_far_outside_of_the_training_rows_has_no_interval(tmp_path, capsys):

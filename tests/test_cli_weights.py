@@ -10,6 +10,8 @@ import pytest
 import bayesnb
 from bayesnb import cli
 from bayesnb.datasets import TableError, read_table
+from bayesnb.inference.report import CheckReport
+from bayesnb.reporting import calibration_gain
 
 RNG = np.random.default_rng(1)
 ROWS = pd.DataFrame(
@@ -77,10 +79,34 @@ def test_the_column_of_weights_is_no_feature_in_any_command(path: str, tmp_path:
     assert said in out and f"Rows have weights: {said}." in page and f"of the {ROWS['n'].sum():,} rows get" in page
 
 
-@pytest.mark.slow
-def test_the_check_takes_counted_rows(path: str, capsys: Any) -> None:
-    code = cli.main(["check", path, "--target", "kind", "--counts", "n", "--drop", "w"])
-    assert code in (0, 1) and f"weights count {ROWS['n'].sum()} rows" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("flags", "counts", "said"),
+    [
+        (["--counts", "n", "--drop", "w"], ROWS["n"].tolist(), f"weights count {ROWS['n'].sum()} rows"),
+        (["--weight", "w", "--drop", "n"], None, "note: the check takes each row once, as NumPyro's model has no"),
+    ],
+)
+@pytest.mark.parametrize("model", [[], ["--calibrate"]])
+def test_the_check_takes_counted_rows(
+    model: list[str], flags: list[str], counts: Any, said: str, path: str, capsys: Any, monkeypatch: Any
+) -> None:
+    """What the check does with counts is tested beside it."""
+    given = {}
+
+    def checked(nb: Any, X: Any, y: Any, seed: int = 0, **settings: Any) -> CheckReport:
+        given.update(settings, columns=list(X), rows=len(y))
+        return CheckReport("", (), (), dict.fromkeys("rows_fitted rows_held_out features classes seed".split(), 1))
+
+    for estimator in (bayesnb.MixedNB, bayesnb.CalibratedClassifierLOO):
+        monkeypatch.setattr(estimator, "check", checked)
+    out = run(capsys, "check", path, "--target", "kind", *flags, *model)
+    weight = given["sample_weight"]
+    assert said in out and (None if weight is None else weight.tolist()) == counts
+    assert given["columns"] == FEATURES and given["rows"] == 40
+    if not model:
+        weights = ROWS["w"].to_numpy() if counts is None else ROWS["n"].to_numpy()
+        gain = calibration_gain(bayesnb.MixedNB(), ROWS[FEATURES], ROWS["kind"], weights)
+        assert gain in out
 
 
 @pytest.mark.parametrize(

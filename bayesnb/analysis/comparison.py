@@ -28,8 +28,13 @@ from sklearn.base import clone
 from ..core.arrays import Float, PerRow
 from ..core.supports import COMPOSITE
 from ..core.weights import row_weights
-from ..inference.loo import LooResult
+from ..inference.loo import LooResult, loo_in_analyses
 from ._suited import check_own
+
+_NEWTON_STEPS = 6  # that polish stacking weights; the error of each is about the square of the last
+_NEAR = 0.01  # of a weight: a step of Newton's method above it starts too far from the optimum
+_NO_WEIGHT = 1e-6  # of a model without a share in the optimum
+_ALIKE = 1e-10  # relative curvature of a direction in which models predict the same
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ def compare(
     """
     models = _fitted_models(estimators, X, y, sample_weight, fitted)
     weights = row_weights(sample_weight, len(y))
-    loo = {name: model.nb.loo(model.X, y, weights, groups=groups) for name, model in models.items()}
+    loo = {name: loo_in_analyses(model.nb, model.X, y, weights, groups) for name, model in models.items()}
     fitted_models = {name: model.nb for name, model in models.items()}
     evidence = _evidence_of(fitted_models)
     notes = [*evidence.notes, *_disagreements(loo, evidence), *_ignored_settings(fitted_models)]
@@ -225,7 +230,8 @@ def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
     """A sentence for each model with a setting that only changes its prediction."""
     notes = []
     for name, nb in models.items():
-        if setting := nb.ignored_by_loo:
+        setting = nb.ignored_by_loo
+        if setting:
             notes.append(
                 f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the "
                 "posterior predictive"
@@ -295,7 +301,7 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
         mixed = np.maximum(p @ v, 1e-300)
         return -share @ np.log(mixed), -(share / mixed) @ p
 
-    v = minimize(
+    optimum = minimize(
         loss,
         np.full(n_usable, 1 / n_usable),
         jac=True,
@@ -303,6 +309,28 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
         bounds=[(0, 1)] * n_usable,
         constraints={"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like},
         options={"ftol": 1e-15, "maxiter": 1000},
-    ).x.clip(0)
-    stacked[is_usable] = v / v.sum()
+    )
+    stacked[is_usable] = _polished(optimum.x.clip(0), p, share)
     return stacked
+
+
+def _polished(
+    v: Float[np.ndarray, " k"], p: Float[np.ndarray, "n k"], share: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " k"]:
+    """Weights near the best, moved there by Newton's method: an optimiser that compares scores stops at √rounding.
+
+    The score minus Σ v has the same optimum, without a constraint on Σ v: there g_k = 1 where v_k > 0.
+    """
+    v = v / v.sum()
+    for _ in range(_NEWTON_STEPS):
+        relative = p / (p @ v)[:, None]
+        slope = share @ relative - 1
+        is_free = (v > _NO_WEIGHT) | (slope > _NO_WEIGHT)
+        hessian = (share * relative[:, is_free].T) @ relative[:, is_free]
+        step = np.linalg.lstsq(hessian, slope[is_free], rcond=_ALIKE)[0]
+        moved = np.zeros_like(v)
+        moved[is_free] = (v[is_free] + step).clip(0)
+        if abs(step).max() > _NEAR:  # the optimiser has not come near enough
+            return v
+        v = moved / moved.sum()
+    return v

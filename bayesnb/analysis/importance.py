@@ -166,23 +166,26 @@ class _ScoreSums:
     """Sums over independent terms, of which the mean scores and their standard errors are made.
 
     A term has the weight v, the weighted score s, and occurs q times, as in `core.weights.Terms`. There are two scores
-    of each feature: its information, and the gain of the model from it.
+    of each feature: its information, and the gain of the model from it. Squares are summed about a centre m₀ near the
+    mean, since a difference of large sums has lost digits.
 
     Fields
     ------
-    s, s_v, s_squared : (2, d) Σ q s, Σ q s v and Σ q s²
+    centre : (2, d) m₀, the mean of the first terms of each feature; NaN before there are any
+    u, u_v, u_squared : (2, d) Σ q u, Σ q u v and Σ q u², u = s − m₀ v
     v, v_squared : Σ q v and Σ q v²
     """
 
-    s: Float[np.ndarray, "2 d"]
-    s_v: Float[np.ndarray, "2 d"]
-    s_squared: Float[np.ndarray, "2 d"]
+    centre: Float[np.ndarray, "2 d"]
+    u: Float[np.ndarray, "2 d"]
+    u_v: Float[np.ndarray, "2 d"]
+    u_squared: Float[np.ndarray, "2 d"]
     v: float = 0.0
     v_squared: float = 0.0
 
     @classmethod
     def zero(cls, n_features: int) -> "_ScoreSums":
-        return cls(*np.zeros((3, 2, n_features)))
+        return cls(np.full((2, n_features), np.nan), *np.zeros((3, 2, n_features)))
 
     def add_weights(self, terms: Terms) -> None:
         """Add the weights of some terms, which are the same for all features."""
@@ -191,18 +194,23 @@ class _ScoreSums:
 
     def add(self, feature: int, terms: Terms) -> None:
         """Add the scores of a feature, `terms.value` (2, k), over some terms."""
-        self.s[:, feature] += terms.total()
-        self.s_v[:, feature] += terms.value @ (terms.times * terms.weight)
-        self.s_squared[:, feature] += terms.value**2 @ terms.times
+        if not len(terms.weight):
+            return
+        if np.isnan(self.centre[:, feature]).all():
+            self.centre[:, feature] = terms.mean()
+        u = terms.value - np.multiply.outer(self.centre[:, feature], terms.weight)
+        self.u[:, feature] += u @ terms.times
+        self.u_v[:, feature] += u @ (terms.times * terms.weight)
+        self.u_squared[:, feature] += u**2 @ terms.times
 
     def mean(self) -> Float[np.ndarray, "2 d"]:
         """Σ q s / Σ q v."""
-        return self.s / self.v
+        return self.centre + self.u / self.v
 
     def standard_error(self) -> Float[np.ndarray, "2 d"]:
         """√(Σ q (s − mean v)²) / Σ q v: that of a ratio of two sums over independent terms."""
-        mean = self.mean()
-        squares = self.s_squared - 2 * mean * self.s_v + mean**2 * self.v_squared
+        shift = self.u / self.v
+        squares = self.u_squared - 2 * shift * self.u_v + shift**2 * self.v_squared
         return np.sqrt(np.maximum(squares, 0)) / self.v
 
 
@@ -264,7 +272,8 @@ def _of_label(table: Table, label: Int[np.ndarray, " m"]) -> Float[np.ndarray, "
 
 def _part_of(fold: Fold, data: FittedRows, predictions: _Predictions, log_proba: Callable[[Table], Table]) -> _Part:
     label = data.label[fold.rows]
-    log_prior, log_joint = predictions.log_prior[fold.rows], predictions.log_joint[fold.rows]
+    log_prior = predictions.log_prior[fold.rows]
+    log_joint = predictions.log_joint[fold.rows]
     return _Part(
         cells=_columnwise(rows_at(data.rows, fold.rows)),
         label=label,

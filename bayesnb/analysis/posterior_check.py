@@ -23,7 +23,7 @@ from sklearn.base import clone
 from ..core.random import generator
 from ..inference.against_numpyro import IDENTITY
 from ..inference.chains import Twin, run_chains
-from ..inference.held_out import quality, split_halves, take_rows
+from ..inference.held_out import counted_rows, quality, split_halves, take_rows
 from ..inference.report import CheckReport, CheckRow
 from ._predicted import central_interval
 
@@ -41,23 +41,34 @@ _SAYS = {
 
 
 def check(
-    estimator: Any, inner: str, name: str, X: Any, y: Any, seed: int, model_rows: Any, most: int | None = None
+    estimator: Any,
+    inner: str,
+    name: str,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    seed: int,
+    model_rows: Any,
+    most: int | None = None,
 ) -> CheckReport:
     """The check of the model `inner` of a clone fitted to one half of the rows, with the rows that it lacks.
 
-    `model_rows` makes these of (fitted, X, y, seed).
+    `model_rows` makes these of (fitted, X, y, weights, seed). Rows that weights count are units: each leaves alone,
+    where equal rows without weights leave together.
     """
-    y = np.asarray(y).ravel()
+    X, y = counted_rows(X, np.asarray(y).ravel(), sample_weight)
     train, test = split_halves(y, seed)
-    known = take_rows(X, train[:most]), y[train[:most]]
-    fitted = clone(estimator).fit(*known)
+    train = train[:most]
+    units = None if sample_weight is None else np.ones(len(train), int)
+    training = take_rows(X, train), y[train], units
+    fitted = clone(estimator).fit(*training)
     report = clone(getattr(fitted, inner)).check(X, y, seed)
+
     test = test[np.isin(y[test], fitted.classes_)]
-    truth, log_p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_log_proba(take_rows(X, test))
-    better = quality(name, fitted.n_features_in_, log_p, truth)
-    more = model_rows(fitted, *known, seed)
-    rows, qualities = (*report.rows, *more), (*report.quality, better)
-    return replace(report, model=repr(estimator), rows=rows, quality=qualities)
+    truth = np.searchsorted(fitted.classes_, y[test])
+    better = quality(name, fitted.n_features_in_, fitted.predict_log_proba(take_rows(X, test)), truth)
+    rows = (*report.rows, *model_rows(fitted, *training, seed))
+    return replace(report, model=repr(estimator), rows=rows, quality=(*report.quality, better))
 
 
 def compare_with_numpyro(

@@ -10,21 +10,22 @@ from ..core.random import generator
 from ..inference.report import CheckRow
 from .fitting import fit_maps
 from .map import Labelled, most_probable, numpyro_model
-from .modes import posterior_modes
+from .modes import laplace_about
 
 _MAX_ROWS = 500
 _N_DRAWS = 200  # of Laplace's approximation
 
 
-def map_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
+def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed: int = 0) -> list[CheckRow]:
     """The comparisons of the most probable map of a `CalibratedClassifierLOO`, fitted to some of its rows."""
-    left_out = fitted.left_out(X, y)
+    left_out = fitted.left_out(X, y, sample_weight)
     sample = np.sort(generator(seed).permutation(len(left_out.code))[:_MAX_ROWS])
     z = left_out.z[sample]
     index = left_out.code[sample]
     weight = left_out.weight[sample]
     calibration = most_probable(fit_maps(z, index, weight))
-    posterior = posterior_modes(calibration, Labelled(z, np.eye(z.shape[1])[index], weight), [calibration.mode])[0]
+    rows = Labelled(z, np.eye(z.shape[1])[index], weight)
+    posterior = laplace_about(calibration, rows, calibration.mode)
     n_parameters = len(posterior.mode)
 
     def value(theta: np.ndarray) -> float:

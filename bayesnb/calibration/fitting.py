@@ -12,25 +12,27 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from ..core.arrays import Float, Int, PerRow, Table
 from ..core.orders import class_order
 from .map import LOGIT_EPS_MEAN, PROB_UNCHANGED, WIDTHS, CalibrationMap, Labelled
-from .modes import Laplace, heavy_modes, posterior_modes
+from .modes import Laplace, LaplaceMixture, heavy_modes, posterior_modes, shared_draws
+from .weighting import WeightedDraws, weighted_draws
 
 _N_DRAWS = 100  # of the posterior, that a prediction averages
-_MIDDLE_EPS = -1.5  # logit ε of the starts between
+_MAX_WEIGHTED_PARAMETERS = 40  # with more, hardly a draw would have all of the weight
+_MAX_WEIGHTED_CELLS = 10_000  # rows times classes, with more of which weights would take too long
 _LARGE_EPS = 1.0  # logit ε of the starts where most rows are unexplained
 _FLAT = -2.0  # u of the starts of little power
 _SHARP = 1.5  # and of much
-# u, logit ε
-_STARTS_OF_POWER = (
+_STARTS = (  # u, logit ε
     (0.0, LOGIT_EPS_MEAN),
     (0.0, _LARGE_EPS),
     (_FLAT, LOGIT_EPS_MEAN),
+    (_FLAT, _LARGE_EPS),
     (_SHARP, _LARGE_EPS),
-)  # u, logit ε
+)
 
 
 class _Fitted(NamedTuple):
@@ -41,11 +43,21 @@ class _Fitted(NamedTuple):
     calibration : the map, without its draws
     log_evidence : log p(y | model)
     modes : all its modes, the heaviest first; none of the model that leaves the probabilities as they are
+    posterior : which makes draws
     """
 
     calibration: CalibrationMap
     log_evidence: float
     modes: list[Laplace]
+    posterior: "LaplaceMixture | WeightedDraws | _NoParameters"
+
+
+class _NoParameters:
+    """The posterior of the model that leaves the probabilities as they are."""
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
+        """Empty rows."""
+        return np.zeros((n_draws, 0))
 
 
 def fit_maps(
@@ -66,7 +78,10 @@ def fit_maps(
     has_weight = weight > 0
     in_label_order = Labelled(z[has_weight], np.eye(z.shape[1])[index[has_weight]], weight[has_weight])
     order = _order_of_classes(in_label_order)
-    rows = in_label_order._replace(z=in_label_order.z[:, order], y=in_label_order.y[:, order])
+    rows = in_label_order._replace(
+        z=np.asfortranarray(in_label_order.z[:, order]),
+        y=np.asfortranarray(in_label_order.y[:, order]),
+    )
     power = _fitted_power(rows)
     if groups is not None:
         factor = _times_that_rows_repeat(power, rows, groups[has_weight])
@@ -90,20 +105,18 @@ def _unchanged(rows: Labelled) -> _Fitted:
     """The model that leaves the probabilities as they are: it has no parameters."""
     calibration = CalibrationMap.prior(0, rows.rho)
     of_label = (calibration.proba(calibration.mode, rows.z) * rows.y).sum(1)
-    return _Fitted(calibration, float(rows.weight @ np.log(of_label)), [])
+    return _Fitted(calibration, float(rows.weight @ np.log(of_label)), [], _NoParameters())
 
 
 def _fitted_power(rows: Labelled) -> _Fitted:
     """Power and shifts."""
-    return _fitted(CalibrationMap.prior(1, rows.rho), rows, _STARTS_OF_POWER)
+    return _fitted(CalibrationMap.prior(1, rows.rho), rows, _STARTS)
 
 
 def _fitted_matrix(model: int, power: _Fitted, rows: Labelled) -> _Fitted:
     """A model with O, whose scale and starts are those of the power map."""
     u = float(power.calibration.mode[0])
-    starts = [(mode.mode[0], mode.mode[-1]) for mode in power.modes]
-    starts += [(u, logit_eps) for logit_eps in (LOGIT_EPS_MEAN, _MIDDLE_EPS, _LARGE_EPS)]
-    starts += [(0.0, LOGIT_EPS_MEAN), (0.0, _LARGE_EPS), (_FLAT, LOGIT_EPS_MEAN)]
+    starts = [(u, LOGIT_EPS_MEAN), *((mode.mode[0], mode.mode[-1]) for mode in power.modes), *_STARTS]
     return _fitted(CalibrationMap.prior(model, rows.rho, float(np.exp(u))), rows, starts)
 
 
@@ -115,8 +128,17 @@ def _fitted(calibration: CalibrationMap, rows: Labelled, starts: Iterable[tuple[
         theta[[0, -1]] = u, logit_eps
         points.append(theta)
     modes = posterior_modes(calibration, rows, points)
-    log_evidence = logsumexp([mode.log_evidence for mode in heavy_modes(modes)])
-    return _Fitted(replace(calibration, mode=modes[0].mode), float(log_evidence), modes)
+    posterior = _posterior(modes)
+    return _Fitted(replace(calibration, mode=modes[0].mode), posterior.log_evidence, modes, posterior)
+
+
+def _posterior(modes: list[Laplace]) -> LaplaceMixture | WeightedDraws:
+    """Weighted draws, or Laplace's approximation where there are too many parameters or rows, or too few count."""
+    laplace = LaplaceMixture(heavy_modes(modes))
+    if len(modes[0].mode) > _MAX_WEIGHTED_PARAMETERS or modes[0].rows.z.size > _MAX_WEIGHTED_CELLS:
+        return laplace
+    weighted = weighted_draws(laplace.modes, np.random.default_rng(0))
+    return weighted if weighted.n_effective >= _N_DRAWS else laplace
 
 
 def _times_that_rows_repeat(power: _Fitted, rows: Labelled, groups: Int[np.ndarray, " n"]) -> float:
@@ -136,28 +158,9 @@ def _with_draws(models: list[_Fitted]) -> list[CalibrationMap]:
     of_matrix = (1 - PROB_UNCHANGED) / len(WIDTHS)
     log_prior = np.log([PROB_UNCHANGED, *[of_matrix] * len(WIDTHS)])
     probability = softmax(np.array([model.log_evidence for model in models]) + log_prior)
-    sizes = _shared_draws(probability, _N_DRAWS)
+    sizes = shared_draws(probability, _N_DRAWS)
     rng = np.random.default_rng(0)
     return [
-        replace(model.calibration, probability=float(p), draws=_draws(model, int(size), rng))
+        replace(model.calibration, probability=float(p), draws=model.posterior.draws(int(size), rng))
         for model, p, size in zip(models, probability, sizes, strict=True)
     ]
-
-
-def _shared_draws(share: Float[np.ndarray, " k"], n_draws: int) -> Int[np.ndarray, " k"]:
-    """How many of the draws each gets: the cumulative shares, rounded."""
-    return np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
-
-
-def _draws(model: _Fitted, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
-    """Draws of the parameters, about each mode in proportion to its evidence."""
-    n_parameters = len(model.calibration.mode)
-    if not model.modes:
-        return np.zeros((n_draws, n_parameters))
-    modes = heavy_modes(model.modes)
-    share = softmax([mode.log_evidence for mode in modes])
-    draws = []
-    for mode, size in zip(modes, _shared_draws(share, n_draws), strict=True):
-        half = rng.standard_normal(((size + 1) // 2, n_parameters))
-        draws += [mode.draw(s) for s in np.concatenate([half, -half])[:size]]
-    return np.reshape(draws, (n_draws, n_parameters))

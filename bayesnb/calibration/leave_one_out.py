@@ -68,8 +68,10 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     Copies of a row, without weights or with importance, leave together and count as one row for the map;
     `groups=np.arange(len(y))` keeps them apart, as counts do. A second row with the same cells and label is a copy if
     it is unlikely to occur by chance. This is so if it has cells that are not whole numbers, or if the model expects
-    less than 0.01 such rows. The model is still fitted to all copies and so becomes more certain. The prior of
-    leave-one-out is that of all rows. The map learns from at most 2,500 rows, at random.
+    less than 0.01 such rows. The model is still fitted to all copies and so becomes more certain. The map learns from
+    at most 2,500 rows, at random.
+
+    The prior of leave-one-out is that of all rows. A row of `KernelNB` leaves the prior of the bandwidths too.
 
     Examples
     --------
@@ -87,7 +89,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     _inside = "estimator_"
     _of_inside = (
         "explain contributions tables prior_summary prior_ posterior_ class_count_ class_log_prior_ feature_names "
-        "block_columns part_blocks levels_of encode class_index ignored_by_loo"
+        "block_columns part_blocks levels_of encode class_index ignored_by_loo loo_prior"
     )
 
     def __init__(self, estimator: Any) -> None:
@@ -186,7 +188,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         rows = left_out_rows(self.estimator_, X, y, sample_weight, groups)
         return rows._replace(z=floored(rows.z))
 
-    def check(self, X: Any, y: Any, seed: int = 0) -> "CheckReport":
+    def check(self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None) -> "CheckReport":
         """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.
 
         Clones are fitted to one half of the rows. The other half gives the log loss and the calibration error of the
@@ -196,11 +198,17 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         ----------
         X, y : rows and labels, at least two rows
         seed : seed of the split, of the random parameters and of the chains
+        sample_weight : (n,) weights of an integer type, which count rows: each of them leaves alone
+
+        Raises
+        ------
+        ValueError
+            if weights are importance, which NumPyro's model of the rows does not have
         """
         from ..analysis.posterior_check import check
         from .checking import map_rows
 
-        return check(self, "estimator_", "calibrated", X, y, seed, map_rows)
+        return check(self, "estimator_", "calibrated", X, y, sample_weight, seed, map_rows)
 
 
 def _log_loss(rows: "LeftOut", log_p: Table) -> float:
@@ -299,7 +307,7 @@ def _log_proba(
 ) -> Table:
     """log p(y = c | x_i, D₋ᵢ): without all rows of the group, or without one unit of a row that counts several."""
     leaving = weights if group is None else replace(weights, are_counts=False)
-    return leave_out(nb, rows, index, leaving, group, "kept", scores=True).log_proba
+    return leave_out(nb, rows, index, leaving, group, nb.loo_prior, scores=True).log_proba
 
 
 def groups_of_copies(

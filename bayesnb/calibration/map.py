@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.utils import gen_batches
 
 from ..core.arrays import Float, Int, PerRow, Table
 from ..core.pytrees import record
@@ -38,10 +39,11 @@ LOGIT_EPS_MEAN = -4.0
 LOGIT_EPS_WIDTH = 2.0
 _LEAST_PROBA = 1e-9  # probability that no prediction goes below
 _TINY = 1e-300  # keeps a logarithm finite
+_CELLS_AT_A_TIME = 1 << 19  # rows times classes times draws
 
 
 class Labelled(NamedTuple):
-    """Rows that the model has not seen.
+    """Rows that the model has not seen. Tables in Fortran order are quicker: sums over classes are then vectorised.
 
     Fields
     ------
@@ -93,6 +95,13 @@ class _Mapped(NamedTuple):
     q: Table
     eps: float
     proba: Table
+
+
+class Slope(NamedTuple):
+    """f = −log p(y, θ) without the constants ½ log 2π of the prior, with its gradient (p,)."""
+
+    height: float
+    gradient: Float[np.ndarray, " p"]
 
 
 class Derivatives(NamedTuple):
@@ -158,9 +167,24 @@ class CalibrationMap:
         p = self._mapped(theta, z).proba if self.model else softmax(z, axis=1)
         return (1 - _LEAST_PROBA) * p + _LEAST_PROBA * self.rho
 
+    def probas(self, theta: Float[np.ndarray, "s p"], z: Table) -> Float[np.ndarray, "s n c"]:
+        """p' of rows for many parameters at once."""
+        c = len(self.rho)
+        entries = np.zeros((len(theta), c, c + 1))
+        entries[:, self.layout.column, self.layout.row] = theta[:, 1:-1]
+        eta = self.scale * (entries[:, :, :-1] @ z.T) + entries[:, :, -1:]
+        eta += np.exp(theta[:, 0])[:, None, None] * z.T
+        q = np.exp(eta - eta.max(1, keepdims=True))
+        q /= q.sum(1, keepdims=True)
+        eps = expit(theta[:, -1])[:, None, None]
+        return ((1 - eps) * q + eps * self.rho[:, None]).transpose(0, 2, 1)
+
     def _mapped(self, theta: np.ndarray, z: np.ndarray) -> _Mapped:
         entries = self.matrix(theta)
-        q = softmax(np.exp(theta[0]) * z + self.scale * (z @ entries[:-1]) + entries[-1], axis=1)
+        of_matrix = (entries[:-1].T @ z.T).T  # by columns, if z is
+        eta = np.exp(theta[0]) * z + self.scale * of_matrix + entries[-1]
+        q = np.exp(eta - eta.max(1, keepdims=True))
+        q /= q.sum(1, keepdims=True)
         eps = float(expit(theta[-1]))
         return _Mapped(q, eps, (1 - eps) * q + eps * self.rho)
 
@@ -186,6 +210,38 @@ class CalibrationMap:
         of_label = (self._mapped(theta, rows.z).proba * rows.y).sum(1)
         of_prior = np.log(layout.width).sum() + 0.5 * np.square((theta - layout.mean) / layout.width).sum()
         return float(of_prior - rows.weight @ np.log(np.maximum(of_label, _TINY)))
+
+    def values(self, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:
+        """`value` of many parameters at once; infinite where numbers overflow."""
+        layout = self.layout
+        off = (theta - layout.mean) / layout.width
+        height = np.log(layout.width).sum() + 0.5 * np.square(off).sum(1)
+        at_a_time = max(1, _CELLS_AT_A_TIME // rows.z.size)
+        for draws in gen_batches(len(theta), at_a_time):
+            with np.errstate(over="ignore", invalid="ignore"):
+                of_label = np.einsum("snc,nc->sn", self.probas(theta[draws], rows.z), rows.y)
+                height[draws] -= np.log(np.maximum(of_label, _TINY)) @ rows.weight
+        return np.nan_to_num(height, nan=np.inf, posinf=np.inf)
+
+    def slope(self, rows: Labelled, theta: np.ndarray) -> Slope:
+        """`value` with its gradient, in a tenth of the time of `derivatives`."""
+        layout = self.layout
+        z, y, weight = rows
+        mapped = self._mapped(theta, z)
+        explained = (1 - mapped.eps) * (mapped.q * y).sum(1)
+        of_label = np.maximum(explained + mapped.eps * (y @ self.rho), _TINY)
+        r = explained / of_label
+        minus_of_eta = (weight * r)[:, None] * (y - mapped.q)  # −∂h/∂η
+        z_of_eta = z.T @ minus_of_eta
+        of_entries = np.vstack([self.scale * z_of_eta, minus_of_eta.sum(0)])
+
+        off = (theta - layout.mean) / layout.width
+        gradient = off / layout.width
+        gradient[0] -= np.exp(theta[0]) * np.trace(z_of_eta)
+        gradient[1:-1] -= of_entries[layout.row, layout.column]
+        gradient[-1] += weight @ (r - 1 + mapped.eps)
+        height = np.log(layout.width).sum() + 0.5 * off @ off - weight @ np.log(of_label)
+        return Slope(float(height), gradient)
 
     def derivatives(self, rows: Labelled, theta: np.ndarray) -> Derivatives:
         """`value` with its gradient and its Hessian."""

@@ -4,9 +4,8 @@ With f = −log p(y, θ) and its Hessian H at a mode θ̂
 
     log p(y) ≈ −f(θ̂) + ½ p log 2π − ½ log det H,   θ given y ≈ Normal(θ̂, H⁻¹)
 
-f need not be convex. Rows that the model gets wrong are explained by a low power or by a large ε, and each may have a
-mode of its own. Newton's method therefore starts at several points. The mode where f is least need not be the one of
-the largest evidence, so each is kept whose evidence is not below e⁻⁵ of the largest.
+f need not be convex: `search` looks for all of its modes, and Newton's method ends each descent. The mode where f is
+least need not be the one of the largest evidence, so each is kept whose evidence is not below e⁻⁵ of the largest.
 
 A mode can be flat with a cliff beside it. A draw is therefore moved towards the mode until f has risen by no more than
 |s|²/2, as it does under the Gaussian.
@@ -23,19 +22,19 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
+from scipy.special import logsumexp, softmax
 
-from ..core.arrays import Float
+from ..core.arrays import Float, Int
 from .map import CalibrationMap, Derivatives, Labelled
+from .search import End, ends_of_descents
 
 _MAX_STEPS = 100  # of Newton's method
 _LONGEST_STEP = 2.0  # in any parameter
 _LEAST_CURVATURE = 1e-3  # of f, that a step of Newton's method takes for granted
-_START_GAIN = 0.1  # nats, below which the other parameters fit the ε of a start
 _TINY = 1e-300  # instead of no step at all
-_FEW_ROWS = 500  # where all starts are followed: with more, a mode that explains them worse has no share
-_HOPELESS = 50.0  # nats of f above the first mode, where a start is dropped if rows are more
-_COARSE_GAIN = 1e-3  # nats that a step is expected to gain, below which a mode is near enough to be known
-_FINE_GAIN = 1e-12  # nats, below which it is reached
+_LEAST_GAIN = 1e-12  # nats that a step is expected to gain, below which a mode is reached
+_HOPELESS = 50.0  # nats of f above the lowest mode, where no other is looked for
+_NOT_LOWER = 1e-3  # nats
 _SAME_MODE = 0.5  # f at one mode under the Gaussian about another, in nats: below, the two are one
 _LEAST_MODE_CURVATURE = 0.1  # at a mode: a prior's precision is larger, but the likelihood may take some away
 _EVIDENCE_RANGE = 5.0  # nats below the largest evidence, within which a mode is kept
@@ -86,20 +85,48 @@ class Laplace:
         return self.mode + step
 
 
+class LaplaceMixture(NamedTuple):
+    """The posterior of a map as the sum of those about its modes."""
+
+    modes: list[Laplace]
+
+    @property
+    def log_evidence(self) -> float:
+        """log p(y): the evidences of the modes add up."""
+        return float(logsumexp([mode.log_evidence for mode in self.modes]))
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
+        """Draws about each mode in proportion to its evidence, in pairs s and −s of standard normal numbers."""
+        n_parameters = len(self.modes[0].mode)
+        share = softmax([mode.log_evidence for mode in self.modes])
+        draws: list[Float[np.ndarray, " p"]] = []
+        for mode, size in zip(self.modes, shared_draws(share, n_draws), strict=True):
+            half = rng.standard_normal(((size + 1) // 2, n_parameters))
+            draws += [mode.draw(s) for s in np.concatenate([half, -half])[:size]]
+        return np.reshape(draws, (n_draws, n_parameters))
+
+
+def shared_draws(share: Float[np.ndarray, " k"], n_draws: int) -> Int[np.ndarray, " k"]:
+    """How many of the draws each gets: the cumulative shares, rounded."""
+    return np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
+
+
 def posterior_modes(
     calibration: CalibrationMap, rows: Labelled, starts: Iterable[Float[np.ndarray, " p"]]
 ) -> list[Laplace]:
-    """The distinct modes that Newton's method reaches from the starts, the one of the largest evidence first."""
+    """The distinct modes that descents from the starts lead to, see `search`; the largest evidence comes first."""
+    ends = sorted(ends_of_descents(calibration, rows, starts), key=lambda end: end.height)
     points: list[Point] = []
-    for start in starts:
-        with_this_eps = climb(calibration, rows, _point(calibration, rows, start), _START_GAIN, slice(None, -1))
-        if points and _leads_nowhere(with_this_eps, points[0], rows):
-            continue
-        near = climb(calibration, rows, with_this_eps, _COARSE_GAIN)
-        if not _is_known(near, points):
-            points.append(climb(calibration, rows, near, _FINE_GAIN))
+    for end in ends:
+        if end.height < ends[0].height + _HOPELESS and not _is_known(end, points):
+            points.append(_mode_from(calibration, rows, end.theta))
     posteriors = [_laplace(calibration, rows, point) for point in _distinct(points)]
     return sorted(posteriors, key=lambda posterior: -posterior.log_evidence)
+
+
+def laplace_about(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Laplace:
+    """The posterior about the mode that Newton's method reaches from θ."""
+    return _laplace(calibration, rows, _mode_from(calibration, rows, theta))
 
 
 def heavy_modes(posteriors: list[Laplace]) -> list[Laplace]:
@@ -108,44 +135,50 @@ def heavy_modes(posteriors: list[Laplace]) -> list[Laplace]:
     return [posterior for posterior in posteriors if posterior.log_evidence >= largest - _EVIDENCE_RANGE]
 
 
-def _leads_nowhere(start: Point, mode: Point, rows: Labelled) -> bool:
-    """Whether rows are so many, and a start explains them so badly, that no other mode counts beside a known one."""
-    difference = start.derivatives.height - mode.derivatives.height
-    return len(rows.weight) > _FEW_ROWS and difference > _HOPELESS
-
-
 def _distinct(points: list[Point]) -> list[Point]:
     """The points from the lowest f on, without those that are within the Gaussian about a lower one."""
     chosen: list[Point] = []
     for point in sorted(points, key=lambda point: point.derivatives.height):
-        if not _is_known(point, chosen):
+        if not _is_known(End(point.theta, point.derivatives.height), chosen):
             chosen.append(point)
     return chosen
 
 
-def _point(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Point:
-    return Point(theta, calibration.derivatives(rows, theta))
+def _is_known(end: End, modes: list[Point]) -> bool:
+    """Whether an end is within the Gaussian about a mode, and not on the way to a lower one."""
+    return any(
+        end.height > mode.derivatives.height - _NOT_LOWER and _gaussian_rise(mode, end.theta) < _SAME_MODE
+        for mode in modes
+    )
 
 
-def climb(
-    calibration: CalibrationMap, rows: Labelled, start: Point, least_gain: float, free: slice = slice(None)
-) -> Point:
-    """Newton's method with damping in the free parameters, until a step is expected to gain less than `least_gain`."""
-    point = start
+def _gaussian_rise(mode: Point, theta: Float[np.ndarray, " p"]) -> float:
+    """½ (θ − θ̂)ᵀ H (θ − θ̂)."""
+    difference = theta - mode.theta
+    return float(0.5 * difference @ mode.derivatives.hessian @ difference)
+
+
+def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Point:
+    """The mode that Newton's method with damping reaches."""
+    point = _point(calibration, rows, theta)
     damping = 0.0
     for _ in range(_MAX_STEPS):
         gradient = point.derivatives.gradient
-        step = np.zeros(len(gradient))
-        step[free] = _newton_step(point.derivatives.hessian[free, free], gradient[free], damping)
+        hessian = point.derivatives.hessian
+        step = _newton_step(hessian, gradient, damping)
         step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
-        if -(gradient @ step) < least_gain:
+        if -(gradient @ step) < _LEAST_GAIN:
             break
         if calibration.value(rows, point.theta + step) < point.derivatives.height:
             point = _point(calibration, rows, point.theta + step)
             damping /= 10
         else:
-            damping = max(10 * damping, 0.1 * float(np.linalg.norm(point.derivatives.hessian, 2)))
+            damping = max(10 * damping, 0.1 * float(np.linalg.norm(hessian, np.inf)))
     return point
+
+
+def _point(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Point:
+    return Point(theta, calibration.derivatives(rows, theta))
 
 
 def _newton_step(
@@ -159,21 +192,6 @@ def _newton_step(
         curvature, vectors = np.linalg.eigh(hessian)
         curve = np.maximum(abs(curvature), _LEAST_CURVATURE) + damping
         return -vectors @ ((vectors.T @ gradient) / curve)
-
-
-def _is_known(point: Point, modes: list[Point]) -> bool:
-    """Whether a point is within the Gaussian about a mode, and not on the way to a lower one."""
-    return any(
-        point.derivatives.height > mode.derivatives.height - _COARSE_GAIN
-        and _gaussian_rise(mode, point.theta) < _SAME_MODE
-        for mode in modes
-    )
-
-
-def _gaussian_rise(mode: Point, theta: Float[np.ndarray, " p"]) -> float:
-    """½ (θ − θ̂)ᵀ H (θ − θ̂)."""
-    difference = theta - mode.theta
-    return float(0.5 * difference @ mode.derivatives.hessian @ difference)
 
 
 def _laplace(calibration: CalibrationMap, rows: Labelled, point: Point) -> Laplace:

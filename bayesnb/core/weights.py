@@ -55,10 +55,13 @@ class Terms(NamedTuple):
         """Σ_k q_k s_k, (…)."""
         return self.value @ self.times
 
+    def mean(self) -> Any:
+        """m = Σ q s / Σ q v, (…)."""
+        return self.total() / max(self.weight @ self.times, 1e-300)
+
     def standard_error(self) -> Any:
-        """√(Σ_k q_k (s_k − m v_k)²) of the total, m = Σ q s / Σ q v, (…)."""
-        mean = self.total() / max(self.weight @ self.times, 1e-300)
-        deviation = self.value - np.multiply.outer(mean, self.weight)
+        """√(Σ_k q_k (s_k − m v_k)²) of the total, (…)."""
+        deviation = self.value - np.multiply.outer(self.mean(), self.weight)
         return np.sqrt(deviation**2 @ self.times)
 
 
@@ -142,8 +145,8 @@ class RowWeights:
         --------
         >>> import numpy as np
         >>> from bayesnb.core.weights import row_weights
-        >>> row_weights(np.array([1, 40_311]), 2).describe()
-        'weights count 40,312 rows'
+        >>> row_weights(np.array([1, 3]), 2).describe()
+        'weights count 4 rows'
         >>> row_weights(np.array([0.5, 1.5, 2.0]), 3).describe()
         'importance weights, 3 rows, effective 2.5'
         """

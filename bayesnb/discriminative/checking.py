@@ -28,9 +28,9 @@ _MODE_GAIN = 1e-16  # nats
 _N_DRAWS = 200  # of Laplace's approximation
 
 
-def weight_rows(fitted: Any, X: Any, y: np.ndarray, seed: int = 0) -> list[CheckRow]:
+def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed: int = 0) -> list[CheckRow]:
     """The comparisons of a fitted `DiscriminativeNB`."""
-    training = fitted.training(X, y)
+    training = fitted.training(X, y, sample_weight)
     rows = fitted.left_out(training)
     mode = minimise(rows, fitted.modes_[0], _MODE_GAIN).mode
     j = len(mode.w)

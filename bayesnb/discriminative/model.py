@@ -524,7 +524,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         numpyro_model(self.left_out(self.training(X, y, sample_weight, groups)), self.modes_[0].scales)
 
-    def check(self, X: Any, y: Any, seed: int = 0) -> CheckReport:
+    def check(self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None) -> CheckReport:
         """The check of `reader_`, and of the weights against NumPyro: columns, density, mode, and draws of NUTS.
 
         Clones are fitted to one half of the rows. The other half gives log loss and calibration error.
@@ -533,11 +533,17 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ----------
         X, y : rows and labels, at least two rows
         seed : seed of the split, of the random parameters and of the chains
+        sample_weight : (n,) weights of an integer type, which count rows: each of them leaves alone
+
+        Raises
+        ------
+        ValueError
+            if weights are importance, which NumPyro's model of the rows does not have
         """
         from ..analysis.posterior_check import check
         from .checking import weight_rows
 
-        return check(self, "reader_", "discriminative", X, y, seed, most=_CHECKED, model_rows=weight_rows)
+        return check(self, "reader_", "discriminative", X, y, sample_weight, seed, weight_rows, most=_CHECKED)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,7 @@ Each method reads the state once, at its start. Methods that hand the estimator 
 import copy
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, 
 from ..naive_bayes import CLASS, Parameters, Rows, by_rows
 from ..tables.names import listed
 from ._fitted import ESTIMATES, AbstractFitted, State
-from ._input import BLOCK, as_table, cut_rows
+from ._input import BLOCK, as_table, classes_of, cut_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,9 +55,54 @@ class AbstractNB(AbstractFitted):
         """
         return copy.copy(self)._table(X, scores=True, normalized=True)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
-        return np.exp(self.predict_log_proba(X))
+    def predict_proba(self, X: Any, *, draws: Any = None, average: str = "posterior") -> np.ndarray:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`. With `draws` it is an average over draws of the parameters.
+
+        Parameters
+        ----------
+        draws : draws of the parameters by the site names of `numpyro_model`, from NUTS, SVI or any other sampler:
+            `mcmc.get_samples()`, a mapping of arrays (s, …) or (chain, draw, …), or ArviZ data. `estimate` is not used
+        average : "posterior" is the posterior mean of p(y = c | x_i, θ), the mean of `sample_proba(X, draws=draws)`.
+            "joint" averages p(x_i, y = c | θ) and then normalises, as the closed form does. It weighs the draws by
+            p(x_i | θ), and warns of rows where it rests on fewer than 50 of them
+
+        Raises
+        ------
+        ValueError
+            if a site is missing or has another shape, or if `average` is neither
+
+        Examples
+        --------
+        >>> import jax, numpyro
+        >>> from bayesnb import BernoulliNB
+        >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 1]], [0, 0, 1, 1]
+        >>> nb = BernoulliNB().fit(X, y)
+        >>> with jax.enable_x64(True):
+        ...     mcmc = numpyro.infer.MCMC(
+        ...         numpyro.infer.NUTS(nb.numpyro_model), num_warmup=300, num_samples=3000, progress_bar=False
+        ...     )
+        ...     mcmc.run(jax.random.key(0), X, y)
+        >>> nb.predict_proba([[1, 0]], draws=mcmc, average="joint").round(1), nb.predict_proba([[1, 0]]).round(1)
+        (array([[0.9, 0.1]]), array([[0.9, 0.1]]))
+        """
+        check_choice("average", average, ("posterior", "joint"))
+        if draws is None:
+            return np.exp(self.predict_log_proba(X))
+        if average == "posterior":
+            return self.sample_proba(X, draws=draws).mean(0)
+        from ..inference.given_draws import ENOUGH_DRAWS, joint_average
+
+        state = self._fitted()
+        result = joint_average(state.posterior, self._encoded(state, self._checked(X, state)[0]), draws)
+        is_thin = result.effective_draws < ENOUGH_DRAWS
+        if is_thin.any():
+            warnings.warn(
+                f"{np.count_nonzero(is_thin)} of {len(is_thin)} rows rest on fewer than {ENOUGH_DRAWS} effective draws "
+                f"(the least: {result.effective_draws.min():.1f}). Their joint average is not to be relied on; the "
+                "closed form, `predict_proba(X)`, has no such limit",
+                stacklevel=2,
+            )
+        return result.proba
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger class prior.
@@ -213,17 +258,26 @@ class AbstractNB(AbstractFitted):
 
     # --- how sure a prediction is -----------------------------------------------------------------------------------
 
-    def sample_proba(self, X: Any, n_draws: int = 1000, seed: Seed = None) -> np.ndarray:
+    def sample_proba(self, X: Any, n_draws: int = 1000, seed: Seed = None, *, draws: Any = None) -> np.ndarray:
         """Draws of the class probabilities p(y = c | x_i, θ) over the posterior of θ, (s, n, c).
 
         Their mean is the posterior mean of the class probability. It differs from `predict_proba`, which first averages
         the joint probability and then normalises.
+
+        Parameters
+        ----------
+        n_draws, seed : number and seed of exact draws from the closed form
+        draws : draws of θ from another sampler in their place, as in `predict_proba`; chains follow each other
         """
         from ..inference.intervals import fix_seed, log_probability_draws
 
         check_least(1, n_draws=n_draws)
         state = self._fitted()
         rows = self._encoded(state, self._checked(X, state)[0])
+        if draws is not None:
+            from ..inference.given_draws import proba_at_draws
+
+            return proba_at_draws(state.posterior, rows, draws)
         seed = fix_seed(seed)
         n_rows = next(iter(rows.values())).shape[0]
         draws = np.empty((int(n_draws), n_rows, len(state.classes)))
@@ -559,8 +613,21 @@ class AbstractNB(AbstractFitted):
         """Rows by block as an array like the one fitted."""
         return rows[BLOCK]
 
-    def numpyro_model(self, X: Any = None, y: Any = None, *, n: int | None = None, length: Any = None) -> None:
+    def numpyro_model(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        n: int | None = None,
+        length: Any = None,
+        classes: Any = None,
+        n_features: int | None = None,
+    ) -> None:
         """The generative model in NumPyro with this estimator's prior: `MCMC(NUTS(nb.numpyro_model)).run(key, X, y)`.
+
+        It may be traced by JAX: `jax.jit(svi.update)`, `MCMC(…, jit_model_args=True)`. Traced rows and labels cannot be
+        checked. Cells of levels must then be codes 0 … K−1, and labels that are no numbers must be places among
+        `classes_`.
 
         Parameters
         ----------
@@ -569,27 +636,74 @@ class AbstractNB(AbstractFitted):
             `TraceEnum_ELBO` then sum them out, and `Predictive(…, infer_discrete=True)` draws them given X. NumPyro
             needs the package funsor for that: `pip install funsor`. A plain `Predictive` ignores X and
             draws labels from their prior
-        n : number of rows, if X and y are None
+        n : number of rows, if X and y are None. With rows it is the number that they stand for: of a minibatch the
+            likelihood is raised to the power n / number of rows, as `numpyro.plate(…, subsample_size=…)` does
         length : number of events of a row, a number or (n,), if X is None and rows are counts with given totals
             (`MultinomialNB`). The default is the rounded average of the training rows
+        classes, n_features : labels and number of columns, for the model before a fit. Where the rows scale the default
+            prior, it needs a `prior` of its own
 
         Examples
         --------
         >>> import jax, numpyro
-        >>> from bayesnb import GaussianNB
+        >>> from bayesnb import BernoulliNB, GaussianNB
         >>> nb = GaussianNB().fit([[1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1])
         >>> simulated = numpyro.infer.Predictive(nb.numpyro_model, num_samples=3)(jax.random.key(0), n=7)
         >>> simulated["x"].shape, simulated["y"].shape
         ((3, 7, 1), (3, 7))
+        >>> before = {"n": 7, "classes": ["ham", "spam"], "n_features": 4}  # no fit: the prior predictive
+        >>> numpyro.infer.Predictive(BernoulliNB().numpyro_model, num_samples=3)(jax.random.key(0), **before)["x"].shape
+        (3, 7, 4)
         """
-        nb = copy.copy(self)
-        prior = nb._fitted().prior
+        from ..inference.twin_rows import rows_that_stand_for
+
+        is_before_a_fit = classes is not None or n_features is not None
+        nb = self._before_a_fit(classes, n_features) if is_before_a_fit else copy.copy(self)
+        state = nb._known() if is_before_a_fit else nb._fitted()
+        prior = nb._prior(state) if state.prior is None else state.prior
         prior.require_proper("draws from its generative model")
-        index = None if y is None else nb.class_index(y)
-        totals = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]
-        if X is None and length is None and totals:
-            length = _average_length(nb._state, totals[0])
-        prior.model(None if X is None else nb.encode(X), index, n, length)
+        if X is None and length is None:
+            length = _average_length(state, prior)
+        rows = None if X is None else nb._twin_rows(state, X)
+        index = None if y is None else nb._twin_index(state, y)
+        with rows_that_stand_for(n, rows):
+            prior.model(rows, index, n, length)
+
+    def _twin_rows(self, state: State, X: Any) -> Rows:
+        """Rows by block for the NumPyro model; without checks where JAX traces them."""
+        from ..inference.twin_rows import is_traced
+
+        return self._traced_rows(state, X) if is_traced(X) else self.encode(X)
+
+    def _traced_rows(self, state: State, X: Any) -> Rows:
+        """Rows that JAX traces as columns by block."""
+        return {BLOCK: X}
+
+    def _twin_index(self, state: State, y: Any) -> Any:
+        """Places of labels among the classes; of traced labels without checks, and as they are if labels are texts."""
+        from ..inference.twin_rows import is_traced
+
+        if not is_traced(y):
+            return self.class_index(y)
+        if state.classes.dtype.kind not in "biuf":
+            return y
+        import jax.numpy as jnp
+
+        return jnp.searchsorted(jnp.asarray(state.classes), y)
+
+    def _before_a_fit(self, classes: Any, n_features: int | None) -> Self:
+        """A copy that knows its labels and the number of its columns, and no rows."""
+        if classes is None or n_features is None:
+            missing = "classes" if classes is None else "n_features"
+            raise ValueError(f"`{missing}` is None; before a fit the model needs `classes` and `n_features`")
+        check_least(1, n_features=n_features)
+        if self.prior_follows_rows:
+            raise ValueError(
+                f"the rows scale the default prior of {type(self).__name__}, so there is none before a fit; "
+                "give `prior`, or fit first"
+            )
+        labels, _ = classes_of(np.asarray(classes))
+        return copy.copy(self).learn_columns(np.zeros((1, int(n_features))), labels)
 
     def sample_posterior(
         self,
@@ -629,14 +743,28 @@ class AbstractNB(AbstractFitted):
         nb = copy.copy(self)
         return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup)
 
-    def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
+    def check(self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro on data: Bayes' identity, mode, posterior, prediction.
 
         The estimator does not change: a clone is fitted to one half of the rows.
+
+        Parameters
+        ----------
+        X, y : rows and labels, at least two rows
+        seed : seed of the split, of the random parameters and of the chains
+        sample_weight : (n,) weights of an integer type, which count rows: the report is that of the repeated rows
+        settings : `false_alarm` (.01), the probability that a correct model fails one of the statistical rows by
+            chance, and `on_row`, which is called with each row of the report when it is done
+
+        Raises
+        ------
+        ValueError
+            if there are fewer than two rows, if a setting is out of range, or if the model has no free parameter. Also
+            if weights are importance, which NumPyro's model does not have
         """
         from ..inference.check import check
 
-        return check(self, X, y, seed=seed, **settings)
+        return check(self, X, y, sample_weight, seed=seed, **settings)
 
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> "LooResult":
         """Exact leave-one-out: each training row is predicted from all other rows, without a refit. See `LooResult`.
@@ -722,6 +850,11 @@ def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.nda
     return values
 
 
-def _average_length(state: State, name: str) -> int:
-    """Rounded average of the events of a row of counts."""
-    return round(state.statistics.blocks[name].n.sum() / max(state.statistics.n.sum(), 1))
+def _average_length(state: State, prior: Any) -> int | None:
+    """Rounded average of the events of a row, where a block's rows are counts with given totals."""
+    names = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]
+    if not names:
+        return None
+    if state.statistics is None:
+        raise ValueError("`length` is None; before a fit give the number of events of a row, a number or (n,)")
+    return round(state.statistics.blocks[names[0]].n.sum() / max(state.statistics.n.sum(), 1))

@@ -289,6 +289,30 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """Whether the rows scale the prior, so that leaving a row out changes it. Provisional."""
         return bool(self._default_follows_rows) and leaves_default(self)
 
+    def posterior_without_rows(self, prior: str) -> Any:
+        """The posterior that predicts its own rows by `log_loo`, each without the row. Provisional.
+
+        Parameters
+        ----------
+        prior : "kept", or "refit" if the row leaves the scale of the prior too; the result is then None where only a
+            fit to all other rows does that
+        """
+        if prior == "kept" or not self.prior_follows_rows:
+            return self.posterior_
+        posterior = self.posterior_
+        blocks = self._blocks_with_rules(posterior.blocks)
+        return None if blocks is None else replace(posterior, blocks=blocks)
+
+    def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any] | None:
+        """The blocks with the rules by which rows scale their priors; None if blocks do not know such rules."""
+        return None
+
+    @property
+    def loo_prior(self) -> str:
+        """The `prior` of `loo` in analyses: "refit" if it costs no fits, otherwise "kept". Provisional."""
+        is_quick = self.prior_follows_rows and self.posterior_without_rows("refit") is not None
+        return "refit" if is_quick else "kept"
+
     # --- learning ---------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

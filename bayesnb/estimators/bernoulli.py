@@ -96,6 +96,13 @@ class BernoulliNB(AbstractNB):
         table.eliminate_zeros()
         return {BLOCK: table}
 
+    def _traced_rows(self, state: State, X: Any) -> Rows:
+        if self.binarize is None:
+            return {BLOCK: X}
+        import jax.numpy as jnp
+
+        return {BLOCK: jnp.where(jnp.isnan(X), jnp.nan, X > self.binarize)}
+
     def _cell_advice(self) -> str:
         return (
             "with binarize=None all cells must be 0 or 1. Set `binarize` to a threshold. With parts='auto' of MixedNB, "

@@ -119,6 +119,10 @@ class CategoricalNB(AbstractLevels):
             return dict.fromkeys(groups, table)
         return {name: table[:, columns] for name, columns in groups.items()}
 
+    def _traced_rows(self, state: State, X: Any) -> Rows:
+        """Traced cells are codes, or places among the levels; missing cells are NaN."""
+        return {name: X[:, columns] for name, columns in self.block_columns(state).items()}
+
     def _default_blocks(self, state: State) -> dict[str, Any]:
         c, d = state.shape
         alpha = self._concentration(state, (d,))

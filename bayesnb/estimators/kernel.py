@@ -1,22 +1,17 @@
 """Kernel density naive Bayes for scikit-learn users."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.arrays import Float
 from ..core.supports import LENGTH, check_choice
 from ..families.kernel_density import KernelDensity
 from ..statistics import Sample
+from ..sums.rule_of_thumb import RuleOfThumb
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK
-
-# Limits of the bandwidth: see the Notes of KernelNB.
-_LIMIT = 4.0  # natural logarithm of how far from its centre: a factor of 55
-_MIN_CENTRE = 1e-280  # of a bandwidth, so that the limits around it are numbers
-_ROUNDING = 1e-9  # gaps below this share of a feature's range are not counted as gaps
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -61,7 +56,9 @@ class KernelNB(AbstractNB):
     is not a density of the data.
 
     *Leave-one-out.* `loo` removes a row from the kernels and from the posterior of every bandwidth. The prior of the
-    bandwidths stays: h⁰ and the limits are those of all rows. `loo(…, prior="refit")` takes the row out of them too.
+    bandwidths stays: h⁰ and the limits are those of all rows. `loo(…, prior="refit")` takes the row out of them too, in
+    about the same time. Over many columns the difference adds up, so `compare`, `report` and
+    `CalibratedClassifierLOO` use it.
 
     *Weights and copies.* A weight of 2 means two equal rows. Under "posterior" equal rows predict each other, which
     pulls the bandwidth towards its lower limit. Copied rows do the same. Leave-one-out does not show it, because a row
@@ -105,79 +102,19 @@ class KernelNB(AbstractNB):
             return {BLOCK: KernelDensity(np.log(widths), cells)}
         check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
         training = cells if state.statistics is None else state.statistics.blocks[BLOCK]
-        centre, half_gap = _rule_of_thumb(training, as_r=self.bandwidth == "nrd0")
+        prior = self._rule.of_cells(training)
         if self.bandwidth == "nrd0":
-            return {BLOCK: KernelDensity(np.log(centre), cells)}
-        log_h = np.log(np.maximum(np.maximum(centre, half_gap), _MIN_CENTRE))
-        low = np.maximum(log_h - _LIMIT, np.log(np.maximum(half_gap, np.finfo(float).tiny)))
-        return {BLOCK: KernelDensity(log_h, cells, low, log_h + _LIMIT)}
+            return {BLOCK: KernelDensity(prior.centre, cells)}
+        return {BLOCK: KernelDensity(prior.centre, cells, prior.low, prior.high)}
+
+    @property
+    def _rule(self) -> RuleOfThumb:
+        """How the cells scale the prior of the bandwidths."""
+        return RuleOfThumb(is_known=self.bandwidth == "nrd0")
+
+    def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any]:
+        return {name: replace(block, rule=self._rule) for name, block in blocks.items()}
 
     @property
     def _default_follows_rows(self) -> bool:
         return isinstance(self.bandwidth, str)
-
-
-def _rule_of_thumb(cells: Sample, as_r: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Bandwidths by nrd0, and half the smallest gap between distinct values of each feature, (c, d) both.
-
-    Parameters
-    ----------
-    as_r : whether the rule applies to a class whose cells are all equal, as in R; else, as for a class with less than
-        two cells, the cells of all classes step in
-    """
-    pooled = cells.pooled()
-    width = np.ones(cells.log_h.shape)
-    half_gap = np.zeros(cells.log_h.shape)
-    for j in range(len(pooled.value[0])):
-        value, weight = pooled.of_piece(0, j)
-        if not len(value):
-            continue
-        half_gaps = np.diff(value) / 2
-        half_gaps = half_gaps[half_gaps > _ROUNDING * (value[-1] - value[0]) / 2]
-        if len(half_gaps):
-            half_gap[:, j] = half_gaps.min()
-        width[:, j] = nrd0(value, weight)
-        for k in range(len(width)):
-            class_value, class_weight = cells.of_piece(k, j)
-            if class_weight.sum() > 1 and (len(class_value) > 1 or as_r):
-                width[k, j] = nrd0(class_value, class_weight)
-    return width, half_gap
-
-
-def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> float:
-    """Silverman's rule of thumb as R's `bw.nrd0` has it: 0.9 · min(s, IQR/1.34) · N^(−1/5).
-
-    s is the standard deviation with N − 1, the quartiles are R's type 7. Where IQR is 0, s stands in; where that is 0
-    too, |x₁|, and 1 where that is 0.
-
-    Parameters
-    ----------
-    value : distinct values in ascending order, at least one; unit of the feature
-    weight : their weights, positive: numbers of repetitions. N is their sum; fractions are allowed
-
-    References
-    ----------
-    Silverman (1986), Density Estimation, (3.31). For N < 2, where s does not exist, ½N is taken for N − 1.
-    """
-    n = weight.sum()
-    if value[-1] > value[0]:
-        from_first = value - value[0]  # which keeps the digits of values far from zero
-        centred = from_first - (weight @ from_first) / n
-        s = np.sqrt(weight @ centred**2 / max(n - 1, n / 2))
-        low, high = _quartiles(value, weight)
-        width = min(s, (high - low) / 1.34) or s
-    else:
-        width = abs(value[0]) or 1.0
-    return float(0.9 * width * max(n, 1) ** -0.2)
-
-
-def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """First and third quartile of repeated values: R's type 7, linear between order statistics."""
-    ends = np.cumsum(weight)
-    n = ends[-1]
-    place = max(n - 1, 0) * np.array([0.25, 0.75])
-    below = np.floor(place + 1e-9)
-    # the values at the places i = 0, 1, … of the repetitions; what rounding left of a weight does not count
-    positions = np.searchsorted(ends, below + [[0], [1]] + 1e-9 * n, side="right")
-    lower, upper = value[np.minimum(positions, len(value) - 1)]
-    return lower + np.maximum(place - below, 0) * (upper - lower)

@@ -65,6 +65,15 @@ class Part:
         of_part = Statistics(stats.n[classes], blocks, error)
         return replace(self.estimator._state, statistics=of_part, longest=whole.longest, pieces=whole.pieces)
 
+    def inner_blocks(self, blocks: dict[str, Any]) -> dict[str, Any]:
+        """Its blocks among those of all parts, by their name in the estimator."""
+        of_part = {inner: blocks[name] for inner, name in self.names.items()}
+        return of_part if self.k is None else {inner: block.unwrapped for inner, block in of_part.items()}
+
+    def placed(self, block: Any, inner: Any) -> Any:
+        """A block with other contents, as it is among those of all parts."""
+        return inner if self.k is None else replace(block, block=inner)
+
     def holding(self, state: State) -> "Part":
         """The same with a copy of the estimator that holds a state."""
         estimator = copy.copy(self.estimator)
@@ -251,6 +260,17 @@ class MixedNB(AbstractNB):
         """Whether the rows scale the prior of some part, so that leaving a row out changes it. Provisional."""
         return any(part.estimator.prior_follows_rows for part in self._known().encoding)
 
+    def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any] | None:
+        with_rules = dict(blocks)
+        for part in self._known().encoding:
+            if not part.estimator.prior_follows_rows:
+                continue
+            of_part = part.estimator._blocks_with_rules(part.inner_blocks(blocks))
+            if of_part is None:
+                return None
+            with_rules |= {name: part.placed(blocks[name], of_part[inner]) for inner, name in part.names.items()}
+        return with_rules
+
     def _rows(self, state: State, X: Any) -> Rows:
         rows: dict[str, Any] = {}
         for part in state.encoding:
@@ -258,6 +278,13 @@ class MixedNB(AbstractNB):
             table = nb._checked(part.table(X), nb._state)[0]
             nb._check_finite(table)
             part_rows = nb._rows(nb._state, table)
+            rows |= {name: part_rows[inner] for inner, name in part.names.items()}
+        return rows
+
+    def _traced_rows(self, state: State, X: Any) -> Rows:
+        rows: dict[str, Any] = {}
+        for part in state.encoding:
+            part_rows = part.estimator._traced_rows(part.estimator._state, X[:, part.at])
             rows |= {name: part_rows[inner] for inner, name in part.names.items()}
         return rows
 

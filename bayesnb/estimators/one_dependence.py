@@ -270,13 +270,19 @@ class OneDependenceNB(AbstractLevels):
         nb, rows, pairs = self._of_parent(parent, X, y)
         return nb.sample_posterior(*args, X=rows, y=pairs, **settings)
 
-    def check(self, X: Any, y: Any, seed: int = 0, *, parent: Any = 0, **settings: Any) -> "CheckReport":
+    def check(
+        self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None, parent: Any = 0, **settings: Any
+    ) -> "CheckReport":
         """Compare the closed form with NumPyro for the model of one parent; see `AbstractNB.check`.
 
         Parameters
         ----------
+        sample_weight : (n,) weights of an integer type, which count rows
         parent : name or number of the parent's column; rows where it is missing are left out
         """
+        from ..inference.held_out import counted_rows
+
+        X, y = counted_rows(X, np.asarray(y), sample_weight)
         nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
         return nb.check(rows, pairs, seed, **settings)
 

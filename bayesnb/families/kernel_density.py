@@ -37,7 +37,7 @@ discriminant analysis). Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 5
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, NamedTuple, Self
 
@@ -53,6 +53,7 @@ from ..statistics import Sample, one_hot
 from ..sums.bandwidth import WIDE_NODES, BandwidthPosterior, KnownBandwidth, even_nodes, gauss_legendre, search_range
 from ..sums.kernels import Cells, by_piece, log_density
 from ..sums.rows import rounding
+from ..sums.rule_of_thumb import BandwidthPriors, RuleOfThumb
 
 _NODES = 65  # even nodes of a posterior, for distribution functions and peaks
 _SEARCH = 17  # nodes of each search for a peak
@@ -79,6 +80,8 @@ class KernelDensity(AbstractConjugate[Sample]):
     log_h : (c, d)      log h⁰, the centre of the bandwidth's prior, or the bandwidth itself where it is given
     cells : Sample      distinct training cells and their weights, (c, d, m); none in a prior
     low, high : (c, d)  logarithms of the limits of the bandwidth; None where the bandwidth is given
+    rule                how the cells gave `log_h`, `low` and `high`, if `log_loo` shall make them without the row; by
+                        default they stay
 
     `log_h`, `low` and `high` are logarithms of lengths in the unit of the feature.
 
@@ -93,6 +96,7 @@ class KernelDensity(AbstractConjugate[Sample]):
     cells: Sample
     low: Float[Array, "c d"] | None = None
     high: Float[Array, "c d"] | None = None
+    rule: RuleOfThumb | None = field(default=None, metadata={"static": True})
 
     fields_ = declare(
         log_h=Field(REAL),
@@ -129,8 +133,9 @@ class KernelDensity(AbstractConjugate[Sample]):
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i: in a class in which it has weight w, that weight leaves the cells.
 
-        It leaves the kernels, and the factors of the leave-one-out product that the bandwidth is learnt from. A class
-        that the row leaves without a cell gets the cells of all classes, without the row.
+        It leaves the kernels, and the factors of the leave-one-out product that the bandwidth is learnt from. With a
+        `rule` it leaves the prior of the bandwidth too. A class that the row leaves without a cell gets the cells of
+        all classes, without the row.
         """
         dense = r.toarray() if is_sparse(r) else r
         if self._is_on_host(x, dense):
@@ -195,7 +200,8 @@ class KernelDensity(AbstractConjugate[Sample]):
             else:
                 departures = _Departures(x[rows, j].astype(float), leaving[rows, k], leaving[rows].sum(1))
             log_f = np.zeros(n_rows)
-            log_f[rows] = _log_averages(posterior, Cells(*pooled.of_piece(0, j)), departures)
+            rule = None if r is None else self.rule
+            log_f[rows] = _log_averages(posterior, Cells(*pooled.of_piece(0, j)), departures, rule)
             return log_f
 
         table = np.zeros((n_rows, c))
@@ -525,48 +531,62 @@ class _Departures(NamedTuple):
         in_order = self.select(order)
         is_first = np.ones(len(order), bool)
         is_first[1:] = False
-        for field in in_order:
-            is_first[1:] |= field[1:] != field[:-1]
+        for column in in_order:
+            is_first[1:] |= column[1:] != column[:-1]
         index = np.empty(len(order), int)
         index[order] = np.cumsum(is_first) - 1
         return in_order.select(is_first), index
 
 
-def _log_averages(posterior: BandwidthPosterior | KnownBandwidth, pooled: Cells, departures: _Departures) -> np.ndarray:
-    """log densities of cells (q,) of a class and feature, averaged over the bandwidth, without the rows that leave."""
+def _log_averages(
+    posterior: BandwidthPosterior | KnownBandwidth, pooled: Cells, departures: _Departures, rule: RuleOfThumb | None
+) -> np.ndarray:
+    """log densities of cells (q,) of a class and feature, averaged over the bandwidth, without the rows that leave.
+
+    Parameters
+    ----------
+    rule : makes the prior of the bandwidth without each row; None where the prior stays
+    """
     if not len(departures.u):
         return np.zeros(0)
     distinct, index = departures.distinct()
     own = posterior.cells
-    is_empty = own.total - distinct.of_class <= 1e-12 * own.total  # the class has no other cell
-    has_cells = pooled.total - distinct.of_all > 1e-12 * pooled.total  # in some class
-    is_flat = _leaves_one_value(pooled, distinct)
+    is_empty = _n_remaining(own, distinct.u, distinct.of_class) == 0  # the class has no other cell
+    n_in_all = _n_remaining(pooled, distinct.u, distinct.of_all)
+    has_cells = n_in_all > 0
+    is_flat = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
     is_loo = ~is_empty & ~is_flat & (distinct.of_class > 0) & np.isin(distinct.u, own.value)
     is_kept = ~is_empty & ~is_flat & ~is_loo
+    priors = None if rule is None else rule.without(own, pooled, *distinct)
+
+    def priors_of(rows: np.ndarray) -> BandwidthPriors | None:
+        return None if priors is None else priors.select(rows)
+
     log_f = np.zeros(len(distinct.u))
     if is_kept.any():
-        log_f[is_kept] = posterior.log_average(distinct.u[is_kept], np.zeros(is_kept.sum()), own)
+        stays = np.zeros(is_kept.sum())
+        log_f[is_kept] = posterior.log_average(distinct.u[is_kept], stays, own, priors_of(is_kept))
     if is_loo.any():
         cell = np.searchsorted(own.value, distinct.u[is_loo])
-        log_f[is_loo] = posterior.log_loo(cell, distinct.of_class[is_loo])
+        log_f[is_loo] = posterior.log_loo(cell, distinct.of_class[is_loo], priors_of(is_loo))
     # without the row the product says nothing of the bandwidth, which keeps its prior
     flat = is_flat & ~is_empty
     if flat.any():
-        log_f[flat] = posterior.prior.log_average(distinct.u[flat], distinct.of_class[flat], own)
+        log_f[flat] = posterior.prior.log_average(distinct.u[flat], distinct.of_class[flat], own, priors_of(flat))
     of_all = is_empty & has_cells
     if of_all.any():
-        log_f[of_all] = posterior.prior.log_average(distinct.u[of_all], distinct.of_all[of_all], pooled)
+        leaving = distinct.of_all[of_all]
+        log_f[of_all] = posterior.prior.log_average(distinct.u[of_all], leaving, pooled, priors_of(of_all))
     return log_f[index]
 
 
-def _leaves_one_value(pooled: Cells, departures: _Departures) -> np.ndarray:
-    """Whether a feature that varies has a single value when a row leaves, (q,)."""
-    if len(pooled.value) != 2:
-        return np.zeros(len(departures.u), bool)
-    weight = np.zeros(len(departures.u))
-    for value, total in zip(*pooled, strict=True):
-        weight[departures.u == value] = total
-    return (weight > 0) & (weight - departures.of_all <= 1e-12 * weight)
+def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:
+    """(q,) How many distinct cells remain when a weight leaves the one at u."""
+    weight = np.zeros(len(u))
+    is_cell = np.isin(u, cells.value)
+    weight[is_cell] = cells.weight[np.searchsorted(cells.value, u[is_cell])]
+    vanishes = is_cell & (weight - leaving <= rounding(weight) * weight)
+    return len(cells.value) - vanishes
 
 
 @cache

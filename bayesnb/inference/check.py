@@ -43,7 +43,7 @@ from .against_numpyro import (
 from .chains import run_nuts
 from .dependence import dependence
 from .draws import drawn_rows, intervals_row
-from .held_out import differences, quality, split_halves, take_rows
+from .held_out import counted_rows, differences, quality, split_halves, take_rows
 from .laws import Problem, choose, closed_rows
 from .posterior import dense
 from .report import CheckReport, CheckRow
@@ -66,6 +66,7 @@ def check(
     estimator: Any,
     X: Any,
     y: Any,
+    sample_weight: Any = None,
     *,
     seed: int = 0,
     false_alarm: float = 0.01,
@@ -77,6 +78,7 @@ def check(
     ----------
     estimator : a naive Bayes estimator of bayesnb
     X, y : rows and labels, at least two rows
+    sample_weight : (n,) weights of an integer type, which count rows: the report is that of the repeated rows
     seed : seed of the split, of the random θ, of the columns that the chains take and of all chains
     false_alarm : probability that a correct model fails row 3a, 3b, 4, 10 or 11 by chance
     on_row : called with each row of the report as soon as it is done
@@ -84,11 +86,13 @@ def check(
     Raises
     ------
     ValueError
-        if there are fewer than two rows, if a setting is out of range, or if the model has no free parameter
+        if there are fewer than two rows, if a setting is out of range, or if the model has no free parameter. Also if
+        weights are importance, which NumPyro's model does not have
     """
     if not 0 < false_alarm < 1:
         raise ValueError(f"`false_alarm` is {false_alarm}; it needs to lie between 0 and 1")
-    halves = _fit_one_half(estimator, X, np.asarray(y), seed)
+    X, y = counted_rows(X, np.asarray(y), sample_weight)
+    halves = _fit_one_half(estimator, X, y, seed)
     rng = generator(seed)
     rate = false_alarm / _STATISTICAL
     report = _Rows(on_row)
@@ -273,7 +277,8 @@ def _chain_problem(halves: _Halves, rng: np.random.Generator) -> tuple[Problem |
     """
     n_rows = max(_CHAIN_ROWS, _CHAIN_ROWS_A_CLASS * halves.n_classes)
     chosen = choose(rng, len(halves.y), n_rows)
-    rows, y = rows_at(halves.rows, chosen), halves.y[chosen]
+    rows = rows_at(halves.rows, chosen)
+    y = halves.y[chosen]
     columns = halves.columns()
     posterior = Problem(halves.prior, rows, y).posterior
     is_sparse = np.concatenate([sparse_columns(posterior.blocks[name]) for name in rows])

@@ -3,7 +3,7 @@
 Statistics subtract, so a posterior without some rows is an update with the statistics of all others.
 
     a single row leaves, and the prior stays     the gain of its negative statistics gives the predictions of all rows
-                                                 at once, at the price of a few tables of predictions
+    or is known without it                       at once, at the price of a few tables of predictions
     otherwise                                    one model for each group of rows: some milliseconds a group
 
 A difference has the rounding of what was subtracted. A row of weight 1e8 that leaves a row of weight 0.01 would take
@@ -99,11 +99,11 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
     leaving = one_hot(data.label, len(estimator.classes_), data.leaving)
     by_gain = _rows_leaving_by_gain(estimator, data, prior)
     if by_gain.all():
-        yield Fold(slice(None), estimator.posterior_, leaving)
+        yield Fold(slice(None), estimator.posterior_without_rows(prior), leaving)
         return
     if by_gain.any():
         singles = np.flatnonzero(by_gain)
-        yield Fold(singles, estimator.posterior_, leaving[singles])
+        yield Fold(singles, estimator.posterior_without_rows(prior), leaving[singles])
     group = np.arange(len(data.label)) if data.group is None else data.group
     removal = _Removal(estimator, data, prior, leaving)
     for members in _members_by_group(group, np.flatnonzero(~by_gain)):
@@ -145,9 +145,9 @@ def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, "
 
 
 def _rows_leaving_by_gain(estimator: Any, data: FittedRows, prior: str) -> np.ndarray:
-    """(n,) Whether a row leaves by its gain: it leaves alone, its prior stays, and what remains has nine digits."""
+    """(n,) Whether a row leaves by its gain: it leaves alone, also its prior, and what remains has nine digits."""
     n = len(data.label)
-    if estimator.prior_.is_improper or (prior == "refit" and estimator.prior_follows_rows):
+    if estimator.prior_.is_improper or estimator.posterior_without_rows(prior) is None:
         return np.zeros(n, bool)
     if _has_lost_amounts(estimator):
         return np.zeros(n, bool)

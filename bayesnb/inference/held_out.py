@@ -8,7 +8,37 @@ from sklearn.utils import _safe_indexing
 
 from ..core.arrays import is_sparse
 from ..core.special import log_normalize
+from ..core.weights import row_weights
 from .report import Differences, Quality
+
+_MAX_COUNTED_ROWS = 1_000_000  # rows that a check makes of weights that count rows
+
+
+def counted_rows(X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray]:
+    """Rows and labels, each as often as its weight counts it.
+
+    Raises
+    ------
+    ValueError
+        if the weights are importance: NumPyro's model, which the check compares with, has rows and no weights. Also if
+        they count more than a million rows
+    """
+    if sample_weight is None:
+        return X, y
+    weights = row_weights(sample_weight, len(y))
+    if not weights.are_counts:
+        raise ValueError(
+            "`sample_weight` has a float type, so its weights are importance, but the check compares with a NumPyro "
+            "model in which each row occurs once. If they count rows, give `sample_weight.astype(int)`; if they are "
+            "importance, leave them out: the formulas are the same"
+        )
+    if weights.total > _MAX_COUNTED_ROWS:
+        raise ValueError(
+            f"`sample_weight` counts {int(weights.total):,} rows, but the check takes at most {_MAX_COUNTED_ROWS:,}; "
+            "give it a sample of them"
+        )
+    rows = np.repeat(np.arange(len(y)), weights.values.astype(int))
+    return take_rows(X, rows), y[rows]
 
 
 def split_halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -292,6 +292,13 @@ def loo(
         return leave_out(estimator, rows, index, weights, group, prior)
 
 
+def loo_in_analyses(model: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LooResult:
+    """`loo` of a fitted model; rows leave the scale of the prior too where that costs no fits. Provisional."""
+    prior = getattr(model, "loo_prior", "kept")
+    options = {} if prior == "kept" else {"prior": prior}
+    return model.loo(X, y, sample_weight, groups=groups, **options)
+
+
 def leave_out(
     estimator: Any,
     rows: Rows,

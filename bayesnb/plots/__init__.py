@@ -9,6 +9,7 @@ from .parameters import prior as prior
 from .parameters import prior_to_posterior as prior_to_posterior
 from .parameters import simplex as simplex
 from .parameters import smoothing_path as smoothing_path
+from .posterior_picture import map_against_posterior as map_against_posterior
 from .predictions import class_probabilities as class_probabilities
 from .predictions import comparison as comparison
 from .predictions import decision_regions as decision_regions

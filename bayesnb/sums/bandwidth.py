@@ -12,12 +12,17 @@ Integrals over t are Gauss–Legendre quadratures over the range that holds the 
 with S_i = Σ_l w_l K_il, A_k = S_k − u_k, w_i′ = w_i − ρ and u_i′ = min(w_i′, 1). Factors have the normaliser 1/h, and
 the product has ρ of them less: + ρ t. The masses W − ρ − u_k do not depend on t. So one pass over the nodes serves all
 rows. A row is refitted where this posterior leaves the range of the nodes, or where another cell is left alone.
+
+*A prior without the row.* Where the cells scale the prior, the row may leave its centre c and its limits too. The ratio
+of the two priors, (c₋ᵢ − c) (t − ½(c₋ᵢ + c)) and constants, joins F₋ᵢ. A limit that cuts the posterior is another one
+for each row. The nodes then end where the range of some row ends, and the piece from there to the limit of each row is
+integrated apart: over so short a piece F₋ᵢ is interpolated to all digits.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
@@ -27,6 +32,7 @@ from ..core.arrays import Array
 from ..core.special import logsumexp, namespace
 from .kernels import Cells, change_of_other_factors, density_of_sums, log_sums, log_sums_of_each
 from .rows import rounding
+from .rule_of_thumb import BandwidthPriors
 
 DEPTH = 34.0  # nats below its peak where a posterior ends: a mass of about 1e-15
 _NODES = 49  # of a range of the posterior
@@ -39,6 +45,10 @@ _LEFT = 22.0  # nats: an integrand this little below its peak at an open end lea
 _OUTER_NODES = 33, 65, 129, 257, 513  # of F beyond the range, for interpolation: the first that are enough
 _OUTER_ERROR = 1e-11  # nats
 _FEW_CELLS = 4  # below, each row is refitted
+_WIDEST_EDGE = 0.1  # of log h, to either side of a limit; rows whose limits move farther are refitted
+_EDGE_DEPTH = 75.0  # nats below a limit where the piece at it ends, if not before
+_EDGE_NODES = 16  # of an interpolation there
+_UNMOVED = 1e-12  # of log h: limits and centres this close are the same
 
 
 class Rule(NamedTuple):
@@ -119,12 +129,14 @@ class BandwidthPosterior:
 
     def log_density(self, t: np.ndarray) -> np.ndarray:
         """F(t) up to a constant, (g,)."""
-        log_prior = -0.5 * (t - self.centre) ** 2
         if not self.has_product or not len(self.cells.value):
-            return log_prior
-        log_a = self._log_a(t)
+            return -0.5 * (t - self.centre) ** 2
+        return self._log_density_of_sums(t, self._log_a(t))
+
+    def _log_density_of_sums(self, t: np.ndarray, log_a: np.ndarray) -> np.ndarray:
+        """F(t) from log A_k, (g,)."""
         factors = np.where(np.isneginf(log_a), 0, log_a - t[:, None])
-        return log_prior + factors @ self.cells.weight
+        return -0.5 * (t - self.centre) ** 2 + factors @ self.cells.weight
 
     def _log_a(self, t: np.ndarray) -> np.ndarray:
         """log A_k, (g, m): the sums in the factors of the product; −∞ for a cell that is alone."""
@@ -137,6 +149,15 @@ class BandwidthPosterior:
         (low,), (high,) = search_range(lambda t: self.log_density(t[:, 0])[:, None], *limits)
         return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
 
+    @property
+    def _is_cut_below(self) -> bool:
+        """Whether the lower limit ends the range, and not the depth."""
+        return bool(self.rule.low <= self.low + 1e-9)
+
+    @property
+    def _is_cut_above(self) -> bool:
+        return bool(self.rule.high >= self.high - 1e-9)
+
     @cached_property
     def _at_nodes(self) -> np.ndarray:
         return self.log_density(self.rule.t)
@@ -147,7 +168,9 @@ class BandwidthPosterior:
 
     # --- the average density of new cells -----------------------------------------------------------------------------
 
-    def log_average(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
+    def log_average(
+        self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors | None = None
+    ) -> np.ndarray:
         """log ∫ f(u; eᵗ) p(t) dt under the kernels of some cells, (q,); 0 where no cell is left.
 
         Parameters
@@ -155,18 +178,48 @@ class BandwidthPosterior:
         u : where the density is taken, in ascending order
         leaving : (q,) weights that leave the cells at u, but not this posterior
         cells : centres of the kernels, which may be those of all classes
+        priors : of each u, if they are not that of this posterior
         """
-        t, log_weight, _, high = self.rule
+        if priors is None:
+            return self._log_average(u, leaving, cells)
+        is_moved = self._is_moved(priors)
+        average = np.empty(len(u))
+        if not is_moved.all():
+            average[~is_moved] = self._log_average(u[~is_moved], leaving[~is_moved], cells)
+        if is_moved.any():
+            moved_priors = priors.select(is_moved)
+            average[is_moved] = self._log_average_of_each(u[is_moved], leaving[is_moved], cells, moved_priors)
+        return average
+
+    def _log_average(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
+        """`log_average` under the prior of this posterior."""
+        t, log_weight, _, _ = self.rule
         log_f = _log_density(u, leaving, cells, t)
         integrand = self._at_nodes[:, None] + log_f
         average = logsumexp(integrand + log_weight[:, None], 0) - self._log_z
         # far from all cells the integrand may peak beyond the range of the posterior
-        is_open = high < self.high - 1e-9
         is_beyond = integrand[-1] > integrand.max(0) - _LEFT
-        if is_open and is_beyond.any():
+        if is_beyond.any() and not self._is_cut_above:
             far = np.flatnonzero(is_beyond)
             average[far] = self._log_average_beyond(u[far], leaving[far], cells)
         return average
+
+    def _log_average_of_each(
+        self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors
+    ) -> np.ndarray:
+        """`log_average` under a prior of each."""
+
+        def tables(t: np.ndarray) -> _Tables:
+            log_posterior = self.log_density(t)[:, None] + self._change_of_prior(t, priors)
+            return _Tables(log_posterior, log_posterior + _log_density(u, leaving, cells, t))
+
+        averages = self._averages(tables, priors)
+        unserved = np.flatnonzero(averages.needs_refit)
+        distinct, index = np.unique(np.stack(priors.select(unserved)), axis=1, return_inverse=True)
+        for number, prior in enumerate(distinct.T):
+            rows = unserved[index.ravel() == number]
+            averages.log_average[rows] = self._under(*prior)._log_average(u[rows], leaving[rows], cells)
+        return averages.log_average
 
     def _log_average_beyond(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
         """`log_average` where the integrand is: within the range of the posterior, and above it."""
@@ -174,9 +227,11 @@ class BandwidthPosterior:
         log_f = _log_density(u, leaving, cells, inner.t)
         of_inner = logsumexp(self.log_density(inner.t)[:, None] + log_f + inner.log_weight[:, None], 0)
 
+        mass = cells.total_without(u, leaving)
+
         def integrand(t: np.ndarray) -> np.ndarray:
             sums = log_sums_of_each(u, leaving, cells, np.exp(t))
-            return self._outer(t) + density_of_sums(sums, cells.total - leaving, t)
+            return self._outer(t) + density_of_sums(sums, mass, t)
 
         edges = np.full(len(u), self.rule.high), np.full(len(u), self.high)
         outer = gauss_legendre(*search_range(integrand, *edges), WIDE_NODES)
@@ -197,68 +252,238 @@ class BandwidthPosterior:
                 break
         return lambda t: chebval((t - middle) / half, coefficients)
 
+    # --- priors of single rows ----------------------------------------------------------------------------------------
+
+    @property
+    def _own_prior(self) -> BandwidthPriors:
+        return BandwidthPriors(*np.array([[self.centre], [self.low], [self.high]]))
+
+    def _under(self, centre: float, low: float, high: float) -> "BandwidthPosterior":
+        """The posterior under another prior."""
+        return replace(self, centre=float(centre), low=float(low), high=float(high))
+
+    def _is_moved(self, priors: BandwidthPriors) -> np.ndarray:
+        """(q,) Whether a prior differs from that of this posterior."""
+        differences = [abs(field - own) for field, own in zip(priors, self._own_prior, strict=True)]
+        return np.max(differences, axis=0) > _UNMOVED
+
+    def _change_of_prior(self, t: np.ndarray, priors: BandwidthPriors) -> np.ndarray:
+        """log of other priors over that of this posterior, (g, q), up to constants."""
+        return (priors.centre - self.centre) * (t[:, None] - (priors.centre + self.centre) / 2)
+
+    def _averages(self, tables: Callable[[np.ndarray], "_Tables"], priors: BandwidthPriors) -> "_Averages":
+        """log averages of rows with posteriors and priors of their own, and which rows these nodes do not serve."""
+        edges = self._edges(priors)
+        rule = self._rule_between(edges)
+        middle = tables(rule.t)
+        log_z = [logsumexp(middle.log_posterior + rule.log_weight[:, None], 0)]
+        log_integral = [logsumexp(middle.integrand + rule.log_weight[:, None], 0)]
+        for edge in edges:
+            if not edge.is_empty:
+                at_edge = tables(edge.nodes)
+                log_z.append(edge.log_integral(at_edge.log_posterior))
+                log_integral.append(edge.log_integral(at_edge.integrand))
+        log_average = np.logaddexp.reduce(log_integral) - np.logaddexp.reduce(log_z)
+        needs_refit = ~np.isfinite(log_average) | edges.lower.is_far | edges.upper.is_far
+        for table in middle:
+            bound = table.max(0) - _LEFT
+            if not self._is_cut_below:
+                needs_refit |= table[0] > bound
+            if not self._is_cut_above:
+                needs_refit |= table[-1] > bound
+        return _Averages(log_average, needs_refit)
+
+    def _edges(self, priors: BandwidthPriors) -> "_Edges":
+        """The pieces at the limits of the rows."""
+        t, _, low, high = self.rule
+        slope = abs(np.diff(self._at_nodes)[[0, -1]] / np.diff(t)[[0, -1]])
+        depth = _EDGE_DEPTH / np.maximum(slope, 1)
+        lower = _Edge(low, np.full(len(priors.low), low), priors.low > low)
+        upper = _Edge(high, np.full(len(priors.high), high), priors.high < high)
+        if self._is_cut_below:
+            lower = _Edge.at_lower(priors.low, self.low, depth[0])
+        if self._is_cut_above:
+            upper = _Edge.at_upper(priors.high, self.high, depth[1])
+        return _Edges(lower, upper)
+
+    def _rule_between(self, edges: "_Edges") -> Rule:
+        """The quadrature between two edges: that of this posterior where none has moved."""
+        low = edges.lower.inner
+        high = edges.upper.inner
+        if low == self.rule.low and high == self.rule.high:
+            return self.rule
+        if not self._is_cut_above:
+            high = min(high + (low - self.rule.low), self.high)
+        if not self._is_cut_below:
+            low = max(low - (self.rule.high - high), self.low)
+        return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
+
     # --- leave-one-out ------------------------------------------------------------------------------------------------
 
-    def log_loo(self, cell: np.ndarray, leaving: np.ndarray) -> np.ndarray:
+    def log_loo(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors | None = None) -> np.ndarray:
         """log density of rows at their cells without the row, in the kernels and in this posterior, (e,).
 
         Parameters
         ----------
         cell : positions of the cells of the rows, in ascending order
         leaving : (e,) positive weights of the rows, at most those of the cells
+        priors : without each row, if the row leaves the prior too
         """
         if not self.has_product:
-            return self.log_average(self.cells.value[cell], leaving, self.cells)
+            return self.log_average(self.cells.value[cell], leaving, self.cells, priors)
+        if priors is None:
+            priors = self._own_prior.select(np.zeros(len(cell), int))
         too_few = self.cells.total - 2 * max(leaving.max(), 1) <= 0
         if len(self.cells.value) < _FEW_CELLS or too_few:
-            needs_refit = np.ones(len(cell), bool)
-            log_f = np.zeros(len(cell))
+            averages = _Averages(np.zeros(len(cell)), np.ones(len(cell), bool))
         else:
-            log_f, needs_refit = self._log_loo_at_nodes(cell, leaving)
-        for e in np.flatnonzero(needs_refit):
-            log_f[e] = self._log_loo_by_refit(int(cell[e]), leaving[e])
-        return log_f
+            averages = self._log_loo_at_nodes(cell, leaving, priors)
+        for e in np.flatnonzero(averages.needs_refit):
+            averages.log_average[e] = self._log_loo_by_refit(int(cell[e]), leaving[e], priors.select(e))
+        return averages.log_average
 
-    def _log_loo_at_nodes(self, cell: np.ndarray, leaving: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The formula of the module for all rows, (e,), and which rows it does not serve."""
-        t, log_weight, low, high = self.rule
+    def _log_loo_at_nodes(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors) -> "_Averages":
+        """The formula of the module for all rows."""
+
+        def tables(t: np.ndarray) -> _Tables:
+            log_a = self._log_a(t)
+            log_posterior = self._log_density_of_sums(t, log_a)[:, None] + self._change_of_prior(t, priors)
+            log_posterior += self._change(t, log_a, cell, leaving)
+            return _Tables(log_posterior, log_posterior + self._log_density_without(t, log_a, cell, leaving))
+
         with np.errstate(invalid="ignore"):
-            log_posterior = self._at_nodes[:, None] + self._change(cell, leaving)  # F₋ᵢ at the nodes, (g, e)
-            log_f = _log_density(self.cells.value[cell], leaving, self.cells, t)
-            integrand = log_posterior + log_f
-            log_z = logsumexp(log_posterior + log_weight[:, None], 0)
-            average = logsumexp(integrand + log_weight[:, None], 0) - log_z
-            needs_refit = ~np.isfinite(average)
-            for table in (log_posterior, integrand):
-                bound = table.max(0) - _LEFT
-                if low > self.low + 1e-9:
-                    needs_refit |= table[0] > bound
-                if high < self.high - 1e-9:
-                    needs_refit |= table[-1] > bound
-        return average, needs_refit
+            return self._averages(tables, priors)
 
-    def _change(self, cell: np.ndarray, leaving: np.ndarray) -> np.ndarray:
-        """F₋ᵢ − F at the nodes, (g, e), up to constants."""
-        t = self.rule.t
+    def _change(self, t: np.ndarray, log_a: np.ndarray, cell: np.ndarray, leaving: np.ndarray) -> np.ndarray:
+        """What the departure of each row changes in F, (g, e), up to constants."""
         h = np.exp(t)
         weight = self.cells.weight[cell]
-        log_a = self._log_a(t)
         change = change_of_other_factors(cell, leaving, self.cells, log_a, h)
         own_factor = np.where(np.isneginf(log_a[:, cell]), 0, weight * log_a[:, cell])
         change += leaving * t[:, None] - own_factor
-        rest = weight - leaving
-        rest = np.where(rest > rounding(weight) * weight, rest, 0)
-        has_rest = np.flatnonzero(rest > 0)  # copies of the row stay at its cell, and have a factor without one unit
-        if len(has_rest):
-            gone = leaving[has_rest] + np.minimum(rest[has_rest], 1)
-            log_sum = log_sums(self.cells.value[cell[has_rest]], gone, self.cells, h)
-            change[:, has_rest] += rest[has_rest] * log_sum
+        remaining = weight - leaving
+        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)
+        copies = np.flatnonzero(remaining > 0)  # of the row, which stay and have a factor without one unit
+        if len(copies):
+            without = leaving[copies] + np.minimum(remaining[copies], 1)
+            log_sum = log_sums(self.cells.value[cell[copies]], without, self.cells, h)
+            change[:, copies] += remaining[copies] * log_sum
         return change
 
-    def _log_loo_by_refit(self, cell: int, leaving: float) -> float:
+    def _log_density_without(
+        self, t: np.ndarray, log_a: np.ndarray, cell: np.ndarray, leaving: np.ndarray
+    ) -> np.ndarray:
+        """log f of each row at its cell without the row, (g, e)."""
+        if (leaving == np.minimum(self.cells.weight[cell], 1)).all():  # as in the factors of the product
+            mass = self.cells.total_without(self.cells.value[cell], leaving)
+            return density_of_sums(log_a[:, cell], mass, t[:, None])
+        return _log_density(self.cells.value[cell], leaving, self.cells, t)
+
+    def _log_loo_by_refit(self, cell: int, leaving: float, prior: BandwidthPriors) -> float:
         remaining = self.cells.without(cell, leaving)
-        posterior = BandwidthPosterior(remaining, self.centre, self.low, self.high, len(remaining.value) > 0)
+        posterior = BandwidthPosterior(
+            remaining, float(prior.centre), float(prior.low), float(prior.high), len(remaining.value) > 0
+        )
         return float(posterior.log_average(self.cells.value[cell, None], np.zeros(1), remaining)[0])
+
+
+# --- rows with posteriors of their own --------------------------------------------------------------------------------
+
+
+class _Tables(NamedTuple):
+    """Logarithms at nodes of log h, up to constants of the row.
+
+    Fields
+    ------
+    log_posterior : (g, q) the posterior of each row, F₋ᵢ
+    integrand : (g, q) the same and log f of the row
+    """
+
+    log_posterior: np.ndarray
+    integrand: np.ndarray
+
+
+class _Averages(NamedTuple):
+    """Densities of rows, and where they are still to be made.
+
+    Fields
+    ------
+    log_average : (q,) log density of each row, averaged over its posterior
+    needs_refit : (q,) whether the nodes do not serve this row
+    """
+
+    log_average: np.ndarray
+    needs_refit: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """The piece of the range between the nodes that all rows share and the limit of each row.
+
+    Fields
+    ------
+    inner : where the shared nodes end
+    limit : (q,) the limit of each row, not farther inside than `inner`
+    is_far : (q,) whether the limit of a row is elsewhere, too far away for this piece
+    depth : of log h: how far from a limit there is mass
+    """
+
+    inner: float
+    limit: np.ndarray
+    is_far: np.ndarray
+    depth: float = np.inf
+
+    @classmethod
+    def at_lower(cls, limit: np.ndarray, centre: float, depth: float) -> Self:
+        """The piece that holds the lower limits of the rows within reach of a centre."""
+        near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
+        return cls(float(near.max()), near, near != limit, depth)
+
+    @classmethod
+    def at_upper(cls, limit: np.ndarray, centre: float, depth: float) -> Self:
+        """The piece that holds the upper limits of the rows within reach of a centre."""
+        near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
+        return cls(float(near.min()), near, near != limit, depth)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all rows have the same limit."""
+        return bool((self.limit == self.inner).all())
+
+    @cached_property
+    def _outer(self) -> float:
+        """The limit that is farthest outside."""
+        return float(self.limit[abs(self.limit - self.inner).argmax()])
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """(k,) Chebyshev's nodes between the outermost limit and the shared nodes."""
+        middle = (self._outer + self.inner) / 2
+        return middle + (self.inner - middle) * np.cos(np.pi * (np.arange(_EDGE_NODES) + 0.5) / _EDGE_NODES)
+
+    def log_integral(self, log_values: np.ndarray) -> np.ndarray:
+        """log of the integral of each row from its limit to the shared nodes, (q,), from values at the nodes (k, q)."""
+        coefficients = dct(log_values, type=2, axis=0) / _EDGE_NODES
+        coefficients[0] /= 2
+        to_inner = np.clip(self.inner - self.limit, -self.depth, self.depth)
+        ends = self.limit, self.limit + to_inner
+        with np.errstate(divide="ignore"):
+            rule = gauss_legendre(np.minimum(*ends), np.maximum(*ends), _NODES)
+        middle = (self._outer + self.inner) / 2
+        values = chebval((rule.t - middle) / (self.inner - middle), coefficients, tensor=False)
+        return logsumexp(values + rule.log_weight, 0)
+
+
+class _Edges(NamedTuple):
+    """Both ends of a range.
+
+    Fields
+    ------
+    lower, upper : the pieces at the lower and at the upper limits
+    """
+
+    lower: _Edge
+    upper: _Edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,13 +498,19 @@ class KnownBandwidth:
         """The same before any cell."""
         return self
 
-    def log_average(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
+    def log_average(
+        self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors | None = None
+    ) -> np.ndarray:
         """log f(u; h) under the kernels of some cells, (q,); 0 where no cell is left."""
-        return _log_density(u, leaving, cells, np.array([self.log_h]))[0]
+        if priors is None:
+            return _log_density(u, leaving, cells, np.array([self.log_h]))[0]
+        t = priors.centre[None]
+        sums = log_sums_of_each(u, leaving, cells, np.exp(t))
+        return density_of_sums(sums, cells.total_without(u, leaving), t)[0]
 
-    def log_loo(self, cell: np.ndarray, leaving: np.ndarray) -> np.ndarray:
+    def log_loo(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors | None = None) -> np.ndarray:
         """log density of rows at their cells without the kernels of the row, (e,)."""
-        return self.log_average(self.cells.value[cell], leaving, self.cells)
+        return self.log_average(self.cells.value[cell], leaving, self.cells, priors)
 
 
 def _rule_of_range(low: float, high: float, n: int) -> Rule:
@@ -290,4 +521,4 @@ def _rule_of_range(low: float, high: float, n: int) -> Rule:
 
 def _log_density(u: np.ndarray, leaving: np.ndarray, cells: Cells, t: np.ndarray) -> np.ndarray:
     """log f(u; eᵗ) in nats, (g, q); 0 where no cell is left."""
-    return density_of_sums(log_sums(u, leaving, cells, np.exp(t)), cells.total - leaving, t[:, None])
+    return density_of_sums(log_sums(u, leaving, cells, np.exp(t)), cells.total_without(u, leaving), t[:, None])

@@ -47,6 +47,17 @@ class Cells(NamedTuple):
         """A squared distance in bandwidths, beyond which all kernels are lost beside the nearest."""
         return 2 * (_REACH + float(np.log(self.weight.sum() / self.weight.min())))
 
+    def total_without(self, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:
+        """(q,) Sum of all weights but one that leaves the cell at u each; sums are not subtracted, and keep digits."""
+        first = np.searchsorted(self.value, u)
+        is_cell = np.searchsorted(self.value, u, side="right") > first
+        before = np.concatenate([[0], np.cumsum(self.weight)])
+        after = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])
+        weight = np.where(is_cell, np.append(self.weight, 0)[first], 0)
+        remaining = weight - leaving
+        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)
+        return before[first] + remaining + after[first + is_cell]
+
     def without(self, cell: Any, leaving: Any) -> "Cells":
         """The cells that remain when a weight leaves one of them."""
         weight = self.weight.copy()

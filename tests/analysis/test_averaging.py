@@ -121,6 +121,17 @@ def test_sparse_rows():
     np.testing.assert_allclose(got, dense.predict_joint_log_proba(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("nb", [GaussianNB(), PoissonNB(), CategoricalNB(), ALL[-1]], ids=repr)
+def test_counts_are_repeated_rows(nb, table):
+    X, y, _ = table
+    counts = np.arange(len(y)) % 4  # a row in four has none
+    counted = FeatureAverage(nb, inclusion=INCLUSION).fit(X, y, counts)
+    repeated = FeatureAverage(nb, inclusion=INCLUSION).fit(np.repeat(X, counts, 0), np.repeat(y, counts))
+    assert counted.log_evidence_ == pytest.approx(repeated.log_evidence_, rel=1e-12)
+    np.testing.assert_allclose(counted.log_bayes_factor_, repeated.log_bayes_factor_, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(counted.predict_log_proba(X), repeated.predict_log_proba(X), rtol=1e-12, atol=1e-12)
+
+
 def test_a_column_that_is_not_used_keeps_its_prior(table):
     X, y, _ = table
     parts = [("n", GaussianNB(), [0, 2]), ("none", "drop", [1, 3])]

@@ -115,6 +115,22 @@ def test_evidence_that_does_not_compare_is_told():
     assert "densities and probabilities" in compare({"g": GaussianNB(), "m": parts}, X, y).notes[0]
 
 
+def test_stacked_weights_of_counts_are_those_of_repeated_rows():
+    """To rounding, and the slope of the score is that of the optimum; also where two models are nearly alike."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        log_p = np.log(rng.uniform(0.02, 1, (4, 30)))
+        if seed % 4 == 0:
+            log_p[1] = log_p[0] + rng.normal(0, 1e-3, 30)
+        counts = rng.integers(1, 6, 30)
+        v = stacked_weights([*log_p], counts.astype(float))
+        repeated = stacked_weights([*np.repeat(log_p, counts, 1)], np.ones(counts.sum()))
+        np.testing.assert_allclose(v, repeated, atol=1e-12)
+        p = np.exp(log_p)
+        slope = p @ (counts / counts.sum() / (v @ p))
+        assert slope.max() <= 1 + 1e-12 and abs(slope[v > 0] - 1).max() < 1e-12
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_stacked_weights_have_the_largest_score(seed):
     """No step to one of the models raises the mean score; a model that says −∞ has no weight."""

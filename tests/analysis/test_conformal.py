@@ -245,16 +245,18 @@ def test_weights_of_a_float_type_are_refused(weights, table):
         ConformalClassifierLOO(GaussianNB()).fit(X, y, sample_weight=weights)
 
 
-def test_a_column_that_is_constant_without_a_row():
+@pytest.mark.parametrize(("constant", "distance"), [(0.1, 0.268), (0.3, 3.7e-8), (0.1, 7e5)])
+def test_a_column_that_is_constant_without_a_row(constant, distance):
     """A difference of two sums has rounding left over, which is no spread: row i leaves as in `loo`."""
     rng = np.random.default_rng(0)
-    X = np.column_stack([np.full(12, 0.1), rng.normal(size=12)])
-    X[3, 0] = 7e5
-    y = np.repeat([0, 1], 6)
-    new = np.column_stack([[0.1, 0.1, 0.1000001], rng.normal(size=3)])
+    n = 26
+    X = np.column_stack([np.full(n, constant), rng.normal(size=n)])
+    X[3, 0] += distance
+    y = np.arange(n) % 2
+    new = np.column_stack([[constant, constant, X[3, 0]], rng.normal(size=3)])
     smaller = cross_by_refits(GaussianNB(), X, y, new).sum(0)
     p = ConformalClassifierLOO(GaussianNB()).fit(X, y).predict_p_values(new)
-    np.testing.assert_allclose(p, (13 - smaller) / 13, atol=1e-12)
+    np.testing.assert_allclose(p, (n + 1 - smaller) / (n + 1), atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["cross", "full"])

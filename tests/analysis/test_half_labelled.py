@@ -120,6 +120,26 @@ def test_weights_are_copies_with_and_without_labels():
     np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["gaussian", "poisson", "categorical"])
+def test_counts_are_repeated_rows(name):
+    """With a prior that the rows scale, too, and with rows that none counts."""
+    estimator, kind = FAMILIES[name]
+    X, _, half = table(kind)
+    counts = np.random.default_rng(0).integers(0, 4, N)
+    counts[:KNOWN] = np.arange(KNOWN) % 3 + 1
+    settings = {"unlabelled_weight": 0.4}
+    counted = HalfLabelledClassifier(clone(estimator), **settings).fit(X, half, counts)
+    repeated = HalfLabelledClassifier(clone(estimator), **settings).fit(
+        np.repeat(X, counts, 0), np.repeat(half, counts)
+    )
+    assert counted.n_iter_ == repeated.n_iter_
+    assert counted.lower_bound_ == pytest.approx(repeated.lower_bound_, rel=1e-12)
+    np.testing.assert_allclose(counted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(
+        np.repeat(counted.label_distributions_, counts, 0), repeated.label_distributions_, rtol=1e-9, atol=1e-12
+    )
+
+
 @pytest.mark.parametrize("settings", [{"unlabelled_weight": 0}, {}], ids=["weight zero", "all labels"])
 @pytest.mark.parametrize(("name", "method"), CASES)
 def test_labelled_rows_alone_are_the_ordinary_fit(name, method, settings):

@@ -1,9 +1,17 @@
-"""The posterior of the map: no mode is missed, its draws are right, and the order of the classes changes nothing."""
+"""The posterior of the map: no mode is missed, its draws are right, and the order of the classes changes nothing.
+
+    python -m tests.calibration.test_modes 200 20
+
+measures the same on more tables of the law: the modes of 200 against a slow optimiser, and the predictions of 20
+against weighted draws. Here are samples of them.
+"""
+
+import sys
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import expit, gammaln, log_softmax, logsumexp, softmax
 
 import bayesnb
 from bayesnb import CalibratedClassifierLOO, GaussianNB, PosteriorCalibrator
@@ -14,7 +22,10 @@ LAWS = ("power", "separable", "heavy", "matrix")
 
 
 def table_of_law(seed):
-    """Log probabilities z and labels y of 30 to 300 rows: y by a power, certain, with noise, by a matrix."""
+    """Log probabilities z and labels y of 30 to 300 rows: y by a power, certain, with noise, by a matrix.
+
+    Every fifth table is rounded to two digits. Its zeros are 1e-9, as in the calibrator.
+    """
     rng = np.random.default_rng(seed)
     law = LAWS[seed % len(LAWS)]
     c = int(rng.choice([2, 2, 3, 3, 4, 6, 9, 12]))
@@ -31,7 +42,9 @@ def table_of_law(seed):
         matrix = np.eye(c) + 0.5 * rng.normal(size=(c, c))
         p = softmax(z @ matrix + 0.5 * rng.normal(size=c), axis=1)
     y = (rng.random(n)[:, None] > np.cumsum(p, 1)[:, :-1]).sum(1)
-    return z, y
+    if seed % 5 == 4:
+        z = np.log(np.maximum(np.round(np.exp(z), 2), 1e-9))
+    return log_softmax(np.maximum(z, np.log(1e-9)), axis=1), y
 
 
 class Posterior:
@@ -49,14 +62,24 @@ class Posterior:
         self.z, self.y, self.scale, self.rho = z, np.eye(c)[y], scale, rho
 
     def entries(self, theta):
-        table = np.zeros((len(self.rho) + 1) * len(self.rho))
-        table[self.free] = theta[1:-1]
-        return table.reshape(-1, len(self.rho))
+        table = np.zeros((*theta.shape[:-1], (len(self.rho) + 1) * len(self.rho)))
+        table[..., self.free] = theta[..., 1:-1]
+        return table.reshape(*theta.shape[:-1], -1, len(self.rho))
 
     def proba(self, theta, z):
+        """p' and q of rows, for θ (p,) or (s, p)."""
         v = self.entries(theta)
-        q = softmax(np.exp(theta[0]) * z + self.scale * z @ v[:-1] + v[-1], axis=1)
-        return (1 - expit(theta[-1])) * q + expit(theta[-1]) * self.rho, q
+        power = np.exp(theta[..., 0])[..., None, None]
+        q = softmax(power * z + self.scale * z @ v[..., :-1, :] + v[..., -1:, :], axis=-1)
+        eps = expit(theta[..., -1])[..., None, None]
+        return (1 - eps) * q + eps * self.rho, q
+
+    def values(self, thetas):
+        """−log p(y, θ) of many θ."""
+        parts = [self.proba(part, self.z)[0] for part in np.array_split(thetas, 10)]
+        of_label = np.concatenate([np.maximum((p * self.y).sum(-1), 1e-300) for p in parts])
+        off = (thetas - self.mean) / self.width
+        return np.log(self.width).sum() + 0.5 * (off**2).sum(-1) - np.log(of_label).sum(-1)
 
     def __call__(self, theta):
         p, q = self.proba(theta, self.z)
@@ -83,68 +106,89 @@ class Posterior:
         return min((end for end in ends if np.isfinite(end.fun)), key=lambda end: end.fun)
 
 
-def tables(seeds, quick, missed):
-    """Seeds of tables: those that are not quick are slow, and those that are missed today must fail until they hold."""
-    cases = []
-    for seed in seeds:
-        marks = [] if seed in quick else [pytest.mark.slow]
-        if seed in missed:
-            marks.append(pytest.mark.xfail(reason="not found yet: see the issue on right numbers", strict=True))
-        cases.append(pytest.param(seed, marks=marks))
-    return cases
+def tables(quick, slow):
+    """Seeds of tables, and those that only the slow tests take."""
+    return [*quick, *(pytest.param(seed, marks=pytest.mark.slow) for seed in slow)]
 
 
-SEEDS = tables(range(52), range(4), missed=(22, 26, 50))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_mode_is_missed(seed, monkeypatch):
-    """The lowest mode that is reached from all starts, before modes of little evidence are dropped."""
-    z, y = table_of_law(seed)
-    reached = []
+def height_of_modes(z, y):
+    """The maps, and the lowest mode of each, before modes of little evidence are dropped."""
+    heights = []
     search = fitting.posterior_modes
 
     def watched(calibration, rows, starts):
         modes = search(calibration, rows, starts)
-        reached.append((calibration.scale, min(mode.height for mode in modes)))
+        heights.append(min(mode.height for mode in modes))
         return modes
 
-    monkeypatch.setattr(fitting, "posterior_modes", watched)
-    fitting.fit_maps(z, y, np.ones(len(y)))
-    rho = (np.bincount(y, minlength=z.shape[1]) + 1) / (len(y) + z.shape[1])
-    rng = np.random.default_rng(seed)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for model, (scale, height) in enumerate(reached, 1):
-            assert height < Posterior(z, y, model, scale, rho).best(rng, 4).fun + 1e-3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "posterior_modes", watched)
+        return fitting.fit_maps(z, y, np.ones(len(y))), heights
 
 
-def importance_weighted(z, y, maps, new, rng, n_draws=4000):
-    """The mean of p' over the posterior: draws of wide Student distributions about the modes, weighted."""
-    c = z.shape[1]
-    logs, tables = [], []
+def worst_of_modes(seed):
+    """Nats by which the lowest mode of a map is above the end of BFGS, and by which the mode shown is less heavy."""
+    z, y = table_of_law(seed)
+    maps, heights = height_of_modes(z, y)
+    above, lighter = [], []
+    for fitted, height in zip(maps[1:], heights, strict=True):
+        posterior = Posterior(z, y, fitted.model, fitted.scale, fitted.rho)
+        shown = np.concatenate([fitted.mode[:1], fitted.matrix(fitted.mode).ravel()[posterior.free], fitted.mode[-1:]])
+        with np.errstate(over="ignore", invalid="ignore"):
+            end = posterior.best(np.random.default_rng(seed), 4)
+        above.append(height - end.fun)
+        lighter.append(evidence(posterior, end.x) - evidence(posterior, shown))
+    return max(above), max(lighter)
+
+
+# of these the starts at the prior's ε alone miss a mode in 22, 26, 50, 106, 110 and 179; 14 and 74 are rounded
+@pytest.mark.parametrize("seed", tables([11, 14, 30], [2, 3, 22, 26, 50, 74, 106, 110, 179]))
+def test_no_mode_is_missed_and_the_heaviest_is_shown(seed):
+    above, lighter = worst_of_modes(seed)
+    assert above < 1e-3
+    assert lighter < 0.05
+
+
+class Weighted:
+    """The posterior of one map by weighted draws of Student distributions, in five rounds, fitted to the one before."""
+
+    def __init__(self, posterior, modes, rng, n_draws=2000):
+        components = [(mode, np.linalg.cholesky(np.linalg.inv(hessian_of(posterior, mode)))) for mode in modes]
+        theta = np.zeros((0, len(posterior.mean)))
+        of_rounds = []
+        for _ in range(5):
+            of_rounds.append(components)
+            chosen = rng.integers(len(components), size=n_draws)
+            normals = rng.normal(size=(n_draws, theta.shape[1])) * np.sqrt(5 / rng.chisquare(5, n_draws))[:, None]
+            mode, root = (np.array([component[k] for component in components])[chosen] for k in (0, 1))
+            theta = np.vstack([theta, mode + np.einsum("sij,sj->si", root, normals)])
+            log_q = [logsumexp([student(theta, *one) for one in k], axis=0) - np.log(len(k)) for k in of_rounds]
+            log_p = -posterior.values(theta) - theta.shape[1] / 2 * np.log(2 * np.pi)
+            log_w = log_p - logsumexp(log_q, axis=0) + np.log(len(of_rounds))
+            covariance = np.atleast_2d(np.cov(theta.T, aweights=softmax(0.7 * log_w)))
+            components = [*of_rounds[0], (softmax(0.7 * log_w) @ theta, np.linalg.cholesky(covariance))]
+        self.posterior, self.theta, self.share = posterior, theta, softmax(log_w)
+        self.evidence = logsumexp(log_w) - np.log(len(log_w))
+
+    def mean(self, new):
+        parts = zip(np.array_split(self.share, 10), np.array_split(self.theta, 10), strict=True)
+        return sum(np.tensordot(share, self.posterior.proba(theta, new)[0], 1) for share, theta in parts)
+
+
+def importance_weighted(z, y, maps, new, rng):
+    """The mean of p' over the posterior, and how many of the weighted draws count."""
+    weighted = []
     for fitted in maps[1:]:
         posterior = Posterior(z, y, fitted.model, fitted.scale, fitted.rho)
         modes = [posterior.best(rng, 2).x]
         for draw in fitted.draws[:: max(1, len(fitted.draws) // 4)]:
             start = np.concatenate([draw[:1], fitted.matrix(draw).ravel()[posterior.free], draw[-1:]])
             modes.append(minimize(posterior, start, jac=True, method="L-BFGS-B").x)
-        roots = [np.linalg.cholesky(np.linalg.inv(hessian_of(posterior, mode))) for mode in modes]
-        k = rng.integers(len(modes), size=n_draws)
-        d = len(posterior.mean)
-        stretch = np.sqrt(5 / rng.chisquare(5, n_draws))
-        normals = rng.normal(size=(n_draws, d)) * stretch[:, None]
-        thetas = np.array([modes[i] + roots[i] @ s for i, s in zip(k, normals, strict=True)])
-        density = np.stack([student(thetas, mode, root) for mode, root in zip(modes, roots, strict=True)])
-        log_q = logsumexp(density, axis=0) - np.log(len(modes))
-        log_p = -np.array([posterior(theta)[0] for theta in thetas]) - d / 2 * np.log(2 * np.pi)
-        logs.append(log_p - log_q)
-        tables.append([posterior.proba(theta, new)[0] for theta in thetas])
-    evidence = [logsumexp(log_w) - np.log(n_draws) for log_w in logs]
+        weighted.append(Weighted(posterior, modes, rng))
     same = np.log(softmax(z, axis=1)[np.arange(len(y)), y]).sum()
-    share = softmax(np.array([same, *evidence]) + np.log([0.4, 0.2, 0.2, 0.2]))
-    means = [np.tensordot(softmax(log_w), np.array(p), 1) for log_w, p in zip(logs, tables, strict=True)]
-    assert c == means[0].shape[1]
-    return share[0] * softmax(new, axis=1) + sum(s * mean for s, mean in zip(share[1:], means, strict=True))
+    share = softmax(np.array([same, *(one.evidence for one in weighted)]) + np.log([0.4, 0.2, 0.2, 0.2]))
+    mean = share[0] * softmax(new, axis=1) + sum(s * one.mean(new) for s, one in zip(share[1:], weighted, strict=True))
+    return mean, min(1 / (one.share**2).sum() / s for one, s in zip(weighted, share[1:], strict=True))
 
 
 def hessian_of(posterior, mode, h=1e-4):
@@ -154,28 +198,37 @@ def hessian_of(posterior, mode, h=1e-4):
     return (vectors * np.maximum(values, 0.1)) @ vectors.T
 
 
-def student(thetas, mode, root, df=5):
-    """Log density of a multivariate t distribution, up to a constant of d and df that is added here."""
-    from scipy.special import gammaln
+def evidence(posterior, mode):
+    return -posterior(mode)[0] - 0.5 * np.linalg.slogdet(hessian_of(posterior, mode))[1]
 
+
+def student(thetas, mode, root, df=5):
+    """Log density of a multivariate t distribution."""
     d = len(mode)
     off = np.linalg.solve(root, (thetas - mode).T)
     constant = gammaln((df + d) / 2) - gammaln(df / 2) - d / 2 * np.log(df * np.pi) - np.log(np.diag(root)).sum()
     return constant - (df + d) / 2 * np.log1p((off**2).sum(0) / df)
 
 
-@pytest.mark.parametrize("seed", tables(range(20), range(2), missed=(3, 7, 14, 15, 16, 18, 19)))
-def test_predictions_are_those_of_weighted_draws(seed):
-    """Mean distance of probabilities of new rows, of tables of two and three classes."""
+def distance_from_weighted_draws(seed):
+    """Mean distance of probabilities of new rows, of tables of two and three classes; and how many draws count."""
     rng = np.random.default_rng(seed)
     z, y = next(table for k in range(seed * 50, 10**6) if (table := table_of_law(4 * k + seed % 4))[0].shape[1] <= 3)
     calibrator = PosteriorCalibrator().fit(np.exp(z), y)
     new = log_softmax(3 * rng.normal(size=(50, z.shape[1])), axis=1)
-    expected = importance_weighted(z, y, calibrator.maps_, new, rng)
-    assert abs(calibrator.predict_proba(np.exp(new)) - expected).mean() < 0.01
+    expected, n_effective = importance_weighted(z, y, calibrator.maps_, new, rng)
+    return abs(calibrator.predict_proba(np.exp(new)) - expected).mean(), n_effective
 
 
-@pytest.mark.parametrize("c", [2, 3, 5])
+# Laplace's approximation alone is off by .01 to .04 in 3, 7, 14, 15, 16, 18 and 19
+@pytest.mark.parametrize("seed", tables([3, 16], [7, 14, 15, 18, 19]))
+def test_predictions_are_those_of_weighted_draws(seed):
+    distance, n_effective = distance_from_weighted_draws(seed)
+    assert n_effective > 500  # so the expected probabilities are off by .003 or so
+    assert distance < 0.01
+
+
+@pytest.mark.parametrize("c", [2, 4])
 def test_relabelled_classes_get_the_same(c):
     rng = np.random.default_rng(c)
     p = softmax(2 * rng.normal(size=(120, c)), axis=1)
@@ -195,23 +248,6 @@ def test_relabelled_classes_get_the_same(c):
     np.testing.assert_allclose(relabelled.predict_proba(X), left_out.predict_proba(X)[:, order], atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", tables([*range(8), *range(11, 24)], (2,), missed=()))
-def test_a_mode_is_the_heaviest(seed):
-    """No end of BFGS has a larger evidence by Laplace than `mode` of its map."""
-    z, y = table_of_law(seed)
-    z = log_softmax(np.maximum(z, np.log(1e-9)), axis=1)  # as the calibrator reads probabilities
-    for fitted in PosteriorCalibrator().fit(np.exp(z), y).maps_[1:]:
-        posterior = Posterior(z, y, fitted.model, fitted.scale, fitted.rho)
-        mode = np.concatenate([fitted.mode[:1], fitted.matrix(fitted.mode).ravel()[posterior.free], fitted.mode[-1:]])
-        with np.errstate(over="ignore", invalid="ignore"):
-            other = posterior.best(np.random.default_rng(seed), 4).x
-        assert evidence(posterior, mode) > evidence(posterior, other) - 0.05
-
-
-def evidence(posterior, mode):
-    return -posterior(mode)[0] - 0.5 * np.linalg.slogdet(hessian_of(posterior, mode))[1]
-
-
 def test_a_file_of_before_loads(tmp_path):
     """Files of 0.2 do not have the class probabilities of the fit: their maps have them."""
     rng = np.random.default_rng(0)
@@ -221,3 +257,20 @@ def test_a_file_of_before_loads(tmp_path):
     again = bayesnb.load(tmp_path / "model")
     np.testing.assert_array_equal(again.class_prior_, calibrator.maps_[0].rho)
     np.testing.assert_array_equal(again.predict_proba([1.0, 2.0]), calibrator.predict_proba([1.0, 2.0]))
+
+
+if __name__ == "__main__":
+    n_modes, n_predictions = (int(number) for number in sys.argv[1:])
+    distances = []
+    for seed in range(n_predictions):
+        distances.append(distance_from_weighted_draws(seed))
+        print(
+            "predictions of table", seed, "distance {:.4f}, effective draws {:.0f}".format(*distances[-1]), flush=True
+        )
+    worst = []
+    for seed in range(n_modes):
+        worst.append(worst_of_modes(seed))
+        print("modes of table", seed, "above {:.5f}, lighter {:.5f}".format(*worst[-1]), flush=True)
+    print(sum(above > 1e-3 for above, _ in worst), "of", n_modes, "tables miss a mode by more than 1e-3 nats")
+    print(sum(lighter > 0.05 for _, lighter in worst), "of", n_modes, "show a mode lighter by more than .05 nats")
+    print(sum(distance > 0.01 for distance, _ in distances), "of", n_predictions, "are beyond .01")

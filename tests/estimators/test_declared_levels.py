@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesnb import CategoricalNB, MixedNB, OneDependenceNB
+from bayesnb import CategoricalNB, MixedNB, OneDependenceNB, cli, load
+from bayesnb.datasets import read_table
 
 LEVELS = ["a", "b", "c", "d"]
 CELLS = ["a", "b", "a", "b", "b", None]
@@ -41,6 +42,29 @@ def test_an_enum_of_polars_declares_levels_and_a_categorical_does_not(estimator)
     want = estimator.fit(pd.DataFrame({"k": CELLS}), LABELS).predict_joint_log_proba(declared_by_pandas())
     table = polars.DataFrame({"k": polars.Series(CELLS, dtype=polars.Categorical)})
     np.testing.assert_allclose(estimator.fit(table, LABELS).predict_joint_log_proba(table), want, rtol=1e-12)
+
+
+def test_a_parquet_file_declares_the_levels_of_its_dictionaries(tmp_path, capsys):
+    """Whole or in row groups, from the command line too; a CSV file declares none."""
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    kinds = np.array(["x", "y"] * 20)
+    cells = rng.choice(LEVELS[:2], 40)
+    rows = pd.DataFrame({"k": pd.Categorical(cells, categories=LEVELS), "number": rng.normal(size=40), "kind": kinds})
+    features = rows[["k", "number"]]
+    declared = MixedNB().fit(features, kinds).log_evidence_
+    observed = MixedNB().fit(features.astype({"k": object}), kinds).log_evidence_
+    assert abs(declared - observed) > 1
+
+    rows.to_csv(tmp_path / "observed.csv", index=False)
+    rows.to_parquet(tmp_path / "whole.parquet")
+    rows.to_parquet(tmp_path / "groups.parquet", row_group_size=7)
+    for name, evidence in {"whole.parquet": declared, "groups.parquet": declared, "observed.csv": observed}.items():
+        path, model = str(tmp_path / name), str(tmp_path / "model")
+        assert cli.main(["fit", path, "--target", "kind", "-o", model]) == 0, capsys.readouterr().err
+        assert load(model).log_evidence_ == pytest.approx(evidence, rel=1e-12)
+        table = read_table(path, "kind")
+        assert MixedNB().fit(table.X, table.y).log_evidence_ == pytest.approx(evidence, rel=1e-12)
 
 
 def test_a_lazy_frame_is_refused():

@@ -8,7 +8,7 @@ import scipy.stats as st
 from sklearn.datasets import load_iris
 
 from bayesnb.estimators import KernelNB
-from bayesnb.estimators.kernel import nrd0
+from bayesnb.sums.rule_of_thumb import nrd0
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,150 @@
+"""Where a map's posterior may have modes: ends of many descents of f = −log p(y, θ).
+
+A row is either explained by q or left to ε ρ, and each choice of the rows that are left may have a mode of its own. So
+descents start
+
+- at a grid of (u, logit ε), with O = 0 and no shifts,
+- along a path: logit ε is fixed, f falls in the other parameters, and the next logit ε starts where this one ended.
+  Upwards one row after the other is left to ε, downwards one after the other is explained,
+- about the lowest end, at the distance of a draw of the posterior and beyond.
+
+Paths and points about the lowest end are taken anew until they find nothing lower.
+
+A descent is by L-BFGS, in coordinates in which f is round about the first end. That takes half of the steps.
+
+References
+----------
+Blake & Zisserman (1987), Visual Reconstruction, for paths of a parameter. Wales & Doye (1997), J. Phys. Chem. A 101,
+for descents about the lowest end. Liu & Nocedal (1989), Math. Programming 45, for L-BFGS.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize
+
+from ..core.arrays import Float
+from .map import CalibrationMap, Labelled
+
+_UPWARDS = (-8.0, -4.0, -2.0, -1.0, 0.0, 1.0)  # values of logit ε
+_DISTANCES = (2.0, 3.0, 1.0)  # of starts about the lowest end, in draws of the posterior
+_FOR_EACH_END = 2  # points about the lowest end, for each distinct end and one more
+_MAX_NEAR = 20  # and in all
+_MAX_ROUNDS = 8  # of paths, and of points about the lowest end
+_LOWER = 1e-3  # nats by which an end is lower than another
+_APART = 0.01  # nats of f between ends that are counted as distinct
+_FAR = 1e100  # f where numbers overflow
+_LEAST_CURVATURE = 0.1  # of f about the first end
+_PRECISE = {"ftol": 1e-7, "gtol": 1e-4, "maxiter": 200, "maxcor": 10}  # of a descent; relative to f
+_COARSE = {"ftol": 1e-5, "gtol": 1e-3, "maxiter": 60, "maxcor": 10}  # of a step along a path
+
+
+class End(NamedTuple):
+    """Parameters θ (p,) where a descent ends, and f there."""
+
+    theta: Float[np.ndarray, " p"]
+    height: float
+
+
+def ends_of_descents(
+    calibration: CalibrationMap, rows: Labelled, starts: Iterable[Float[np.ndarray, " p"]]
+) -> list[End]:
+    """The ends of descents from the starts, then along paths and about the lowest until they find nothing lower."""
+    first_start, *other_starts = starts
+    first = _descend(calibration, rows, first_start, np.diag(calibration.layout.width), _PRECISE)
+    search = _Search.about(calibration, rows, first)
+    ends = [first, *search.descents(other_starts)]
+    for _ in range(_MAX_ROUNDS):
+        lowest = min(ends, key=lambda end: end.height)
+        ends += search.descents(search.along(_UPWARDS, lowest))
+        if _n_distinct(ends) == 1:  # nearly always there is no other
+            break
+        ends += search.descents(search.along(_UPWARDS[::-1], lowest))
+        ends += search.descents(search.near(ends))
+        if not _has_lower(ends, lowest):
+            break
+    return ends
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Descents of f in coordinates s, θ = start + root · s, in which it is round about a first end.
+
+    Fields
+    ------
+    calibration, rows : which make f
+    root : (p, p) symmetric root of H⁻¹
+    root_of_others : (p, p) the same without logit ε, which then stays as it is
+    """
+
+    calibration: CalibrationMap
+    rows: Labelled
+    root: Float[np.ndarray, "p p"]
+    root_of_others: Float[np.ndarray, "p p"]
+
+    @classmethod
+    def about(cls, calibration: CalibrationMap, rows: Labelled, first: End) -> "_Search":
+        """In the coordinates that the curvature at an end gives."""
+        curvature = calibration.derivatives(rows, first.theta).hessian
+        root_of_others = np.zeros_like(curvature)
+        root_of_others[:-1, :-1] = _root_of_inverse(curvature[:-1, :-1])
+        return cls(calibration, rows, _root_of_inverse(curvature), root_of_others)
+
+    def descents(self, starts: Iterable[Float[np.ndarray, " p"]]) -> list[End]:
+        """The end of a descent from each start."""
+        return [_descend(self.calibration, self.rows, start, self.root, _PRECISE) for start in starts]
+
+    def along(self, path: tuple[float, ...], start: End) -> Iterator[Float[np.ndarray, " p"]]:
+        """The parameters that fit each value of logit ε on a path, each found from the one before."""
+        theta = start.theta
+        for logit_eps in path:
+            with_this_eps = np.append(theta[:-1], logit_eps)
+            theta = _descend(self.calibration, self.rows, with_this_eps, self.root_of_others, _COARSE).theta
+            yield theta
+
+    def near(self, ends: list[End]) -> Iterator[Float[np.ndarray, " p"]]:
+        """Random points about the lowest end: more, the more distinct ends there are."""
+        rng = np.random.default_rng(0)
+        lowest = min(ends, key=lambda end: end.height)
+        n_points = min(_FOR_EACH_END * (1 + _n_distinct(ends)), _MAX_NEAR)
+        for k in range(n_points):
+            distance = _DISTANCES[k % len(_DISTANCES)]
+            yield lowest.theta + distance * self.root @ rng.standard_normal(len(lowest.theta))
+
+
+def _has_lower(ends: list[End], lowest: End) -> bool:
+    return min(end.height for end in ends) < lowest.height - _LOWER
+
+
+def _n_distinct(ends: list[End]) -> int:
+    """How many different values f has at the ends."""
+    heights = np.sort([end.height for end in ends])
+    return 1 + int((np.diff(heights) > _APART).sum())
+
+
+def _descend(
+    calibration: CalibrationMap,
+    rows: Labelled,
+    start: Float[np.ndarray, " p"],
+    root: Float[np.ndarray, "p p"],
+    options: dict[str, float],
+) -> End:
+    """The end of L-BFGS in s, where θ = start + root · s."""
+
+    def slope(s: Float[np.ndarray, " p"]) -> tuple[float, Float[np.ndarray, " p"]]:
+        height, gradient = calibration.slope(rows, start + root @ s)
+        if not np.isfinite(height):
+            return _FAR, np.zeros_like(s)
+        return height, root.T @ gradient
+
+    with np.errstate(over="ignore", invalid="ignore"):  # a step may be far too long: it is shortened
+        result = optimize.minimize(slope, np.zeros(len(start)), jac=True, method="L-BFGS-B", options=options)
+    return End(start + root @ result.x, float(result.fun))
+
+
+def _root_of_inverse(hessian: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
+    """The symmetric root of H⁻¹, without curvature below `_LEAST_CURVATURE`."""
+    curvature, vectors = np.linalg.eigh(hessian)
+    return (vectors / np.sqrt(np.maximum(curvature, _LEAST_CURVATURE))) @ vectors.T

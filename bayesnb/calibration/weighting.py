@@ -1,0 +1,215 @@
+"""Weighted draws of a map's posterior: right where Laplace's approximation is too coarse.
+
+A draw from q(θ), a mixture of Student distributions about the modes, has the weight w = p(y, θ) / q(θ). The mean of the
+weights is p(y), and weighted means are means over the posterior. The distributions are then fitted anew to the weighted
+draws, and draw again. A draw of any round is weighted by the mean of all rounds' q. No weight is above √s times the
+mean of s weights.
+
+The posterior then is a number of draws with equal weights: it is halved along the direction in which predictions vary
+most, and so are the halves, until each part stands for one draw.
+
+References
+----------
+Cornuet, Marin, Mira & Robert (2012), Adaptive multiple importance sampling, Scand. J. Statist. 39.
+Ionides (2008), Truncated importance sampling, J. Comput. Graph. Statist. 17.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, logsumexp, softmax
+
+from ..core.arrays import Float, Int
+from .map import CalibrationMap, Labelled
+from .modes import Laplace
+
+_N_OF_ROUND = 1000  # draws
+_ENOUGH = 1000.0  # effective draws, at which rounds end
+_MAX_ROUNDS = 8
+_DEGREES_OF_FREEDOM = 5.0
+_EFFECTIVE_FOR_FIT = 5  # draws for each parameter, that the covariance of a component is fitted to
+_LEAST_SHARE = 1e-3  # of the posterior, below which a component is left out
+_DISTANCES = (-3.0, -1.0, -0.3, 0.3, 1.0, 3.0)  # of reference rows from equal log probabilities, in spreads
+
+
+class WeightedDraws(NamedTuple):
+    """Draws of a posterior with weights.
+
+    Fields
+    ------
+    calibration, rows : of which the posterior is
+    theta : (s, p)
+    share : (s,) weights that add up to 1
+    log_evidence : log p(y), without ½ p log 2π as in `Laplace`
+    """
+
+    calibration: CalibrationMap
+    rows: Labelled
+    theta: Float[np.ndarray, "s p"]
+    share: Float[np.ndarray, " s"]
+    log_evidence: float
+
+    @property
+    def n_effective(self) -> float:
+        """How many draws with equal weights say as much."""
+        return float(1 / np.square(self.share).sum())
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
+        """Draws with equal weights: each stands for a part of the posterior with like predictions."""
+        predictions = _reference_predictions(self.calibration, self.rows, self.theta)
+        all_members = np.arange(len(self.share))
+        return self.theta[_one_of_each_part(predictions, self.share, all_members, n_draws, rng)]
+
+
+class _Component(NamedTuple):
+    """A part of q: share, centre (p,), and a root (p, p) of the scale matrix, lower or symmetric."""
+
+    share: float
+    centre: Float[np.ndarray, " p"]
+    root: Float[np.ndarray, "p p"]
+
+
+# --- weighted draws ---------------------------------------------------------------------------------------------------
+
+
+def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDraws:
+    """Draws about the modes of a map, weighted to be those of its posterior: in rounds until enough are effective."""
+    calibration = modes[0].calibration
+    rows = modes[0].rows
+    shares = softmax([mode.log_evidence for mode in modes])
+    about_modes = [_Component(float(share), mode.mode, mode.root) for share, mode in zip(shares, modes, strict=True)]
+    of_rounds = [about_modes]
+    theta = _draw(about_modes, rng)
+    height = calibration.values(rows, theta)
+    log_weight = -height - _log_density(theta, of_rounds)
+    while _n_effective(_truncated(log_weight)) < _ENOUGH and len(of_rounds) < _MAX_ROUNDS:
+        refitted = _refitted(about_modes, theta, log_weight)
+        new_theta = _draw(refitted, rng)
+        of_rounds.append(refitted)
+        theta = np.concatenate([theta, new_theta])
+        height = np.append(height, calibration.values(rows, new_theta))
+        log_weight = -height - _log_density(theta, of_rounds)
+
+    truncated = _truncated(log_weight)
+    log_evidence = logsumexp(truncated) - np.log(len(theta)) - 0.5 * theta.shape[1] * np.log(2 * np.pi)
+    return WeightedDraws(calibration, rows, theta, softmax(truncated), float(log_evidence))
+
+
+def _truncated(log_weight: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
+    """None above √s times the mean of the weights."""
+    log_n = np.log(len(log_weight))
+    return np.minimum(log_weight, logsumexp(log_weight) - log_n + 0.5 * log_n)
+
+
+def _n_effective(log_weight: Float[np.ndarray, " s"]) -> float:
+    """How many draws with equal weights say as much: 1 / Σ share²."""
+    return float(1 / np.square(softmax(log_weight)).sum())
+
+
+def _draw(components: list[_Component], rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
+    """Draws of a round, about each component in proportion to its share."""
+    total = np.cumsum([component.share for component in components])
+    sizes = np.diff(np.round(total / total[-1] * _N_OF_ROUND).astype(int), prepend=0)
+    draws = []
+    for component, size in zip(components, sizes, strict=True):
+        normals = rng.standard_normal((size, len(component.centre)))
+        stretch = np.sqrt(_DEGREES_OF_FREEDOM / rng.chisquare(_DEGREES_OF_FREEDOM, size))
+        draws.append(component.centre + (normals * stretch[:, None]) @ component.root.T)
+    return np.concatenate(draws)
+
+
+def _log_density(theta: Float[np.ndarray, "s p"], of_rounds: list[list[_Component]]) -> Float[np.ndarray, " s"]:
+    """log q: the mean of the rounds' mixtures."""
+    logs = []
+    for components in of_rounds:
+        logs += [np.log(component.share) + _log_student(theta, component) for component in components]
+    return logsumexp(logs, axis=0) - np.log(len(of_rounds))
+
+
+def _log_student(theta: Float[np.ndarray, "s p"], component: _Component) -> Float[np.ndarray, " s"]:
+    """Log density of a multivariate Student distribution."""
+    p = theta.shape[1]
+    df = _DEGREES_OF_FREEDOM
+    standard = np.linalg.solve(component.root, (theta - component.centre).T)
+    log_det = np.linalg.slogdet(component.root)[1]
+    constant = gammaln((df + p) / 2) - gammaln(df / 2) - 0.5 * p * np.log(df * np.pi) - log_det
+    return constant - 0.5 * (df + p) * np.log1p(np.square(standard).sum(0) / df)
+
+
+def _refitted(
+    components: list[_Component], theta: Float[np.ndarray, "s p"], log_weight: Float[np.ndarray, " s"]
+) -> list[_Component]:
+    """Components with the mean and the covariance of the weighted draws that are most probably theirs.
+
+    Where few draws have nearly all of the weight, a power of the weights is taken, and the covariance is drawn towards
+    that about the mode.
+    """
+    p = theta.shape[1]
+    share = _flattened(log_weight, _EFFECTIVE_FOR_FIT * p)
+    log_of_component = [np.log(component.share) + _log_student(theta, component) for component in components]
+    responsibility = softmax(log_of_component, axis=0) * share
+    refitted = []
+    for component, of_draws in zip(components, responsibility, strict=True):
+        total = float(of_draws.sum())
+        if total < _LEAST_SHARE:
+            continue
+        weight = of_draws / total
+        centre = weight @ theta
+        off = theta - centre
+        towards_mode = p / (p + 1 / np.square(weight).sum())
+        covariance = (1 - towards_mode) * (off.T * weight) @ off
+        covariance += towards_mode * component.root @ component.root.T
+        refitted.append(_Component(total, centre, np.linalg.cholesky(covariance)))
+    total_share = sum(component.share for component in refitted)
+    return [component._replace(share=component.share / total_share) for component in refitted]
+
+
+def _flattened(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float[np.ndarray, " s"]:
+    """Shares by the largest power of the weights, of 1, .9, .81, …, at which as many draws are effective."""
+    flattened = log_weight
+    while _n_effective(flattened) < n_effective:
+        flattened = 0.9 * flattened
+    return softmax(flattened)
+
+
+# --- draws with equal weights -----------------------------------------------------------------------------------------
+
+
+def _reference_predictions(
+    calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, "s p"]
+) -> Float[np.ndarray, "s k"]:
+    """p' of each draw for rows that favour or rule out one class, by as much as the rows of the fit do."""
+    c = rows.z.shape[1]
+    spread = rows.weight @ rows.z.std(1) / rows.weight.sum()
+    z = np.concatenate([distance * spread * np.eye(c) for distance in _DISTANCES])
+    return calibration.probas(theta, z - logsumexp(z, axis=1, keepdims=True)).reshape(len(theta), -1)
+
+
+def _one_of_each_part(
+    points: Float[np.ndarray, "s k"],
+    share: Float[np.ndarray, " s"],
+    members: Int[np.ndarray, " m"],
+    n_parts: int,
+    rng: np.random.Generator,
+) -> list[int]:
+    """The members halved along the axis on which their points vary most, down to parts of which one is drawn."""
+    if n_parts == 0:
+        return []
+    if len(members) == 1:
+        return [int(members[0])] * n_parts
+    weight = share[members] / share[members].sum()
+    if n_parts == 1:
+        return [int(rng.choice(members, p=weight))]
+    off = points[members] - weight @ points[members]
+    axis = np.linalg.eigh((off.T * weight) @ off)[1][:, -1]
+    axis *= np.sign(axis[abs(axis).argmax()])  # a vector's sign would change all draws
+    order = np.argsort(off @ axis, kind="stable")
+    n_lower = n_parts // 2
+    end = np.searchsorted(np.cumsum(weight[order]), n_lower / n_parts)
+    n_members = int(np.clip(end, 1, len(order) - 1))
+    lower = members[order[:n_members]]
+    upper = members[order[n_members:]]
+    return [
+        *_one_of_each_part(points, share, lower, n_lower, rng),
+        *_one_of_each_part(points, share, upper, n_parts - n_lower, rng),
+    ]

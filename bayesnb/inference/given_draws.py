@@ -1,0 +1,123 @@
+"""Class probabilities at given draws of the parameters: of NUTS, of SVI, of any sampler that ran on the NumPyro twin.
+
+Draws are read by the names of the twin's sites, (s, …) or (chain, draw, …) each, from a mapping such as
+`mcmc.get_samples()` or from the group `posterior` of ArviZ data. Two averages over them are not the same:
+
+    posterior mean of p      1/S Σ_s p(c | x, θ_s)                          how probable c is, θ as the data left it
+    joint average            Σ_s p(x, c | θ_s) / Σ_s p(x | θ_s)             what `predict_proba` has in closed form
+
+The second weighs each draw by w_s ∝ p(x | θ_s): the new row may speak of θ too. Where few draws fit the row it rests on
+those few, so that it comes with its effective number of draws, (Σ w)²/Σ w².
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Float, Theta
+from ..core.special import log_normalize
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
+from ..sums.rows import batches, rows_at
+
+ENOUGH_DRAWS = 50  # effective draws of a joint average, below which it is marked
+_NUMBERS_AT_A_TIME = 1 << 21  # log joints of draws, rows and classes: 16 MiB
+
+
+class JointAverage(NamedTuple):
+    """The joint average of class probabilities over draws.
+
+    Fields
+    ------
+    proba : (n, c)            Σ_s p(x_i, c | θ_s) / Σ_s p(x_i | θ_s)
+    effective_draws : (n,)    how many draws it rests on, 1 … S
+    """
+
+    proba: Float[np.ndarray, "n c"]
+    effective_draws: Float[np.ndarray, " n"]
+
+
+def parameters_of(model: Any, draws: Any) -> Parameters:
+    """Draws by NumPyro site as the parameters of a model, each (s, …); chains one after the other.
+
+    Raises
+    ------
+    ValueError
+        if a site is missing, or has another shape than the model's
+    """
+    if not isinstance(model, NaiveBayes):
+        raise ValueError("`draws` need one NumPyro model of all columns, which OneDependenceNB has not; leave them out")
+    shapes = {name: np.shape(value) for name, value in model.to_sites(model.mean()).items()}
+    values = _by_site(draws)
+    missing = sorted(shapes.keys() - values.keys())
+    if missing:
+        raise ValueError(
+            f"`draws` have no site {missing[0]!r}; they have {sorted(values)}, and the model's sites are "
+            f"{sorted(shapes)}"
+        )
+    sites = {name: _as_one_chain(name, np.asarray(values[name], float), shape) for name, shape in shapes.items()}
+    numbers = {name: len(value) for name, value in sites.items()}
+    if len(set(numbers.values())) > 1:
+        raise ValueError(f"`draws` have different numbers of draws by site: {numbers}")
+    if next(iter(numbers.values()), 1) == 0:
+        raise ValueError("`draws` are empty; give one draw at least")
+    return model.from_sites(sites)
+
+
+def _by_site(draws: Any) -> Mapping[str, Any]:
+    """Draws by site: of a mapping, of a sampler that has `get_samples`, or of the group `posterior` of ArviZ data."""
+    if hasattr(draws, "get_samples"):
+        draws = draws.get_samples()
+    if hasattr(draws, "children") or hasattr(draws, "groups"):  # ArviZ of either line: a tree or its older container
+        draws = draws["posterior"]
+    if hasattr(draws, "data_vars"):
+        return {str(name): values.transpose("chain", "draw", ...) for name, values in draws.data_vars.items()}
+    if isinstance(draws, Mapping):
+        return draws
+    raise ValueError(
+        f"`draws` are a {type(draws).__name__}; give samples by site, such as `mcmc.get_samples()`, or ArviZ data"
+    )
+
+
+def _as_one_chain(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Draws (s, *shape) of a site, from those or from (chain, draw, *shape)."""
+    n_leading = values.ndim - len(shape)
+    if n_leading not in (1, 2) or values.shape[n_leading:] != shape:
+        raise ValueError(f"`draws` of {name!r} have the shape {values.shape}; one draw of it has {shape}")
+    return values.reshape(-1, *shape)
+
+
+def log_joint_chunks(model: NaiveBayes, rows: Rows, theta: Parameters) -> Iterator[tuple[slice, np.ndarray]]:
+    """log p(x_i, c | θ_s) of all draws, (s, m, c), for some rows at a time."""
+    log_pi = theta[CLASS]["log_pi"]
+    n = next(iter(rows.values())).shape[0]
+    c = log_pi.shape[-1]
+    n_draws = max((len(value) for value in _leading(theta)), default=1)
+    for part in batches(n, max(1, _NUMBERS_AT_A_TIME // (n_draws * c))):
+        yield part, np.asarray(model.log_joint(rows_at(rows, part), theta))
+
+
+def _leading(theta: Parameters) -> list[np.ndarray]:
+    """All parameters that are drawn; a fixed π has no draws."""
+    parameters: list[Theta] = [values for block, values in theta.items() if block != CLASS]
+    return [value for values in parameters for value in values.values()]
+
+
+def proba_at_draws(model: Any, rows: Rows, draws: Any) -> Float[np.ndarray, "s n c"]:
+    """p(c | x_i, θ_s) at each draw."""
+    theta = parameters_of(model, draws)
+    tables = [np.exp(log_normalize(log_joint)) for _, log_joint in log_joint_chunks(model, rows, theta)]
+    return np.concatenate(tables, 1)
+
+
+def joint_average(model: Any, rows: Rows, draws: Any) -> JointAverage:
+    """The average of p(x_i, c | θ_s) over draws, normalised, with the number of draws that it rests on."""
+    theta = parameters_of(model, draws)
+    probabilities, effective = [], []
+    for _, log_joint in log_joint_chunks(model, rows, theta):
+        log_weight = np.logaddexp.reduce(log_joint, axis=-1)  # log p(x_i | θ_s), (s, m)
+        weight = np.exp(log_weight - log_weight.max(0))
+        weight /= weight.sum(0)
+        probabilities.append(np.einsum("sm,smc->mc", weight, np.exp(log_normalize(log_joint))))
+        effective.append(1 / (weight**2).sum(0))
+    return JointAverage(np.concatenate(probabilities), np.concatenate(effective))

@@ -1,0 +1,44 @@
+"""Rows of a NumPyro model: whether JAX traces them, and minibatches that stand for more rows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..naive_bayes import Rows
+
+
+def is_traced(array: Any) -> bool:
+    """Whether an array is one of JAX that is being traced, so that its values cannot be looked at."""
+    if not hasattr(array, "aval"):  # no array of JAX: it need not be loaded
+        return False
+    import jax
+
+    return isinstance(array, jax.core.Tracer)
+
+
+@contextmanager
+def rows_that_stand_for(n: int | None, rows: Rows | None) -> Iterator[None]:
+    """Within, the log likelihood of the rows of a NumPyro model is multiplied by n / number of rows."""
+    n_rows = None if rows is None else next(iter(rows.values())).shape[0]
+    if n is None or n_rows is None or n == n_rows:
+        yield
+        return
+    with _scaled_rows()(n / n_rows):
+        yield
+
+
+def _scaled_rows() -> Any:
+    """NumPyro's handler that scales what lies in the plate "row", and leaves the parameters alone."""
+    from numpyro.primitives import Messenger
+
+    class ScaledRows(Messenger):
+        def __init__(self, factor: float) -> None:
+            super().__init__(None)
+            self.factor = factor
+
+        def process_message(self, message: Any) -> None:
+            if any(frame.name == "row" for frame in message.get("cond_indep_stack") or ()):
+                scale = message.get("scale")
+                message["scale"] = self.factor if scale is None else scale * self.factor
+
+    return ScaledRows

@@ -1,0 +1,140 @@
+"""MAP against the posterior: for each row, and along one feature."""
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..analysis._suited import check_independent
+from ..analysis.importance import named
+from ..core.arrays import Float, Scalar
+from ..core.supports import check_level
+from ..inference.intervals import means_and_intervals
+from ._common import PALETTE, Drawn, class_at, column, feature_name, intervals, legend, name_axes, new_axes, plain_text
+
+_POSTERIOR, _MAP = PALETTE[0], PALETTE[4]  # blue and vermilion of Okabe & Ito
+_POINTS = 201  # of a curve
+_MOST_ROWS = 100  # more are one solid band
+
+
+def map_against_posterior(
+    estimator: Any,
+    X: Any,
+    *,
+    label: Any = None,
+    feature: Any = None,
+    level: Scalar = 0.9,
+    ax: Drawn | None = None,
+) -> Drawn:
+    """The MAP's probability of a class against the posterior's: for each row in ascending order, or along one feature.
+
+    Blue is the posterior: for rows the posterior mean of p with its credible interval, along a feature the closed form
+    `predict_proba` with a band of intervals. Orange is what the joint mode of the parameters alone says. Where the two
+    are far apart, a plug-in estimate hides how little is known. Of more than 100 rows, 100 at even ranks are shown.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator of one naive Bayes model; its `estimate` is not used
+    X : (n, d) rows; with `feature` they set its range
+    label : the class, by default the second of two
+    feature : name or position of a column of numbers: the curve of p along it, with all other columns missing. None
+        shows the rows
+    level : posterior mass of the intervals
+
+    Raises
+    ------
+    ValueError
+        if `label` is not a class, or is missing with more than two classes; if `feature` is not a column, or holds no
+        numbers; if the model needs complete rows, and `feature` is one of several
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X[50::8], y[50::8])  # 13 flowers of two species
+    >>> ax = plots.map_against_posterior(nb, X[50:])
+    >>> ax = plots.map_against_posterior(nb, X[50:], feature=2)
+    """
+    check_independent(estimator, "a picture of the MAP and the posterior of one model")
+    check_level(level)
+    estimator = named(estimator, None)
+    if label is None and len(estimator.classes_) != 2:
+        raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
+    k = 1 if label is None else class_at(estimator, label)
+    ax = ax or new_axes()
+    if feature is None:
+        _draw_rows(estimator, X, k, level, ax)
+    else:
+        _draw_curve(estimator, X, k, column(estimator, feature), level, ax)
+    ax.set_ylim(-0.02, 1.02)
+    return ax
+
+
+def _draw_rows(estimator: Any, X: Any, k: int, level: Scalar, ax: Drawn) -> None:
+    """Posterior mean and interval of each row in ascending order, and the MAP beside."""
+    posterior = means_and_intervals(estimator.posterior_, estimator.encode(X), level)
+    mean = posterior.mean[:, k]
+    ends = posterior.ends[:, k]
+    n = len(mean)
+    rank = np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(int)
+    shown = np.argsort(mean, kind="stable")[rank]
+    size = float(np.clip(240 / len(shown), 2.5, 4))
+    low, high = ends[shown].T
+    style: dict[str, Any] = {"color": _POSTERIOR, "marker": "o", "label": f"mean, {level:.0%} interval"}
+    intervals(ax, rank + 1, low, mean[shown], high, upright=True, markersize=size, **style)
+    by_map = _map_proba(estimator, X, k)[shown]
+    ax.plot(rank + 1, by_map, linestyle="", marker="D", markersize=size, color=_MAP, label="MAP")
+    which = "rows" if n <= _MOST_ROWS else f"{len(shown)} of {n} rows"
+    name_axes(ax, f"{which}, by their posterior mean", f"probability of {plain_text(estimator.classes_[k])}")
+    legend(ax, inside=True)
+
+
+def _draw_curve(estimator: Any, X: Any, k: int, j: int, level: Scalar, ax: Drawn) -> None:
+    """Predictive, band and MAP along the range of one column, with a tenth of it on either side."""
+    cells = _numbers_of(estimator, X, j)
+    margin = 0.1 * (cells.max() - cells.min())
+    grid = np.linspace(cells.min() - margin, cells.max() + margin, _POINTS)
+    rows = _rows_with_one_column(estimator, X, j, grid)
+    ends = means_and_intervals(estimator.posterior_, estimator.encode(rows), level).ends[:, k]
+    predictive = copy.copy(estimator).set_params(estimate="predictive").predict_proba(rows)[:, k]
+    ax.fill_between(grid, *ends.T, color=_POSTERIOR, alpha=0.25, linewidth=0, label=f"{level:.0%} credible interval")
+    ax.plot(grid, predictive, color=_POSTERIOR, linewidth=2, label="posterior predictive")
+    ax.plot(grid, _map_proba(estimator, rows, k), color=_MAP, linewidth=2, linestyle="--", label="MAP")
+    name_axes(ax, plain_text(feature_name(estimator, j), 60), f"probability of {plain_text(estimator.classes_[k])}")
+    legend(ax, inside=True)
+
+
+def _map_proba(estimator: Any, rows: Any, k: int) -> Float[np.ndarray, " n"]:
+    """Probability of class k by the joint mode; what lies on a boundary shows itself in the picture."""
+    nb = copy.copy(estimator).set_params(estimate="map")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the posterior mode has parameters on the boundary")
+        proba: np.ndarray = nb.predict_proba(rows)
+    return proba[:, k]
+
+
+def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
+    """The finite cells of a column of numbers."""
+    values = X.iloc[:, j] if hasattr(X, "iloc") else np.asarray(X)[:, j]
+    cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)
+    cells = cells[np.isfinite(cells)]
+    if not len(cells):
+        raise ValueError(f"`feature` {feature_name(estimator, j)} holds no numbers in `X`; choose a column of numbers")
+    return cells
+
+
+def _rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray, " n"]) -> Any:
+    """Rows that hold the grid in column j and nothing elsewhere, in the form of X."""
+    d = estimator.n_features_in_
+    if hasattr(X, "iloc"):
+        rows = X.iloc[np.zeros(len(grid), int)].reset_index(drop=True)
+        for name in X.columns:
+            rows[name] = np.nan
+        rows[X.columns[j]] = grid
+        return rows
+    table = np.full((len(grid), d), np.nan)
+    table[:, j] = grid
+    return table

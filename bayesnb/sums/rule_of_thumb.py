@@ -1,0 +1,317 @@
+"""The prior of a bandwidth, scaled by the cells: a rule of thumb and the limits around it, with all cells or without.
+
+    log h ~ Normal(log h⁰, 1) between log low and log high,    h⁰ = max(rule of thumb of the class, half the gap),
+    low = max(h⁰ e⁻⁴, half the gap),    high = h⁰ e⁴,
+
+where the gap is the smallest one between distinct values of the feature. A class with fewer than two distinct cells
+takes the rule of thumb of the cells of all classes.
+
+A row that is left out changes h⁰ and perhaps the gap. Both are made for all rows at once, from sums over the cells
+before and after the row's own. Sums are not subtracted, so an outlier that leaves takes no digits along.
+
+References
+----------
+Silverman (1986), Density Estimation for Statistics and Data Analysis, §3.4 (bandwidths).
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..core.arrays import Float
+from .kernels import Cells
+from .rows import rounding
+from .sample import Sample
+
+_LIMIT = 4.0  # natural logarithm of how far a bandwidth is from its centre at most: a factor of 55
+_MIN_CENTRE = 1e-280  # of a bandwidth, so that the limits around it are numbers
+_ROUNDING = 1e-9  # gaps below this share of a feature's range are not counted as gaps
+_FEW_CELLS = 4  # below, what remains is computed row by row
+_MAX_LOSS = 1e3  # factor by which squares may exceed those around the mean before digits are lost
+
+
+class BandwidthPriors(NamedTuple):
+    """Priors of log h, one for each of several cells, or classes and features.
+
+    Fields
+    ------
+    centre : log h⁰
+    low, high : limits of log h
+    """
+
+    centre: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def select(self, rows: Any) -> Self:
+        """Those of some rows."""
+        return type(self)(*(field[rows] for field in self))
+
+    @classmethod
+    def around(cls, width: np.ndarray, half_gap: np.ndarray) -> Self:
+        """The priors of a rule of thumb and half a gap, both in the unit of the feature."""
+        log_h = np.log(np.maximum(np.maximum(width, half_gap), _MIN_CENTRE))
+        low = np.maximum(log_h - _LIMIT, np.log(np.maximum(half_gap, np.finfo(float).tiny)))
+        return cls(log_h, low, log_h + _LIMIT)
+
+
+@dataclass(frozen=True)
+class RuleOfThumb:
+    """How the cells scale the prior of each bandwidth.
+
+    Fields
+    ------
+    is_known : True if h⁰ is the bandwidth itself, as in R's `density`. A class whose cells are all equal then has its
+        own h⁰, and gaps do not matter
+    """
+
+    is_known: bool = False
+
+    def of_cells(self, cells: Sample) -> BandwidthPriors:
+        """The priors (c, d) that all cells give."""
+        pooled = cells.pooled()
+        shape = cells.log_h.shape
+        width = np.ones(shape)
+        half_gap = np.zeros(shape)
+        for j in range(shape[1]):
+            of_all = Cells(*pooled.of_piece(0, j))
+            half_gap[:, j] = _half_gap(of_all.value)
+            for k in range(shape[0]):
+                width[k, j] = self._width(Cells(*cells.of_piece(k, j)), of_all)
+        return self._priors(width, half_gap)
+
+    def _width(self, cells: Cells, pooled: Cells) -> float:
+        """The rule of thumb of a class; that of all classes where its cells have none, and 1 where there are none."""
+        if self._is_enough(cells.total, len(cells.value)):
+            return nrd0(*cells)
+        return nrd0(*pooled) if len(pooled.value) else 1.0
+
+    def without(
+        self, cells: Cells, pooled: Cells, u: np.ndarray, of_class: np.ndarray, of_all: np.ndarray
+    ) -> BandwidthPriors:
+        """The priors (q,) of one class and feature without one row each.
+
+        Parameters
+        ----------
+        cells, pooled : the cells of the class, and of all classes
+        u : (q,) cells of the rows
+        of_class, of_all : (q,) weights with which the rows leave the class, and all classes; 0 where they are in none
+        """
+        width = np.full(len(u), self._width(cells, pooled))
+        half_gap = np.full(len(u), _half_gap(pooled.value))
+        is_enough = np.full(len(u), self._is_enough(cells.total, len(cells.value)))
+        rows = np.flatnonzero(of_class > 0)
+        if len(rows):
+            departure = _Departure.of(cells, u[rows], of_class[rows])
+            width[rows] = departure.widths()
+            is_enough[rows] = self._is_enough(departure.total, departure.n_values)
+        rows = np.flatnonzero(of_all > 0)
+        if len(rows):
+            departure = _Departure.of(pooled, u[rows], of_all[rows])
+            half_gap[rows] = departure.half_gaps()
+            needs_all = ~is_enough[rows]
+            width[rows[needs_all]] = departure.select(needs_all).widths()
+        return self._priors(width, half_gap)
+
+    def _is_enough(self, total: Any, n_values: Any) -> Any:
+        """Whether cells have a rule of thumb of their own."""
+        return (total > 1) & ((n_values > 1) | self.is_known)
+
+    def _priors(self, width: np.ndarray, half_gap: np.ndarray) -> BandwidthPriors:
+        if self.is_known:
+            return BandwidthPriors(*3 * [np.log(width)])
+        return BandwidthPriors.around(width, half_gap)
+
+
+# --- of all cells -----------------------------------------------------------------------------------------------------
+
+
+def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> float:
+    """Silverman's rule of thumb as R's `bw.nrd0` has it: 0.9 · min(s, IQR/1.34) · N^(−1/5).
+
+    s is the standard deviation with N − 1, the quartiles are R's type 7. Where IQR is 0, s stands in; where that is 0
+    too, |x₁|, and 1 where that is 0.
+
+    Parameters
+    ----------
+    value : distinct values in ascending order, at least one; unit of the feature
+    weight : their weights, positive: numbers of repetitions. N is their sum; fractions are allowed
+
+    References
+    ----------
+    Silverman (1986), Density Estimation, (3.31). For N < 2, where s does not exist, ½N is taken for N − 1.
+    """
+    n = weight.sum()
+    if value[-1] > value[0]:
+        from_first = value - value[0]  # which keeps the digits of values far from zero
+        centred = from_first - (weight @ from_first) / n
+        s = np.sqrt(weight @ centred**2 / max(n - 1, n / 2))
+        low, high = _quartiles(value, weight)
+        width = min(s, (high - low) / 1.34) or s
+    else:
+        width = abs(value[0]) or 1.0
+    return float(0.9 * width * max(n, 1) ** -0.2)
+
+
+def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """First and third quartile of repeated values: R's type 7, linear between order statistics."""
+    ends = np.cumsum(weight)
+    order = _order_statistics(ends[-1])
+    positions = np.searchsorted(ends, order.rank, side="right")
+    lower, upper = value[np.minimum(positions, len(value) - 1)]
+    return lower + order.share * (upper - lower)
+
+
+class _OrderStatistics(NamedTuple):
+    """Where the quartiles of N repetitions are.
+
+    Fields
+    ------
+    rank : (2, 2, …) cumulative weights of the order statistics below and above (axis 0) each quartile (axis 1)
+    share : (2, …) how far from the lower to the upper one the quartile is
+    """
+
+    rank: np.ndarray
+    share: np.ndarray
+
+
+def _order_statistics(n: Any) -> _OrderStatistics:
+    """Those of total weights n (…)."""
+    quarters = np.array([0.25, 0.75]).reshape(2, *(1,) * np.ndim(n))
+    place = np.maximum(n - 1, 0) * quarters
+    below = np.floor(place + 1e-9)
+    # the repetitions have the places i = 0, 1, …; what rounding left of a weight does not count
+    rank = np.stack([below, below + 1]) + 1e-9 * n
+    return _OrderStatistics(rank, np.maximum(place - below, 0))
+
+
+def _half_gap(value: np.ndarray) -> float:
+    """Half the smallest gap between values in ascending order; 0 if there is none."""
+    if len(value) < 2:
+        return 0.0
+    half_gaps = np.diff(value) / 2
+    return float(half_gaps[half_gaps > _least_half_gap(value)].min())
+
+
+def _least_half_gap(value: np.ndarray) -> float:
+    """Half of what is taken for rounding, of two or more values in ascending order: below the largest gap."""
+    return _ROUNDING * (value[-1] - value[0]) / 2
+
+
+# --- without a row ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Departure:
+    """Rows that leave the cells of a class and feature, each alone.
+
+    Fields
+    ------
+    cells : of all rows
+    position : (q,) the cell of each row
+    leaving : (q,) the weight that leaves with it, positive
+    """
+
+    cells: Cells
+    position: np.ndarray
+    leaving: np.ndarray
+
+    @classmethod
+    def of(cls, cells: Cells, u: np.ndarray, leaving: np.ndarray) -> Self:
+        """Rows at values u, which are among the cells."""
+        return cls(cells, np.searchsorted(cells.value, u), leaving)
+
+    def select(self, rows: np.ndarray) -> "_Departure":
+        """Some of the rows."""
+        return _Departure(self.cells, self.position[rows], self.leaving[rows])
+
+    @property
+    def remaining(self) -> np.ndarray:
+        """(q,) Weight that remains at the cell of the row; 0 where only rounding does."""
+        weight = self.cells.weight[self.position]
+        rest = weight - self.leaving
+        return np.where(rest > rounding(weight) * weight, rest, 0)
+
+    @property
+    def n_values(self) -> np.ndarray:
+        """(q,) Number of distinct values that remain."""
+        return len(self.cells.value) - (self.remaining == 0)
+
+    @property
+    def total(self) -> np.ndarray:
+        """(q,) Weight of all cells that remain."""
+        return self.cells.total_without(self.cells.value[self.position], self.leaving)
+
+    def _sum(self, amount: np.ndarray) -> np.ndarray:
+        """(q,) Σ_k w_k amount_k over what remains, from the sums before and after the row's cell."""
+        weighted = self.cells.weight * amount
+        before = np.concatenate([[0], np.cumsum(weighted)])[self.position]
+        after = np.concatenate([np.cumsum(weighted[::-1])[::-1], [0]])[self.position + 1]
+        return before + after + self.remaining * amount[self.position]
+
+    def _rest(self, row: Any) -> Cells:
+        """The cells without a row."""
+        return self.cells.without(self.position[row], self.leaving[row])
+
+    def widths(self) -> np.ndarray:
+        """(q,) nrd0 of what remains; 1 where nothing does."""
+        value, weight = self.cells
+        from_first = value - value[0]
+        centred = from_first - (weight @ from_first) / weight.sum()
+        n = self.total
+        with np.errstate(invalid="ignore", divide="ignore"):
+            squares_of_mean = self._sum(centred) ** 2 / n
+            squares = self._sum(centred**2) - squares_of_mean
+            s = np.sqrt(squares / np.maximum(n - 1, n / 2))
+            low, high = self._quartiles(n)
+            spread = (high - low) / 1.34
+            width = np.where(spread > 0, np.minimum(s, spread), s)
+            widths = 0.9 * width * np.maximum(n, 1) ** -0.2
+            has_digits = (squares_of_mean < _MAX_LOSS * squares) & (self.leaving < _MAX_LOSS * n)
+        has_digits &= len(value) >= _FEW_CELLS
+        for row in np.flatnonzero(~has_digits):
+            rest = self._rest(row)
+            widths[row] = nrd0(*rest) if len(rest.value) else 1.0
+        return widths
+
+    def _quartiles(self, n: np.ndarray) -> np.ndarray:
+        """(2, q) The quartiles of what remains, of total weights n (q,)."""
+        ends = np.cumsum(self.cells.weight)
+        order = _order_statistics(n)
+        # cumulative weights after the row's cell have the leaving weight less
+        before = np.searchsorted(ends, order.rank, side="right")
+        after = np.searchsorted(ends, order.rank + self.leaving, side="right")
+        positions = np.where(before < self.position, before, np.maximum(self.position, after))
+        last = len(ends) - 1
+        ends_with_row = (self.position == last) & (self.remaining == 0)
+        lower, upper = self.cells.value[np.minimum(positions, last - ends_with_row)]
+        return lower + order.share * (upper - lower)
+
+    def half_gaps(self) -> np.ndarray:
+        """(q,) Half the smallest gap between the values that remain."""
+        value = self.cells.value
+        last = len(value) - 1
+        vanishes = self.remaining == 0
+        is_inner = (self.position > 0) & (self.position < last)
+        half_gaps = np.full(len(self.position), _half_gap(value))
+        at_ends = np.flatnonzero(vanishes & ~is_inner)
+        for row in at_ends:
+            half_gaps[row] = _half_gap(self._rest(row).value)
+        inner = np.flatnonzero(vanishes & is_inner)
+        if len(inner):
+            half_gaps[inner] = _half_gaps_without(value, self.position[inner])
+        return half_gaps
+
+
+def _half_gaps_without(value: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """(q,) Half the smallest gap without one of the inner values each: its two gaps become one."""
+    least = _least_half_gap(value)
+    half_gaps = np.diff(value) / 2
+    half_gaps = np.where(half_gaps > least, half_gaps, np.inf)
+    before = np.concatenate([[np.inf], np.minimum.accumulate(half_gaps)])  # k: smallest of the first k gaps
+    after = np.concatenate([np.minimum.accumulate(half_gaps[::-1])[::-1], [np.inf]])  # k: smallest from gap k on
+    joined = (value[position + 1] - value[position - 1]) / 2
+    joined = np.where(joined > least, joined, np.inf)
+    smallest = np.minimum(np.minimum(before[position - 1], after[position + 1]), joined)
+    return np.where(np.isfinite(smallest), smallest, 0)
