@@ -68,7 +68,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     separable: ClassVar[bool] = False
     """Whether features are independent given the class, each with parameters and an evidence of its own."""
 
-    couples_classes: ClassVar[bool] = False
+    shares_parameters: ClassVar[bool] = False
     """Whether log p(x | θ_c) of two classes depend on each other through a shared parameter."""
 
     names_: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -110,7 +110,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return self.cells_.measure == COMPOSITE
 
     @property
-    def inner(self) -> "Block":
+    def unwrapped(self) -> "Block":
         """The block that has the fields: itself, except for a wrapper such as `OneClass`."""
         return self
 
@@ -141,7 +141,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return lambda: block.model(np.zeros((1, self.shape[1])), np.zeros(1, int))
 
     @property
-    def no_evidence(self) -> str | None:
+    def evidence_error(self) -> str | None:
         """The reason why `log_marginal` is not an evidence, such as an improper prior; None if it is one."""
         reason = improper(self)
         if reason is None:
@@ -306,7 +306,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         pairs = PAIRS if has_draws else MANY_PAIRS
         return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]
 
-    def merged(self, columns: Int[np.ndarray, " k"]) -> "Block | None":
+    def lump_other_columns(self, columns: Int[np.ndarray, " k"]) -> "Block | None":
         """The block of these columns and of one column that merges all others; None if the family has no such block.
 
         Its posterior is that of this block. It is used for rows that have zeros in the other columns.

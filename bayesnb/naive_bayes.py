@@ -27,7 +27,7 @@ from .families.classes import AbstractClasses
 from .statistics import Statistics as Statistics
 from .statistics import class_totals, one_hot
 from .sums.rows import Rows as Rows
-from .sums.rows import as_compute_dtype, fold_rows, row_slices, rows_at, some_rows
+from .sums.rows import as_compute_dtype, block_rows_at, fold_rows, row_slices, rows_at
 from .sums.rows import by_rows as by_rows
 
 Parameters: TypeAlias = dict[str, Theta]
@@ -71,7 +71,7 @@ class NaiveBayes:
         """
 
         def gather(part: slice) -> Statistics:
-            return self.statistics(rows_at(rows, part), some_rows(r, part))
+            return self.statistics(rows_at(rows, part), block_rows_at(r, part))
 
         return fold_rows(gather, row_slices(rows, lambda: self.min_chunk_cells(r)))
 
@@ -200,7 +200,7 @@ class NaiveBayes:
         """
 
         def of_block(name: str, part: slice) -> Array:
-            x = as_compute_dtype(some_rows(rows[name], part), self.classes.log_predictive())
+            x = as_compute_dtype(block_rows_at(rows[name], part), self.classes.log_predictive())
             return _log_density(self.blocks[name], x, None if theta is None else theta[name])
 
         def tables(part: slice) -> Array:
@@ -219,7 +219,7 @@ class NaiveBayes:
         """
 
         def tables(part: slice) -> Array:
-            return self._log_loo_of_slice(rows_at(rows, part), some_rows(r, part), parts, scores)
+            return self._log_loo_of_slice(rows_at(rows, part), block_rows_at(r, part), parts, scores)
 
         return by_rows(tables, rows, lambda: self.min_chunk_cells(r))
 
@@ -256,12 +256,12 @@ class NaiveBayes:
         """Whether some block is improper, because a field is at a limit of its support."""
         return any(map(operator.attrgetter("is_improper"), self.blocks.values()))
 
-    def refuse_improper(self, what: str) -> None:
+    def require_proper(self, what: str) -> None:
         """Raise a ValueError with the reason if a block is improper."""
         for block in self.blocks.values():
             if block.is_improper:
                 raise ValueError(
-                    f"`prior` is improper, so there are no {what}; give a proper prior: {block.no_evidence}"
+                    f"`prior` is improper, so there are no {what}; give a proper prior: {block.evidence_error}"
                 )
 
     def mean(self) -> Parameters:
@@ -379,7 +379,7 @@ def _log_density(block: Block, x: Array | Sparse, theta: Theta | None) -> Array:
 
 def sum_of_pieces(block: Any, pieces: Value) -> Value:
     """Log densities (…, *pieces) of a block summed over its pieces; leading axes are draws."""
-    inner = block.inner if isinstance(block, AbstractConjugate) else block
+    inner = block.unwrapped if isinstance(block, AbstractConjugate) else block
     return pieces.sum(axis=tuple(range(-np.ndim(inner.log_normalizer()), 0)))
 
 

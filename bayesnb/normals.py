@@ -4,9 +4,9 @@
     x_i | y_i = c ~ Normal(μ_c, scale)
 
 The scale is a variance for each feature or a covariance of all features. It is given, or learnt for each class, or
-learnt for all classes together (`couples_classes`). A page says what its scale adds to the normaliser A of its density:
-`gain(s)` is the rise of log A by n rows whose squares about m add up to G, s.n = n and s.ss = G. Rows that are equal to
-x, with the net weights v_k in the classes k, have
+learnt for all classes together (`shares_parameters`). A page says what its scale adds to the normaliser A of its
+density: `gain(s)` is the rise of log A by n rows whose squares about m add up to G, s.n = n and s.ss = G. Rows that
+are equal to x, with the net weights v_k in the classes k, have
 
     n = Σ_k v_k,   G = Σ_k h_k δ_k δ_kᵀ,   δ_k = x − m_k,   h_k = v_k κ_k / (κ_k + v_k)
 
@@ -120,7 +120,7 @@ class AbstractNormals(AbstractConjugate[Stats]):
 
     def _together(self, value: Array) -> Array:
         """The sum over the classes that share a scale."""
-        return value.sum(0) if self.couples_classes else value
+        return value.sum(0) if self.shares_parameters else value
 
     def _scale_statistics(self, stats: Any) -> CellStatistics:
         """What data add to the scale: n, and ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ."""
@@ -176,11 +176,11 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
     missing_value = None
 
     def _together(self, value: Array) -> Array:
-        return value.sum(0, keepdims=True) if self.couples_classes else value
+        return value.sum(0, keepdims=True) if self.shares_parameters else value
 
     def _matrices(self, sigma: Array) -> Array:
         """Covariances (…, c, d, d) of the classes, or (…, 1, d, d), from those of the site."""
-        return sigma[..., None, :, :] if self.couples_classes else sigma
+        return sigma[..., None, :, :] if self.shares_parameters else sigma
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
@@ -188,13 +188,13 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         import numpyro
         import numpyro.distributions as dist
 
-        with nullcontext() if self.couples_classes else numpyro.plate("class", len(self.m), dim=-1):
+        with nullcontext() if self.shares_parameters else numpyro.plate("class", len(self.m), dim=-1):
             sigma = numpyro.sample("covariance", dist.InverseWishart(self.nu.reshape(self.S.shape[:-2]), self.S))
         with numpyro.plate("class", len(self.m), dim=-1):
             mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
         root = jnp.linalg.cholesky(sigma)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
-            rows = dist.MultivariateNormal(mu[y], scale_tril=root if self.couples_classes else root[y])
+            rows = dist.MultivariateNormal(mu[y], scale_tril=root if self.shares_parameters else root[y])
             numpyro.sample("x", rows, obs=None if x is None else as_jax(x))
 
     def added(self, s: Any, nu: Array, S: Array) -> tuple[Array, Array]:
@@ -227,7 +227,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         delta = theta["mu"] - self.m
         xp = namespace(sigma, delta)
         square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]
-        if self.couples_classes:
+        if self.shares_parameters:
             square = square.sum(-3, keepdims=True)
         energy = xp.trace(xp.linalg.solve(sigma, self._matrices(self.S) + square), axis1=-2, axis2=-1)
         return -0.5 * (self._power() * wishart.log_det(sigma) + energy) - self.log_normalizer()

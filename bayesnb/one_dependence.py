@@ -42,7 +42,7 @@ from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
 from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
-from .sums.rows import is_one_hot, remove_row, slices, worth
+from .sums.rows import is_one_hot, remove_row, slices, use_compiled_loop
 
 _CELLS = 1 << 20  # numbers of a temporary table
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
@@ -74,7 +74,7 @@ class OneDependence:
     """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
 
     @property
-    def inner(self) -> Self:
+    def unwrapped(self) -> Self:
         """The block that has the fields: itself."""
         return self
 
@@ -228,7 +228,7 @@ class OneDependence:
     def _is_worth_a_loop(self, rows: Rows) -> bool:
         """Whether compiled loops should add up the pairs of cells: some eight operations each in NumPy."""
         n, d = rows[BLOCK].shape
-        return n > 0 and worth(8 * n * d * d * len(self.alpha))
+        return n > 0 and use_compiled_loop(8 * n * d * d * len(self.alpha))
 
     def _log_table_of_all(self) -> Float[np.ndarray, "k k c"]:
         """`_log_table` of all levels."""

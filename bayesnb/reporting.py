@@ -319,7 +319,7 @@ def _automatic_others(nb: Any, X: Any) -> dict[str, Any]:
     if "parts" in inside.get_params(deep=False):
         others = _other_parts(inside, X.shape[0])
     else:
-        kind = next(iter(inside.posterior_.blocks.values())).inner.cells_.kind
+        kind = next(iter(inside.posterior_.blocks.values())).unwrapped.cells_.kind
         others = {str(model): model for model in candidates(kind, *X.shape)}
     if inside is not nb:
         others["naive Bayes"] = inside
@@ -328,7 +328,7 @@ def _automatic_others(nb: Any, X: Any) -> dict[str, Any]:
 
 def _other_parts(nb: Any, n: int) -> dict[str, Any]:
     """The mixed model with another model of its real numbers, by name."""
-    real = {name for name, block in nb.posterior_.blocks.items() if block.inner.cells_.kind == "real"}
+    real = {name for name, block in nb.posterior_.blocks.items() if block.unwrapped.cells_.kind == "real"}
     sizes = [len(columns) for name, _, columns in nb.parts_ if name in real]
     if not sizes:
         return {}
@@ -425,7 +425,7 @@ def _has_fractions(facts: _Facts) -> bool:
     """Whether rows have real numbers with a fraction: equal rows of whole numbers and levels may be chance."""
     blocks = facts.inside.posterior_.blocks
     rows = facts.inside.encode(facts.X)
-    real = [rows[name] for name, block in blocks.items() if block.inner.cells_.kind == "real"]
+    real = [rows[name] for name, block in blocks.items() if block.unwrapped.cells_.kind == "real"]
     return any(bool((np.nan_to_num(cells) % 1 != 0).any()) for cells in real)
 
 

@@ -245,7 +245,7 @@ def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ..
     prior = random_case(model).prior if isinstance(model, AbstractConjugate) else getattr(model, "prior_", model)
     if not isinstance(prior, NaiveBayes):
         return _Target(model, observed, posterior)
-    prior.refuse_improper("data sets drawn from it")
+    prior.require_proper("data sets drawn from it")
     site_of = {name: prior.site(name, "x") for name in prior.blocks}
 
     def closed_form(data: Draws, draws: int, rng: np.random.Generator) -> Draws:

@@ -92,7 +92,7 @@ def test_what_the_pages_declare() -> None:
     for family in FAMILIES:
         kind, cells = family.kind, family.kind.cells_
         flags = {"whole": cells.whole, "sparse": cells.sparse, "gaps": family.missing, "apart": kind.separable}
-        flags |= {"coupled": kind.couples_classes}
+        flags |= {"coupled": kind.shares_parameters}
         fields = [
             " ".join(
                 [name, field.support.kind[:3], "".join(axis[0] for axis in field.axes)]

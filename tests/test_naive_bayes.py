@@ -17,7 +17,7 @@ from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot
 from bayesnb.sums import rows as loops
-from bayesnb.sums.rows import in_order
+from bayesnb.sums.rows import parallel_map
 
 from .laws import FAMILIES, C, Case, Family, assert_same, case, jitted, log_joint
 
@@ -190,9 +190,9 @@ def test_rows_are_cut_once(n: int, least: int, want: list[int]) -> None:
     assert row_slices({"x": sparse.csr_array(x + 1)}, lambda: least) == parts
     assert row_slices({"x": jnp.zeros((5000, 200))}) == [slice(None)]
     if len(parts) > 2:
-        again = [*in_order(lambda part: row_slices({"x": x[part]}, lambda: least), parts)]
+        again = [*parallel_map(lambda part: row_slices({"x": x[part]}, lambda: least), parts)]
         assert all(len(one) == 1 for one in again)
-        assert all(len(one) > 1 for one in in_order(lambda _: row_slices({"x": x}, lambda: least), parts))
+        assert all(len(one) > 1 for one in parallel_map(lambda _: row_slices({"x": x}, lambda: least), parts))
 
 
 def test_model_draws_rows_for_given_labels() -> None:

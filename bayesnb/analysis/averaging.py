@@ -91,7 +91,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
             )
-        nb.prior_.refuse_improper("Bayes factors of features")
+        nb.prior_.require_proper("Bayes factors of features")
         prior_log_odds = self._prior_log_odds(nb.n_features_in_)
         blocks = [_compare_block(nb, name) for name in nb.prior_.blocks]
         log_factor = np.zeros(nb.n_features_in_)
@@ -122,14 +122,17 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
         check_is_fitted(self)
-        state = copy(self)  # one state, whatever another thread fits meanwhile
-        rows = state.estimator_.encode(X)
-        table = state.estimator_.posterior_.classes.log_predictive()
-        for block in state._blocks:
+        return copy(self)._average(X)  # one state, whatever another thread fits meanwhile
+
+    def _average(self, X: Any) -> np.ndarray:
+        """The average, block by block and feature by feature."""
+        rows = self.estimator_.encode(X)
+        table = self.estimator_.posterior_.classes.log_predictive()
+        for block in self._blocks:
             x = rows[block.name]
             if is_sparse(x):
                 x = x.tocsc()
-            for j, log_odds in enumerate(state._log_odds[block.columns]):
+            for j, log_odds in enumerate(self._log_odds[block.columns]):
                 cells = column_of(x, j)[:, None]
                 by_class = block.by_class.select(np.array([j])).log_predictive(cells)
                 shared = block.shared.select(np.array([j])).log_predictive(cells)

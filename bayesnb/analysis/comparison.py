@@ -230,7 +230,8 @@ def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
     """A sentence for each model with a setting that only changes its prediction."""
     notes = []
     for name, nb in models.items():
-        if setting := nb.ignored_by_loo:
+        setting = nb.ignored_by_loo
+        if setting:
             notes.append(
                 f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the "
                 "posterior predictive"

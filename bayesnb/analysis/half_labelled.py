@@ -306,7 +306,7 @@ class _Climb:
 def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
     """ValueError on likelihoods that are no density of a row, and on priors scaled by rows that are not known."""
     for block in model.blocks.values():
-        reason = block.no_evidence
+        reason = block.evidence_error
         if block.is_composite:
             # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
             reason = "a row counts once for every other class, so the sum over its labels is not a density of the row"

@@ -272,7 +272,8 @@ def _of_label(table: Table, label: Int[np.ndarray, " m"]) -> Float[np.ndarray, "
 
 def _part_of(fold: Fold, data: FittedRows, predictions: _Predictions, log_proba: Callable[[Table], Table]) -> _Part:
     label = data.label[fold.rows]
-    log_prior, log_joint = predictions.log_prior[fold.rows], predictions.log_joint[fold.rows]
+    log_prior = predictions.log_prior[fold.rows]
+    log_joint = predictions.log_joint[fold.rows]
     return _Part(
         cells=_columnwise(rows_at(data.rows, fold.rows)),
         label=label,
@@ -333,11 +334,11 @@ def _tables_of_column(
     column = column_of(x, j)[:, None]
     if block.missing_value == 0:  # counts that share a row: events of one kind among all
         other_events = np.reshape(x.sum(1), (-1, 1)) - column
-        alone = log_density(block.merged(np.array([j])), np.hstack([column, other_events]))
+        alone = log_density(block.lump_other_columns(np.array([j])), np.hstack([column, other_events]))
         return _ColumnTables(alone, alone)
 
     alone = log_density(block.select(np.array([j])), column)
-    if block.inner.separable:
+    if block.unwrapped.separable:
         return _ColumnTables(alone, alone)
 
     whole = log_density(block, x)

@@ -129,7 +129,7 @@ class SmoothedModel:
         candidates: Sequence[int],
         steps: int,
         all_rows: bool,
-    ) -> "Path":
+    ) -> "SelectionPath":
         """The search: the predictor that gives the largest l̄(J ∪ {j}) is added, `steps` times.
 
         Parameters
@@ -146,7 +146,7 @@ class SmoothedModel:
         term = self.terms_of_a()
         a = self.class_count @ self.log_pi / self.class_count.sum() + term[list(start)].sum()
         log_joint = self.log_joint(codes, start)
-        path = Path(list(start), [], [])
+        path = SelectionPath(list(start), [], [])
         remaining = list(candidates)
         while True:
             log_norm = logsumexp(log_joint, 0)
@@ -164,7 +164,7 @@ class SmoothedModel:
             log_joint += np.log(self.p[j])[:, codes[j]]
 
 
-class Path(NamedTuple):
+class SelectionPath(NamedTuple):
     """The sets of a forward selection, from the initial one on.
 
     Fields
@@ -226,7 +226,7 @@ class _Rows:
         """Whether at least a part of the weight of a row is held out."""
         return self.is_used & (self.test_weight > 0)
 
-    def with_some(self, has_predictor: Bool[np.ndarray, " n"]) -> "_Rows":
+    def using_only(self, has_predictor: Bool[np.ndarray, " n"]) -> "_Rows":
         """The same rows, of which only those with some predictor are used."""
         return replace(self, is_used=self.is_used & has_predictor)
 
@@ -505,7 +505,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         table = self._checked(X, fresh=True)
         rows = self._label_rows(table, y, sample_weight)
         columns = self._read(table, fresh=True)
-        rows = rows.with_some(np.any([pd.notna(cells) for cells in columns], axis=0))
+        rows = rows.using_only(np.any([pd.notna(cells) for cells in columns], axis=0))
         rows = replace(rows, test_weight=self._hold_out(rows, rng))
 
         columns = self._categories(columns, rows.is_training)
@@ -515,7 +515,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
                 f"`X` has no column with two observed categories in the {rows.is_used.sum()} sample(s) that have a "
                 "target and a predictor, so there is nothing to select from"
             )
-        rows = rows.with_some(predictors.has_usable())
+        rows = rows.using_only(predictors.has_usable())
 
         forced = [j for j in self._positions("force", self.force) if j in predictors.usable]
         task = _Task(rows, predictors, forced, self._model_of_all(predictors, rows), criterion)
@@ -557,7 +557,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             class_alpha=align("class_alpha", self.class_alpha, self.classes_),
         )
 
-    def _search(self, task: _Task, rng: np.random.Generator) -> Path:
+    def _search(self, task: _Task, rng: np.random.Generator) -> SelectionPath:
         """The sequence of sets, by the training rows or by simulated ones."""
         rows = task.rows
         usable = task.predictors.usable
@@ -711,9 +711,11 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _inside(self, X: Any) -> tuple[CategoricalNB, Any]:
         """The model of the selected predictors, and its rows."""
         check_is_fitted(self)
-        state = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        columns = state._read(state._checked(X))
-        return state._nb, state._chosen(state._categories(columns))
+        return copy.copy(self)._model_and_rows(X)  # one state, whatever another thread fits meanwhile
+
+    def _model_and_rows(self, X: Any) -> tuple[CategoricalNB, Any]:
+        columns = self._read(self._checked(X))
+        return self._nb, self._chosen(self._categories(columns))
 
     def _checked(self, X: Any, fresh: bool = False) -> Any:
         """Rows with the types that they have, and columns as those of the fit."""
@@ -762,7 +764,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 # --- the sequence of sets ---------------------------------------------------------------------------------------------
 
 
-def _steps(task: _Task, path: Path) -> pd.DataFrame:
+def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
     """One row for each set: what was added, its size, and the criteria."""
     rows = task.rows
     n = float(rows.training_weight[rows.is_training].sum())
@@ -775,7 +777,7 @@ def _steps(task: _Task, path: Path) -> pd.DataFrame:
     return steps
 
 
-def _test_log_likelihood(task: _Task, path: Path) -> Float[np.ndarray, " s"]:
+def _test_log_likelihood(task: _Task, path: SelectionPath) -> Float[np.ndarray, " s"]:
     """Mean log p(y_i | x_i) of the held-out rows under each set."""
     rows = task.rows
     codes = task.predictors.codes[:, rows.is_held_out]

@@ -205,8 +205,8 @@ def _one_of_each_part(
     axis *= np.sign(axis[abs(axis).argmax()])  # a vector's sign would change all draws
     order = np.argsort(off @ axis, kind="stable")
     n_lower = n_parts // 2
-    n_members = np.searchsorted(np.cumsum(weight[order]), n_lower / n_parts)
-    n_members = int(np.clip(n_members, 1, len(order) - 1))
+    end = np.searchsorted(np.cumsum(weight[order]), n_lower / n_parts)
+    n_members = int(np.clip(end, 1, len(order) - 1))
     lower = members[order[:n_members]]
     upper = members[order[n_members:]]
     return [

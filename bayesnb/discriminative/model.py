@@ -261,7 +261,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         rows = self.reader_.encode(X)
         names = [*self._blocks()]
         block = self.reader_.prior_.blocks[names[0]]
-        if len(names) == 1 and block.cells_.kind == "counts" and not block.inner.separable:
+        if len(names) == 1 and block.cells_.kind == "counts" and not block.unwrapped.separable:
             return sparse.csr_array(rows[names[0]])
         return rows[names[0]] if len(names) == 1 else np.hstack([rows[name] for name in names])
 

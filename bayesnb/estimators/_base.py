@@ -567,8 +567,8 @@ class AbstractNB(AbstractFitted):
         """log p(X, y) of all training rows in nats, with all constants."""
         state = self._fitted()
         for block in state.prior.blocks.values():
-            if block.no_evidence:
-                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
+            if block.evidence_error:
+                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.evidence_error}")
         return float(state.prior.log_marginal(state.statistics))
 
     # --- new rows, draws, and NumPyro -------------------------------------------------------------------------------
@@ -593,7 +593,7 @@ class AbstractNB(AbstractFitted):
         rng = generator(seed)
         model = state.posterior if source == "posterior" else state.prior
         if source == "prior" and model.is_improper:
-            model.refuse_improper("draws from the prior")
+            model.require_proper("draws from the prior")
         rows, y = self._draw(state, model, rng, int(n_samples), length)
         return self._as_input(state, rows), state.classes[y]
 
@@ -661,7 +661,7 @@ class AbstractNB(AbstractFitted):
         nb = self._before_a_fit(classes, n_features) if is_before_a_fit else copy.copy(self)
         state = nb._known() if is_before_a_fit else nb._fitted()
         prior = nb._prior(state) if state.prior is None else state.prior
-        prior.refuse_improper("draws from its generative model")
+        prior.require_proper("draws from its generative model")
         if X is None and length is None:
             length = _average_length(state, prior)
         rows = None if X is None else nb._twin_rows(state, X)

@@ -25,7 +25,7 @@ from ..core import distributions
 from ..core.arrays import is_sparse
 from ..core.pytrees import record
 from ..core.supports import Cells, shortened
-from ..sums.rows import csr_slice, in_order, row_slices
+from ..sums.rows import csr_slice, parallel_map, row_slices
 from ..tables.names import COUNT_WORDS
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
@@ -263,7 +263,7 @@ def check_finite(estimator: Any, X: Any, gaps: bool) -> None:
             "estimator_name": type(estimator).__name__,
             "input_name": "X",
         }
-        for _ in in_order(lambda part: assert_all_finite(cut_rows(X, part), **options), row_slices({BLOCK: X})):
+        for _ in parallel_map(lambda part: assert_all_finite(cut_rows(X, part), **options), row_slices({BLOCK: X})):
             pass
 
 

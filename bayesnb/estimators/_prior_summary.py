@@ -68,7 +68,7 @@ def _listed(names: list[Any]) -> str:
 def _groups_of_blocks(blocks: dict[str, Any]) -> list[_Group]:
     groups: list[_Group] = []
     for name, block in blocks.items():
-        groups += [_Group(name, block.inner, columns) for columns in _equal_columns(block.inner)]
+        groups += [_Group(name, block.unwrapped, columns) for columns in _equal_columns(block.unwrapped)]
     return groups
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
 from ..naive_bayes import Rows
-from ..sums.rows import above
+from ..sums.rows import binarize
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK
@@ -82,7 +82,7 @@ class BernoulliNB(AbstractNB):
         if threshold.ndim or np.isnan(threshold):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
         if not sparse.issparse(X):
-            table, finite = above(X, self.binarize)
+            table, finite = binarize(X, self.binarize)
             if not finite:
                 self._check_finite(X)
                 table = np.where(np.isnan(X), np.nan, table)

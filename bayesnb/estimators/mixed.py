@@ -68,7 +68,7 @@ class Part:
     def inner_blocks(self, blocks: dict[str, Any]) -> dict[str, Any]:
         """Its blocks among those of all parts, by their name in the estimator."""
         of_part = {inner: blocks[name] for inner, name in self.names.items()}
-        return of_part if self.k is None else {inner: block.inner for inner, block in of_part.items()}
+        return of_part if self.k is None else {inner: block.unwrapped for inner, block in of_part.items()}
 
     def placed(self, block: Any, inner: Any) -> Any:
         """A block with other contents, as it is among those of all parts."""

@@ -56,7 +56,7 @@ class DirichletComplement(AbstractEvents):
 
     fields_ = declare(alpha=Field(COUNT))
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
-    couples_classes = True
+    shares_parameters = True
 
     def suffstats(self, x: Data, r: Weights) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""

@@ -105,7 +105,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         high=Field(REAL, optional=True),
     )
 
-    no_evidence = (
+    evidence_error = (
         "the leave-one-out product of a kernel density is not a normalised density of the data, so there is no "
         "evidence to compare with that of other models; compare log probabilities of held-out rows instead"
     )

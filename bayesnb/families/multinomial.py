@@ -111,7 +111,7 @@ class AbstractEvents(Conjugate[Counts]):
         cumulant = self._of_events(order, x)
         return cumulant + self._coefficient(x) if order == 1 else cumulant
 
-    def merged(self, columns: Int[np.ndarray, " k"]) -> Self:
+    def lump_other_columns(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block in which some kinds of events are merged into one kind, with the sum of their α."""
         alpha_of_others = np.delete(self.alpha, columns, axis=1).sum(1, keepdims=True)
         return self.of(np.concatenate([self.alpha[:, columns], np.maximum(alpha_of_others, 1e-50)], 1))

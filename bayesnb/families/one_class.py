@@ -18,7 +18,7 @@ from ..statistics import Stats
 from ._page import AbstractConjugate, Array, Data, Float, Int, Real, Table, Tables, Weights, as_jax, is_sparse, pytree
 
 _OF_INNER = (
-    "inner parameters missing_value fields_ cells_ names_ is_improper no_evidence log_normalizer "
+    "unwrapped parameters missing_value fields_ cells_ names_ is_improper evidence_error log_normalizer "
     "log_marginal log_prob sample mean mode mle on_boundary marginals"
 )
 

@@ -53,7 +53,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     cells_ = Cells("real", sparse=True)
     flat_ = declare(kappa=0.0, b=0.0)  # and any a: the joint mode of σ² is inside
     separable = True
-    couples_classes = True
+    shares_parameters = True
     parameters = "mu", "variance"
     scale_ = "a", "b"
 

@@ -51,7 +51,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         nu=Field(DEGREES, ("one",)),
         S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
     )
-    couples_classes = True
+    shares_parameters = True
 
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i: its weights w_c are removed from Σ and from each μ_c; δ_c = x − m_c.

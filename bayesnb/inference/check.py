@@ -201,7 +201,7 @@ def _fit_one_half(estimator: Any, X: Any, y: np.ndarray, seed: int) -> _Halves:
     train, test = split_halves(y, seed)
     fitted = clone(estimator).fit(take_rows(X, train), y[train])
     prior = fitted.prior_
-    prior.refuse_improper("draws from its generative model")
+    prior.require_proper("draws from its generative model")
     if not prior.marginals():
         raise ValueError(f"{estimator!r} has no free parameter with these settings, so there is no posterior to check")
     test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
@@ -277,7 +277,8 @@ def _chain_problem(halves: _Halves, rng: np.random.Generator) -> tuple[Problem |
     """
     n_rows = max(_CHAIN_ROWS, _CHAIN_ROWS_A_CLASS * halves.n_classes)
     chosen = choose(rng, len(halves.y), n_rows)
-    rows, y = rows_at(halves.rows, chosen), halves.y[chosen]
+    rows = rows_at(halves.rows, chosen)
+    y = halves.y[chosen]
     columns = halves.columns()
     posterior = Problem(halves.prior, rows, y).posterior
     is_sparse = np.concatenate([sparse_columns(posterior.blocks[name]) for name in rows])

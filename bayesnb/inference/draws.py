@@ -49,7 +49,7 @@ def parameters(block: Any, rng: np.random.Generator, n: int = N_DRAWS) -> list[T
         (f"sample, marginals of {name} in all columns", scores_of(u))
         for name, u in marginal_transforms(block, theta_of_all_columns).items()
     ]
-    has_density = getattr(block, "no_evidence", None) is None
+    has_density = getattr(block, "evidence_error", None) is None
     if has_density:
         block = cut(block)
     theta = block.sample(rng, (n,))
@@ -93,7 +93,7 @@ def marginal_transforms(block: Any, theta: Theta) -> dict[str, np.ndarray]:
 
 def new_rows(block: Block, rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
     """Standard normal statistics of new rows of all classes; none where the family has no density of a row."""
-    if block.is_composite or block.no_evidence is not None:
+    if block.is_composite or block.evidence_error is not None:
         return []
     tested = [] if not block.separable else [_shares_of_all_columns(block, rng, min(n, _ALL_DRAWS))]
     block = cut(block)

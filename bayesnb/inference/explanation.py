@@ -285,7 +285,7 @@ def _with_fewer_parameters(view: _View) -> _View:
     if not isinstance(view.model, NaiveBayes) or view.model.blocks.keys() != {"x"}:
         return view
     listed = view.columns["x"]
-    block = view.model.blocks["x"].merged(listed)
+    block = view.model.blocks["x"].lump_other_columns(listed)
     if block is None:
         return view
     return view._replace(

@@ -163,7 +163,7 @@ def _prior_and_posterior(estimator: Any) -> Iterator[tuple[Any, Any]]:
     before, after = estimator.prior_, estimator.posterior_
     yield before.classes, after.classes
     for name, block in before.blocks.items():
-        yield block.inner, after.blocks[name].inner
+        yield block.unwrapped, after.blocks[name].unwrapped
 
 
 def _smallest_count(estimator: Any) -> float:

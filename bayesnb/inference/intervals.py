@@ -215,9 +215,9 @@ def _moments_suffice(block: Block) -> bool:
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
-    inner = block.inner
+    inner = block.unwrapped
     no_rows = np.zeros((0, inner.shape[1]))
-    if inner.couples_classes and not inner.is_composite:
+    if inner.shares_parameters and not inner.is_composite:
         return inner.shared_quadratic(no_rows) is not None
     return inner.log_cumulants(no_rows) is not None
 
@@ -266,7 +266,7 @@ def _log_probabilities(
             yield _Chunk(np.arange(n)[part], log_p, None, np.zeros(len(log_p), bool))
         return
     # tables (n, c, c + d) where classes share a parameter
-    widths = [c + block.shape[1] for block in nb.blocks.values() if block.couples_classes]
+    widths = [c + block.shape[1] for block in nb.blocks.values() if block.shares_parameters]
     numbers_per_row = c * max([16, *widths])
     for part in slices(n, numbers_per_row, _MOMENTS):
         moments = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone

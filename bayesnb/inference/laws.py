@@ -85,7 +85,7 @@ class Labels:
     """The class probabilities as a block: the rows have no columns, and a class has the likelihood π_c."""
 
     classes: Any
-    no_evidence = None
+    evidence_error = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -150,7 +150,7 @@ class Case:
     @property
     def reason_against(self) -> str | None:
         """Why ratios of evidences are no predictives, so that only leave-one-out is compared."""
-        if self.prior.no_evidence is None:
+        if self.prior.evidence_error is None:
             return None
         return f"{self.name}: {type(self.prior).__name__} has no evidence of single rows"
 
@@ -176,7 +176,7 @@ def cases(
             x = x[members]
             r_of_block = r[members][:, [block.only_class]]
         if len(x):
-            yield Case(name, block.inner, x, r_of_block, rng, choose(rng, len(x), max_rows))
+            yield Case(name, block.unwrapped, x, r_of_block, rng, choose(rng, len(x), max_rows))
 
 
 def choose(rng: np.random.Generator, n: int, max_chosen: int) -> np.ndarray:

@@ -26,7 +26,7 @@ def sample_posterior(
     prior = estimator.prior_
     posterior = estimator.posterior_
     if method == "nuts":
-        prior.refuse_improper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
+        prior.require_proper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
     if y is not None:
         check_consistent_length(X, y)
     data = _Data(
@@ -107,7 +107,7 @@ def _row_groups(
         groups["observed_data"] = dataset({"y": label}, {"y": ["row"]}, coords, sampled=False, also=("class",))
         # a kernel density has no likelihood of a training row: its density there contains the row's own kernel,
         # whatever θ is. Importance sampling cannot remove the row from it, so ArviZ gets none
-        if not any(block.no_evidence for block in posterior.blocks.values()):
+        if not any(block.evidence_error for block in posterior.blocks.values()):
             of_label = np.take_along_axis(joint, label[None, None, :, None], axis=-1)[..., 0]
             groups["log_likelihood"] = dataset({"y": of_label}, {"y": ["row"]}, coords)
     return groups

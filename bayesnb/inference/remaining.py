@@ -238,7 +238,7 @@ def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
     """The first field that rounding may move by more than 1e-9 of it, to that of `moved`; None if there is none."""
     pairs = {"": (posterior.classes, moved.classes)}
     for name, block in posterior.blocks.items():
-        pairs[name] = (block.inner, moved.blocks[name].inner)
+        pairs[name] = (block.unwrapped, moved.blocks[name].unwrapped)
     for name, (block, moved_block) in pairs.items():
         for field in fields(block):
             value = getattr(block, field.name)

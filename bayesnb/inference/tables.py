@@ -70,7 +70,7 @@ def _class_probabilities(estimator: Any, model: NaiveBayes) -> list[Parameter]:
 
 def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position: int) -> list[Parameter]:
     """The parameters of a feature in a block, where it has this position."""
-    inner = block.inner
+    inner = block.unwrapped
     cells = inner.cells_.kind
     levels: list[Any] = [None]
     if cells == "levels":
@@ -78,7 +78,7 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
     elif cells == "yes/no":
         levels = [1]
     column = np.array([position])
-    block_of_feature = inner.merged(column) or inner.select(column)
+    block_of_feature = inner.lump_other_columns(column) or inner.select(column)
     parameters = []
     for site, marginal in block_of_feature.marginals().items():
         has_class_axis = estimator.block_dims(name, site, np.ndim(marginal.mean()))[0].endswith("class")

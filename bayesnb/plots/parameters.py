@@ -72,7 +72,7 @@ def prior_to_posterior(
     >>> ax = plots.prior_to_posterior(nb, 0, "mu")
     """
     estimator = named(estimator, None, "a plot of parameters")
-    estimator.prior_.refuse_improper("densities of the prior to plot")
+    estimator.prior_.require_proper("densities of the prior to plot")
     prior = _parameter_of_feature(estimator, estimator.prior_, feature, parameter, category)
     posterior = _parameter_of_feature(estimator, estimator.posterior_, feature, parameter, category)
     middle = posterior.quantiles(np.linspace(0.005, 0.995, 301))

@@ -76,7 +76,8 @@ def map_against_posterior(
 def _draw_rows(estimator: Any, X: Any, k: int, level: Scalar, ax: Drawn) -> None:
     """Posterior mean and interval of each row in ascending order, and the MAP beside."""
     posterior = means_and_intervals(estimator.posterior_, estimator.encode(X), level)
-    mean, ends = posterior.mean[:, k], posterior.ends[:, k]
+    mean = posterior.mean[:, k]
+    ends = posterior.ends[:, k]
     n = len(mean)
     rank = np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(int)
     shown = np.argsort(mean, kind="stable")[rank]

@@ -150,7 +150,7 @@ def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> N
 
 
 @loop()
-def above(cells: Any, threshold: float, out: Any) -> bool:
+def binarize(cells: Any, threshold: float, out: Any) -> bool:
     """[x > threshold] of each cell; returns whether all cells are finite."""
     odd = 0
     for p in range(len(cells)):

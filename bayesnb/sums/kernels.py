@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.arrays import Array, Float, Int
 from ..core.special import LOG_2PI, namespace
-from .rows import in_order, nested_work, rounding, worth
+from .rows import nested_work, parallel_map, rounding, use_compiled_loop
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding
 _CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
@@ -75,7 +75,7 @@ def log_sums(
     """log [Σ_k w_k exp(−½ (u − v_k)²/h²) − leaving] of targets in ascending order; −∞ where no cell is left."""
     if not len(cells.value):
         return np.full((len(h), len(u)), -np.inf)
-    if worth(_PAIR * u.size * len(cells.value) * h.size):
+    if use_compiled_loop(_PAIR * u.size * len(cells.value) * h.size):
         from ._compiled_kernels import TRANSLATIONS
         from ._compiled_kernels import log_sums as loop
 
@@ -94,7 +94,7 @@ def log_sums_of_each(
     u: Float[np.ndarray, " q"], leaving: Float[np.ndarray, " q"], cells: Cells, h: Float[np.ndarray, "g q"]
 ) -> Float[np.ndarray, "g q"]:
     """The same where each target has bandwidths of its own."""
-    if worth(_PAIR * h.size * len(cells.value)):
+    if use_compiled_loop(_PAIR * h.size * len(cells.value)):
         from ._compiled_kernels import log_sums_of_each as loop
 
         sums = np.empty(h.shape)
@@ -123,7 +123,7 @@ def change_of_other_factors(
     unit = np.minimum(cells.weight, 1)
     change = np.empty((len(h), len(cell)))
     lost = rounding(cells.weight)
-    if worth(_PAIR * len(cell) * log_a.size):
+    if use_compiled_loop(_PAIR * len(cell) * log_a.size):
         from ._compiled_kernels import TRANSLATIONS
         from ._compiled_kernels import change_of_other_factors as loop
 
@@ -234,7 +234,7 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
             return f(*piece)
 
     if cost > _CELLS * len(pieces):
-        tables: Any = in_order(lambda piece: f(*piece), pieces)
+        tables: Any = parallel_map(lambda piece: f(*piece), pieces)
     else:
         tables = map(in_turn, pieces)
     return zip((k for k, _ in pieces), tables, strict=True)

@@ -71,14 +71,14 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     if not is_sparse(x) and (x.dtype != np.uint8 or namespace(weights) is not np):
         return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one product for all draws
-    if not is_sparse(x) and len(flat) <= _FEW_CLASSES and worth(x.size * len(flat)):
+    if not is_sparse(x) and len(flat) <= _FEW_CLASSES and use_compiled_loop(x.size * len(flat)):
         from ._compiled import byte_product
 
         table = np.empty((len(x), len(flat)))
         byte_product(contiguous(x), contiguous(flat), table)
     elif not is_sparse(x):
         table = x.astype(flat.dtype) @ flat.T
-    elif x.format == "csr" and worth(x.nnz * len(flat)):
+    elif x.format == "csr" and use_compiled_loop(x.nnz * len(flat)):
         from ._compiled import stored_product
 
         table = np.zeros((x.shape[0], len(flat)))
@@ -240,15 +240,15 @@ def row_totals(x: Array | Sparse) -> Array:
     return np.asarray(x.sum(axis=1)).ravel() if is_sparse(x) else x.sum(1)
 
 
-def above(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray, bool]:
+def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray, bool]:
     """[x > threshold] of each cell as bytes, and whether all cells are finite."""
-    if x.dtype != np.float64 or not x.flags.c_contiguous or not worth(2 * x.size):
+    if x.dtype != np.float64 or not x.flags.c_contiguous or not use_compiled_loop(2 * x.size):
         with np.errstate(over="ignore", invalid="ignore"):
             return (x > threshold).view(np.uint8), bool(np.isfinite(x.sum()))
     from . import _compiled
 
     table = np.empty(x.shape, np.uint8)
-    return table, _compiled.above(x.ravel(), float(threshold), table.ravel())
+    return table, _compiled.binarize(x.ravel(), float(threshold), table.ravel())
 
 
 def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
@@ -280,7 +280,7 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
     shape = r.shape[1], table.shape[-1]
-    uses_loop = worth(8 * (table.nnz if is_sparse(table) else table.size))
+    uses_loop = use_compiled_loop(8 * (table.nnz if is_sparse(table) else table.size))
     if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r) or not (uses_loop or is_sparse(table)):
         total = r.T @ table
         total = total.toarray() if is_sparse(total) else total
@@ -302,7 +302,7 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     if namespace(r, x) is not np:
         return by_class(r, (x[..., None] == np.arange(levels)).astype(r.dtype).reshape(len(x), -1)).reshape(shape)
     x, y, w = _with_one_class(x, r)
-    if not is_sparse(x) and worth(8 * x.size):
+    if not is_sparse(x) and use_compiled_loop(8 * x.size):
         from . import _compiled
 
         total: np.ndarray = np.zeros(shape)
@@ -394,7 +394,7 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     dtype = np.result_type(x.dtype, r.dtype)
     shape = r.shape[1], x.shape[1]
     x, y, w = _with_one_class(x, r)
-    if not is_sparse(x) and worth(8 * x.size):
+    if not is_sparse(x) and use_compiled_loop(8 * x.size):
         return _looped(contiguous(x), y, w, shape[0])
     n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None
     cells, position, weight = _cells(x, y, w)
@@ -508,7 +508,7 @@ def batches(n: int, size: int) -> list[slice]:
 
 def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
     """The sum of the statistics of slices of rows."""
-    return gather(parts[0]) if len(parts) == 1 else functools.reduce(operator.add, in_order(gather, parts))
+    return gather(parts[0]) if len(parts) == 1 else functools.reduce(operator.add, parallel_map(gather, parts))
 
 
 def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int] = int) -> Tables:
@@ -517,7 +517,7 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int
     if len(parts) == 1:
         return table(parts[0])
     joined: Any = None
-    for part, chunk in zip(parts, in_order(table, parts), strict=True):
+    for part, chunk in zip(parts, parallel_map(table, parts), strict=True):
         if joined is None:
             joined = np.empty((*chunk.shape[:-2], parts[-1].stop, chunk.shape[-1]), chunk.dtype)
         joined[..., part, :] = chunk
@@ -538,7 +538,7 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
     return rows
 
 
-def some_rows(x: Any, part: slice | np.ndarray) -> Any:
+def block_rows_at(x: Any, part: slice | np.ndarray) -> Any:
     """Some of the rows: a slice of them, without a copy where that is possible, or those at some positions."""
     if isinstance(part, slice) and is_sparse(x) and x.format == "csr":
         return csr_slice(x, part)
@@ -547,7 +547,7 @@ def some_rows(x: Any, part: slice | np.ndarray) -> Any:
 
 def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
     """Some of the rows of all blocks."""
-    return {name: some_rows(x, part) for name, x in rows.items()}
+    return {name: block_rows_at(x, part) for name, x in rows.items()}
 
 
 def as_compute_dtype(x: Any, like: Array | Sparse, kind: str = "") -> Any:
@@ -592,7 +592,7 @@ def n_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
+def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
     """f of each piece, several at a time; an error in one is raised in its turn, and no further piece is begun."""
     if _pieces.get() > 1 or len(pieces) == 1:
         yield from map(f, pieces)
@@ -670,7 +670,7 @@ def available() -> bool:
     return not getattr(config, "DISABLE_JIT", 0)
 
 
-def worth(work: int) -> bool:
+def use_compiled_loop(work: int) -> bool:
     """Whether compiled loops should do some work, in cells times classes, of which this is one of several pieces."""
     return _pieces.get() * work >= WORTH and available()
 

@@ -23,7 +23,7 @@ from .rows import (
     sum_over_features,
     sum_over_own,
     sum_with_dense_columns,
-    worth,
+    use_compiled_loop,
 )
 
 _MOST = 64  # levels
@@ -72,7 +72,7 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     changes = np.concatenate([flat - empty, -empty], -1)  # a cell that is no level adds nothing
     weights = contiguous(changes.reshape(len(flat), -1).T)
     ends, columns, cells = csr_arrays(x)
-    if worth(cells.size * len(flat)):
+    if use_compiled_loop(cells.size * len(flat)):
         from . import _compiled
 
         _compiled.look_up(ends, columns, cells, weights, k, table)
@@ -102,7 +102,7 @@ def _log_factorials(dtype: Any) -> np.ndarray:
 
 def log_coefficient(x: Data) -> Float[Array, " n"]:
     """log L!/Π_j x_j!, the number of orders of the events of a row."""
-    if namespace(x) is np and worth(8 * (x.nnz if is_sparse(x) else x.size)):
+    if namespace(x) is np and use_compiled_loop(8 * (x.nnz if is_sparse(x) else x.size)):
         from ._compiled import log_coefficient
 
         coefficients = np.empty(x.shape[0])
@@ -120,7 +120,7 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
     weights = w.toarray() if is_sparse(w) else w
     total = alpha.sum(-1)
     n_cells = x.nnz if is_sparse(x) else x.size
-    uses_loop = namespace(x, alpha, weights) is np and worth(_SLOW * n_cells * len(alpha))
+    uses_loop = namespace(x, alpha, weights) is np and use_compiled_loop(_SLOW * n_cells * len(alpha))
     if uses_loop and alpha.min() > _LEAST and 1 / total.max() > _LEAST:
         from ._compiled import rising
 
@@ -175,7 +175,7 @@ def sum_of_logs(
     fields = np.broadcast_arrays(loc, *terms)
     loc, slope, weight, level = fields
     size = x.nnz if is_sparse(x) else x.size
-    if not worth((_LOG if student else _SQUARE) * size * len(loc)):
+    if not use_compiled_loop((_LOG if student else _SQUARE) * size * len(loc)):
         return sum_over_cells_of(cell, x, 1.0, fields)
     from . import _compiled
 
@@ -214,7 +214,7 @@ def sum_of_own(
     It is what the cells of a row have in a class that they have left; normal densities have −v for the logarithm.
     """
     total = np.empty(len(at))
-    if not worth(_OWN * x.size):
+    if not use_compiled_loop(_OWN * x.size):
         return sum_over_own(_cell(student, -1), x, at, y, total, fields)
     from . import _compiled
 

@@ -2,8 +2,8 @@
 
     python docs/figures/map_or_posterior.py [docs/figures/map_or_posterior.png]
 
-Is it a Gentoo, by its bill, flipper and body mass? Blue: the posterior mean of the probability and its 90 % interval, row
-by row. Orange: what the joint mode of the parameters alone says.
+Is it a Gentoo, by its bill, flipper and body mass? Blue: the posterior mean of the probability and its 90 % interval,
+row by row. Orange: what the joint mode of the parameters alone says.
 """
 
 import argparse
@@ -35,7 +35,9 @@ def main(path: str) -> None:
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("probability of a Gentoo")
     axes[1].set_ylabel("")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2, fontsize=12.5)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2, fontsize=12.5
+    )
     figure.savefig(path, dpi=160)
 
 

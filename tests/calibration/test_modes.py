@@ -2,8 +2,8 @@
 
     python -m tests.calibration.test_modes 200 20
 
-measures the same on more tables of the law: the modes of 200 against a slow optimiser, and the predictions of 20 against
-weighted draws. Here are samples of them.
+measures the same on more tables of the law: the modes of 200 against a slow optimiser, and the predictions of 20
+against weighted draws. Here are samples of them.
 """
 
 import sys

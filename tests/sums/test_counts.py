@@ -11,7 +11,7 @@ from bayesnb import CategoricalNB
 from bayesnb.statistics import one_hot
 from bayesnb.sums import rows as loops
 from bayesnb.sums.rows import (
-    above,
+    binarize,
     by_class,
     contract,
     levels_by_class,
@@ -81,12 +81,12 @@ def test_a_small_weight_of_empty_cells(form):
 def test_cells_above_a_threshold(form, rng):
     x = rng.normal(size=(50, 7))
     for rows in (x, x.T, x.astype("float32"), rng.integers(-2, 3, (9, 4))):
-        table, finite = above(rows, 0.25)
+        table, finite = binarize(rows, 0.25)
         assert table.dtype == np.uint8 and finite
         np.testing.assert_array_equal(table, rows > 0.25)
     for odd in (np.nan, np.inf, -np.inf):
         x[3, 2] = odd
-        table, finite = above(x, 0.25)
+        table, finite = binarize(x, 0.25)
         assert not finite and table.sum() == (x > 0.25).sum()
 
 
