@@ -41,7 +41,7 @@ from scipy.special import entr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from ..base import as_jax
 from ..core.arrays import Table
@@ -49,6 +49,7 @@ from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
+from ..estimators._input import checked_weights, naming
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
 from ..sums.rows import rows_at
@@ -144,12 +145,14 @@ class HalfLabelledClassifier(AbstractWrapper):
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
         nb = clone(self.estimator)
-        labels, missing = split_labels(y, self.missing_label)
-        check_consistent_length(X, missing)
-        check_classification_targets(labels)
+        with naming("X", "y"):
+            labels, missing = split_labels(y, self.missing_label)
+            check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
         rows, n, c = nb.learn_columns(X, classes).encode(X), len(missing), len(classes)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        with naming("X", "y"):
+            check_consistent_length(next(iter(rows.values())), missing)
+        weight = checked_weights(sample_weight, X)
         known, unknown = rows_at(rows, ~missing), rows_at(rows, missing)
         gatherer = nb.prior_for()
         labelled = gatherer.suffstats(known, one_hot(index, c, weight[~missing]))

@@ -39,7 +39,7 @@ from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..core.weights import RowWeights, row_weights
 from ..estimators import CategoricalNB
-from ..estimators._input import Columns, align, checked_rows, refuse_no_weight
+from ..estimators._input import Columns, align, checked_rows, naming, refuse_no_weight
 from ..tables.names import listed
 from ._predicted import ProbaOfLog
 from ._suited import split_labels
@@ -345,9 +345,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _select_from(self, X: Any, y: Any, sample_weight: Any) -> None:
         criterion, rng, self._scale = self._check_settings(), generator(self.seed), list[int]()
         X = self._checked(X, fresh=True)
-        labels, missing = split_labels(y)
-        check_consistent_length(X, missing)
-        check_classification_targets(labels)
+        with naming("X", "y"):
+            labels, missing = split_labels(y)
+            check_consistent_length(X, missing)
+            check_classification_targets(labels)
         weights = row_weights(sample_weight, len(missing))
         weight = weights.values
         refuse_no_weight(weight)

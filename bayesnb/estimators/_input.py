@@ -276,7 +276,9 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
         listed = ", ".join(map(str, rows[:8])) + ", …" * (len(rows) > 8)
         what = f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}"
         raise ValueError(f"{what}; leave out these rows")
-    y = y if known and y.ndim == 1 else _check_y(y)
+    if not (known and y.ndim == 1):
+        with naming(name):
+            y = _check_y(y)
     if y.dtype == object and (kind := pd.api.types.infer_dtype(y)) != "string":
         raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
     if name == "y" and y.dtype.kind == "f":
@@ -315,6 +317,8 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
         nothing = given.dtype.kind in "biuf" and given.size > 0 and not given.any()
         some = np.ones_like(given) if nothing else sample_weight  # scikit-learn refuses weights that are all 0
         weights = _check_sample_weight(some, X, dtype=np.float64, ensure_non_negative=True)
+    if not np.isfinite(weights).all():  # scikit-learn looks at a list of weights, and not at one for all rows
+        raise ValueError("`sample_weight` has NaN or infinite values; give each row a finite weight, 0 to ignore it")
     return 0 * weights if nothing else weights
 
 
@@ -336,7 +340,8 @@ def boolean(name: str, value: Any) -> bool:
 
 def check_decay(decay: Any) -> None:
     """Raise a ValueError unless `decay` is above 0 and at most 1."""
-    if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
+    is_number = isinstance(decay, Real) and not isinstance(decay, bool | np.bool_)
+    if not is_number or not bool(0 < decay <= 1):  # compared as it is: no float holds every whole number
         raise ValueError(f"`decay` is {shortened(decay)}; it needs to be a number above 0 and at most 1")
 
 

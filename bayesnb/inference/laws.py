@@ -30,6 +30,7 @@ EXACT = 1e-7  # relative; rounding leaves some 1e-12, an error of one part in a 
 _FEW = 4  # rows that are predicted and left out
 _DEGREE, _KEPT = 32, 25  # of the polynomials that are differentiated, and coefficients that are not rounding
 _REACH, _STEP = 0.5, 0.05  # of these polynomials: weights ½ to 1½; about an estimate
+_ON_BOUNDARY = 1e-300  # a share that a mode holds at 0; draws of a small concentration have no larger spread
 _SCALARS = 8  # parameters of each site that are moved
 
 
@@ -379,7 +380,7 @@ def estimates(case: Case) -> Iterator[Gap]:
             places = [*np.ndindex(*value.shape)]
             for place in places[:: -(-len(places) // _SCALARS)]:
                 unit = _direction(value, place, kind, spread[name][place])
-                if abs(unit[place]) <= 1e-12 * spread[name][place]:
+                if abs(unit[place]) <= max(1e-12 * spread[name][place], _ON_BOUNDARY):
                     continue
 
                 def along(t: np.ndarray, name: str = name, unit: Any = unit, f: Any = f, point: Any = point) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from sklearn.utils.validation import check_consistent_length
 
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
@@ -26,10 +25,12 @@ def sample_posterior(
     prior, posterior = estimator.prior_, estimator.posterior_
     if method == "nuts":
         prior.refuse_improper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
-    if y is not None:
-        check_consistent_length(X, y)
     rows = None if X is None else estimator.encode(X)
-    index = None if y is None else estimator.class_index(np.asarray(y))
+    index = None if y is None else estimator.class_index(y)
+    if rows is not None and index is not None:
+        n_rows = next(iter(rows.values())).shape[0]
+        if n_rows != len(index):
+            raise ValueError(f"`X` has {n_rows} rows, but `y` has {len(index)} labels; give each row its label")
     rng = generator(seed)
     about: dict[str, np.ndarray] = {}
     if method == "exact":
