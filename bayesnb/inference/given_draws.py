@@ -52,7 +52,7 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
     missing = sorted(shapes.keys() - values.keys())
     if missing:
         raise ValueError(
-            f"`draws` have no site {missing[0]!r}; they have {sorted(values)}, and the model's sites are {sorted(shapes)}"
+            f"`draws` have no site {missing[0]!r}, only {sorted(values)}; the model's sites are {sorted(shapes)}"
         )
     sites = {name: _as_one_chain(name, np.asarray(values[name], float), shape) for name, shape in shapes.items()}
     numbers = {name: len(value) for name, value in sites.items()}

@@ -42,4 +42,3 @@ def _scaled_rows() -> Any:
                 message["scale"] = self.factor if scale is None else scale * self.factor
 
     return ScaledRows
-
