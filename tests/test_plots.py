@@ -128,6 +128,11 @@ EVERY: dict[str, tuple[str, Callable[..., Any]]] = {
     "prior": ("levels", lambda draw, nb, X, y: draw(nb, 1, X)),
     "smoothing_path": ("yes/no", lambda draw, nb, X, y: draw(nb, 0)),
     "class_probabilities": ("real", lambda draw, nb, X, y: draw(nb, X, y, label=nb.classes_[1])),
+    "map_against_posterior": ("real", lambda draw, nb, X, y: draw(nb, X, label=nb.classes_[1])),
+    "map_against_posterior along a feature": (
+        "real",
+        lambda draw, nb, X, y: draw(nb, X, label=nb.classes_[1], feature=0),
+    ),
     "decision_regions": ("two", lambda draw, nb, X, y: draw(nb, X, y, points=12, n_draws=2)),
     "reliability": ("yes/no", lambda draw, nb, X, y: draw(np.arange(40) % 2, np.linspace(0, 1, 40))),
     "feature_weights": ("yes/no", lambda draw, nb, X, y: draw(bayesnb.rank_features(nb, n_draws=9))),
@@ -155,7 +160,7 @@ def test_names_are_whole_and_nothing_overlaps(name: str) -> None:
         ticks = [label.get_text() for label in ax.get_yticklabels()]
         assert len({*ticks}) == len(ticks)
         legend = ax.get_legend()
-        if not legend or name in ("reliability", "simplex"):
+        if not legend or name.split()[0] in ("reliability", "simplex", "map_against_posterior"):
             continue
         shown = [text.get_text() for text in legend.get_texts()]
         if names == "plain":
@@ -467,6 +472,8 @@ BAD: list[tuple[str, Callable[..., Any]]] = [
     ("`estimator` is a GaussianNB", lambda nb, X, y: plots.smoothing_path(nb, "one")),
     ("`label` is needed", lambda nb, X, y: plots.class_probabilities(nb, X, y)),
     ("`y` has shape", lambda nb, X, y: plots.class_probabilities(nb, X, y[:1], label="ape")),
+    ("`label` is needed", lambda nb, X, y: plots.map_against_posterior(nb, X)),
+    ("`feature` is 9", lambda nb, X, y: plots.map_against_posterior(nb, X, label="ape", feature=9)),
     ("`estimator` has 4 features", lambda nb, X, y: plots.decision_regions(nb, X, y)),
     ("`X` has shape", lambda nb, X, y: plots.decision_regions(models()["two"][0], np.zeros((3, 3)))),
     ("`probability`", lambda nb, X, y: plots.reliability([0, 1], [0.5, np.nan])),

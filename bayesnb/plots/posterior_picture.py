@@ -64,11 +64,12 @@ def map_against_posterior(
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label)
+    place = None if feature is None else column(estimator, feature)
     ax = ax or new_axes()
-    if feature is None:
+    if place is None:
         _draw_rows(estimator, X, k, level, ax)
     else:
-        _draw_curve(estimator, X, k, column(estimator, feature), level, ax)
+        _draw_curve(estimator, X, k, place, level, ax)
     ax.set_ylim(-0.02, 1.02)
     return ax
 

@@ -158,6 +158,17 @@ def comparison(plt: Any) -> Any:
     return plots.comparison(bayesnb.compare(models, X, data.y), axes=axes)
 
 
+def map_against_posterior(plt: Any) -> Any:
+    """A Gentoo by its body mass, after twelve penguins: the mode of the parameters against all of them."""
+    X, y = penguins()
+    few, rest, labels, _ = train_test_split(
+        X[["body_mass_g"]], y == "Gentoo", train_size=12, stratify=y, random_state=1
+    )
+    nb = bayesnb.GaussianNB().fit(few, labels)
+    ax = plt.subplots()[1]
+    return plots.map_against_posterior(nb, rest, label=True, feature="body_mass_g", ax=ax)
+
+
 def feature_weights(plt: Any) -> Any:
     """The votes that separate the parties best."""
     X, y = votes()
@@ -209,6 +220,7 @@ FIGURES = [
     parameter_intervals,
     smoothing_path,
     class_probabilities,
+    map_against_posterior,
     decision_regions,
     reliability,
     comparison,
