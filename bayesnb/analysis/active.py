@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Int
+from ..core.supports import check_least
+from ._suited import check_own
 
 
 def most_informative(estimator: Any, X: Any, n: int = 1, **settings: Any) -> Int[np.ndarray, " k"]:
@@ -44,7 +46,9 @@ def most_informative(estimator: Any, X: Any, n: int = 1, **settings: Any) -> Int
     >>> most_informative(nb, X, n=2)
     array([41, 15])
     """
-    rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if not 1 <= n <= rows:
-        raise ValueError(f"`n` is {n}; it needs to be at least 1 and at most the {rows} rows of `X`")
-    return np.argsort(-estimator.uncertainty(X, **settings).epistemic, kind="stable")[:n]
+    check_own(estimator, "most_informative", method="uncertainty")
+    check_least(1, n=n)
+    information = estimator.uncertainty(X, **settings).epistemic
+    if n > len(information):
+        raise ValueError(f"`n` is {n}; it needs to be at least 1 and at most the {len(information)} rows of `X`")
+    return np.argsort(-information, kind="stable")[:n]

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import Float, Int, PerRow
 from ..core.supports import check_least, checked_numbers
+from ..estimators._input import naming
 
 
 class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -22,7 +23,8 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        with naming("X"):
+            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         return np.where(self.n_bins_ == 0, np.nan, binned(X, [edges[1:-1] for edges in self.edges_]))
 
     def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray], np.ndarray]) -> Self:
@@ -99,7 +101,8 @@ class EqualWidthBinner(_AbstractBinner):
             if `n_bins` is not a whole number of at least 1, or X holds text or infinities
         """
         check_least(1, n_bins=self.n_bins)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        with naming("X"):
+            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         return self._set_edges(X, lambda j, has_value: _equal_widths(X[has_value, j], self.n_bins))
 
 
@@ -191,8 +194,9 @@ class EvidenceBinner(_AbstractBinner):
         """
         check_least(1, max_cuts=self.max_cuts)
         alpha = float(checked_numbers("alpha", self.alpha, ()))
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
-        check_classification_targets(y)
+        with naming("X", "y"):
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
+            check_classification_targets(y)
         classes, index = np.unique(y, return_inverse=True)
         self.log_evidence_ = np.zeros(X.shape[1])
 

@@ -63,7 +63,7 @@ from ..core.arrays import Bool, Float, Int, PerRow, Table, is_sparse
 from ..core.supports import check_choice, check_level
 from ..core.weights import RowWeights, row_weights
 from ..estimators._base import AbstractNB
-from ..estimators._input import alike, as_table, checked_labels, refuse_no_weight
+from ..estimators._input import alike, as_table, checked_labels, naming, refuse_no_weight
 from ..inference.folds import FittedRows, remainders
 from ..inference.loo import group_places, leave_out
 from ..io import Saved
@@ -174,7 +174,8 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
             method needs. The message gives the reason
         """
         self._check_settings(groups)
-        X = _as_rows(X)
+        with naming("X"):
+            X = _as_rows(X)
         y = checked_labels(y)
         counts = _counts(sample_weight, len(y))
         group = None if groups is None else group_places(groups, len(y))
@@ -263,9 +264,11 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
 def _counts(sample_weight: Any, n: int) -> RowWeights:
     """Weights that count rows; ValueError for weights of another type."""
+    with naming("sample_weight"):
+        values = np.asarray(sample_weight)
     if sample_weight is not None:
-        refuse_no_weight(np.asarray(sample_weight))
-    if np.asarray(sample_weight).dtype.kind == "f":  # before `row_weights` warns of floats that are whole
+        refuse_no_weight(values)
+    if values.dtype.kind == "f":  # before `row_weights` warns of floats that are whole
         raise ValueError(_FLOAT_WEIGHTS)
     weights = row_weights(sample_weight, n)
     if not weights.are_counts:

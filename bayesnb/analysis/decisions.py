@@ -378,7 +378,8 @@ def _checked(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> Floa
     table = 1 - np.eye(c) if costs is None else as_numbers("costs", costs, f"finite numbers, ({c}, {c})")
     if table.shape != (c, c):
         raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c})")
-    if not np.isfinite([*table.flat, as_numbers("abstain_cost", abstain_cost or 0, "a finite number")]).all():
+    price = 0.0 if abstain_cost is None else as_numbers("abstain_cost", abstain_cost, "a finite number")
+    if not np.isfinite([*table.flat, price]).all():
         raise ValueError("`costs` and `abstain_cost` need to be finite; to rule out a decision give it a large cost")
     return table
 

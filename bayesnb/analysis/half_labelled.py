@@ -41,7 +41,7 @@ from scipy.special import entr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from ..base import as_jax
 from ..core.arrays import Table
@@ -49,6 +49,7 @@ from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
+from ..estimators._input import checked_weights, naming
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
 from ..sums.rows import rows_at
@@ -139,13 +140,15 @@ class HalfLabelledClassifier(AbstractWrapper):
             if the bound still rises after `max_iter` iterations
         """
         self._check_settings()
-        labels, is_missing = split_labels(y, self.missing_label)
-        check_consistent_length(X, is_missing)
-        check_classification_targets(labels)
+        with naming("X", "y"):
+            labels, is_missing = split_labels(y, self.missing_label)
+            check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
         nb = clone(self.estimator)
         rows = nb.learn_columns(X, classes).encode(X)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        with naming("X", "y"):
+            check_consistent_length(next(iter(rows.values())), is_missing)
+        weight = checked_weights(sample_weight, X)
         label_weights = one_hot(index, len(classes), weight[~is_missing])
         counter = nb.prior_for()
         data = _Data(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Float, Int, Scalar, Table
 from ..core.special import log_normalize
-from ..core.supports import check_level
+from ..core.supports import check_level, is_single, shortened
 from ..core.weights import RowWeights, Terms, row_weights
 from ..inference.folds import FittedRows, Fold, folds
 from ..inference.held_out import column_of
@@ -387,6 +387,8 @@ def named(estimator: Any, names: Any, what: str = "") -> Any:
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     if names is None:
         return estimator
+    if is_single(names):
+        raise ValueError(f"`feature_names` is {shortened(names)}; give a list of names, one for each feature")
     if len(names) != estimator.n_features_in_:
         raise ValueError(
             f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "

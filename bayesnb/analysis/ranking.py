@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..core.arrays import Scalar
 from ..core.random import generator
-from ..core.supports import check_level
+from ..core.supports import check_least, check_level
 from .importance import named
 
 
@@ -63,6 +63,7 @@ def rank_features(
     """
     estimator = named(estimator, feature_names)
     check_level(level)
+    check_least(1, n_draws=n_draws)
     try:
         labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
         weights = _contrasts(estimator)

@@ -39,7 +39,7 @@ from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..core.weights import RowWeights, row_weights
 from ..estimators import CategoricalNB
-from ..estimators._input import Columns, align, checked_rows, refuse_no_weight
+from ..estimators._input import Columns, align, checked_rows, naming, refuse_no_weight
 from ..tables.names import listed
 from ._predicted import ProbaOfLog
 from ._suited import split_labels
@@ -531,9 +531,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
     def _label_rows(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
         """The labels and weights of the rows; learns the classes."""
-        labels, is_missing = split_labels(y)
-        check_consistent_length(X, is_missing)
-        check_classification_targets(labels)
+        with naming("X", "y"):
+            labels, is_missing = split_labels(y)
+            check_consistent_length(X, is_missing)
+            check_classification_targets(labels)
         weights = row_weights(sample_weight, len(is_missing))
         refuse_no_weight(weights.values)
         is_used = ~is_missing & (weights.values > 0)

@@ -39,7 +39,7 @@ LOGIT_EPS_MEAN = -4.0
 LOGIT_EPS_WIDTH = 2.0
 _LEAST_PROBA = 1e-9  # probability that no prediction goes below
 _TINY = 1e-300  # keeps a logarithm finite
-_CELLS_AT_A_TIME = 1 << 19  # rows times classes times draws
+_CELLS_AT_A_TIME = 1 << 16  # rows times classes times draws, that fit into a processor's cache
 
 
 class Labelled(NamedTuple):

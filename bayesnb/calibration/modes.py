@@ -167,8 +167,8 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
         hessian = point.derivatives.hessian
         step = _newton_step(hessian, gradient, damping)
         step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
-        if -(gradient @ step) < _LEAST_GAIN:
-            break
+        if -(gradient @ step) < _LEAST_GAIN:  # the last step, whose gain is lost in the rounding of f
+            return _point(calibration, rows, point.theta + step)
         if calibration.value(rows, point.theta + step) < point.derivatives.height:
             point = _point(calibration, rows, point.theta + step)
             damping /= 10

@@ -27,7 +27,8 @@ _N_OF_ROUND = 1000  # draws
 _ENOUGH = 1000.0  # effective draws, at which rounds end
 _MAX_ROUNDS = 8
 _DEGREES_OF_FREEDOM = 5.0
-_EFFECTIVE_FOR_FIT = 5  # draws for each parameter, that the covariance of a component is fitted to
+_EFFECTIVE_FOR_FIT = 5.0  # draws for each parameter, that the covariance of a component is fitted to
+_N_COMPONENTS = 6  # of predictions, by which draws are told apart
 _LEAST_SHARE = 1e-3  # of the posterior, below which a component is left out
 _DISTANCES = (-3.0, -1.0, -0.3, 0.3, 1.0, 3.0)  # of reference rows from equal log probabilities, in spreads
 
@@ -56,7 +57,7 @@ class WeightedDraws(NamedTuple):
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
         """Draws with equal weights: each stands for a part of the posterior with like predictions."""
-        predictions = _reference_predictions(self.calibration, self.rows, self.theta)
+        predictions = _reference_predictions(self.calibration, self.rows, self)
         all_members = np.arange(len(self.share))
         return self.theta[_one_of_each_part(predictions, self.share, all_members, n_draws, rng)]
 
@@ -81,18 +82,26 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
     of_rounds = [about_modes]
     theta = _draw(about_modes, rng)
     height = calibration.values(rows, theta)
-    log_weight = -height - _log_density(theta, of_rounds)
+    log_densities = _log_density(theta, about_modes)[None]  # (rounds, s)
+    log_weight = _log_weight(height, log_densities)
     while _n_effective(_truncated(log_weight)) < _ENOUGH and len(of_rounds) < _MAX_ROUNDS:
-        refitted = _refitted(about_modes, theta, log_weight)
-        new_theta = _draw(refitted, rng)
-        of_rounds.append(refitted)
-        theta = np.concatenate([theta, new_theta])
-        height = np.append(height, calibration.values(rows, new_theta))
-        log_weight = -height - _log_density(theta, of_rounds)
+        components = _refitted(about_modes, theta, log_weight)
+        drawn = _draw(components, rng)
+        by_earlier = np.stack([_log_density(drawn, earlier) for earlier in of_rounds])
+        of_rounds.append(components)
+        theta = np.concatenate([theta, drawn])
+        height = np.append(height, calibration.values(rows, drawn))
+        log_densities = np.vstack([np.hstack([log_densities, by_earlier]), _log_density(theta, components)])
+        log_weight = _log_weight(height, log_densities)
 
     truncated = _truncated(log_weight)
     log_evidence = logsumexp(truncated) - np.log(len(theta)) - 0.5 * theta.shape[1] * np.log(2 * np.pi)
     return WeightedDraws(calibration, rows, theta, softmax(truncated), float(log_evidence))
+
+
+def _log_weight(height: Float[np.ndarray, " s"], log_densities: Float[np.ndarray, "r s"]) -> Float[np.ndarray, " s"]:
+    """log p(y, θ) − log q(θ), where q is the mean of the rounds'."""
+    return -height - logsumexp(log_densities, axis=0) + np.log(len(log_densities))
 
 
 def _truncated(log_weight: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
@@ -118,22 +127,19 @@ def _draw(components: list[_Component], rng: np.random.Generator) -> Float[np.nd
     return np.concatenate(draws)
 
 
-def _log_density(theta: Float[np.ndarray, "s p"], of_rounds: list[list[_Component]]) -> Float[np.ndarray, " s"]:
-    """log q: the mean of the rounds' mixtures."""
-    logs = []
-    for components in of_rounds:
-        logs += [np.log(component.share) + _log_student(theta, component) for component in components]
-    return logsumexp(logs, axis=0) - np.log(len(of_rounds))
+def _log_density(theta: Float[np.ndarray, "s p"], components: list[_Component]) -> Float[np.ndarray, " s"]:
+    """log q of a round."""
+    return logsumexp([np.log(component.share) + _log_student(theta, component) for component in components], axis=0)
 
 
 def _log_student(theta: Float[np.ndarray, "s p"], component: _Component) -> Float[np.ndarray, " s"]:
     """Log density of a multivariate Student distribution."""
     p = theta.shape[1]
     df = _DEGREES_OF_FREEDOM
-    standard = np.linalg.solve(component.root, (theta - component.centre).T)
+    standard = (theta - component.centre) @ np.linalg.inv(component.root).T
     log_det = np.linalg.slogdet(component.root)[1]
     constant = gammaln((df + p) / 2) - gammaln(df / 2) - 0.5 * p * np.log(df * np.pi) - log_det
-    return constant - 0.5 * (df + p) * np.log1p(np.square(standard).sum(0) / df)
+    return constant - 0.5 * (df + p) * np.log1p(np.square(standard).sum(1) / df)
 
 
 def _refitted(
@@ -176,13 +182,26 @@ def _flattened(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float
 
 
 def _reference_predictions(
-    calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, "s p"]
+    calibration: CalibrationMap, rows: Labelled, weighted: WeightedDraws
 ) -> Float[np.ndarray, "s k"]:
-    """p' of each draw for rows that favour or rule out one class, by as much as the rows of the fit do."""
+    """p' of each draw for rows that favour or rule out one class, by as much as the rows of the fit do.
+
+    They are the leading principal components of these.
+    """
     c = rows.z.shape[1]
     spread = rows.weight @ rows.z.std(1) / rows.weight.sum()
     z = np.concatenate([distance * spread * np.eye(c) for distance in _DISTANCES])
-    return calibration.probas(theta, z - logsumexp(z, axis=1, keepdims=True)).reshape(len(theta), -1)
+    log_p = z - logsumexp(z, axis=1, keepdims=True)
+    predictions = calibration.probas(weighted.theta, log_p).reshape(len(weighted.theta), -1)
+    return predictions @ _principal_axes(predictions, weighted.share)[:, -_N_COMPONENTS:]
+
+
+def _principal_axes(points: Float[np.ndarray, "s k"], share: Float[np.ndarray, " s"]) -> Float[np.ndarray, "k k"]:
+    """Orthogonal axes, along the last of which the points vary most; the sign of each does not depend on rounding."""
+    off = points - share @ points
+    axes = np.linalg.eigh((off.T * share) @ off)[1]
+    reference = np.cos(np.arange(len(axes)))  # any direction that is at a right angle to none
+    return axes * np.where(reference @ axes < 0, -1.0, 1.0)
 
 
 def _one_of_each_part(
@@ -200,13 +219,11 @@ def _one_of_each_part(
     weight = share[members] / share[members].sum()
     if n_parts == 1:
         return [int(rng.choice(members, p=weight))]
-    off = points[members] - weight @ points[members]
-    axis = np.linalg.eigh((off.T * weight) @ off)[1][:, -1]
-    axis *= np.sign(axis[abs(axis).argmax()])  # a vector's sign would change all draws
-    order = np.argsort(off @ axis, kind="stable")
+    along = points[members] @ _principal_axes(points[members], weight)[:, -1]
+    order = np.argsort(along, kind="stable")
     n_lower = n_parts // 2
-    end = np.searchsorted(np.cumsum(weight[order]), n_lower / n_parts)
-    n_members = int(np.clip(end, 1, len(order) - 1))
+    n_members = int(np.searchsorted(np.cumsum(weight[order]), n_lower / n_parts))
+    n_members = min(max(n_members, 1), len(order) - 1)
     lower = members[order[:n_members]]
     upper = members[order[n_members:]]
     return [

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+_LARGEST_NUMBER = 10**12  # of draws, rows or steps: no memory holds more
 _WORDS = {
     "real": "finite, from {:g} to {:g}",
     "positive": "positive, from {:g} to {:g}",
@@ -212,9 +213,14 @@ def as_numbers(name: str, value: Any, requirement: str) -> np.ndarray:
         raise ValueError(f"`{name}` is {shortened(value)}; it needs {requirement}") from None
 
 
+def is_single(value: Any) -> bool:
+    """Whether a value is no list and no array; `numpy.ndim` refuses lists of lists of several lengths."""
+    return not isinstance(value, list | tuple) and np.ndim(value) == 0
+
+
 def check_level(level: Any, name: str = "level") -> None:
     """Raise a ValueError unless the mass inside an interval, or another share, is between 0 and 1."""
-    if np.ndim(level) or np.asarray(level).dtype.kind not in "fiu" or not 0 < level < 1:
+    if not is_single(level) or np.asarray(level).dtype.kind not in "fiu" or not 0 < level < 1:
         raise ValueError(f"`{name}` is {level!r}; it needs to lie between 0 and 1, such as 0.9")
 
 
@@ -226,10 +232,12 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 
 def check_least(least: int, **numbers: Any) -> None:
-    """Raise a ValueError that names the first one that is not whole, or below the least."""
+    """Raise a ValueError that names the first one that is not whole, below the least, or beyond any memory."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
+        if value > _LARGEST_NUMBER:
+            raise ValueError(f"`{name}` is {shortened(value)}; it needs to be a whole number, at most 10^12")
 
 
 def shortened(value: Any) -> str:

@@ -486,7 +486,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             is `elpd`
         """
         check_is_fitted(self, "modes_")
-        weights = row_weights(sample_weight, len(y))
+        index = self.reader_.class_index(y)
+        weights = row_weights(sample_weight, len(index))
         training = self.training(X, y, weights, groups)
         rows = self.left_out(training)
         in_label_order = self.layout_.in_label_order
@@ -496,7 +497,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         group = training.position if training.has_merged_copies else training.group
         return LooResult(
             self.classes_,
-            self.reader_.class_index(y),
+            index,
             weights.values,
             log_prior,
             {"x": log_p - log_prior},

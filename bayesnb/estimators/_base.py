@@ -14,7 +14,7 @@ from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import map_leaves
 from ..core.random import categorical, generator
 from ..core.special import log_normalize, most_probable
-from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level
+from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level, is_single
 from ..naive_bayes import CLASS, Parameters, Rows, by_rows
 from ..tables.names import listed
 from ._fitted import ESTIMATES, AbstractFitted, State
@@ -445,7 +445,7 @@ class AbstractNB(AbstractFitted):
                 f"the model has a single class, {labels[0]!r}, but log odds need two; fit it to rows of two classes"
             )
         if against is not None:
-            is_label = np.ndim(against) == 0
+            is_label = is_single(against)
             matches = np.flatnonzero(labels == against) if is_label else np.zeros(0, int)
             if not matches.size:
                 raise ValueError(f"`against` is {against!r}; the classes are {labels.tolist()}")
@@ -532,7 +532,7 @@ class AbstractNB(AbstractFitted):
         if features is None:
             names = all_names
         else:
-            names = [features] if np.ndim(features) == 0 else list(features)
+            names = [features] if is_single(features) else list(features)
         positions: list[Any] = [columns.place(name) for name in names]
         if None in positions:
             unknown = names[positions.index(None)]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from ..base import AbstractConjugate
 from ..core.arrays import is_sparse
@@ -208,7 +208,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def class_index(self, y: Any) -> np.ndarray:
         """Places 0 … c−1 of labels among `classes_`, (n,); ValueError on a label that was not fitted. Provisional."""
-        return places_of(column_or_1d(y), self._fitted().classes)
+        return places_of(checked_labels(y), self._fitted().classes)
 
     def encode(self, X: Any) -> Rows:
         """Rows as the blocks of `prior_` take them, by block and in float64. Provisional."""

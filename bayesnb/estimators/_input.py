@@ -329,7 +329,11 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
     is_complete = isinstance(y, np.ndarray) and y.dtype.kind in "biuSU"  # no label of such a type is missing
     if not is_complete:
         _refuse_missing(y, name)
-    labels = y if is_complete and y.ndim == 1 else _check_y(y)
+    if is_complete and y.ndim == 1:
+        labels = y
+    else:
+        with naming(name):
+            labels = _check_y(y)
     kind = pd.api.types.infer_dtype(labels) if labels.dtype == object else "string"
     if kind != "string":
         raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
@@ -385,6 +389,8 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
         all_zero = values.dtype.kind in "biuf" and values.size > 0 and not values.any()
         positive = np.ones_like(values) if all_zero else sample_weight  # scikit-learn refuses weights that are all 0
         weights = _check_sample_weight(positive, X, dtype=np.float64, ensure_non_negative=True)
+    if not np.isfinite(weights).all():  # scikit-learn looks at a list of weights, and not at one for all rows
+        raise ValueError("`sample_weight` has NaN or infinite values; give each row a finite weight, 0 to ignore it")
     return 0 * weights if all_zero else weights
 
 
@@ -406,7 +412,8 @@ def boolean(name: str, value: Any) -> bool:
 
 def check_decay(decay: Any) -> None:
     """Raise a ValueError unless `decay` is above 0 and at most 1."""
-    if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
+    is_number = isinstance(decay, Real) and not isinstance(decay, bool | np.bool_)
+    if not is_number or not bool(0 < decay <= 1):  # compared as it is: no float holds every whole number
         raise ValueError(f"`decay` is {shortened(decay)}; it needs to be a number above 0 and at most 1")
 
 

@@ -50,13 +50,23 @@ from ..core.random import Key, uniform
 from ..core.special import LOG_2PI, is_traced, logsumexp, namespace, ndtr
 from ..core.supports import CELLS, REAL, Field, declare
 from ..statistics import Sample, one_hot
-from ..sums.bandwidth import WIDE_NODES, BandwidthPosterior, KnownBandwidth, even_nodes, gauss_legendre, search_range
+from ..sums.bandwidth import (
+    WIDE_NODES,
+    BandwidthPosterior,
+    KnownBandwidth,
+    even_nodes,
+    gauss_legendre,
+    repeated,
+    search_range,
+)
 from ..sums.kernels import Cells, by_piece, log_density
 from ..sums.rows import rounding
 from ..sums.rule_of_thumb import BandwidthPriors, RuleOfThumb
 
 _NODES = 65  # even nodes of a posterior, for distribution functions and peaks
 _SEARCH = 17  # nodes of each search for a peak
+_ZOOMS_OF_PEAK = 3
+_NEWTON_STEPS = 3
 _MESH = 32  # steps from one even node to the next, for distribution functions
 
 
@@ -488,23 +498,27 @@ def _climb(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
 
     The slope is a difference of sixth order: its step leaves as much truncation as rounding.
     """
-    t = even_nodes(low, high, _NODES)
-    value = f(t)
-    xp = namespace(t, value)
-    for _ in range(3):
-        best = value.argmax(0)
+    xp = namespace(low, high)
+
+    def around_best(t: Array) -> tuple[Array, Array, Array]:
+        best = f(t).argmax(0)
         before = xp.take_along_axis(t, xp.clip(best - 1, 0, len(t) - 1)[None], 0)[0]
         after = xp.take_along_axis(t, xp.clip(best + 1, 0, len(t) - 1)[None], 0)[0]
-        t = even_nodes(before, after, _SEARCH)
-        value = f(t)
-    peak = xp.take_along_axis(t, value.argmax(0)[None], 0)[0]
+        return before, after, xp.take_along_axis(t, best[None], 0)[0]
+
+    nodes = around_best(even_nodes(low, high, _NODES))
+    nodes = repeated(lambda nodes: around_best(even_nodes(nodes[0], nodes[1], _SEARCH)), _ZOOMS_OF_PEAK, nodes)
+    return repeated(lambda peak: _newton_step(f, peak, low, high), _NEWTON_STEPS, nodes[2])
+
+
+def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array) -> Array:
+    """One step towards the peak of f between low and high."""
+    xp = namespace(t)
     step = float(np.finfo(t.dtype).eps) ** (1 / 7)
-    for _ in range(3):
-        y = f(peak + step * np.arange(-3, 4, dtype=t.dtype)[:, None, None])
-        first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * step)
-        second = (y[4] - 2 * y[3] + y[2]) / step**2
-        peak = xp.clip(peak - first / xp.where(second < 0, second, -xp.inf), low, high)
-    return peak
+    y = f(t + step * np.arange(-3, 4, dtype=t.dtype)[:, None, None])
+    first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * step)
+    second = (y[4] - 2 * y[3] + y[2]) / step**2
+    return xp.clip(t - first / xp.where(second < 0, second, -xp.inf), low, high)
 
 
 class _Departures(NamedTuple):

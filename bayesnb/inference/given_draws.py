@@ -52,8 +52,7 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
     missing = sorted(shapes.keys() - values.keys())
     if missing:
         raise ValueError(
-            f"`draws` have no site {missing[0]!r}; they have {sorted(values)}, and the model's sites are "
-            f"{sorted(shapes)}"
+            f"`draws` have no site {missing[0]!r}, only {sorted(values)}; the model's sites are {sorted(shapes)}"
         )
     sites = {name: _as_one_chain(name, np.asarray(values[name], float), shape) for name, shape in shapes.items()}
     numbers = {name: len(value) for name, value in sites.items()}
@@ -90,8 +89,7 @@ def _as_one_chain(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.n
 def log_joint_chunks(model: NaiveBayes, rows: Rows, theta: Parameters) -> Iterator[tuple[slice, np.ndarray]]:
     """log p(x_i, c | θ_s) of all draws, (s, m, c), for some rows at a time."""
     log_pi = theta[CLASS]["log_pi"]
-    n = next(iter(rows.values())).shape[0]
-    c = log_pi.shape[-1]
+    n, c = next(iter(rows.values())).shape[0], log_pi.shape[-1]
     n_draws = max((len(value) for value in _leading(theta)), default=1)
     for part in batches(n, max(1, _NUMBERS_AT_A_TIME // (n_draws * c))):
         yield part, np.asarray(model.log_joint(rows_at(rows, part), theta))

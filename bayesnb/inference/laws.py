@@ -33,6 +33,7 @@ _N_COEFFICIENTS = 25  # of these that are not rounding
 _REACH = 0.5  # of these polynomials in weights: ½ to 1½
 _STEP = 0.05  # of these polynomials about an estimate
 _MAX_COMPARED = 24  # pairs of a row and a class that are compared
+_ON_BOUNDARY = 1e-300  # a share that a mode holds at 0; draws of a small concentration have no larger spread
 _SCALARS = 8  # parameters of each site that are moved
 
 
@@ -477,7 +478,7 @@ def _slopes_at(
         stride = -(-len(indices) // _SCALARS)
         for index in indices[::stride]:
             direction = _direction(value, index, kind, spread[name][index])
-            if abs(direction[index]) <= 1e-12 * spread[name][index]:
+            if abs(direction[index]) <= max(1e-12 * spread[name][index], _ON_BOUNDARY):
                 continue
             along = partial(_along, density, case.posterior.parameters, point, name, direction)
             with np.errstate(over="ignore", invalid="ignore"):  # beside a variance of zero there is no maximum

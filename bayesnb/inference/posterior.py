@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from sklearn.utils.validation import check_consistent_length
 
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
@@ -27,12 +26,14 @@ def sample_posterior(
     posterior = estimator.posterior_
     if method == "nuts":
         prior.require_proper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
-    if y is not None:
-        check_consistent_length(X, y)
     data = _Data(
         rows=None if X is None else estimator.encode(X),
-        label=None if y is None else estimator.class_index(np.asarray(y)),
+        label=None if y is None else estimator.class_index(y),
     )
+    if data.rows is not None and data.label is not None:
+        n_rows = next(iter(data.rows.values())).shape[0]
+        if n_rows != len(data.label):
+            raise ValueError(f"`X` has {n_rows} rows, but `y` has {len(data.label)} labels; give each row its label")
     rng = generator(seed)
     if method == "exact":
         drawn = _Drawn(posterior.sample(rng, (chains, draws)), {})

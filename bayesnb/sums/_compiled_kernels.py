@@ -41,6 +41,7 @@ _MAX_ORDERS = 60
 _ORDER_LOST = 1e-11  # of a term of the series
 _PAIR_LOST = 30.0  # nats below a sum where a pair is lost in it
 _NEARLY_ALL = 0.999  # of a sum: beyond, what remains is summed anew
+_SMALLEST_PRODUCT = 1e-290  # of factors, the next of which is at least 1e-3
 
 
 def _translation_table() -> np.ndarray:
@@ -374,26 +375,63 @@ def change_of_other_factors(
     largest = leaving.max()
     bound = math.log(_LARGE_SUM * largest)
     _add_series(cell, leaving, largest, value, weight, log_a, bound, h, table, out)
+    target = value[cell]
+    log_leaving = np.log(leaving)
+    share = np.empty(len(cell))
+    product = np.ones(len(cell))  # of 1 − ρ K_ki/A_k over cells k of weight 1: one logarithm serves many
+    smallest = 1.0  # a lower bound of the products
     log_largest = math.log(largest)
     for k in range(len(value)):
         if log_a[k] >= bound or np.isneginf(log_a[k]):
             continue
         half = h * math.sqrt(max(0.0, 2 * (_PAIR_LOST + log_largest - log_a[k])))
-        begin = np.searchsorted(value, value[k] - half)
-        end = np.searchsorted(value, value[k] + half, side="right")
-        for e in range(np.searchsorted(cell, begin), np.searchsorted(cell, end)):
-            i = cell[e]
-            if i == k:
-                continue
-            z = (value[k] - value[i]) / h
-            share = leaving[e] * math.exp(-0.5 * z * z - log_a[k])
-            if share < _NEARLY_ALL:
-                out[e] += weight[k] * math.log1p(-share)
+        begin = np.searchsorted(target, value[k] - half)
+        end = np.searchsorted(target, value[k] + half, side="right")
+        near = slice(begin, end)
+        largest_share = _shares(target[near], log_leaving[near], value[k], 0.5 / (h * h), log_a[k], share[near])
+        if weight[k] == 1.0 and largest_share < _NEARLY_ALL:
+            _multiply(share[near], product[near])
+            smallest *= 1.0 - largest_share
+            if smallest < _SMALLEST_PRODUCT:
+                _add_logs(product, out)
+                smallest = 1.0
+            continue
+        for e in range(begin, end):
+            if share[e] < _NEARLY_ALL:
+                out[e] += weight[k] * math.log1p(-share[e])
             else:
-                remaining = _log_sum_without_two(k, unit[k], i, leaving[e], value, weight, h, lost, reach)
+                remaining = _log_sum_without_two(k, unit[k], cell[e], leaving[e], value, weight, h, lost, reach)
                 # a cell that is left alone has no factor: it had log A_k, and has 0
                 change = remaining - log_a[k] if remaining > -np.inf else np.nan
                 out[e] += weight[k] * change
+    _add_logs(product, out)
+
+
+@loop(FAST)
+def _shares(target: Any, log_leaving: Any, centre: float, rate: float, log_a: float, out: Any) -> float:
+    """out_e = ρ_e K(x_e − centre)/A, a share at most 1, but 0 at the centre itself; returns the largest of them."""
+    largest = 0.0
+    for e in range(len(target)):
+        z = target[e] - centre
+        share = exp(log_leaving[e] - rate * z * z - log_a)
+        out[e] = 0.0 if z == 0.0 else share
+        largest = max(largest, out[e])
+    return largest
+
+
+@loop(FAST)
+def _multiply(share: Any, product: Any) -> None:
+    """product_e *= 1 − share_e."""
+    for e in range(len(share)):
+        product[e] *= 1.0 - share[e]
+
+
+@loop()
+def _add_logs(product: Any, out: Any) -> None:
+    """out_e += log product_e, and products start again."""
+    for e in range(len(product)):
+        out[e] += math.log(product[e])
+        product[e] = 1.0
 
 
 @loop()

@@ -29,6 +29,7 @@ from numpy.polynomial.chebyshev import chebval
 from scipy.fft import dct
 
 from ..core.arrays import Array
+from ..core.pytrees import leaves
 from ..core.special import logsumexp, namespace
 from .kernels import Cells, change_of_other_factors, density_of_sums, log_sums, log_sums_of_each
 from .rows import rounding
@@ -70,17 +71,37 @@ class Rule(NamedTuple):
 def search_range(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
     """The range of t in which f(t) is less than `DEPTH` below its peak, by zooms; of functions (g, …) at once."""
     xp = namespace(low, high)
+    if xp is not np:
+        return repeated(lambda ends: _zoomed(f, *ends)[:2], _ZOOMS, (low, high))
     for zoom in range(_ZOOMS):
-        t = even_nodes(low, high, _SEARCH)
-        value = f(t)
-        is_near = value > value.max(0) - DEPTH
-        first = xp.maximum(is_near.argmax(0) - 1, 0)
-        last = xp.minimum(_SEARCH - is_near[::-1].argmax(0), _SEARCH - 1)
-        low = xp.take_along_axis(t, first[None], 0)[0]
-        high = xp.take_along_axis(t, last[None], 0)[0]
-        if xp is np and zoom and (is_near.sum(0) > _RESOLVED).all():
+        low, high, n_near = _zoomed(f, low, high)
+        if zoom and (n_near > _RESOLVED).all():
             break
     return low, high
+
+
+def _zoomed(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """The part of a range in which f is less than `DEPTH` below its peak, and the number of nodes in it."""
+    xp = namespace(low, high)
+    t = even_nodes(low, high, _SEARCH)
+    value = f(t)
+    is_near = value > value.max(0) - DEPTH
+    first = xp.maximum(is_near.argmax(0) - 1, 0)
+    last = xp.minimum(_SEARCH - is_near[::-1].argmax(0), _SEARCH - 1)
+    inner_low = xp.take_along_axis(t, first[None], 0)[0]
+    inner_high = xp.take_along_axis(t, last[None], 0)[0]
+    return inner_low, inner_high, is_near.sum(0)
+
+
+def repeated(step: Callable[[Any], Any], n: int, state: Any) -> Any:
+    """The state after n steps; in JAX a loop, so that a step is compiled once."""
+    if namespace(*leaves(state)) is np:
+        for _ in range(n):
+            state = step(state)
+        return state
+    import jax
+
+    return jax.lax.fori_loop(0, n, lambda _, before: step(before), state)
 
 
 def even_nodes(low: Array, high: Array, n: int) -> Array:

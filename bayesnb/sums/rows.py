@@ -608,7 +608,7 @@ def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Itera
         yield from (begin(piece)() for piece in pieces)
         return
     waiting: deque[Future[Result]] = deque()
-    with _single_threaded_products(), ThreadPoolExecutor(threads) as pool:
+    with single_threaded_products(), ThreadPoolExecutor(threads) as pool:
         try:
             for piece in pieces:
                 waiting.append(pool.submit(begin(piece)))
@@ -637,8 +637,8 @@ _limits: Any = None
 
 
 @contextmanager
-def _single_threaded_products() -> Iterator[None]:
-    """One thread a matrix product while the pieces share the cores; the first user sets it, the last undoes it."""
+def single_threaded_products() -> Iterator[None]:
+    """One thread a matrix product, as pieces share the cores or products are small; the last user undoes it."""
     global _users, _limits
     with _lock:
         _users += 1

@@ -121,6 +121,8 @@ def _distinct(
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
     """The distinct values of a feature in ascending order, and their weights where these do not cancel."""
     is_cell = ~np.isnan(weight) & (weight != 0)
+    if not is_cell.any():
+        return value[:0], weight[:0]  # NumPy counts nothing in integers, whatever the weights are
     distinct, group = np.unique(value[is_cell] + 0.0, return_inverse=True)  # −0 becomes 0
     total = np.bincount(group, weight[is_cell], len(distinct))
     size = np.bincount(group, abs(weight[is_cell]), len(distinct))

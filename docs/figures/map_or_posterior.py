@@ -2,8 +2,8 @@
 
     python docs/figures/map_or_posterior.py [docs/figures/map_or_posterior.png]
 
-Is it a Gentoo, by its bill, flipper and body mass? Blue: the posterior mean of the probability and its 90 % interval,
-row by row. Orange: what the joint mode of the parameters alone says.
+Is it a Gentoo, going by the length of its bill? Blue: the posterior mean of the probability and its 90 % interval, row
+by row. Orange: what the joint mode of the parameters alone says.
 """
 
 import argparse
@@ -13,14 +13,14 @@ from sklearn.model_selection import train_test_split
 
 import bayesnb
 
-COLUMNS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+COLUMN = "bill_length_mm"
 
 
 def main(path: str) -> None:
     """Draw the two panels into a file."""
     penguins = bayesnb.datasets.load("penguins")
-    is_measured = penguins.X[COLUMNS].notna().all(axis=1).to_numpy()
-    X, is_gentoo = penguins.X.loc[is_measured, COLUMNS[:1]], penguins.y[is_measured] == "Gentoo"
+    is_measured = penguins.X[COLUMN].notna().to_numpy()
+    X, is_gentoo = penguins.X.loc[is_measured, [COLUMN]], penguins.y[is_measured] == "Gentoo"
     shown, pool, _, labels = train_test_split(X, is_gentoo, train_size=60, stratify=is_gentoo, random_state=0)
     few, _, labels_of_few, _ = train_test_split(pool, labels, train_size=12, stratify=labels, random_state=1)
 

@@ -106,8 +106,8 @@ def test_the_most_informative_have_the_most(flowers):
     assert (np.diff(gain[chosen]) <= 0).all()
     assert gain[chosen].min() >= np.delete(gain, chosen).max()
     assert most_informative(nb, np.repeat(rows[:1], 3, 0).tolist(), 2).tolist() == [0, 1]  # ties: the earlier
-    for n in (0, 131):
-        with pytest.raises(ValueError, match=f"`n` is {n}; .* at most the 130 rows"):
+    for n, needed in {0: "at least 1", 131: "at most the 130 rows"}.items():
+        with pytest.raises(ValueError, match=f"`n` is {n}; .*{needed}"):
             most_informative(nb, rows, n)
 
 

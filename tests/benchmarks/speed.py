@@ -8,7 +8,7 @@ numbers of rows. `--formulas` does without compiled loops, as where numba does n
 X, the floor of any fit. Two groups come on request: `--only newsgroups --counts X.npz`, the file that
 examples/twenty_newsgroups.py describes, and `--only river`, in place of scikit-learn.
 
-    python -m tests.benchmarks.speed --table sharp [--scale 1] [--repeats 3]
+    python -m tests.benchmarks.speed --table sharp|kernel [--scale 1] [--repeats 3]
 
 A table of its own: one thread, seconds of the processor, and MiB that ours needs above its input.
 """
@@ -261,7 +261,41 @@ def shifted_classes(n: int, d: int, n_classes: int, distance: float) -> tuple[np
     return X, y
 
 
-TABLES = {"sharp": sharp}
+def kernel(scale: float) -> Iterator[Line]:
+    """KernelNB with a posterior of every bandwidth, against scikit-learn's KernelDensity at one bandwidth."""
+    new = shifted_classes(1000, 10, 2, 0.5)[0]
+    ours.KernelNB().fit(*shifted_classes(300, 10, 2, 0.5)).predict(new)  # loops are compiled, modules loaded
+    for n, bar in ((10_000, "≤ 0.5"), (100_000, "≤ 8 s")):
+        X, y = shifted_classes(int(n * scale), 10, 2, 0.5)
+        name = f"KernelNB fit + predict 1,000 rows, {len(y):,} × 10, over KernelDensity"
+        nb = ours.KernelNB()
+        yield name, lambda: nb.fit(X, y).predict(new), lambda: one_bandwidth(X, y, new), bar  # noqa: B023
+    X, y = shifted_classes(int(10_000 * scale), 10, 2, 0.5)
+    name = f"KernelNB leave-one-out, {len(y):,} × 10"
+    nb = ours.KernelNB().fit(X, y)
+    yield name, lambda: fresh_posterior(nb).loo(X, y).elpd, None, "≤ 4 s"
+    refit = lambda: fresh_posterior(nb).loo(X, y, prior="refit").elpd  # noqa: E731
+    yield '  prior="refit", over prior="kept"', refit, lambda: fresh_posterior(nb).loo(X, y).elpd, "≤ 2"
+
+
+def fresh_posterior(nb: Any) -> Any:
+    """The same model, whose posteriors of bandwidths are still to be computed."""
+    return nb.with_statistics(nb.statistics_)
+
+
+def one_bandwidth(X: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Log densities of new rows (n, c) by scikit-learn's kernel density of each class and column, Silverman's rule."""
+    from sklearn.neighbors import KernelDensity
+
+    table = np.zeros((len(new), y.max() + 1))
+    for k in range(table.shape[1]):
+        for j in range(X.shape[1]):
+            density = KernelDensity(bandwidth="silverman").fit(X[y == k, j : j + 1])
+            table[:, k] += density.score_samples(new[:, j : j + 1])
+    return table
+
+
+TABLES = {"sharp": sharp, "kernel": kernel}
 
 
 def measure_one_thread(line: Line, repeats: int) -> Record:

@@ -2,8 +2,8 @@
 
     python -m tests.calibration.test_modes 200 20
 
-measures the same on more tables of the law: the modes of 200 against a slow optimiser, and the predictions of 20
-against weighted draws. Here are samples of them.
+measures the same on more tables of the law: the modes of 200 against a slow optimiser, the predictions of 20 against
+weighted draws. Here are samples of them.
 """
 
 import sys
@@ -270,7 +270,7 @@ if __name__ == "__main__":
     worst = []
     for seed in range(n_modes):
         worst.append(worst_of_modes(seed))
-        print("modes of table", seed, "above {:.5f}, lighter {:.5f}".format(*worst[-1]), flush=True)
+        print(f"modes of table {seed}:", "above {:.5f}, lighter {:.5f}".format(*worst[-1]))
     print(sum(above > 1e-3 for above, _ in worst), "of", n_modes, "tables miss a mode by more than 1e-3 nats")
     print(sum(lighter > 0.05 for _, lighter in worst), "of", n_modes, "show a mode lighter by more than .05 nats")
     print(sum(distance > 0.01 for distance, _ in distances), "of", n_predictions, "are beyond .01")

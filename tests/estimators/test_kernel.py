@@ -95,19 +95,3 @@ def test_a_class_with_one_cell_or_none_has_the_width_of_all(bandwidth, iris):
     width = np.exp(nb.prior_.blocks["x"].log_h)
     assert width[0, 0] == pytest.approx(rule(X[y != "setosa", 0]))
     assert width[2, 1] == pytest.approx(rule(X[~np.isnan(X[:, 1]), 1]))
-
-
-@pytest.mark.slow
-def test_leave_one_out_of_noise_promises_nothing():
-    """50 rows of 60 columns of noise: the row also leaves the posterior of each bandwidth, and its prior by refit."""
-    rng = np.random.default_rng(3)
-    X, y = np.exp(rng.normal(size=(50, 60))), rng.integers(0, 2, 50)
-    nb = KernelNB().fit(X, y)
-    result, refit = nb.loo(X, y), nb.loo(X, y, prior="refit")
-    assert result.log_loss > 3 and result.accuracy < 0.6
-    for i in (0, 17, 49):
-        others = np.arange(50) != i
-        kept = nb.prior_.update(nb.prior_.suffstats(nb.encode(X[others]), np.eye(2)[y[others]]))
-        np.testing.assert_allclose(result.log_joint[i], kept.log_joint(nb.encode(X[[i]]))[0], atol=1e-8)
-        fresh = KernelNB().fit(X[others], y[others])
-        np.testing.assert_allclose(refit.log_joint[i], fresh.predict_joint_log_proba(X[[i]])[0], atol=1e-8)

@@ -76,7 +76,7 @@ AROUND = [
     (bayesnb.SPSSNaiveBayes(), {}),
 ]
 ALSO = [
-    (bayesnb.DiscriminativeNB(), {}),
+    (bayesnb.DiscriminativeNB(), COPIES),
     (bayesnb.CostClassifier(BernoulliNB()), {}),
     (bayesnb.FeatureAverage(BernoulliNB()), {}),
     (bayesnb.HalfLabelledClassifier(BernoulliNB(), method="em"), MINUS_ONE),
