@@ -200,11 +200,10 @@ class HalfLabelledClassifier(AbstractWrapper):
             if self.method == "em":
                 bound += posterior.log_prob(posterior.mode())
             bounds.append(float(bound))
-            climb = _Climb(q, stats, bounds)
-            climb.has_ended = climb.gain <= self.tol * data.total_weight or not data.unlabelled_weight.any()
-            if climb.has_ended:
+            has_ended = _last_gain(bounds) <= self.tol * data.total_weight or not data.unlabelled_weight.any()
+            if has_ended:
                 break
-        return climb
+        return _Climb(q, stats, bounds, has_ended)
 
     def _table(self, posterior: NaiveBayes, rows: Rows) -> Table:
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
@@ -275,7 +274,7 @@ class _Data:
         return self.labelled + self.counter.suffstats(self.unlabelled, self.unlabelled_weight[:, None] * q)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Climb:
     """Where an ascent of the bound has arrived.
 
@@ -290,20 +289,20 @@ class _Climb:
     q: Table
     statistics: Statistics
     bounds: list[float]
-    has_ended: bool = False
-
-    @property
-    def gain(self) -> float:
-        """By how much the last iteration raised the bound."""
-        return self.bounds[-1] - self.bounds[-2] if len(self.bounds) > 1 else np.inf
+    has_ended: bool
 
     def caution(self, total_weight: float) -> str:
         """The message that the bound still rises."""
         if len(self.bounds) > 1:
-            state = f"still increases by {self.gain / total_weight:.2g} nats a row"
+            state = f"still increases by {_last_gain(self.bounds) / total_weight:.2g} nats a row"
         else:
             state = "may increase further"
         return f"The bound {state}. Raise `max_iter` or `tol`"
+
+
+def _last_gain(bounds: list[float]) -> float:
+    """By how much the last iteration raised the bound."""
+    return bounds[-1] - bounds[-2] if len(bounds) > 1 else np.inf
 
 
 def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
