@@ -214,6 +214,17 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
 
 
 @loop()
+def _squared_to_nearer(x: float, value: Any, before: int, after: int) -> float:
+    """Squared distance from x to the nearer of two cells by position; infinite where neither position is a cell."""
+    near = np.inf
+    if before >= 0:
+        near = (x - value[before]) ** 2
+    if after < len(value):
+        near = min(near, (value[after] - x) ** 2)
+    return near
+
+
+@loop()
 def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float) -> float:
     """log [Σ_k w_k K(x − v_k) − leaving], kernel by kernel and relative to the nearest cell; −∞ where none is left.
 
@@ -232,16 +243,9 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
         remaining = weight[below] - leaving
         if remaining <= lost * weight[below]:
             remaining = 0.0
-    near = np.inf
-    if remaining > 0:
-        near = 0.0
-    else:
-        if below > 0:
-            near = (x - value[below - 1]) ** 2
-        if above < m:
-            near = min(near, (value[above] - x) ** 2)
-        if below == 0 and above == m:
-            return -np.inf
+    if remaining == 0.0 and below == 0 and above == m:
+        return -np.inf
+    near = 0.0 if remaining > 0 else _squared_to_nearer(x, value, below - 1, above)
     if np.isinf(near):  # farther than 1e154: a density of 0, whose logarithm stays a number
         return -_LARGEST
     rate = 0.5 / (h * h)
@@ -313,17 +317,13 @@ def _log_sum_without_two(
     of_i = weight[i] - leaving
     if of_i <= lost * weight[i]:
         of_i = 0.0
-    near = np.inf
-    if of_k > 0:
-        near = 0.0
+    before = k - 2 if i == k - 1 else k - 1
+    after = k + 2 if i == k + 1 else k + 1
+    near = _squared_to_nearer(value[k], value, before, after)
     if of_i > 0:
         near = min(near, (value[k] - value[i]) ** 2)
-    for step in (-1, 1):  # the nearest cell on either side that is neither k nor i
-        neighbour = k + step
-        if neighbour == i:
-            neighbour += step
-        if 0 <= neighbour < len(value):
-            near = min(near, (value[k] - value[neighbour]) ** 2)
+    if of_k > 0:
+        near = 0.0
     if near == np.inf:
         return -np.inf
     rate = 0.5 / (h * h)
