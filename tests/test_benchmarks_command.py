@@ -127,6 +127,20 @@ def test_figures_of_the_check_are_their_raw_results() -> None:
     assert [by_draws[n][3] for n in ("100", "300")] == ["50%", "0%"] and "in half of the repeats with 100 rows" in page
 
 
+def test_a_wrong_prior_is_found_as_often_as_the_page_says() -> None:
+    page = " ".join((DOCS / "check.md").read_text("utf-8").split())
+    lines = (DOCS / "data" / "right_and_wrong.txt").read_text("utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
+    assert {(row[0], row[1], row[2]) for row in rows} == {
+        (alpha, place, "10") for alpha in ("0.05", "1") for place in ("all thirty", "one of thirty")
+    }
+    assert (
+        all(row[3:6] == ["100%"] * 3 for row in rows) and "found it in 10 of 10 tables of each kind" in page
+    )  # rows 1 and 2
+    of_chains = [int(share.strip("%")) for row in rows if row[1] == "one of thirty" for share in row[6:]]
+    assert max(of_chains) == 10 and "in one of thirty columns in at most 1 of 10 tables" in page
+
+
 def test_times_of_a_cluster_are_their_raw_results() -> None:
     page = " ".join((DOCS / "scale.md").read_text("utf-8").split())
     for name, digits in (("cluster", 1), ("cluster-2gb", 2)):

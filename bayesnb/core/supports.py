@@ -231,13 +231,13 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
         raise ValueError(f"`{name}` is {value!r}; choose {', '.join(first)} or {last}")
 
 
-def check_least(least: int, **numbers: Any) -> None:
+def check_least(least: int, most: float = _LARGEST_NUMBER, /, **numbers: Any) -> None:
     """Raise a ValueError that names the first one that is not whole, below the least, or beyond any memory."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
-        if value > _LARGEST_NUMBER:
-            raise ValueError(f"`{name}` is {shortened(value)}; it needs to be a whole number, at most 10^12")
+        if value > most:
+            raise ValueError(f"`{name}` is {shortened(value)}; it needs to be a whole number, at most {most}")
 
 
 def shortened(value: Any) -> str:

@@ -453,7 +453,7 @@ class AbstractNB(AbstractFitted):
         check_level(settings.get("level", 0.9))
         check_least(1, n_draws=settings.get("n_draws", 1))
         if settings.get("n") is not None:
-            check_least(1, n=settings["n"])
+            check_least(1, np.inf, n=settings["n"])  # as many as there are
             settings["n"] = min(settings["n"], state.columns.n)
         return contributions(
             state.posterior,
