@@ -174,7 +174,7 @@ def test_bad_settings_are_named(nb: GaussianNB, two: Any) -> None:
         ({"draws": 0}, "`draws` is 0"),
         ({"y": ["setosa"]}, "`y` is given without `X`"),
         ({"X": two[0][:1], "y": ["tulip"]}, "tulip"),
-        ({"X": two[0][:2], "y": ["virginica"]}, r"inconsistent numbers of samples: \[2, 1\]"),
+        ({"X": two[0][:2], "y": ["virginica"]}, r"`X` has 2 rows, but `y` has 1 labels"),
     ):
         with pytest.raises(ValueError, match=message):
             nb.sample_posterior(**settings)
