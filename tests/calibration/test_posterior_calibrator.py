@@ -149,7 +149,7 @@ def test_the_summary_is_the_map_in_the_units_of_log_p():
     assert gap < 0.01
 
 
-@pytest.mark.parametrize("c", [2, 3, 20])
+@pytest.mark.parametrize("c", [2, 20])
 def test_never_0_or_1_or_nan(c):
     """A perfect model of tables of 0 and 1, and new rows that it gets wrong."""
     rng = np.random.default_rng(0)
