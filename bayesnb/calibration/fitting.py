@@ -1,4 +1,4 @@
-"""The four models of the map, fitted to rows: their probabilities, and a hundred draws in all.
+"""The four models of the map, fitted to rows: their probabilities, and two hundred draws in all.
 
 The evidence of a model and its draws are those of `weighting`, of few parameters and rows. Of many they are Laplace's,
 see `modes`: draws are shared among the modes in proportion to their evidence.
@@ -21,10 +21,11 @@ from .map import LOGIT_EPS_MEAN, PROB_UNCHANGED, WIDTHS, CalibrationMap, Labelle
 from .modes import Laplace, LaplaceMixture, heavy_modes, posterior_modes, shared_draws
 from .weighting import WeightedDraws, weighted_draws
 
-_N_DRAWS = 100  # of the posterior, that a prediction averages
+_N_DRAWS = 200  # of the posterior, that a prediction averages
+_LEAST_EFFECTIVE = 100  # weighted draws, below which Laplace's approximation is taken
 _NEGLIGIBLE = 1e-3  # probability of a model, by Laplace's approximation
 _MAX_WEIGHTED_PARAMETERS = 40  # with more, hardly a draw would have all of the weight
-_MAX_WEIGHTED_CELLS = 10_000  # rows times classes, with more of which weights would take too long
+_MAX_WEIGHTED_CELLS = 2_000  # weight of the rows times classes: with more, Laplace's approximation is close
 _LARGE_EPS = 1.0  # logit ε of the starts where most rows are unexplained
 _FLAT = -2.0  # u of the starts of little power
 _SHARP = 1.5  # and of much
@@ -156,10 +157,11 @@ def _weighted(posterior: Any) -> _Unchanged | LaplaceMixture | WeightedDraws:
     if isinstance(posterior, _Unchanged):
         return posterior
     mode = posterior.modes[0]
-    if len(mode.mode) > _MAX_WEIGHTED_PARAMETERS or mode.rows.z.size > _MAX_WEIGHTED_CELLS:
+    n_cells = mode.rows.weight.sum() * mode.rows.z.shape[1]
+    if len(mode.mode) > _MAX_WEIGHTED_PARAMETERS or n_cells > _MAX_WEIGHTED_CELLS:
         return posterior
     weighted = weighted_draws(posterior.modes, np.random.default_rng(0))
-    return weighted if weighted.n_effective >= _N_DRAWS else posterior
+    return weighted if weighted.n_effective >= _LEAST_EFFECTIVE else posterior
 
 
 def _probabilities(models: list[_Fitted]) -> Float[np.ndarray, " k"]:

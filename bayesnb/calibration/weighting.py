@@ -29,6 +29,7 @@ _MAX_ROUNDS = 8
 _DEGREES_OF_FREEDOM = 5.0
 _EFFECTIVE_FOR_FIT = 5.0  # draws for each parameter, that the covariance of a component is fitted to
 _N_COMPONENTS = 6  # of predictions, by which draws are told apart
+_TINY = 1e-300  # keeps a logarithm finite
 _LEAST_SHARE = 1e-3  # of the posterior, below which a component is left out
 _DISTANCES = (-3.0, -1.0, -0.3, 0.3, 1.0, 3.0)  # of reference rows from equal log probabilities, in spreads
 
@@ -57,9 +58,12 @@ class WeightedDraws(NamedTuple):
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
         """Draws with equal weights: each stands for a part of the posterior with like predictions."""
-        predictions = _reference_predictions(self.calibration, self.rows, self)
-        all_members = np.arange(len(self.share))
-        return self.theta[_one_of_each_part(predictions, self.share, all_members, n_draws, rng)]
+        points = _reference_predictions(self.calibration, self.rows, self)
+        parts = _parts(points, self.share, np.arange(len(self.share)), n_draws)
+        log_share = np.log(np.maximum(self.share, _TINY))
+        order = log_share + rng.gumbel(size=len(log_share))  # the first of a part is drawn in proportion to the shares
+        chosen = [part[order[part].argmax()] for part in parts]
+        return self.theta[np.array(chosen, int)]
 
 
 class _Component(NamedTuple):
@@ -184,15 +188,16 @@ def _flattened(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float
 def _reference_predictions(
     calibration: CalibrationMap, rows: Labelled, weighted: WeightedDraws
 ) -> Float[np.ndarray, "s k"]:
-    """p' of each draw for rows that favour or rule out one class, by as much as the rows of the fit do.
+    """Leading principal components of predictions: p' of a class, of rows that favour it or rule it out.
 
-    They are the leading principal components of these.
+    They do so by as much as the rows of the fit do.
     """
     c = rows.z.shape[1]
     spread = rows.weight @ rows.z.std(1) / rows.weight.sum()
+    favoured = np.tile(np.arange(c), len(_DISTANCES))
     z = np.concatenate([distance * spread * np.eye(c) for distance in _DISTANCES])
     log_p = z - logsumexp(z, axis=1, keepdims=True)
-    predictions = calibration.probas(weighted.theta, log_p).reshape(len(weighted.theta), -1)
+    predictions = calibration.probas(weighted.theta, log_p)[:, np.arange(len(z)), favoured]
     return predictions @ _principal_axes(predictions, weighted.share)[:, -_N_COMPONENTS:]
 
 
@@ -204,21 +209,13 @@ def _principal_axes(points: Float[np.ndarray, "s k"], share: Float[np.ndarray, "
     return axes * np.where(reference @ axes < 0, -1.0, 1.0)
 
 
-def _one_of_each_part(
-    points: Float[np.ndarray, "s k"],
-    share: Float[np.ndarray, " s"],
-    members: Int[np.ndarray, " m"],
-    n_parts: int,
-    rng: np.random.Generator,
-) -> list[int]:
-    """The members halved along the axis on which their points vary most, down to parts of which one is drawn."""
-    if n_parts == 0:
-        return []
-    if len(members) == 1:
-        return [int(members[0])] * n_parts
+def _parts(
+    points: Float[np.ndarray, "s k"], share: Float[np.ndarray, " s"], members: Int[np.ndarray, " m"], n_parts: int
+) -> list[Int[np.ndarray, " part"]]:
+    """Parts of the members with equal shares: halves along the axis on which their points vary most, halved again."""
+    if n_parts < 2 or len(members) == 1:
+        return [members] * n_parts
     weight = share[members] / share[members].sum()
-    if n_parts == 1:
-        return [int(rng.choice(members, p=weight))]
     along = points[members] @ _principal_axes(points[members], weight)[:, -1]
     order = np.argsort(along, kind="stable")
     n_lower = n_parts // 2
@@ -226,7 +223,4 @@ def _one_of_each_part(
     n_members = min(max(n_members, 1), len(order) - 1)
     lower = members[order[:n_members]]
     upper = members[order[n_members:]]
-    return [
-        *_one_of_each_part(points, share, lower, n_lower, rng),
-        *_one_of_each_part(points, share, upper, n_parts - n_lower, rng),
-    ]
+    return [*_parts(points, share, lower, n_lower), *_parts(points, share, upper, n_parts - n_lower)]

@@ -142,7 +142,7 @@ def worst_of_modes(seed):
 
 
 # of these the starts at the prior's ε alone miss a mode in 22, 26, 50, 106, 110 and 179; 14 and 74 are rounded
-@pytest.mark.parametrize("seed", tables([11, 14, 30], [2, 3, 22, 26, 50, 74, 106, 110, 179]))
+@pytest.mark.parametrize("seed", tables([14], [2, 3, 11, 22, 26, 50, 74, 106, 110, 179]))
 def test_no_mode_is_missed_and_the_heaviest_is_shown(seed):
     above, lighter = worst_of_modes(seed)
     assert above < 1e-3
@@ -221,14 +221,14 @@ def distance_from_weighted_draws(seed):
 
 
 # Laplace's approximation alone is off by .01 to .04 in 3, 7, 14, 15, 16, 18 and 19
-@pytest.mark.parametrize("seed", tables([3, 16], [7, 14, 15, 18, 19]))
+@pytest.mark.parametrize("seed", tables([3], [7, 14, 15, 16, 18, 19]))
 def test_predictions_are_those_of_weighted_draws(seed):
     distance, n_effective = distance_from_weighted_draws(seed)
     assert n_effective > 500  # so the expected probabilities are off by .003 or so
     assert distance < 0.01
 
 
-@pytest.mark.parametrize("c", [2, 4])
+@pytest.mark.parametrize("c", tables([3], [2, 4]))
 def test_relabelled_classes_get_the_same(c):
     rng = np.random.default_rng(c)
     p = softmax(2 * rng.normal(size=(120, c)), axis=1)
