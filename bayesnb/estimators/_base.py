@@ -663,7 +663,7 @@ class AbstractNB(AbstractFitted):
         prior = nb._prior(state) if state.prior is None else state.prior
         prior.require_proper("draws from its generative model")
         if X is None and length is None:
-            length = _average_length(state, prior)
+            length = _default_length(state, prior)
         rows = None if X is None else nb._twin_rows(state, X)
         index = None if y is None else nb._twin_index(state, y)
         with rows_that_stand_for(n, rows):
@@ -850,11 +850,16 @@ def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.nda
     return values
 
 
-def _average_length(state: State, prior: Any) -> int | None:
-    """Rounded average of the events of a row, where a block's rows are counts with given totals."""
+def _default_length(state: State, prior: Any) -> int | None:
+    """The average number of events of a row, where a block's rows are counts with given totals."""
     names = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]
     if not names:
         return None
     if state.statistics is None:
         raise ValueError("`length` is None; before a fit give the number of events of a row, a number or (n,)")
-    return round(state.statistics.blocks[names[0]].n.sum() / max(state.statistics.n.sum(), 1))
+    return _average_length(state, names[0])
+
+
+def _average_length(state: State, name: str) -> int:
+    """Rounded average of the events of a row of counts."""
+    return round(state.statistics.blocks[name].n.sum() / max(state.statistics.n.sum(), 1))

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from ..core import distributions
-from ..core.arrays import is_sparse
+from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import record
 from ..core.supports import Cells, shortened
 from ..sums.rows import csr_slice, parallel_map, row_slices
@@ -288,7 +288,7 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
     )
 
 
-def _wrong_values(value: float, cells: Cells) -> str:
+def _wrong_values(value: Scalar, cells: Cells) -> str:
     """What is wrong with a value, as the message begins."""
     if value < 0:
         return "Negative values"
