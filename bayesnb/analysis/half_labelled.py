@@ -49,7 +49,7 @@ from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
-from ..estimators._input import checked_weights, naming
+from ..estimators._input import checked_weights, naming, refuse_no_weight
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
 from ..sums.rows import rows_at
@@ -149,6 +149,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         with naming("X", "y"):
             check_consistent_length(next(iter(rows.values())), is_missing)
         weight = checked_weights(sample_weight, X)
+        refuse_no_weight(weight)
         label_weights = one_hot(index, len(classes), weight[~is_missing])
         counter = nb.prior_for()
         data = _Data(

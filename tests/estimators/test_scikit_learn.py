@@ -84,7 +84,8 @@ ALSO = [
 ]
 CHECKED = [*((nb, expected_failures(nb)) for nb in [*ALL, MixedNB(), OneDependenceNB()]), *AROUND, *ALSO]
 IDS = [repr(nb) for nb, _ in CHECKED]
-QUICK = [*map(repr, FIRST), *(repr(nb) for nb, _ in AROUND)]
+CALIBRATED = bayesnb.PosteriorCalibrator | CalibratedClassifierLOO  # of which the checks fit hundreds
+QUICK = [*map(repr, FIRST), *(repr(nb) for nb, _ in AROUND if not isinstance(nb, CALIBRATED))]
 
 
 @pytest.mark.filterwarnings(
