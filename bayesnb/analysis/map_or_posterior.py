@@ -210,8 +210,8 @@ def jitted_map(nb: Any, X: Any, y: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
 
     @jax.jit
     def program(training: Rows, index: Any, rows: Rows) -> Any:
-        theta = prior.condition(training, index).mode()
-        return log_normalize(prior.log_joint(rows, theta))
+        posterior = prior.condition(training, index)  # whose cells a kernel density needs beside θ
+        return log_normalize(posterior.log_joint(rows, posterior.mode()))
 
     with jax.enable_x64(True):
         return np.asarray(program(_dense(training), index, _dense(rows)))
