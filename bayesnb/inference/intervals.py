@@ -164,7 +164,7 @@ def _over_posterior(
         if log_ends is None:
             log_ends = np.moveaxis(np.quantile(chunk.log_p, tails, axis=-1), 0, -1)
         ends[chunk.rows] = np.exp(np.sort(log_ends))
-        if chunk.log_p.shape[-1]:
+        if n_nodes:
             mean[chunk.rows] = np.exp(chunk.log_p).mean(-1)
         skewed_rows.append(chunk.rows[chunk.is_skewed])
     drawn_rows = np.sort(np.concatenate(skewed_rows))
@@ -389,7 +389,7 @@ class LogJointMoments:
             quadratics=tuple(quadratics),
         )
 
-    @property
+    @functools.cached_property
     def skewed(self) -> Bool[np.ndarray, " n"]:
         """Whether a class with a share in the variance is so skewed that three moments do not tell the tails.
 
