@@ -22,7 +22,7 @@ from tests.laws import FAMILIES
 
 GAUSSIAN = next(family for family in FAMILIES if family.name == "gaussian")
 ERRORS = [one for one in mutations(NormalInverseGamma, GAUSSIAN) if "1e-6" not in one.name and ".99" not in one.name]
-CHAINS, LENGTH, SHORT = 4, 1000, 1000
+CHAINS, LENGTH, SHORT = 4, 1000, against_numpyro._SHORT_CHAINS
 KINDS = ("exact (5 to 9)", "3a", "3b", "4", "10 and 11")
 
 
