@@ -10,7 +10,6 @@ from ..core.random import categorical, generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, sum_of_pieces
-from .chains import Twin, run_nuts
 from .to_arviz import as_arviz, dataset
 
 
@@ -64,6 +63,8 @@ def _draw_by_nuts(
     estimator: Any, data: _Data, rng: np.random.Generator, seed: int, chains: int, **settings: int
 ) -> _Drawn:
     """Draws of NumPyro's NUTS, from the rows where both they and their labels are given, else from the statistics."""
+    from .chains import Twin, run_nuts  # NumPyro is loaded where it runs; exact draws do without
+
     prior = estimator.prior_
     if data.rows is not None and data.label is not None:
         model = partial(prior.model, dense(data.rows), data.label)
