@@ -9,6 +9,8 @@ from ..core.arrays import Scalar
 from ..core.supports import check_level
 from ..inference.intervals import Uncertainty
 
+QUANTILES: Any = "weibull"  # of draws: an interval holds its level in expectation, also of few draws
+
 
 class IntervalDraws(NamedTuple):
     """Draws of class probabilities that an interval is taken over.

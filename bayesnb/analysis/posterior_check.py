@@ -25,12 +25,11 @@ from ..inference.against_numpyro import IDENTITY
 from ..inference.chains import Twin, run_chains
 from ..inference.held_out import counted_rows, quality, split_halves, take_rows
 from ..inference.report import CheckReport, CheckRow
-from ._predicted import central_interval
+from ._predicted import QUANTILES, central_interval
 
 _PROBABILITY = {"Map": 0.02, "Weights": 0.06}
 _MODE = {"Map": 1e-2, "Weights": 1e-6}  # Newton's method ends at steps of 5e-4 standard deviations; of weights at none
 _CHAINS, _DRAWS, _WARMUP, _THIN = 3, 250, 250, 4
-QUANTILES: Any = "weibull"  # of draws: an interval holds its level in expectation, also of few draws
 EXACT = "exact in theory; rounding leaves some 1e-12"
 _NEAR = "mean distance over rows and classes: an approximation"
 WEIGHTS_SAY = "The weights have the columns, the density, the mode and the draws of their model."

@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from ..analysis._predicted import OfLogProba, central_interval
+from ..analysis._predicted import QUANTILES, OfLogProba, central_interval
 from ..analysis._wrapper import OfEstimator
-from ..analysis.posterior_check import QUANTILES
 from ..core.arrays import Float, Scalar, Table, is_sparse
 from ..core.random import generator
 from ..core.special import log_normalize
