@@ -32,6 +32,7 @@ from ..core.special import log_normalize
 from ..core.supports import check_least, check_level
 from ..inference.given_draws import log_joint_chunks, parameters_of
 from ..inference.intervals import fix_seed, log_probability_draws
+from ..inference.posterior import dense
 from ..naive_bayes import NaiveBayes, Rows
 from ._suited import check_independent
 
@@ -159,9 +160,11 @@ def map_or_posterior(
     exact: PosteriorOfProba = by_draws.result
     log_p = {MAP: by_map.result, PREDICTIVE: by_predictive.result, MEAN: exact.log_mean}
     seconds = {MAP: by_map.seconds, PREDICTIVE: by_predictive.seconds, MEAN: by_draws.seconds}
-    of_nuts, nuts_data = None, None
+    of_nuts = None
+    nuts_data = None
     if nuts:
-        nuts_data = "rows" if np.size(X) <= _MOST_CELLS else "sums of the rows"
+        n_cells = len(nb.class_index(y)) * nb.n_features_in_
+        nuts_data = "rows" if n_cells <= _MOST_CELLS else "sums of the rows"
         settings = {"draws": -(-n_draws // chains), "chains": chains, "warmup": warmup, "seed": seed}
         by_nuts = _timed(lambda: _of_nuts(nb, X, y, rows, level, nuts_data == "rows", settings))
         of_nuts = by_nuts.result
@@ -214,12 +217,7 @@ def jitted_map(nb: Any, X: Any, y: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
         return log_normalize(posterior.log_joint(rows, posterior.mode()))
 
     with jax.enable_x64(True):
-        return np.asarray(program(_dense(training), index, _dense(rows)))
-
-
-def _dense(rows: Rows) -> Rows:
-    """Rows with sparse blocks written out, as JAX takes them."""
-    return {name: x.toarray() if hasattr(x, "toarray") else np.asarray(x, float) for name, x in rows.items()}
+        return np.asarray(program(dense(training), index, dense(rows)))
 
 
 class PosteriorOfProba(NamedTuple):

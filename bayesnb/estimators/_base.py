@@ -18,7 +18,7 @@ from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, 
 from ..naive_bayes import CLASS, Parameters, Rows, by_rows
 from ..tables.names import listed
 from ._fitted import ESTIMATES, AbstractFitted, State
-from ._input import BLOCK, as_table, classes_of, cut_rows
+from ._input import BLOCK, as_table, checked_labels, classes_of, cut_rows, places_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -684,7 +684,7 @@ class AbstractNB(AbstractFitted):
         from ..inference.twin_rows import is_traced
 
         if not is_traced(y):
-            return self.class_index(y)
+            return places_of(checked_labels(y), state.classes)
         if state.classes.dtype.kind not in "biuf":
             return y
         import jax.numpy as jnp
