@@ -67,7 +67,9 @@ def _by_site(draws: Any) -> Mapping[str, Any]:
     """Draws by site: of a mapping, of a sampler that has `get_samples`, or of the group `posterior` of ArviZ data."""
     if hasattr(draws, "get_samples"):
         draws = draws.get_samples()
-    if hasattr(draws, "children") or hasattr(draws, "groups"):  # ArviZ of either line: a tree or its older container
+    if hasattr(draws, "children"):  # a tree, as in ArviZ 1; the group `posterior` of it is a tree too
+        draws = draws.children.get("posterior", draws)
+    elif hasattr(draws, "groups"):  # the container of ArviZ 0
         draws = draws["posterior"]
     if hasattr(draws, "data_vars"):
         return {str(name): values.transpose("chain", "draw", ...) for name, values in draws.data_vars.items()}
