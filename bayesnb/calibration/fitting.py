@@ -80,7 +80,7 @@ def fit_maps(
     )
     power, modes_of_power = _fitted_power(rows)
     if groups is not None:
-        factor = _times_that_rows_repeat(power.calibration, rows, groups[has_weight])
+        factor = times_that_rows_repeat(power.calibration, rows, groups[has_weight])
         rows = rows._replace(weight=rows.weight / factor)
         power, modes_of_power = _fitted_power(rows)
     matrices = [_fitted_matrix(model, modes_of_power, rows) for model in range(2, len(WIDTHS) + 1)]
@@ -132,7 +132,7 @@ def _about(calibration: CalibrationMap, modes: list[Laplace]) -> _Fitted:
     return _Fitted(replace(calibration, mode=modes[0].mode), LaplaceMixture(heavy_modes(modes)))
 
 
-def _times_that_rows_repeat(power: CalibrationMap, rows: Labelled, groups: Int[np.ndarray, " n"]) -> float:
+def times_that_rows_repeat(power: CalibrationMap, rows: Labelled, groups: Int[np.ndarray, " n"]) -> float:
     """Σ_groups |Σ w (y − q)|² / Σ_rows |w (y − q)|², ≥ 1: about 1 of independent rows, of copies their number."""
     group = np.unique(groups, return_inverse=True)[1]
     residual = rows.weight[:, None] * (rows.y - power.proba(power.mode, rows.z))

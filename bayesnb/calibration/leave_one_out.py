@@ -26,9 +26,10 @@ from ..core.weights import RowWeights, row_weights
 from ..inference.loo import LooResult, copies, group_places, leave_out
 from ..naive_bayes import Rows
 from ..sums.rows import rows_at
-from .base import AbstractCalibrated, average, floored
-from .fitting import fit_maps
-from .map import class_frequencies, most_probable, numpyro_model
+from .base import AbstractCalibrated, floored
+from .fitting import fit_maps, times_that_rows_repeat
+from .map import CalibrationMap, Labelled, class_frequencies, most_probable, numpyro_model
+from .without_rows import LeavingRows, average_without_rows
 
 if TYPE_CHECKING:
     from ..inference.report import CheckReport
@@ -56,8 +57,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     model_probabilities_ : posterior probability of each of the four
     class_prior_ : (c,) class probabilities of the rows of the fit, copies counted once: `with_class_prior` moves them
     n_copies_ : number of training rows that are copies of another row
-    loo_log_loss_ : leave-one-out log loss of the estimator and of the calibrated classifier, in nats a row. The second
-        is slightly optimistic, because all rows took part in fitting the few numbers of the map
+    loo_log_loss_ : leave-one-out log loss of the estimator and of the calibrated classifier, in nats a row. The row
+        leaves the map too, as draws of the map are weighted by 1 / p(y_i)
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
@@ -124,8 +125,9 @@ class CalibratedClassifierLOO(AbstractCalibrated):
                 "probabilities than those of `predict_proba`; leave it out"
             )
         rows = left_out_rows(nb, X, y, sample_weight, groups)
-        maps = fit_maps(floored(rows.z), rows.code, rows.weight, rows.group)
-        losses = {"plain": _log_loss(rows, rows.z), "calibrated": _log_loss(rows, np.log(average(maps, rows.z)))}
+        maps = fit_maps(floored(rows.z), rows.code, rows.weight, rows.group if rows.are_dependent else None)
+        calibrated = average_without_rows(maps, rows.leaving_from(maps))
+        losses = {"plain": _log_loss(rows, rows.z), "calibrated": _log_loss(rows, np.log(calibrated))}
         return self._take_over(
             nb,
             maps_=maps,
@@ -147,7 +149,10 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     # --- a model like others ----------------------------------------------------------------------------------------
 
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> LooResult:
-        """Exact leave-one-out of the model, calibrated by the map, which all rows took part in. See `LooResult`.
+        """Leave-one-out of the calibrated model. See `LooResult`.
+
+        That of the model inside is exact. A row leaves the map by weights of its draws, 1 / p(y_i); the log
+        probabilities of the other rows stay, which the row has part in.
 
         Without groups, copies of a row leave together as in `fit`, and are one term of `se`.
 
@@ -160,17 +165,28 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         rows = fitted.encode(X)
         index = fitted.class_index(y)
         weights = row_weights(sample_weight, len(index))
-        if groups is None:
-            groups = groups_of_copies(fitted, rows, index, weights)
-        plain = fitted.loo(X, y, weights, prior=prior, groups=groups)
-        without_row = self._calibrated_joint(plain.log_joint)
-        of_all = self._calibrated_joint(fitted.posterior_.log_joint(rows))
-        return replace(plain, by_block={"x": without_row - plain.log_prior}, _posterior=Known, _rows=of_all)
-
-    def _calibrated_joint(self, log_joint: Table) -> Table:
-        """log p(x_i, y = c) with calibrated class probabilities, and p(x_i) as it was."""
-        log_p = log_normalize(log_joint)
-        return log_joint - log_p + np.log(self.calibrated(log_p))
+        leaving = _leaving(fitted, rows, index, weights, groups)
+        plain = fitted.loo(X, y, weights, prior=prior, groups=leaving.group if groups is None else groups)
+        is_in_map = np.isin(np.arange(len(index)), _chosen_rows(weights.values, leaving.group))
+        table = LeftOut(
+            z=floored(plain.log_proba),
+            code=index,
+            weight=np.where(is_in_map, leaving.weight, 0.0),
+            leaving=np.where(is_in_map, leaving.unit, 0.0),
+            group=leaving.group,
+            are_dependent=groups is not None,
+            n_copies=leaving.n_copies,
+            class_prior=self.class_prior_,
+        )
+        without_row = average_without_rows(self.maps_, table.leaving_from(self.maps_))
+        of_all_rows = fitted.posterior_.log_joint(rows)
+        log_joint = _with_proba(plain.log_joint, without_row)
+        return replace(
+            plain,
+            by_block={"x": log_joint - plain.log_prior},
+            _posterior=Known,
+            _rows=_with_proba(of_all_rows, self.calibrated(log_normalize(of_all_rows))),
+        )
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression of the labels on their leave-one-out table in NumPyro, for the most probable map.
@@ -211,6 +227,11 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         return check(self, "estimator_", "calibrated", X, y, sample_weight, seed, map_rows)
 
 
+def _with_proba(log_joint: Table, proba: Table) -> Table:
+    """log p(x_i, y = c) (n, c) with these class probabilities, and with log p(x_i) as it was."""
+    return np.logaddexp.reduce(log_joint, axis=1)[:, None] + np.log(proba)
+
+
 def _log_loss(rows: "LeftOut", log_p: Table) -> float:
     """Weighted mean of −log p(y_i | …), in nats a row."""
     of_label = log_p[np.arange(len(rows.code)), rows.code]
@@ -228,7 +249,9 @@ class LeftOut(NamedTuple):
     z : (n, c) log p(y = c | x_i, D₋ᵢ), nats
     code : (n,) class of each row
     weight : (n,) how much each counts for the map
-    group : (n,) groups of rows that depend on each other; None where rows count as their weights say
+    leaving : (n,) how much of that leaves with the row
+    group : (n,) rows that leave together; None where each leaves alone
+    are_dependent : whether the groups were given: their rows depend on each other, and count as fewer for the map
     n_copies : how many of all rows are copies of another row
     class_prior : (c,) class probabilities of all rows
     """
@@ -236,9 +259,22 @@ class LeftOut(NamedTuple):
     z: Table
     code: Int[np.ndarray, " n"]
     weight: PerRow
+    leaving: PerRow
     group: Int[np.ndarray, " n"] | None
+    are_dependent: bool
     n_copies: int
     class_prior: Float[np.ndarray, " c"]
+
+    def leaving_from(self, maps: tuple[CalibrationMap, ...]) -> LeavingRows:
+        """What leaves these maps with each row, in the weights that the rows have for them."""
+        rows = LeavingRows(self.z, self.code, self.leaving, self.group)
+        if self.group is None or not self.are_dependent:
+            return rows
+        power = maps[1]
+        has_weight = self.weight > 0
+        labelled = Labelled(self.z, np.eye(self.z.shape[1])[self.code], self.weight)
+        in_map = Labelled(*(field[has_weight] for field in labelled))
+        return rows._replace(weight=self.leaving / times_that_rows_repeat(power, in_map, self.group[has_weight]))
 
 
 class _Leaving(NamedTuple):
@@ -248,11 +284,13 @@ class _Leaving(NamedTuple):
     ------
     group : (n,) rows that leave together, 0 … g−1; None where each leaves alone
     weight : (n,) how much a row counts for the map
+    unit : (n,) how much of that leaves with the row
     n_copies : how many rows are copies of another row
     """
 
     group: Int[np.ndarray, " n"] | None
     weight: PerRow
+    unit: PerRow
     n_copies: int
 
 
@@ -274,7 +312,9 @@ def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> L
         z=table,
         code=index[chosen],
         weight=leaving.weight[chosen],
-        group=None if groups is None else group,
+        leaving=leaving.unit[chosen],
+        group=group,
+        are_dependent=groups is not None,
         n_copies=leaving.n_copies,
         class_prior=class_frequencies(np.bincount(index, leaving.weight, len(nb.classes_))),
     )
@@ -284,11 +324,12 @@ def _leaving(nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeig
     """Groups leave together; so do copies, which count as one row, unless weights count rows."""
     n = len(index)
     if groups is not None:
-        return _Leaving(group_places(groups, n), weights.values, 0)
+        return _Leaving(group_places(groups, n), weights.values, weights.values, 0)
     copied = groups_of_copies(nb, rows, index, weights)
     if copied is None:
-        return _Leaving(None, weights.values, 0)
-    return _Leaving(copied, weights.values / np.bincount(copied)[copied], n - int(copied.max()) - 1)
+        return _Leaving(None, weights.values, weights.leaving, 0)
+    as_one_row = weights.values / np.bincount(copied)[copied]
+    return _Leaving(copied, as_one_row, as_one_row, n - int(copied.max()) - 1)
 
 
 def _chosen_rows(weight: PerRow, group: Int[np.ndarray, " n"] | None) -> Int[np.ndarray, " k"]:

@@ -7,6 +7,10 @@ With f = −log p(y, θ) and its Hessian H at a mode θ̂
 f need not be convex: `search` looks for all of its modes, and Newton's method ends each descent. The mode where f is
 least need not be the one of the largest evidence, so each is kept whose evidence is not below e⁻⁵ of the largest.
 
+The prior is restricted to increasing maps, see `map`. The share of these among the draws about a mode multiplies its
+evidence, the share among draws of the prior divides it, and only these are drawn. A mode with next to none of them is
+left out.
+
 A mode can be flat with a cliff beside it. A draw is therefore moved towards the mode until f has risen by no more than
 |s|²/2, as it does under the Gaussian.
 
@@ -18,6 +22,7 @@ Morzfeld, Tu, Atkins & Chorin (2012), A random map implementation of implicit fi
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +45,8 @@ _LEAST_MODE_CURVATURE = 0.1  # at a mode: a prior's precision is larger, but the
 _EVIDENCE_RANGE = 5.0  # nats below the largest evidence, within which a mode is kept
 _MAX_SHORTER = 8  # times that a draw is moved towards the mode
 _ALLOWED_RISE = 1.1  # of f at a draw, in parts of |s|²/2
+_N_SHARE_DRAWS = 1_000  # about a mode, by which the share of increasing maps is known to .015
+_LEAST_INCREASING = 0.05  # of the draws about a mode, below which the mode is left out
 
 
 class Point(NamedTuple):
@@ -49,7 +56,7 @@ class Point(NamedTuple):
     derivatives: Derivatives
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Laplace:
     """The posterior of a map about one of its modes.
 
@@ -69,9 +76,33 @@ class Laplace:
     height: float
     log_evidence: float
 
+    @cached_property
+    def log_increasing_evidence(self) -> float:
+        """The evidence of the increasing maps about this mode; −inf where they are next to none."""
+        normals = np.random.default_rng(0).standard_normal((_N_SHARE_DRAWS, len(self.mode)))
+        share = self.calibration.is_increasing(self.mode + normals @ self.root).mean()
+        if share < _LEAST_INCREASING:
+            return -np.inf
+        return self.log_evidence + float(np.log(share) - np.log(self.calibration.increasing_share))
+
     def value(self, theta: Float[np.ndarray, " p"]) -> float:
         """f at other parameters."""
         return self.calibration.value(self.rows, theta)
+
+    def increasing_draws(self, n_draws: int, rng: np.random.Generator) -> list[Float[np.ndarray, " p"]]:
+        """Draws that are increasing maps, of pairs s and −s of standard normal numbers."""
+        draws: list[Float[np.ndarray, " p"]] = []
+        while len(draws) < n_draws:
+            half = rng.standard_normal(((n_draws - len(draws) + 1) // 2, len(self.mode)))
+            normals = np.concatenate([half, -half])
+            is_increasing = self.calibration.is_increasing(self.mode + normals @ self.root)
+            draws += [self._increasing_draw(s) for s in normals[is_increasing]]
+        return draws[:n_draws]
+
+    def _increasing_draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        """The draw of normals s, or the Gaussian's where a step towards the mode would leave the increasing maps."""
+        theta = self.draw(s)
+        return theta if self.calibration.is_increasing(theta[None])[0] else self.mode + self.root @ s
 
     def draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
         """The draw of standard normal numbers s."""
@@ -86,24 +117,25 @@ class Laplace:
 
 
 class LaplaceMixture(NamedTuple):
-    """The posterior of a map as the sum of those about its modes."""
+    """The posterior of a map as the sum of those about its modes, restricted to increasing maps."""
 
     modes: list[Laplace]
 
     @property
     def log_evidence(self) -> float:
         """log p(y): the evidences of the modes add up."""
-        return float(logsumexp([mode.log_evidence for mode in self.modes]))
+        return float(logsumexp([mode.log_increasing_evidence for mode in self.modes]))
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
-        """Draws about each mode in proportion to its evidence, in pairs s and −s of standard normal numbers."""
+        """Draws about each mode in proportion to its evidence."""
         n_parameters = len(self.modes[0].mode)
-        share = softmax([mode.log_evidence for mode in self.modes])
+        if n_draws == 0:
+            return np.zeros((0, n_parameters))
+        share = softmax([mode.log_increasing_evidence for mode in self.modes])
         draws: list[Float[np.ndarray, " p"]] = []
         for mode, size in zip(self.modes, shared_draws(share, n_draws), strict=True):
-            half = rng.standard_normal(((size + 1) // 2, n_parameters))
-            draws += [mode.draw(s) for s in np.concatenate([half, -half])[:size]]
-        return np.reshape(draws, (n_draws, n_parameters))
+            draws += mode.increasing_draws(int(size), rng)
+        return np.array(draws)
 
 
 def shared_draws(share: Float[np.ndarray, " k"], n_draws: int) -> Int[np.ndarray, " k"]:

@@ -85,7 +85,7 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
     about_modes = [_Component(float(share), mode.mode, mode.root) for share, mode in zip(shares, modes, strict=True)]
     of_rounds = [about_modes]
     theta = _draw(about_modes, rng)
-    height = calibration.values(rows, theta)
+    height = _height(calibration, rows, theta)
     log_densities = _log_density(theta, about_modes)[None]  # (rounds, s)
     log_weight = _log_weight(height, log_densities)
     while _n_effective(_truncated(log_weight)) < _ENOUGH and len(of_rounds) < _MAX_ROUNDS:
@@ -94,13 +94,20 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
         by_earlier = np.stack([_log_density(drawn, earlier) for earlier in of_rounds])
         of_rounds.append(components)
         theta = np.concatenate([theta, drawn])
-        height = np.append(height, calibration.values(rows, drawn))
+        height = np.append(height, _height(calibration, rows, drawn))
         log_densities = np.vstack([np.hstack([log_densities, by_earlier]), _log_density(theta, components)])
         log_weight = _log_weight(height, log_densities)
 
     truncated = _truncated(log_weight)
     log_evidence = logsumexp(truncated) - np.log(len(theta)) - 0.5 * theta.shape[1] * np.log(2 * np.pi)
     return WeightedDraws(calibration, rows, theta, softmax(truncated), float(log_evidence))
+
+
+def _height(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:
+    """−log p(y, θ) under the prior of increasing maps: infinite where a map falls."""
+    height = calibration.values(rows, theta) + np.log(calibration.increasing_share)
+    height[~calibration.is_increasing(theta)] = np.inf
+    return height
 
 
 def _log_weight(height: Float[np.ndarray, " s"], log_densities: Float[np.ndarray, "r s"]) -> Float[np.ndarray, " s"]:

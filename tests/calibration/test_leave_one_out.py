@@ -26,11 +26,20 @@ from .test_posterior_calibrator import cancer as cancer
 # --- the classifier ---------------------------------------------------------------------------------------------------
 
 
+def without_row(fitted, table, y, w):
+    """p' of each row, averaged over the draws of the map with the weights 1 / p'(y_i)^w_i, none above √s times the mean."""
+    z = np.maximum(table, -690)
+    p = np.array([one.proba(theta, z) for one in fitted.maps_ for theta in one.draws])
+    weight = p[:, np.arange(len(y)), y] ** -w
+    weight = np.minimum(weight, np.sqrt(len(p)) * weight.mean(0))
+    return np.einsum("sn,snc->nc", weight, p) / weight.sum(0)[:, None]
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_map_is_that_of_the_table(weighted, cancer):
     """The same map from the public leave-one-out table, floored at 1e-300; weights are importance."""
     X, X_new, y, _ = cancer
-    w = np.random.default_rng(0).gamma(2, 1, len(y)) if weighted else None
+    w = np.random.default_rng(0).gamma(2, 1, len(y)) if weighted else np.ones(len(y))
     fitted, nb = CalibratedClassifierLOO(GaussianNB()).fit(X, y, w), GaussianNB().fit(X, y, w)
     table, log_p = nb.loo(X, y, w).log_proba, np.maximum(nb.predict_log_proba(X_new), -690)
     z = np.maximum(table, -690)
@@ -38,7 +47,7 @@ def test_the_map_is_that_of_the_table(weighted, cancer):
     found = odds.predict_proba(log_p[:, 1] - log_p[:, 0])
     np.testing.assert_allclose(fitted.predict_proba(X_new), found, atol=1e-9)
     own = np.arange(len(y)), y
-    losses = {"plain": -table[own], "calibrated": -np.log(fitted.calibrated(table)[own])}
+    losses = {"plain": -table[own], "calibrated": -np.log(without_row(fitted, table, y, w)[own])}
     assert fitted.loo_log_loss_ == pytest.approx({name: np.average(loss, weights=w) for name, loss in losses.items()})
     np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X_new)), found, atol=1e-9)
     log_odds = np.log(found[:, 1] / found[:, 0])
@@ -110,6 +119,55 @@ def test_copies_of_whole_numbers_may_be_chance():
     assert CalibratedClassifierLOO(MultinomialNB()).fit(sparse.csr_array(twice[0]), twice[1]).n_copies_ == 50
 
 
+@pytest.mark.parametrize("c", [2, 3])
+def test_a_row_leaves_the_map(c):
+    """Weighted draws against maps that are fitted to the other rows of the table: within .01 nats of 40 rows."""
+    rng = np.random.default_rng(c)
+    y = rng.integers(c, size=40)
+    X = rng.normal(size=(40, 4)) + 0.5 * y[:, None]
+    fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
+    table = np.exp(fitted.estimator_.loo(X, y).log_proba)
+    losses = []
+    for i in range(40):
+        others = np.arange(40) != i
+        refitted = PosteriorCalibrator().fit(table[others], y[others])
+        losses.append(-np.log(refitted.predict_proba(table[i : i + 1])[0, y[i]]))
+    with_row = -np.log(fitted.calibrated(np.log(table)))[np.arange(40), y].mean()
+    assert fitted.loo_log_loss_["calibrated"] == pytest.approx(np.mean(losses), abs=0.012)
+    assert fitted.loo_log_loss_["calibrated"] > with_row
+
+
+def test_a_group_leaves_the_map():
+    """Five rows of each of 30 persons, who share a label: the map without a person is less sure of it."""
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(30), 5)
+    y = rng.integers(2, size=30)[person]
+    X = rng.normal(size=(150, 3)) + rng.normal(size=(30, 3))[person]
+    fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y, groups=person)
+    found = fitted.loo(X, y, groups=person)
+    assert found.log_loss == pytest.approx(fitted.loo_log_loss_["calibrated"], rel=1e-9)
+    with_row = np.log(fitted.calibrated(fitted.estimator_.loo(X, y, groups=person).log_proba))
+    assert found.log_loss > -with_row[np.arange(150), y].mean()
+
+
+def test_no_map_falls():
+    """Rows whose table favours the wrong class: calibrated probabilities still rise with those of the model."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60)
+    wrong = rng.normal(size=60) - 2 * (2 * y - 1)
+    fitted = PosteriorCalibrator().fit(wrong, y)
+    p = fitted.predict_proba(np.linspace(-5, 5, 41))[:, 1]
+    assert (np.diff(p) >= 0).all()
+    assert p[-1] - p[0] < 0.3
+    three = np.exp(rng.normal(size=(90, 3)))
+    three /= three.sum(1, keepdims=True)
+    fitted = PosteriorCalibrator().fit(three, three.argmin(1))
+    steps = np.log(three[:20, None]) + np.linspace(0, 3, 7)[:, None] * np.eye(3)[0]  # of class 0, (20, 7, 3)
+    p = fitted.predict_proba((np.exp(steps) / np.exp(steps).sum(-1, keepdims=True)).reshape(-1, 3)).reshape(20, 7, 3)
+    odds = np.log(p[:, :, :1] / p[:, :, 1:])
+    assert (np.diff(odds, axis=1) > -0.02).all()  # of the average; each map rises
+
+
 def test_groups_leave_together():
     """Ten rows a person, almost alike: rows left out one by one are predicted by the person's other rows."""
     rng = np.random.default_rng(0)
@@ -164,7 +222,7 @@ def table():
 def test_leave_one_out_is_that_of_the_calibrated_probabilities(table):
     nb, X, y = table
     found, plain = nb.loo(X, y), nb.estimator_.loo(X, y)
-    np.testing.assert_allclose(found.proba, nb.calibrated(plain.log_proba), atol=1e-12)
+    np.testing.assert_allclose(found.proba, without_row(nb, plain.log_proba, found.index, 1.0), atol=1e-12)
     assert found.log_loss == pytest.approx(nb.loo_log_loss_["calibrated"])
     of_rows = [np.logaddexp.reduce(one.log_joint, axis=1) for one in (found, plain)]  # log p(x) does not change
     np.testing.assert_allclose(*of_rows, atol=1e-9)

@@ -74,8 +74,23 @@ class Posterior:
         eps = expit(theta[..., -1])[..., None, None]
         return (1 - eps) * q + eps * self.rho, q
 
+    def falls(self, thetas):
+        """Whether the log odds of a class fall as its own log probability rises, for θ (s, p)."""
+        falls = np.zeros(len(thetas), bool)
+        matrix = self.entries(thetas)[..., :-1, :]
+        for c in range(len(self.rho)):
+            rise = np.exp(thetas[:, 0])[:, None] + self.scale * (matrix[:, c, c, None] - matrix[:, c])
+            falls |= (np.delete(rise, c, axis=1) < 0).any(1)
+        return falls
+
+    def increasing_values(self, thetas):
+        """−log p(y, θ) under the prior of maps that do not fall."""
+        rng = np.random.default_rng(1)
+        falls = self.falls(self.mean + self.width * rng.normal(size=(20_000, len(self.mean))))
+        return np.where(self.falls(thetas), np.inf, self.values(thetas) + np.log(1 - falls.mean()))
+
     def values(self, thetas):
-        """−log p(y, θ) of many θ."""
+        """−log p(y, θ) of many θ, with the prior of all maps."""
         parts = [self.proba(part, self.z)[0] for part in np.array_split(thetas, 10)]
         of_label = np.concatenate([np.maximum((p * self.y).sum(-1), 1e-300) for p in parts])
         off = (thetas - self.mean) / self.width
@@ -163,7 +178,7 @@ class Weighted:
             mode, root = (np.array([component[k] for component in components])[chosen] for k in (0, 1))
             theta = np.vstack([theta, mode + np.einsum("sij,sj->si", root, normals)])
             log_q = [logsumexp([student(theta, *one) for one in k], axis=0) - np.log(len(k)) for k in of_rounds]
-            log_p = -posterior.values(theta) - theta.shape[1] / 2 * np.log(2 * np.pi)
+            log_p = -posterior.increasing_values(theta) - theta.shape[1] / 2 * np.log(2 * np.pi)
             log_w = log_p - logsumexp(log_q, axis=0) + np.log(len(of_rounds))
             covariance = np.atleast_2d(np.cov(theta.T, aweights=softmax(0.7 * log_w)))
             components = [*of_rounds[0], (softmax(0.7 * log_w) @ theta, np.linalg.cholesky(covariance))]
@@ -183,7 +198,7 @@ def importance_weighted(z, y, maps, new, rng):
         modes = [posterior.best(rng, 2).x]
         for draw in fitted.draws[:: max(1, len(fitted.draws) // 4)]:
             start = np.concatenate([draw[:1], fitted.matrix(draw).ravel()[posterior.free], draw[-1:]])
-            modes.append(minimize(posterior, start, jac=True, method="L-BFGS-B").x)
+            modes += [start, minimize(posterior, start, jac=True, method="L-BFGS-B").x]
         weighted.append(Weighted(posterior, modes, rng))
     same = np.log(softmax(z, axis=1)[np.arange(len(y)), y]).sum()
     share = softmax(np.array([same, *(one.evidence for one in weighted)]) + np.log([0.4, 0.2, 0.2, 0.2]))

@@ -1,0 +1,80 @@
+"""A map without the row that it predicts: draws of its posterior, weighted.
+
+The posterior of a map given the other rows is that given all rows, divided by the likelihood of what leaves:
+
+    p(θ | D₋ᵢ) ∝ p(θ | D) / Π_j p'(y_j | z_j, θ)^{w_j}    over the rows j that leave with row i, row i among them
+
+so that a mean over it is a weighted mean of draws given all rows. With one row of weight 1 the probability of its own
+label is the harmonic mean of its probabilities at the draws. No weight is above √s times the mean of s weights.
+
+What stays as it was: the log probabilities z of the other rows, which row i has part in, and the class frequencies.
+
+References
+----------
+Gelfand, Dey & Chang (1992), Model determination using predictive distributions, Bayesian Statistics 4: eq. (9).
+Ionides (2008), Truncated importance sampling, J. Comput. Graph. Statist. 17.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Float, Int, PerRow, Table
+from .base import DrawnMap, average, drawn_maps, floored
+from .map import CalibrationMap
+
+
+class LeavingRows(NamedTuple):
+    """Rows, and what leaves the map when each of them is predicted.
+
+    Fields
+    ------
+    z : (n, c) log probabilities of the rows by a model that has not seen them
+    label : (n,) class of each row
+    weight : (n,) weight of the row in the log likelihood of the map that leaves with it; 0 if the map never had it
+    group : (n,) rows that leave together share a number 0 … g−1; None where each row leaves alone
+    """
+
+    z: Table
+    label: Int[np.ndarray, " n"]
+    weight: PerRow
+    group: Int[np.ndarray, " n"] | None
+
+
+def average_without_rows(maps: tuple[CalibrationMap, ...], rows: LeavingRows) -> Table:
+    """Calibrated probabilities (n, c) of rows, each by the posterior of the maps without what leaves with it."""
+    proba = average(maps, rows.z)
+    in_map = np.flatnonzero(rows.weight > 0)
+    if len(in_map) == 0:
+        return proba
+
+    chosen = LeavingRows(
+        z=floored(rows.z[in_map]),
+        label=rows.label[in_map],
+        weight=rows.weight[in_map],
+        group=None if rows.group is None else rows.group[in_map],
+    )
+    drawn = drawn_maps(maps)
+    share = _shares(_log_likelihood_of_leaving(drawn, chosen))
+    without_row = np.zeros_like(chosen.z)
+    for one, of_draw in zip(drawn, share, strict=True):
+        without_row += of_draw[:, None] * one.proba(chosen.z)
+    proba[in_map] = without_row
+    return proba
+
+
+def _log_likelihood_of_leaving(drawn: list[DrawnMap], rows: LeavingRows) -> Float[np.ndarray, "s n"]:
+    """Σ_j w_j log p'(y_j | z_j, θ_s) over the rows j that leave with row i, for each draw s."""
+    total = np.empty((len(drawn), len(rows.label)))
+    every_row = np.arange(len(rows.label))
+    for s, one in enumerate(drawn):
+        of_row = rows.weight * np.log(one.proba(rows.z)[every_row, rows.label])
+        total[s] = of_row if rows.group is None else np.bincount(rows.group, of_row)[rows.group]
+    return total
+
+
+def _shares(log_likelihood: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "s n"]:
+    """The weights 1 / likelihood of the draws, none above √s times their mean; they add up to 1 for each row."""
+    weight = np.exp(log_likelihood.min(0) - log_likelihood)
+    weight = np.minimum(weight, np.sqrt(len(weight)) * weight.mean(0))
+    return weight / weight.sum(0)
