@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from bayesnb import (
     BernoulliNB,
+    CalibratedClassifierLOO,
     CategoricalNB,
     DiscriminativeNB,
     GaussianDA,
@@ -108,8 +109,8 @@ def row_of_table(nb: Any, kind: str) -> str:
     return f"{name:34} {errors[0]:9.1e} {errors[1]:9.1e} {losses:>15} {errors[2]:12.1e}"
 
 
-def discriminative() -> str:
-    """`DiscriminativeNB` against fits without each of 20 rows: of its log probabilities."""
+def of_labels_alone(model: Any) -> str:
+    """A model of p(y | x) against fits without each of 20 rows: of its log probabilities."""
     rng = np.random.default_rng(0)
     y = np.arange(150) % 2
     X = rng.normal(y[:, None] * 0.5, 1, (150, N_COLUMNS))
@@ -117,20 +118,21 @@ def discriminative() -> str:
     expected = []
     for i in left:
         others = np.arange(150) != i
-        expected.append(DiscriminativeNB().fit(X[others], y[others]).predict_log_proba(X[[i]])[0])
-    difference = DiscriminativeNB().fit(X, y).loo(X, y).log_proba[left] - np.array(expected)
+        expected.append(clone(model).fit(X[others], y[others]).predict_log_proba(X[[i]])[0])
+    difference = clone(model).fit(X, y).loo(X, y).log_proba[left] - np.array(expected)
     own = difference[np.arange(20), y[left]]
     text = f"largest |log p − refit| {abs(difference).max():.3f} nats, mean of its own label {own.mean():+.4f}"
-    return f"{'DiscriminativeNB()':34} {text}"
+    return f"{type(model).__name__:34} {text}"
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    print(f"{N_ROWS} rows, {N_COLUMNS} columns, 2 classes; DiscriminativeNB 150 rows, 20 of them left out")
+    print(f"{N_ROWS} rows, {N_COLUMNS} columns, 2 classes; the last two have 150 rows, 20 of them left out")
     print(f"{'':34} {'refit':>9} {'kept':>9} {'loss':>15} {'any weight':>12}")
     for nb, kind in CASES:
         print(row_of_table(nb, kind), flush=True)
-    print(discriminative())
+    for model in (DiscriminativeNB(), CalibratedClassifierLOO(GaussianNB())):
+        print(of_labels_alone(model), flush=True)
 
 
 if __name__ == "__main__":
