@@ -102,10 +102,13 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             log_factor[block.columns] = block.log_by_class - block.log_shared
             log_shared[block.columns] = block.log_shared
 
-        # Averaged over s_j the evidence of a feature is ρ p(x_j | by class) + (1 − ρ) p(x_j | shared). Relative to the
-        # second it is ρ · factor + (1 − ρ), and log_expit of the prior log odds is log ρ.
+        # s_j says whether feature j depends on the class. Averaged over s_j the evidence of a feature is ρ p(x_j | by
+        # class) + (1 − ρ) p(x_j | shared). Relative to the second it is ρ · factor + (1 − ρ), and log_expit of the
+        # prior log odds is log ρ.
         log_mixed = np.logaddexp(log_factor + log_expit(prior_log_odds), log_expit(-prior_log_odds))
-        log_odds = prior_log_odds + log_factor
+        log_odds = prior_log_odds + log_factor  # of s_j = 1, after the data
+
+        # the evidence is a product: of the labels, and of each feature averaged over s_j
         log_evidence_of_labels = nb.prior_.classes.log_marginal(nb.statistics_.n)
         return self._take_over(
             nb,
@@ -194,7 +197,7 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
             "CategoricalNB, for example"
         )
     stats = nb.statistics_.blocks[name]
-    stats_of_all = pooled(stats)
+    stats_of_all = pooled(stats)  # of a single class
     shared_prior = _prior_of_one_class(prior)
     return _ComparedBlock(
         name=name,

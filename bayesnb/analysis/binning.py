@@ -314,17 +314,17 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
     """
     m = len(counts)
     n = int(counts.sum())
-    bins = _log_evidence_of_bins(counts, alpha)
+    bins = _log_evidence_of_bins(counts, alpha)  # [e][s] of a bin of segments s … e
 
     n_bins = np.arange(1, m + 2)
     log_prior = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)  # log p(bins) for I = 1 … m + 1
     price = -np.diff(log_prior)  # of one more bin: the slope of the tangent at I, which falls with I
 
-    best = _Partition(np.empty(0, int), float(bins[-1][0] + log_prior[0]))  # one bin
+    best = _Partition(np.empty(0, int), float(bins[-1][0] + log_prior[0]))  # one bin of all segments
     unsettled = np.arange(1, m + 1)  # numbers of bins that may still be the best
     while len(unsettled):
         k = unsettled[len(unsettled) // 2]
-        priced = _priced_partition(bins, price[k - 1])
+        priced = _priced_partition(bins, price[k - 1])  # the best under the tangent at k
         j = len(priced.cuts) + 1  # its number of bins
         evidence = priced.evidence + log_prior[j - 1]
         if evidence > best.evidence:

@@ -42,9 +42,9 @@ def importance(
         information_j = mean over rows of log p(y_i | x_ij, D₋ᵢ) − log p(y_i | D₋ᵢ)
         elpd_gain_j   = mean over rows of log p(y_i | x_i, D₋ᵢ) − log p(y_i | x_i without x_ij, D₋ᵢ)
 
-    Both are in nats a row. The rows are those of the fit, and each is predicted from all others, without a refit. The
-    information of a column that is independent of the label is at most 0 in expectation, however many levels it has.
-    Where the interval reaches 0, the column is not shown to help.
+    Both are in nats a row. The rows are those of the fit, and each is predicted from all others, D₋ᵢ, without a refit.
+    The information of a column that is independent of the label is at most 0 in expectation, however many levels it
+    has. Where the interval reaches 0, the column is not shown to help.
 
     The table is sorted by `information`. `elpd_gain` is no ranking: it is what *this* model loses without the column.
     It is small for each of several columns that say the same, and negative where the model counts dependent columns
@@ -95,7 +95,7 @@ def importance(
     >>> table.feature.tolist(), bool(table.low[0] > 0.4), bool(table.low[1] < 0)
     ([1, 0], True, True)
     """
-    if hasattr(type(estimator), "importance"):
+    if hasattr(type(estimator), "importance"):  # `DiscriminativeNB` has a method of its own
         if held_out:
             raise ValueError("`held_out` is True; DiscriminativeNB leaves its training rows out, so give these")
         return estimator.importance(X, y, sample_weight, groups=groups, level=level)
@@ -104,7 +104,7 @@ def importance(
     calibration = getattr(estimator, "calibrated", None)
     nb = estimator if calibration is None else estimator.estimator_
     check_own(nb, "importance")
-    nb = named(nb, None)  # a copy, which no other thread changes
+    nb = fitted_copy(nb)
     check_level(level)
 
     def log_proba(log_joint: Table) -> Table:
@@ -129,7 +129,7 @@ def importance(
 
 
 class _Predictions(NamedTuple):
-    """What the model with all columns says of n rows.
+    """What the model with all columns says of n rows, each by the data D₋ᵢ without row i.
 
     Fields
     ------
@@ -271,7 +271,7 @@ def _sum_scores(
 
 
 class _Part(NamedTuple):
-    """The m rows of a fold, with what holds for all features.
+    """The m rows of a fold, with what holds for all features; D₋ᵢ are the data without row i.
 
     Fields
     ------
@@ -344,7 +344,7 @@ def _columnwise(rows: Rows) -> dict[str, Any]:
 
 
 class _ColumnTables(NamedTuple):
-    """What a column adds to the table of its model.
+    """What a column adds to the log density of m rows under each class; D₋ᵢ are the data without row i.
 
     Fields
     ------
@@ -381,7 +381,7 @@ def _tables_of_column(
     """
 
     def log_density(block: Any, x: Any) -> Table:
-        """log p(x_i | y = c, D₋ᵢ), (m, c), by a block of the posterior."""
+        """log p(x_i | y = c, data without row i), (m, c), by a block of the posterior."""
         return block.log_predictive(x) if leaving is None else block.log_loo(x, leaving)
 
     if isinstance(model, OneDependence):
@@ -413,7 +413,11 @@ def _tables_of_column(
 def _one_dependence_table(
     model: OneDependence, block_name: str, x: np.ndarray, j: int, leaving: Float[np.ndarray, "m c"] | None
 ) -> Table:
-    """log p(x_ij | y = c, D₋ᵢ), (m, c), by rows in which all cells but that of column j are missing."""
+    """log p(x_ij | y = c, D₋ᵢ), (m, c), of column j alone by an average of one-dependence models.
+
+    All other cells are made missing, which leaves them out. D₋ᵢ are the data without row i, which has left the model
+    or leaves it with the weights `leaving` (m, c).
+    """
     only_j = {block_name: np.where(np.arange(x.shape[1]) == j, x, np.nan)}
     tables = model.log_parts(only_j) if leaving is None else model.log_loo_parts(only_j, leaving)
     return tables[-1]  # of the cells; a table of the classes may stand before it
@@ -441,7 +445,7 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
     return table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
 
 
-def named(estimator: Any, names: Any, what: str = "") -> Any:
+def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
     """A copy of a fitted estimator that calls its features by other names.
 
     Parameters

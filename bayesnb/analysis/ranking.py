@@ -8,7 +8,7 @@ import pandas as pd
 from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.supports import check_least, check_level
-from .importance import named
+from .importance import fitted_copy
 
 
 def rank_features(
@@ -61,7 +61,7 @@ def rank_features(
     >>> rank_features(BernoulliNB().fit(X, y), feature_names=["first", "second"]).shape
     (2, 4)
     """
-    estimator = named(estimator, feature_names)
+    estimator = fitted_copy(estimator, feature_names)
     check_level(level)
     check_least(1, n_draws=n_draws)
 

@@ -191,6 +191,7 @@ class SmoothedModel:
         is_counted = np.logical_or(is_known[list(start)].any(0), all_rows)  # (n,) the rows whose weight divides B(J)
 
         def divisor(rows: np.ndarray) -> float:
+            """The weight of some rows, a mask (n,)."""
             return float(weight[rows].sum() or 1)  # of no row the sum is 0, whatever divides it
 
         term = self.terms_of_a()  # (d,)
@@ -887,6 +888,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return copy.copy(self)._model_and_rows(X)  # one state, whatever another thread fits meanwhile
 
     def _model_and_rows(self, X: Any) -> tuple[CategoricalNB, Any]:
+        """The model of the selected predictors, and the rows as it reads them."""
         columns = self._read(self._checked(X))
         return self._nb, self._chosen(self._categories(columns))
 
