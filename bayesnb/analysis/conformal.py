@@ -174,6 +174,8 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
             method needs. The message gives the reason
         """
         self._check_settings(groups)
+
+        # rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1
         with naming("X"):
             X = _as_rows(X)
         y = checked_labels(y)
@@ -181,6 +183,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         group = None if groups is None else group_places(groups, len(y))
         _check_two(counts, group)
 
+        # the rows are kept, as each of them is left out when new rows are predicted
         fitted = _fit(clone(self.estimator), X, y, counts)
         return self._take_over(fitted, _training=TrainingTable(X, y, counts.values, counts.are_given, group))
 
@@ -218,8 +221,8 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
             p(x, y) = (1 + #{i : s₋ᵢ(x_i, y_i) ≥ s₋ᵢ(x, y)}) / (n + 1)
 
-        A small value means that hardly any training row fits its own label as badly as x fits y. One call is enough for
-        all coverages.
+        with the scores s₋ᵢ(x, y) = 1 − p(y | x, D₋ᵢ) of the model that knows all rows but row i. A small value means
+        that hardly any training row fits its own label as badly as x fits y. One call is enough for all coverages.
         """
         check_is_fitted(self)
         n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # it refuses rows that are none
@@ -481,12 +484,15 @@ class _Remainders(_CrossModels):
     X: Any
 
     def tables(self) -> Iterator[_LeftOut]:
-        """What the model without each row, or group of rows, predicts for these and for the new rows."""
+        """What the model without each row, or group of rows, predicts for these and for the new rows.
+
+        It comes from the statistics of all rows less those that are left out, without a refit.
+        """
         rows = self.estimator.encode(self.training.X)
         new_rows = self.estimator.encode(self.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
-        for remainder in remainders(self.estimator, data, "refit"):
-            # one table for both, the members first: a call of the model costs more than some rows
+        for remainder in remainders(self.estimator, data, "refit"):  # a prior scaled by rows is that of the other rows
+            # one table for both, the members first; `scores` leaves out terms that are the same in all classes of a row
             members_and_new_rows = _stacked(_rows_at(rows, remainder.members), new_rows)
             table = remainder.model.log_table(members_and_new_rows, scores=True)
             n_members = len(remainder.members)
@@ -508,11 +514,14 @@ class _PointEstimates(_CrossModels):
     X: Any
 
     def tables(self) -> Iterator[_LeftOut]:
-        """What the estimator without each row, or group of rows, predicts for these and for the new rows."""
+        """What the estimator without each row, or group of rows, predicts for these and for the new rows.
+
+        It has the statistics of all rows less those that are left out, and predicts by its own estimate.
+        """
         rows = self.estimator.encode(self.training.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
-        for remainder in remainders(self.estimator, data, "refit"):
-            model = self.estimator.with_statistics(remainder.statistics)  # those of all other rows
+        for remainder in remainders(self.estimator, data, "refit"):  # a prior scaled by rows is that of the other rows
+            model = self.estimator.with_statistics(remainder.statistics)
             members = _safe_indexing(self.training.X, remainder.members)
             yield _LeftOut(remainder.members, model.predict_log_proba(members), model.predict_log_proba(self.X))
 
@@ -580,6 +589,7 @@ def _full_scores(
             # statistics add up: those of the training rows, and those of the new row in class k
             added = wider.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
             model = wider.with_statistics(wider.statistics_ + added)
+            # leave-one-out of all n + 1 rows under one prior; `scores` leaves out terms that classes of a row share
             loo = leave_out(model, rows, np.append(label, k), counts, None, "kept", scores=True)
             scores = _log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]
             yield ScoreBlock(slice(None), scores[:n], slice(t, t + 1), slice(k, k + 1), scores[n:, None])

@@ -170,7 +170,7 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
         before = estimator.estimator_
         old = estimator.old_prior_ if old is None else old
     moved = MovedClassPrior(before, class_prior, old=old)
-    return moved.take(before)
+    return moved.take(before)  # `before` is fitted already
 
 
 def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> AbstractNB:

@@ -173,10 +173,11 @@ class SmoothedModel:
     ) -> "SelectionPath":
         """Forward selection: the predictor that gives the largest l̄(J ∪ {j}) is added to the set J, `steps` times.
 
-        l̄(J) = A(J) + B(J) is the mean log-likelihood of the labels given the predictors of J. A(J) is a sum with a term
-        for each predictor, and B(J) = −1/N Σ_i w_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}. A candidate j adds
-        Σ_i w_i log Σ_k q_ik p_{j x_ij k} to −N B, where q_ik ∝ π_k Π_J p are the class probabilities given J, so that
-        no product over J is computed again.
+        l̄(J) = A(J) + B(J) is the mean log-likelihood of the labels given the predictors of J, with class shares π_k
+        and the share p_jmk of category m of predictor j in class k. From the counts alone comes
+        A(J) = 1/N [Σ_k N_k log π_k + Σ_{j∈J} Σ_mk N_jmk log p_jmk], and from rows with weights w_i
+        B(J) = −1/N Σ_i w_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}. A candidate j adds Σ_i w_i log Σ_k q_ik p_{j x_ij k} to
+        −N B, where q_ik ∝ π_k Π_J p are the class probabilities given J: no product over J is computed again.
 
         Parameters
         ----------
@@ -194,8 +195,9 @@ class SmoothedModel:
             """The weight of some rows, a mask (n,)."""
             return float(weight[rows].sum() or 1)  # of no row the sum is 0, whatever divides it
 
-        term = self.terms_of_a()  # (d,)
-        a = self.class_count @ self.log_pi / self.class_count.sum() + term[list(start)].sum()  # A of the initial set
+        # A(J) and the joint density of the initial set; both are updated as predictors enter
+        term = self.terms_of_a()  # (d,) what each predictor brings to A(J)
+        a = self.class_count @ self.log_pi / self.class_count.sum() + term[list(start)].sum()
         log_joint = self.log_joint(codes, start)  # (c, n) log π_k Π_J p
         path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
