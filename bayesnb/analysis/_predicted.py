@@ -17,7 +17,7 @@ class IntervalDraws(NamedTuple):
 
     Fields
     ------
-    proba : (s, n, c)
+    proba : (s, n, c) s draws of the probability of each class, for each row
     quantiles : how quantiles are taken of them, a `method` of `numpy.quantile`
     """
 
@@ -38,8 +38,8 @@ class ProbaOfLog:
 class OfLogProba(ProbaOfLog):
     """Prediction of a classifier that has `predict_log_proba` and `sample_proba`, and the attributes of a model inside.
 
-    `_inside` names the attribute that holds the model, `_of_inside` what is the model's, and `_lacks` ends the message
-    about all else.
+    A subclass sets `_inside`, the name of the attribute that holds the model, `_of_inside`, the names of attributes
+    that are the model's, with spaces between, and `_lacks`, the end of the error message about all other attributes.
     """
 
     classes_: np.ndarray
@@ -47,8 +47,10 @@ class OfLogProba(ProbaOfLog):
     _inside = _of_inside = _lacks = ""
 
     def __getattr__(self, name: str) -> Any:
+        # Python asks here only for what the object itself does not have
         if name in self._of_inside.split() and self._inside in vars(self):
-            return getattr(vars(self)[self._inside], name)
+            model = vars(self)[self._inside]
+            return getattr(model, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._lacks}")
 
     def predict(self, X: Any) -> np.ndarray:
@@ -72,7 +74,7 @@ class OfLogProba(ProbaOfLog):
         draws : `n_draws` and `seed` (0 by default) of `sample_proba`
         """
         check_level(level)
-        draws_of_rows = self.interval_draws(X, **draws)
+        draws_of_rows = self.interval_draws(X, **draws)  # (s, n, c), and how quantiles are taken of them
         return central_interval(draws_of_rows.proba, level, draws_of_rows.quantiles)
 
     def interval_draws(self, X: Any, **draws: Any) -> IntervalDraws:
@@ -84,14 +86,18 @@ class OfLogProba(ProbaOfLog):
 
         `draws` are `n_draws` and `seed` (0 by default) of `sample_proba`.
         """
-        p = self.sample_proba(X, **{"seed": 0} | draws)
-        total = entr(p.mean(0)).sum(-1)
-        aleatoric = np.minimum(entr(p).sum(-1).mean(0), total)
+        p = self.sample_proba(X, **{"seed": 0} | draws)  # (s, n, c)
+        total = entr(p.mean(0)).sum(-1)  # (n,) entropy of the mean probabilities
+        mean_entropy = entr(p).sum(-1).mean(0)  # (n,) of the draws
+        aleatoric = np.minimum(mean_entropy, total)  # it is never larger, but for rounding: entropy is concave
         return Uncertainty(total, aleatoric, total - aleatoric)
 
 
 def central_interval(draws: Any, level: Scalar, method: Any = "linear") -> np.ndarray:
-    """Equal-tailed interval over the first axis of draws, (…, 2); `method` is that of NumPy's quantiles."""
+    """Equal-tailed interval over the first axis of draws (s, …), as (…, 2): its lower and upper end.
+
+    `level` is the mass inside, and `method` is that of NumPy's quantiles.
+    """
     tails = [(1 - level) / 2, (1 + level) / 2]
     return np.moveaxis(np.quantile(draws, tails, axis=0, method=method), 0, -1)
 

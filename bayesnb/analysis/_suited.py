@@ -17,13 +17,25 @@ class UnsuitedEstimator(TypeError, ValueError):
 
 
 def check_own(estimator: Any, what: str, name: str = "estimator", method: str | None = None) -> None:
-    """UnsuitedEstimator unless it is an estimator of bayesnb, or its class has a method, if one is named."""
+    """UnsuitedEstimator unless it is an estimator of bayesnb, or its class has a method, if one is named.
+
+    The message says what to give instead: often an estimator of bayesnb is inside of what was given.
+
+    Parameters
+    ----------
+    what : the analysis that needs the estimator, for the message
+    name : of the argument that gives it
+    method : a method by which another class is suited too
+    """
     if isinstance(estimator, AbstractNB) or (method and hasattr(type(estimator), method)):
         return
     kind = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
-    advice = "Transform X first, outside of it"
+    advice = "Transform X first, outside of it"  # what mostly helps with a pipeline
+
+    # what holds an estimator of bayesnb: a class of `drop_in`, or a wrapper with one of these attributes
     if type(estimator).__module__ == "bayesnb.drop_in":
-        kind, advice = f"drop_in.{kind}", f"Give `{name}.bayes_`, which `fit` makes"
+        kind = f"drop_in.{kind}"
+        advice = f"Give `{name}.bayes_`, which `fit` makes"
     for inside in ("estimator", "reader_", "estimator_"):
         if isinstance(getattr(estimator, inside, None), AbstractNB):
             advice = f"Give `{name}.{inside}`, which is one"
@@ -31,7 +43,10 @@ def check_own(estimator: Any, what: str, name: str = "estimator", method: str | 
 
 
 def check_independent(estimator: Any, what: str) -> None:
-    """UnsuitedEstimator unless it is an estimator of bayesnb; ValueError if it is `OneDependenceNB`."""
+    """UnsuitedEstimator unless it is an estimator of bayesnb; ValueError if it is `OneDependenceNB`.
+
+    `what` is the analysis that needs a single model, for the message.
+    """
     check_own(estimator, what)
     if isinstance(estimator, OneDependenceNB):
         raise ValueError(
@@ -41,27 +56,45 @@ def check_independent(estimator: Any, what: str) -> None:
 
 
 def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
-    """The labels that are there, and which are not; ValueError where none is, or the missing label may be a class.
+    """The labels that are there, and which of the n rows have none.
 
     Parameters
     ----------
+    y : (n,) labels
     missing_label : marks a missing label, besides None, NaN and pandas.NA; None for no such label
+
+    Returns
+    -------
+    labels : (m,) of the rows that have one, in their order
+    is_missing : (n,) whether the label of a row is missing
+
+    Raises
+    ------
+    ValueError
+        if no row has a label, if a label is infinite, or if all rows have the same one and the mark of missing labels
+        may be meant as a class
     """
     if not hasattr(y, "__array__"):
         y = np.array(y, dtype=object)  # NumPy would turn a None or NaN beside strings into a string
     y = column_or_1d(y, warn=True)
-    missing = np.asarray(pd.isna(y))
-    special = np.zeros_like(missing)
+
+    # None, NaN and NA first: only the other labels can be compared with the mark
+    is_nothing = np.asarray(pd.isna(y))
+    is_marked = np.zeros_like(is_nothing)
     if missing_label is not None:
-        special[~missing] = [label == missing_label for label in y[~missing].tolist()]
-    labels = pd.Series(y[~missing & ~special]).infer_objects().to_numpy()
+        is_marked[~is_nothing] = [label == missing_label for label in y[~is_nothing].tolist()]
+
+    # labels of object type become numbers, if all of them are numbers
+    labels = pd.Series(y[~is_nothing & ~is_marked]).infer_objects().to_numpy()
     if not len(labels):
         raise ValueError("`y` has only missing labels; give the label of at least one row of each class")
     assert_all_finite(labels, input_name="y")
-    if special.any() and (labels == labels[0]).all():
+
+    # a mark such as −1 beside a single label may be the second class
+    if is_marked.any() and (labels == labels[0]).all():
         only = labels[:1].tolist()[0]
         raise ValueError(
             f"`y` has only the label {only!r}, besides {missing_label!r}, which marks a missing label. If it is a "
             "class, set missing_label=None and mark missing labels by None or NaN"
         )
-    return labels, missing | special
+    return labels, is_nothing | is_marked

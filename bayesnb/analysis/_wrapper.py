@@ -16,7 +16,16 @@ class OfEstimator:
     classes_: np.ndarray
 
     def _take_over(self, fitted: Any, **learnt: Any) -> Any:
-        """Hold a fitted estimator, what it knows of classes and columns, and what else was learnt: all at once."""
+        """Become fitted: hold a fitted estimator, its classes and columns, and all else that was learnt.
+
+        All attributes change at once, so that another thread never sees a half of them, and those that an earlier fit
+        has left (their names end in "_") go.
+
+        Parameters
+        ----------
+        fitted : becomes `estimator_`
+        learnt : further attributes by name
+        """
         names = ("n_features_in_", "feature_names_in_")
         columns = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
         settings = {name: value for name, value in vars(self).items() if not name.endswith("_")}

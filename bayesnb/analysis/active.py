@@ -48,7 +48,7 @@ def most_informative(estimator: Any, X: Any, n: int = 1, **settings: Any) -> Int
     """
     check_own(estimator, "most_informative", method="uncertainty")
     check_least(1, n=n)
-    information = estimator.uncertainty(X, **settings).epistemic
+    information = estimator.uncertainty(X, **settings).epistemic  # (n,) I(y; θ | x) of each row, in nats
     if n > len(information):
         raise ValueError(f"`n` is {n}; it needs to be at least 1 and at most the {len(information)} rows of `X`")
-    return np.argsort(-information, kind="stable")[:n]
+    return np.argsort(-information, kind="stable")[:n]  # positions of the largest

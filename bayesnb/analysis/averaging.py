@@ -92,26 +92,35 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
                 f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
             )
         nb.prior_.require_proper("Bayes factors of features")
-        prior_log_odds = self._prior_log_odds(nb.n_features_in_)
+
+        # the log evidence of each feature with shared parameters, and its log Bayes factor for parameters by class
+        prior_log_odds = self._prior_log_odds(nb.n_features_in_)  # (d,)
         blocks = [_compare_block(nb, name) for name in nb.prior_.blocks]
         log_factor = np.zeros(nb.n_features_in_)
         log_shared = np.zeros(nb.n_features_in_)
         for block in blocks:
             log_factor[block.columns] = block.log_by_class - block.log_shared
             log_shared[block.columns] = block.log_shared
+
+        # s_j says whether feature j depends on the class. Averaged over s_j the evidence of a feature is ρ p(x_j | by
+        # class) + (1 − ρ) p(x_j | shared). Relative to the second it is ρ · factor + (1 − ρ), and log_expit of the
+        # prior log odds is log ρ.
         log_mixed = np.logaddexp(log_factor + log_expit(prior_log_odds), log_expit(-prior_log_odds))
-        log_odds = prior_log_odds + log_factor
+        log_odds = prior_log_odds + log_factor  # of s_j = 1, after the data
+
+        # the evidence is a product: of the labels, and of each feature averaged over s_j
+        log_evidence_of_labels = nb.prior_.classes.log_marginal(nb.statistics_.n)
         return self._take_over(
             nb,
             log_bayes_factor_=log_factor,
             inclusion_=expit(log_odds),
-            log_evidence_=float(nb.prior_.classes.log_marginal(nb.statistics_.n) + np.sum(log_shared + log_mixed)),
+            log_evidence_=float(log_evidence_of_labels + np.sum(log_shared + log_mixed)),
             _blocks=blocks,
             _log_odds=log_odds,
         )
 
     def _prior_log_odds(self, d: int) -> Float[np.ndarray, " d"]:
-        """Log odds that a feature depends on the class, before the data."""
+        """log ρ_j/(1 − ρ_j), the log odds before the data that feature j depends on the class; ±∞ of ρ_j 0 or 1."""
         prior = np.asarray(self.inclusion, float)
         if prior.shape not in ((), (d,)) or not ((prior >= 0) & (prior <= 1)).all():
             raise ValueError(
@@ -125,18 +134,24 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
         return copy(self)._average(X)  # one state, whatever another thread fits meanwhile
 
     def _average(self, X: Any) -> np.ndarray:
-        """The average, block by block and feature by feature."""
-        rows = self.estimator_.encode(X)
-        table = self.estimator_.posterior_.classes.log_predictive()
+        """log p(x_i, y = c | data) averaged over all subsets of the features, (n, c).
+
+        Features are independent given the class, so the average of products is a product of averages: feature j has the
+        factor w_j p(x_ij | y = c) + (1 − w_j) p(x_ij), with w_j the posterior probability that it depends on the class.
+        """
+        rows = self.estimator_.encode(X)  # the cells (n, k) of each block
+        table = self.estimator_.posterior_.classes.log_predictive()  # (c,) at first, then (n, c)
         for block in self._blocks:
             x = rows[block.name]
             if is_sparse(x):
-                x = x.tocsc()
-            for j, log_odds in enumerate(self._log_odds[block.columns]):
-                cells = column_of(x, j)[:, None]
-                by_class = block.by_class.select(np.array([j])).log_predictive(cells)
-                shared = block.shared.select(np.array([j])).log_predictive(cells)
-                table = table + np.logaddexp(by_class + log_expit(log_odds), shared + log_expit(-log_odds))
+                x = x.tocsc()  # columns are quick to take
+            for j, log_odds in enumerate(self._log_odds[block.columns]):  # log w_j/(1 − w_j)
+                cells = column_of(x, j)[:, None]  # (n, 1)
+                by_class = block.by_class.select(np.array([j])).log_predictive(cells)  # (n, c)
+                shared = block.shared.select(np.array([j])).log_predictive(cells)  # (n, 1), the same in all classes
+                log_w = log_expit(log_odds)
+                log_not_w = log_expit(-log_odds)
+                table = table + np.logaddexp(by_class + log_w, shared + log_not_w)
         return table
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -151,12 +166,12 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
 
 
 class _ComparedBlock(NamedTuple):
-    """A block of features with parameters for each class, and the same features with parameters that classes share.
+    """A block of k features with parameters for each class, and the same features with parameters that classes share.
 
     Fields
     ------
     name, columns : of the block
-    by_class, shared : posteriors of the two models
+    by_class, shared : posteriors of the two models; that of the second has a single class
     log_by_class, log_shared : their log evidence by feature, nats
     """
 
@@ -169,7 +184,11 @@ class _ComparedBlock(NamedTuple):
 
 
 def _compare_block(nb: Any, name: str) -> _ComparedBlock:
-    """Both models of a block; ValueError where features depend on each other, or priors on the class."""
+    """Posterior and log evidence of each feature of a block, with parameters by class and with shared ones.
+
+    Shared parameters are those of a single class that has all rows: the statistics of the classes add up.
+    ValueError where features depend on each other given the class, or where classes have different priors.
+    """
     prior = nb.prior_.blocks[name]
     if not prior.separable:
         raise ValueError(
@@ -178,8 +197,8 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
             "CategoricalNB, for example"
         )
     stats = nb.statistics_.blocks[name]
-    stats_of_all = pooled(stats)
-    shared_prior = _first_class(prior)
+    stats_of_all = pooled(stats)  # of a single class
+    shared_prior = _prior_of_one_class(prior)
     return _ComparedBlock(
         name=name,
         columns=nb.block_columns()[name],
@@ -190,21 +209,25 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
     )
 
 
-def _first_class(prior: Any) -> Any:
-    """The prior of a single class; ValueError where classes have different ones."""
+def _prior_of_one_class(prior: Any) -> Any:
+    """The same prior for a single class; ValueError where classes have different ones."""
 
-    def first(leaf: np.ndarray) -> np.ndarray:
-        if not (leaf == leaf[:1]).all():
+    def value_of_all_classes(value: np.ndarray) -> np.ndarray:
+        """The first entry of the axis of classes, which is kept with length 1."""
+        if not (value == value[:1]).all():
             raise ValueError(
                 "`estimator` has a prior that differs between classes; averaging over features needs one prior for "
                 "all classes"
             )
-        return leaf[:1]
+        return value[:1]
 
-    fields = {name: getattr(prior, name) for name, field in prior.fields_.items() if "class" in field.axes}
-    return dataclasses.replace(prior, **{name: first(value) for name, value in fields.items()})
+    fields = {}
+    for name, field in prior.fields_.items():
+        if "class" in field.axes:
+            fields[name] = value_of_all_classes(getattr(prior, name))
+    return dataclasses.replace(prior, **fields)
 
 
 def _by_column(evidence: np.ndarray) -> np.ndarray:
-    """Log evidence by column, summed over the classes where they are apart."""
+    """Log evidence by column, (k,), of (c, k) or (k,): the evidence of the classes is a product."""
     return evidence.sum(0) if evidence.ndim == 2 else evidence

@@ -25,10 +25,14 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         with naming("X"):
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        return np.where(self.n_bins_ == 0, np.nan, binned(X, [edges[1:-1] for edges in self.edges_]))
+        bins = binned(X, [edges[1:-1] for edges in self.edges_])  # the end bins have no outer boundary
+        return np.where(self.n_bins_ == 0, np.nan, bins)  # a column without a training value has no bins
 
     def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray], np.ndarray]) -> Self:
-        """Boundaries of each column, by a function of its number and of the mask of rows that have a value there."""
+        """Set the boundaries and the number of bins of each column; a column without a value has none.
+
+        `edges_of(j, has_value)` gives the boundaries of column j, where `has_value` (n,) marks the rows with a value.
+        """
         self.edges_ = []
         for j, has_value in enumerate(~np.isnan(X.T)):
             self.edges_.append(edges_of(j, has_value) if has_value.any() else np.empty(0))
@@ -197,10 +201,11 @@ class EvidenceBinner(_AbstractBinner):
         with naming("X", "y"):
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
             check_classification_targets(y)
-        classes, index = np.unique(y, return_inverse=True)
+        classes, index = np.unique(y, return_inverse=True)  # (n,) number of the class of each row
         self.log_evidence_ = np.zeros(X.shape[1])
 
         def edges_of(j: int, has_value: np.ndarray) -> np.ndarray:
+            """Boundaries of column j, from the rows with a value there; notes the evidence of its bins."""
             values = X[has_value, j]
             candidates = _candidate_cuts(values, index[has_value], len(classes), self.max_cuts)
             partition = _best_partition(candidates.counts, alpha)
@@ -216,20 +221,28 @@ class EvidenceBinner(_AbstractBinner):
 
 
 def binned(X: np.ndarray, inner: list[np.ndarray]) -> np.ndarray:
-    """Number of the bin of each cell by the inner boundaries of each column, (n, d); NaN if the cell is missing."""
-    bins = [np.searchsorted(ends, x) for x, ends in zip(X.T, inner, strict=True)]
+    """Number of the bin of each cell, (n, d); NaN if the cell is missing.
+
+    `inner` has the inner boundaries of each column, ascending. A value on a boundary is in the bin below it.
+    """
+    bins = [np.searchsorted(ends, x) for x, ends in zip(X.T, inner, strict=True)]  # how many boundaries are below
     return np.where(np.isnan(X), np.nan, np.reshape(bins, X.T.shape).T)
 
 
 def _equal_widths(values: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
-    """Boundaries of equal width over the range of the values, then without the bins that hold none of them."""
+    """Boundaries of bins of equal width over the range of the values, without the bins that hold none of them.
+
+    Where bins are empty, the two boundaries around a run of them become one, in the middle.
+    """
     low = values.min()
     high = values.max()
     share = np.arange(1, n_bins) / n_bins
-    inner = low * (1 - share) + high * share
+    inner = low * (1 - share) + high * share  # (n_bins − 1,)
+
+    # bin b lies between the inner boundaries b − 1 and b
     occupied = np.unique(np.searchsorted(inner, values))  # bins with training rows, ascending
-    ends = inner[occupied[:-1]]  # of each such bin but the last
-    next_starts = inner[occupied[1:] - 1]
+    ends = inner[occupied[:-1]]  # upper end of each such bin but the last
+    next_starts = inner[occupied[1:] - 1]  # lower end of the next one: the same number if no empty bin lies between
     return np.concatenate([[low], (ends + next_starts) / 2, [high]])
 
 
@@ -247,15 +260,32 @@ class _Candidates(NamedTuple):
 
 
 def _candidate_cuts(values: PerRow, index: Int[np.ndarray, " n"], n_classes: int, max_cuts: int) -> _Candidates:
-    """Cuts between neighbouring values, without those between rows of one class, which are never best."""
+    """Where a column may be cut: between neighbouring values, but not inside a run of rows of a single class.
+
+    A cut inside such a run is never best, as the evidence is convex in the rows of one class that move over a cut.
+
+    Parameters
+    ----------
+    values : (n,) of the column
+    index : (n,) number of the class of each row
+    max_cuts : largest number of cuts; of more, those at even steps of rank remain
+    """
+    # rows of each class by distinct value, (v, c); each pair of a value and a class has a number of its own
     distinct, place = np.unique(values, return_inverse=True)
-    counts = np.bincount(place * n_classes + index, minlength=len(distinct) * n_classes).reshape(-1, n_classes)
+    pair = place * n_classes + index
+    counts = np.bincount(pair, minlength=len(distinct) * n_classes).reshape(-1, n_classes)
+
+    # a cut lies between values whose rows are not all of one and the same class
     single_class = np.where((counts > 0).sum(1) == 1, counts.argmax(1), -1)  # −1 where a value has several classes
     is_cut = (single_class[1:] != single_class[:-1]) | (single_class[1:] < 0)
     cuts = np.flatnonzero(is_cut)  # cut i follows distinct value i
-    if len(cuts) > max_cuts:  # those at even steps of rank
-        cuts = cuts[(2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)]
-    segments = np.add.reduceat(counts, np.concatenate([[0], cuts + 1]))
+    if len(cuts) > max_cuts:
+        middles = (2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)  # of max_cuts equal parts of the ranks
+        cuts = cuts[middles]
+
+    # the values between two cuts are one segment
+    segment_starts = np.concatenate([[0], cuts + 1])
+    segments = np.add.reduceat(counts, segment_starts)
     return _Candidates(segments, (distinct[cuts] + distinct[cuts + 1]) / 2)
 
 
@@ -267,22 +297,35 @@ class _Partition(NamedTuple):
 
 
 def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
-    """The bins of the largest log p(y | bins) + log p(bins), given the rows of each class in m segments.
+    """The bins of the largest log p(y | bins) + log p(bins), made of m neighbouring segments.
 
-    Cut k lies between segments k and k + 1. See the Notes of `EvidenceBinner` for the prices.
+    The prior of I bins, log p(bins) = −log n − log C(n + I − 1, I − 1), is convex in I, so it is nowhere below its
+    tangents. Under a tangent each bin has a fixed price, and dynamic programming finds the best bins. If these are j
+    bins by the tangent at k, no number of bins between k and j can be better than j, which leaves few tangents to try.
+
+    Parameters
+    ----------
+    counts : rows of each of c classes in each segment
+    alpha : concentration of the Dirichlet prior of the class probabilities in a bin
+
+    Returns
+    -------
+    the cuts between bins, where cut k lies between segments k and k + 1, and the log evidence in nats
     """
     m = len(counts)
     n = int(counts.sum())
-    bins = _log_evidence_of_bins(counts, alpha)
+    bins = _log_evidence_of_bins(counts, alpha)  # [e][s] of a bin of segments s … e
+
     n_bins = np.arange(1, m + 2)
     log_prior = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)  # log p(bins) for I = 1 … m + 1
     price = -np.diff(log_prior)  # of one more bin: the slope of the tangent at I, which falls with I
-    best = _Partition(np.empty(0, int), float(bins[-1][0] + log_prior[0]))  # one bin
+
+    best = _Partition(np.empty(0, int), float(bins[-1][0] + log_prior[0]))  # one bin of all segments
     unsettled = np.arange(1, m + 1)  # numbers of bins that may still be the best
     while len(unsettled):
         k = unsettled[len(unsettled) // 2]
-        priced = _priced_partition(bins, price[k - 1])
-        j = len(priced.cuts) + 1
+        priced = _priced_partition(bins, price[k - 1])  # the best under the tangent at k
+        j = len(priced.cuts) + 1  # its number of bins
         evidence = priced.evidence + log_prior[j - 1]
         if evidence > best.evidence:
             best = _Partition(priced.cuts, float(evidence))
@@ -292,31 +335,57 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
 
 
 def _log_evidence_of_bins(counts: Int[np.ndarray, "m c"], alpha: float) -> list[np.ndarray]:
-    """[e][s]: log evidence of the labels in a bin of segments s … e, Dirichlet–categorical, nats."""
+    """Log evidence in nats of the labels in every bin that can be made: entry [e][s] is that of segments s … e.
+
+    Class probabilities have a Dirichlet prior and are integrated out. With N rows in the bin, N_j of them of class j,
+
+        Σ_j [log Γ(N_j + α) − log Γ(α)] − [log Γ(N + c α) − log Γ(c α)]
+
+    Parameters
+    ----------
+    counts : rows of each of c classes in each of m segments
+    """
     m, c = counts.shape
-    before = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])  # rows of each class before a segment
-    rows_before = before.sum(1)
+
+    # rows of a bin are a difference of the rows before its end and before its start
+    before = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])  # (m + 1, c) before each segment, by class
+    rows_before = before.sum(1)  # (m + 1,)
+
+    # both differences of log Γ, looked up by the number of rows
     n_or_less = np.arange(rows_before[-1] + 1)
     log_rising_class = gammaln(n_or_less + alpha) - gammaln(alpha)
     log_rising_bin = gammaln(n_or_less + c * alpha) - gammaln(c * alpha)
+
     bins = []
-    for e in range(1, m + 1):
-        of_classes = log_rising_class[before[e] - before[:e]].sum(1)
-        bins.append(of_classes - log_rising_bin[rows_before[e] - rows_before[:e]])
+    for end in range(1, m + 1):  # the segment after the last one of the bin
+        of_classes = log_rising_class[before[end] - before[:end]].sum(1)  # (end,) for each first segment
+        bins.append(of_classes - log_rising_bin[rows_before[end] - rows_before[:end]])
     return bins
 
 
 def _priced_partition(bins: list[np.ndarray], price: float) -> _Partition:
-    """The cuts that maximise the sum over bins of log evidence − price, and their log evidence without the price."""
-    value = np.zeros(len(bins) + 1)  # best sum of the segments before each
+    """The cuts with the largest sum over bins of log evidence − price, and their log evidence without the price.
+
+    Dynamic programming: the best bins of the first e segments are a last bin s … e − 1, and the best bins of the
+    s segments before it.
+
+    Parameters
+    ----------
+    bins : entry [e][s] is the log evidence of a bin of segments s … e
+    price : what each bin costs, in nats
+    """
+    value = np.zeros(len(bins) + 1)  # the best sum over the first e segments, for each e
     start = np.zeros(len(bins) + 1, int)  # first segment of the last bin of that best
     for e, log_evidence in enumerate(bins, 1):
-        total = value[:e] + log_evidence
+        total = value[:e] + log_evidence  # (e,) by the first segment of the last bin
         start[e] = total.argmax()
         value[e] = total[start[e]] - price
+
+    # from the last bin backwards: cut k − 1 stands before segment k
     cuts: list[int] = []
     first = start[-1]
-    while first > 0:  # from the last bin backwards
+    while first > 0:
         cuts.append(first - 1)
         first = start[first]
-    return _Partition(np.array(cuts[::-1], int), value[-1] + price * (len(cuts) + 1))
+    n_bins = len(cuts) + 1
+    return _Partition(np.array(cuts[::-1], int), value[-1] + price * n_bins)

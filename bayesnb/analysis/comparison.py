@@ -72,11 +72,13 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        """The table, with four digits or two decimals, and the notes below it."""
         shown = self.table.to_string(
             formatters={"stacking": "{:.3f}".format},
             float_format=lambda value: f"{value:.4g}" if abs(value) < 10 else f"{value:.2f}",
         )
-        return "\n".join([shown, *(f"note: {text}" for text in self.notes)])
+        notes = [f"note: {text}" for text in self.notes]
+        return "\n".join([shown, *notes])
 
 
 def compare(
@@ -125,17 +127,20 @@ def compare(
     {'covariance': -10.1, 'independent': -20.3}
     """
     models = _fitted_models(estimators, X, y, sample_weight, fitted)
+
+    # the two measures of each model, by its name: leave-one-out of the labels, and evidence of rows and labels
     weights = row_weights(sample_weight, len(y))
     loo = {name: loo_in_analyses(model.nb, model.X, y, weights, groups) for name, model in models.items()}
     fitted_models = {name: model.nb for name, model in models.items()}
     evidence = _evidence_of(fitted_models)
+
     notes = [*evidence.notes, *_disagreements(loo, evidence), *_ignored_settings(fitted_models)]
     table = _table(loo, evidence)
     return Comparison(table, loo, fitted_models, tuple(notes))
 
 
 class _Model(NamedTuple):
-    """A fitted estimator, and the rows in its form."""
+    """A fitted estimator `nb`, and the rows `X` in the form that it reads."""
 
     nb: Any
     X: Any
@@ -144,10 +149,17 @@ class _Model(NamedTuple):
 def _fitted_models(
     estimators: Mapping[str, Any], X: Any, y: Any, sample_weight: Any, are_fitted: bool
 ) -> dict[str, _Model]:
-    """Each estimator, fitted to the rows, by name."""
+    """Each estimator by name, fitted to the rows, with the rows in its own form.
+
+    Parameters
+    ----------
+    estimators : by name, an estimator, or a pair of an estimator and its own form of the rows
+    are_fitted : whether they are fitted already, so that no clone is
+    """
     if not isinstance(estimators, Mapping) or not estimators:
         kind = "empty" if isinstance(estimators, Mapping) else f"a {type(estimators).__name__}"
         raise ValueError(f"`estimators` is {kind}; give a mapping from name to estimator")
+
     models = {}
     for name, value in estimators.items():
         models[name] = _Model(*value) if isinstance(value, tuple) else _Model(value, X)
@@ -176,15 +188,21 @@ class _Evidence(NamedTuple):
 
 
 def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
-    evidence = _Evidence(dict.fromkeys(models, np.nan), {}, [])
+    """The log evidence of each model by name, what its likelihood is a density of, and notes on what is missing.
+
+    Evidence can be compared if the likelihoods are densities of the same kind, such as probabilities of counts.
+    """
+    evidence = _Evidence(log_evidence=dict.fromkeys(models, np.nan), measures={}, notes=[])
     for name, nb in models.items():
         try:
             evidence.log_evidence[name] = float(nb.log_evidence_)
-        except AttributeError as error:
+        except AttributeError as error:  # the estimator says why it has none
             evidence.notes.append(f"{name} has no evidence: {error}")
         if np.isfinite(evidence.log_evidence[name]):
+            # the kinds of its blocks, in words, such as "densities and probabilities"
             measures = {block.cells_.measure for block in nb.prior_.blocks.values()}
             evidence.measures[name] = " and ".join(sorted(measures))
+
     _leave_out_composite(evidence)
     if len(set(evidence.measures.values())) > 1:
         listed = "; ".join(f"{name}: {measure}" for name, measure in evidence.measures.items())
@@ -195,10 +213,14 @@ def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
 
 
 def _leave_out_composite(evidence: _Evidence) -> None:
-    """A composite likelihood is no density of a row, so beside other kinds it has no evidence."""
+    """Beside models of other kinds, take the evidence from those with a composite likelihood, with a note.
+
+    Such a likelihood is a product of densities of the same row, so it is no density of the row.
+    """
     if len(set(evidence.measures.values())) < 2:
         return
-    for name in [name for name, measure in evidence.measures.items() if COMPOSITE in measure]:
+    composite = [name for name, measure in evidence.measures.items() if COMPOSITE in measure]
+    for name in composite:
         evidence.log_evidence[name] = np.nan
         evidence.notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
         del evidence.measures[name]
@@ -208,14 +230,22 @@ def _leave_out_composite(evidence: _Evidence) -> None:
 
 
 def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> list[str]:
-    """A sentence for each kind of likelihood whose largest evidence has an elpd more than two standard errors lower."""
+    """A sentence for each kind of likelihood whose largest evidence has an elpd more than two standard errors lower.
+
+    Parameters
+    ----------
+    results : leave-one-out result of each model, by name
+    evidence : log evidence and kind of likelihood of each model, by name
+    """
     notes = []
-    for measure in dict.fromkeys(evidence.measures.values()):
+    for measure in dict.fromkeys(evidence.measures.values()):  # each kind once, in the order of the models
         names = [name for name in evidence.measures if evidence.measures[name] == measure]
-        writer = max(names, key=lambda name: evidence.log_evidence[name])
-        reader = max(names, key=lambda name: results[name].elpd)
+        writer = max(names, key=lambda name: evidence.log_evidence[name])  # the model that the whole table favours
+        reader = max(names, key=lambda name: results[name].elpd)  # the one that predicts labels best
+
+        # a gain is told if it is beyond chance, and beyond rounding where both predict the same
         gain = _paired_difference(results[reader], results[writer])
-        if gain.elpd <= max(2 * gain.se, 1e-6):  # nats; rounding is below
+        if gain.elpd <= max(2 * gain.se, 1e-6):
             continue
         nats = evidence.log_evidence[writer] - evidence.log_evidence[reader]
         notes.append(
@@ -227,10 +257,10 @@ def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> lis
 
 
 def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
-    """A sentence for each model with a setting that only changes its prediction."""
+    """A sentence for each fitted model with a setting that only changes its prediction, not its leave-one-out."""
     notes = []
     for name, nb in models.items():
-        setting = nb.ignored_by_loo
+        setting = nb.ignored_by_loo  # in words; empty where there is none
         if setting:
             notes.append(
                 f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the "
@@ -250,15 +280,25 @@ class _Difference(NamedTuple):
 
 
 def _paired_difference(first: LooResult, second: LooResult) -> _Difference:
-    terms = first.terms(first.pointwise - second.pointwise)
+    """The difference of two elpds, with the standard error of the sum of the differences row by row."""
+    terms = first.terms(first.pointwise - second.pointwise)  # weighted as the rows are
     return _Difference(float(terms.total()), float(terms.standard_error()))
 
 
 def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFrame:
-    """The table of `Comparison`, best model first."""
+    """The table of `Comparison`: one row a model, by elpd in descending order. Columns are as documented there.
+
+    Parameters
+    ----------
+    results : leave-one-out result of each model, by name
+    evidence : log evidence of each model, by name; NaN if there is none
+    """
+    # models are equal a priori: their probabilities are proportional to the evidence, among those that have one
     table = pd.DataFrame({"log_evidence": evidence.log_evidence}).rename_axis("model")
     table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
-    table["probability"] = np.exp(table["log_bayes_factor"] - logsumexp(table["log_bayes_factor"].dropna()))
+    log_sum = logsumexp(table["log_bayes_factor"].dropna())
+    table["probability"] = np.exp(table["log_bayes_factor"] - log_sum)
+
     best = max(results.values(), key=lambda result: result.elpd)
     for name, result in results.items():
         difference = _paired_difference(result, best)
@@ -267,6 +307,7 @@ def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFram
         table.loc[name, "elpd_diff"] = difference.elpd
         table.loc[name, "se_diff"] = difference.se
         table.loc[name, "accuracy"] = result.accuracy
+
     table["stacking"] = stacked_weights([result.pointwise for result in results.values()], best.weight)
     return table.sort_values("elpd", ascending=False, kind="stable")
 
@@ -287,23 +328,26 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
     Analysis 13, eq. (4): weights that maximise the leave-one-out score.
     """
     has_weight = weight > 0
-    share = weight[has_weight] / weight.sum()
-    table = np.stack(pointwise, 1)[has_weight]
+    share = weight[has_weight] / weight.sum()  # (n,) w_i / W of the n rows with a weight
+    table = np.stack(pointwise, 1)[has_weight]  # (n, k)
+
+    # a model with an infinite or missing term has no weight, and the others are stacked without it
     stacked = np.full(table.shape[1], np.nan)
-    is_usable = np.isfinite(table).all(0)
+    is_usable = np.isfinite(table).all(0)  # (k,)
     n_usable = int(is_usable.sum())
     if not n_usable:
         return stacked
     table = table[:, is_usable]
-    p = np.exp(table - table.max(1, keepdims=True))
+    p = np.exp(table - table.max(1, keepdims=True))  # relative to the best model of the row, which moves no optimum
 
     def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the mean score, and its gradient (k,)."""
         mixed = np.maximum(p @ v, 1e-300)
         return -share @ np.log(mixed), -(share / mixed) @ p
 
     optimum = minimize(
         loss,
-        np.full(n_usable, 1 / n_usable),
+        np.full(n_usable, 1 / n_usable),  # equal weights to begin with
         jac=True,
         method="SLSQP",
         bounds=[(0, 1)] * n_usable,
@@ -317,17 +361,30 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
 def _polished(
     v: Float[np.ndarray, " k"], p: Float[np.ndarray, "n k"], share: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " k"]:
-    """Weights near the best, moved there by Newton's method: an optimiser that compares scores stops at √rounding.
+    """Stacking weights (k,) near the best, moved there by Newton's method.
 
-    The score minus Σ v has the same optimum, without a constraint on Σ v: there g_k = 1 where v_k > 0.
+    An optimiser that compares scores stops where they differ by rounding ε, some √ε from the best weights. With s_i the
+    share of row i, Σ_i s_i log Σ_k v_k p_ik − Σ_k v_k has the same optimum as the score, without a constraint on Σ v:
+    the gradient g_k − 1 is 0 there where v_k > 0. Its second derivative is −Σ_i s_i r_ik r_il with
+    r_ik = p_ik / Σ_l v_l p_il.
+
+    Parameters
+    ----------
+    v : weights of the models, near the best
+    p : predictive probability of the label of each row, by model
+    share : weight of each row, with the sum 1
     """
     v = v / v.sum()
     for _ in range(_NEWTON_STEPS):
-        relative = p / (p @ v)[:, None]
-        slope = share @ relative - 1
+        relative = p / (p @ v)[:, None]  # (n, k) r_ik
+        slope = share @ relative - 1  # (k,)
+
+        # models at weight 0 stay there unless the score would grow with their weight
         is_free = (v > _NO_WEIGHT) | (slope > _NO_WEIGHT)
-        hessian = (share * relative[:, is_free].T) @ relative[:, is_free]
+        hessian = (share * relative[:, is_free].T) @ relative[:, is_free]  # minus the second derivative
+        # models that predict the same make it singular; least squares then takes the shortest step
         step = np.linalg.lstsq(hessian, slope[is_free], rcond=_ALIKE)[0]
+
         moved = np.zeros_like(v)
         moved[is_free] = (v[is_free] + step).clip(0)
         if abs(step).max() > _NEAR:  # the optimiser has not come near enough

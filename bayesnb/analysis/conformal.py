@@ -174,17 +174,21 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
             method needs. The message gives the reason
         """
         self._check_settings(groups)
+
+        # rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1
         with naming("X"):
             X = _as_rows(X)
         y = checked_labels(y)
         counts = _counts(sample_weight, len(y))
         group = None if groups is None else group_places(groups, len(y))
         _check_two(counts, group)
+
+        # the rows are kept, as each of them is left out when new rows are predicted
         fitted = _fit(clone(self.estimator), X, y, counts)
         return self._take_over(fitted, _training=TrainingTable(X, y, counts.values, counts.are_given, group))
 
     def _check_settings(self, groups: Any) -> None:
-        """ValueError for a parameter out of range, or an estimator that lacks a method."""
+        """ValueError for a parameter out of range, or an estimator that lacks a method that `method` needs."""
         check_choice("method", self.method, tuple(_NEEDED))
         check_choice("class_conditional", self.class_conditional, (False, True))
         for name in _NEEDED[self.method]:
@@ -209,34 +213,43 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
             if `coverage` is not between 0 and 1
         """
         check_level(coverage, "coverage")
-        return self.predict_p_values(X) > (1 - float(coverage)) + _LEVEL_ROUNDING
+        alpha = 1 - float(coverage)
+        return self.predict_p_values(X) > alpha + _LEVEL_ROUNDING
 
     def predict_p_values(self, X: Any) -> Table:
         """Conformal p-value of each label of each row, (m, c); the set at coverage 1 − α has the labels with p > α.
 
             p(x, y) = (1 + #{i : s₋ᵢ(x_i, y_i) ≥ s₋ᵢ(x, y)}) / (n + 1)
 
-        A small value means that hardly any training row fits its own label as badly as x fits y. One call is enough for
-        all coverages.
+        with the scores s₋ᵢ(x, y) = 1 − p(y | x, D₋ᵢ) of the model that knows all rows but row i. A small value means
+        that hardly any training row fits its own label as badly as x fits y. One call is enough for all coverages.
         """
         check_is_fitted(self)
         n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # it refuses rows that are none
         training = self._training
         label = self._labels
-        share = training.shares(label, n_classes, self.class_conditional)
+        share = training.shares(label, n_classes, self.class_conditional)  # (n, c) what each training row counts
+
+        # how many training rows have a smaller score than the new row with each label: they fit better
         n_smaller = np.zeros((n_new, n_classes))
         for block in self._scored(_as_rows(X)):
             n_smaller[block.new, block.classes] += block.smaller(share)
-        total = share.sum(0)
+
+        # all others, and the new row itself, have a score at least as large
+        total = share.sum(0)  # (c,)
         return (total + 1 - n_smaller) / (total + 1)
 
     @property
     def _labels(self) -> Int[np.ndarray, " n"]:
-        """Class index of each training row."""
+        """Class number of each training row; `classes_` are sorted, so that a search finds it."""
         return np.searchsorted(self.classes_, self._training.y)
 
     def _scored(self, X: Any) -> "Iterator[ScoreBlock]":
-        """Scores of training rows and of new rows under the same models."""
+        """Scores of training rows and of the new rows X under the same models, block by block.
+
+        How the models without a row are made depends on the estimator. Statistics of bayesnb subtract. An estimator
+        that plugs in an estimate of the parameters then predicts by itself. Any other classifier is fitted again.
+        """
         training = self._training
         if self.method == "full":
             return _full_scores(self.estimator_, training, self._labels, X)
@@ -247,6 +260,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         return _cross_scores(_Refits(self.estimator, training, self._labels, X, len(self.classes_)), self._labels)
 
     def _to_save(self) -> dict[str, Any]:
+        """What was learnt, as a file holds it: the training rows as arrays and lists."""
         learnt = super()._to_save()
         if learnt:
             learnt["_training"] = self._training.to_save()
@@ -254,6 +268,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        """The classifier that `_to_save` took apart; `learnt` is empty where it was not fitted."""
         if learnt:
             learnt = learnt | {"_training": TrainingTable.from_file(learnt["_training"])}
         return super()._from_file(parameters, learnt)
@@ -263,7 +278,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
 
 def _counts(sample_weight: Any, n: int) -> RowWeights:
-    """Weights that count rows; ValueError for weights of another type."""
+    """How many equal rows each of n rows stands for, from integer weights or None; ValueError for another type."""
     with naming("sample_weight"):
         values = np.asarray(sample_weight)
     if sample_weight is not None:
@@ -287,8 +302,11 @@ def _check_two(counts: RowWeights, group: Int[np.ndarray, " n"] | None) -> None:
 
 
 def _fit(estimator: Any, X: Any, y: np.ndarray, counts: RowWeights) -> Any:
-    """The estimator, fitted to rows as often as they count."""
-    if not counts.are_given:
+    """The estimator, fitted to rows as often as they count.
+
+    A count of 0 leaves the row out. Where `fit` takes no weights, rows are repeated.
+    """
+    if not counts.are_given:  # each row counts once
         return estimator.fit(X, y)
     rows = np.flatnonzero(counts.values > 0)
     times = counts.values[rows].astype(int)
@@ -323,27 +341,39 @@ class TrainingTable:
         return RowWeights(self.counts, True, self.are_given)
 
     def shares(self, label: Int[np.ndarray, " n"], n_classes: int, class_conditional: bool) -> Float[np.ndarray, "n c"]:
-        """What each row counts for a new row of each class: its units, or their share of a group of weight 1."""
+        """What each training row counts when a new row is compared with it under each of the classes.
+
+        It counts its units, or with groups its share of a group of weight 1, as the new row is one of a new group.
+
+        Parameters
+        ----------
+        label : class number of each row
+        class_conditional : whether a new row under class c is compared only with the rows of this class
+        """
         share = np.repeat(self.counts[:, None], n_classes, axis=1)
         if self.group is not None:
             group_weight = np.bincount(self.group, self.counts)
             share /= np.maximum(group_weight[self.group, None], 1)  # a group without weight has rows of weight 0 alone
         if class_conditional:
-            share *= np.eye(n_classes)[label]
+            share *= np.eye(n_classes)[label]  # 1 in the class of the row, 0 in all others
         return share
 
     def folds(self) -> Iterator[Int[np.ndarray, " m"]]:
-        """Positions of the rows that are left out together; rows that count 0 times are in no fold."""
+        """Positions of the m rows that are left out together: of one row, or of a group.
+
+        Rows that count 0 times are in no fold.
+        """
         rows = np.flatnonzero(self.counts > 0)
         group = np.arange(len(self.y)) if self.group is None else self.group
-        ordered = rows[np.argsort(group[rows], kind="stable")]
-        yield from np.split(ordered, np.flatnonzero(np.diff(group[ordered])) + 1)
+        ordered = rows[np.argsort(group[rows], kind="stable")]  # rows of a group stand next to each other
+        group_starts = np.flatnonzero(np.diff(group[ordered])) + 1  # of all groups but the first
+        yield from np.split(ordered, group_starts)
 
     def counts_without(self, members: Int[np.ndarray, " m"]) -> RowWeights:
-        """The counts when a unit of a row, or all units of a group, are left out."""
+        """The counts of all n rows when one unit of the row `members` is left out, or all units of a group of rows."""
         counts = self.counts.copy()
         counts[members] -= 1 if self.group is None else counts[members]
-        return RowWeights(counts, True, self.are_given)
+        return RowWeights(counts, are_counts=True, are_given=self.are_given)
 
     def to_save(self) -> dict[str, Any]:
         """The rows as a file can hold them: arrays and lists."""
@@ -365,7 +395,7 @@ class TrainingTable:
 
 
 class ScoreBlock(NamedTuple):
-    """Scores of some training rows and of some new rows, as log((1 − p)/p).
+    """Scores of i training rows, and of t new rows under k labels, by the same model, as log((1 − p)/p).
 
     Fields
     ------
@@ -382,11 +412,18 @@ class ScoreBlock(NamedTuple):
     new_scores: Float[np.ndarray, "t k"]
 
     def smaller(self, share: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "t k"]:
-        """The total share of the training rows whose score is smaller than that of a new row and label."""
-        scores = self.scores[:, None, None]
+        """The total share of the training rows whose score is smaller than that of a new row and label.
+
+        Scores that differ only by rounding count as equal, which favours the label.
+
+        Parameters
+        ----------
+        share : what each of all n training rows counts for a new row of each class
+        """
+        scores = self.scores[:, None, None]  # (i, 1, 1), beside the (t, k) of the new rows
         tolerance = _TIE * (1 + np.minimum(abs(scores), abs(self.new_scores)))
-        is_smaller = scores + tolerance < self.new_scores
-        return np.einsum("ic,itc->tc", share[self.rows][:, self.classes], is_smaller)
+        is_smaller = scores + tolerance < self.new_scores  # (i, t, k)
+        return np.einsum("ic,itc->tc", share[self.rows][:, self.classes], is_smaller)  # summed over training rows
 
 
 class _LeftOut(NamedTuple):
@@ -413,17 +450,33 @@ class _CrossModels(ABC):
 
 
 def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterator[ScoreBlock]:
-    """Each unit of a row, or each group of rows, is left out in turn, and scored by the model of all others."""
+    """Scores of the method "cross": each row, or group of rows, is left out in turn.
+
+    The model of all others scores the rows left out under their own label, and each new row under every label.
+
+    Parameters
+    ----------
+    label : class number of each training row
+    """
     for left_out in models.tables():
         own_label = label[left_out.members]
-        scores = _log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]
-        new_scores = _log_odds_against(left_out.new_table)
+        scores = _log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) of those left out
+        new_scores = _log_odds_against(left_out.new_table)  # (m, c)
         yield ScoreBlock(left_out.members, scores, slice(None), slice(None), new_scores)
 
 
 @dataclass
 class _Remainders(_CrossModels):
-    """Posteriors from statistics that subtract; the rows are encoded once, and the prior is that of the other rows."""
+    """Models by subtraction: the statistics of all rows less those that are left out.
+
+    Rows are encoded once. A prior that is scaled by the rows is that of the other rows.
+
+    Fields
+    ------
+    estimator : fitted to the training rows
+    label : class number of each of them
+    X : the new rows
+    """
 
     estimator: AbstractNB
     training: TrainingTable
@@ -431,10 +484,15 @@ class _Remainders(_CrossModels):
     X: Any
 
     def tables(self) -> Iterator[_LeftOut]:
+        """What the model without each row, or group of rows, predicts for these and for the new rows.
+
+        It comes from the statistics of all rows less those that are left out, without a refit.
+        """
         rows = self.estimator.encode(self.training.X)
         new_rows = self.estimator.encode(self.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
-        for remainder in remainders(self.estimator, data, "refit"):
+        for remainder in remainders(self.estimator, data, "refit"):  # a prior scaled by rows is that of the other rows
+            # one table for both, the members first; `scores` leaves out terms that are the same in all classes of a row
             members_and_new_rows = _stacked(_rows_at(rows, remainder.members), new_rows)
             table = remainder.model.log_table(members_and_new_rows, scores=True)
             n_members = len(remainder.members)
@@ -443,7 +501,12 @@ class _Remainders(_CrossModels):
 
 @dataclass
 class _PointEstimates(_CrossModels):
-    """The same for estimators that plug in an estimate, such as estimate="mean": they predict by themselves."""
+    """Models by subtraction that predict by themselves: estimators that plug in an estimate, as estimate="mean" does.
+
+    Fields
+    ------
+    estimator, training, label, X : as in `_Remainders`
+    """
 
     estimator: AbstractNB
     training: TrainingTable
@@ -451,9 +514,13 @@ class _PointEstimates(_CrossModels):
     X: Any
 
     def tables(self) -> Iterator[_LeftOut]:
+        """What the estimator without each row, or group of rows, predicts for these and for the new rows.
+
+        It has the statistics of all rows less those that are left out, and predicts by its own estimate.
+        """
         rows = self.estimator.encode(self.training.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
-        for remainder in remainders(self.estimator, data, "refit"):
+        for remainder in remainders(self.estimator, data, "refit"):  # a prior scaled by rows is that of the other rows
             model = self.estimator.with_statistics(remainder.statistics)
             members = _safe_indexing(self.training.X, remainder.members)
             yield _LeftOut(remainder.members, model.predict_log_proba(members), model.predict_log_proba(self.X))
@@ -461,7 +528,14 @@ class _PointEstimates(_CrossModels):
 
 @dataclass
 class _Refits(_CrossModels):
-    """Any other classifier: fitted again to all other rows."""
+    """Models of any other classifier: a clone is fitted to all other rows.
+
+    Fields
+    ------
+    estimator : is cloned
+    label : class number of each training row, of `n_classes`
+    X : the new rows
+    """
 
     estimator: Any
     training: TrainingTable
@@ -470,18 +544,20 @@ class _Refits(_CrossModels):
     n_classes: int
 
     def tables(self) -> Iterator[_LeftOut]:
+        """What a clone that was fitted without each row, or group of rows, predicts for these and for the new rows."""
         for members in self.training.folds():
             counts = self.training.counts_without(members)
-            classes = np.unique(self.label[counts.values > 0])
+            rows = np.flatnonzero(counts.values > 0)
+            classes = np.unique(self.label[rows])  # numbers of the classes of the other rows
             # other classifiers refuse a single class
             classifier = clone(self.estimator) if len(classes) > 1 else DummyClassifier()
-            rows = np.flatnonzero(counts.values > 0)
             fitted = _fit(classifier, _safe_indexing(self.training.X, rows), self.training.y[rows], counts.rows(rows))
+
             table = self._all_classes(fitted.predict_log_proba(_safe_indexing(self.training.X, members)), classes)
             yield _LeftOut(members, table, self._all_classes(fitted.predict_log_proba(self.X), classes))
 
     def _all_classes(self, table: Float[np.ndarray, "n k"], classes: Int[np.ndarray, " k"]) -> Table:
-        """The table with the classes that no other row has, whose probability is 0."""
+        """Log probabilities of all c classes, (n, c), from those of k classes: the others have the probability 0."""
         full = np.full((len(table), self.n_classes), -np.inf)
         full[:, classes] = table
         return full
@@ -490,18 +566,30 @@ class _Refits(_CrossModels):
 def _full_scores(
     estimator: AbstractNB, training: TrainingTable, label: Int[np.ndarray, " n"], X: Any
 ) -> Iterator[ScoreBlock]:
-    """Each new row joins the training rows with each label in turn: leave-one-out scores of all of them."""
+    """Scores of the method "full": each new row joins the training rows, with each label in turn.
+
+    Every one of the n + 1 rows is then scored by leave-one-out, under its own label. So each block has the n scores of
+    the training rows, and that of one new row under one label.
+
+    Parameters
+    ----------
+    estimator : fitted to the n training rows
+    label : class number of each of them
+    X : (m, d) new rows
+    """
     encoder = _Encoder(estimator, training.X)
     n = len(label)
     n_classes = len(estimator.classes_)
-    counts = RowWeights(np.append(training.counts, 1.0), True)
+    counts = RowWeights(np.append(training.counts, 1.0), are_counts=True)  # the new row counts once
     for t in range(X.shape[0]):
         row = _safe_indexing(X, [t])
-        wider, rows = encoder.joined(row)
+        wider, rows = encoder.joined(row)  # an estimator that knows the levels of the row, and all n + 1 rows
         new_row = wider.encode(row)
         for k in range(n_classes):
+            # statistics add up: those of the training rows, and those of the new row in class k
             added = wider.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
             model = wider.with_statistics(wider.statistics_ + added)
+            # leave-one-out of all n + 1 rows under one prior; `scores` leaves out terms that classes of a row share
             loo = leave_out(model, rows, np.append(label, k), counts, None, "kept", scores=True)
             scores = _log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]
             yield ScoreBlock(slice(None), scores[:n], slice(t, t + 1), slice(k, k + 1), scores[n:, None])
@@ -520,7 +608,10 @@ class _Encoder:
         return self.estimator.encode(self.X)
 
     def joined(self, row: Any) -> tuple[AbstractNB, Rows]:
-        """An estimator that knows the levels of a new row, but not the row; and the training rows with this row."""
+        """An estimator that knows the levels of a new row, but not the row; and the training rows with this row below.
+
+        A fit with weight 0 learns the levels and adds nothing. Where no level is new, the training rows stay encoded.
+        """
         wider = copy.copy(self.estimator).partial_fit(row, self.estimator.classes_[:1], sample_weight=[0])
         features = range(self.estimator.n_features_in_)
         is_same = all(alike(wider.levels_of(j), self.estimator.levels_of(j)) for j in features)
@@ -529,9 +620,15 @@ class _Encoder:
 
 
 def _log_odds_against(table: Table) -> Table:
-    """log((1 − p_c)/p_c) of each class, from a joint table in nats; it rises with the score 1 − p_c."""
+    """log((1 − p_c)/p_c) of each class, (n, c), from a joint table log p(x_i, y = c) in nats.
+
+    It rises with the score 1 − p_c, and tells 1 − 1e-20 from 1. With p_c ∝ exp t_c it is log Σ_{k≠c} exp t_k − t_c, so
+    that the table needs no normalisation.
+    """
+    is_own = np.eye(table.shape[1], dtype=bool)  # (c, c)
     with np.errstate(invalid="ignore", divide="ignore"):
-        others = logsumexp(np.where(np.eye(table.shape[1], dtype=bool), -np.inf, table[:, None]), axis=2)
+        # for each class c the table without its own entry, (n, c, c)
+        others = logsumexp(np.where(is_own, -np.inf, table[:, None]), axis=2)
         return np.nan_to_num(others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
 
 
@@ -546,6 +643,7 @@ def _as_rows(X: Any) -> Any:
 
 
 def _rows_at(rows: Rows, positions: Int[np.ndarray, " k"]) -> Rows:
+    """Some of the encoded rows."""
     return {name: x[positions] for name, x in rows.items()}
 
 
@@ -561,7 +659,7 @@ def _stacked(rows: Rows, more: Rows) -> Rows:
 
 
 def _table_to_save(X: Any) -> dict[str, Any]:
-    """A table as arrays and lists."""
+    """A table as arrays and lists, which a file can hold: the parts of a sparse array, columns, or cells."""
     if is_sparse(X):
         return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": list(X.shape)}
     if isinstance(X, pd.DataFrame):
@@ -570,25 +668,27 @@ def _table_to_save(X: Any) -> dict[str, Any]:
 
 
 def _column_to_save(column: pd.Series) -> dict[str, Any]:
-    """A column of a data frame: its cells, or the declared levels and the code of each cell."""
+    """A column of a data frame as arrays: its cells, or the declared levels and the code of each cell.
+
+    Types that pandas has beside NumPy's become floats, with NaN for a missing cell, or objects, with None.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype):
         levels = column.cat.categories.to_numpy(dtype=object)
         return {"levels": levels, "codes": column.cat.codes.to_numpy(), "is_ordered": bool(column.cat.ordered)}
     if isinstance(column.dtype, np.dtype):
         return {"cells": column.to_numpy()}
-    cells = column.to_numpy(dtype=object, na_value=None)
     if pd.api.types.is_numeric_dtype(column.dtype):
         return {"cells": column.to_numpy(dtype=float, na_value=np.nan)}
-    return {"cells": cells}
+    return {"cells": column.to_numpy(dtype=object, na_value=None)}
 
 
 def _table_from_file(saved: dict[str, Any]) -> Any:
-    """The table of `_table_to_save`."""
+    """The table that `_table_to_save` took apart: a sparse array, an array, or a data frame."""
     if "indptr" in saved:
         return sparse.csr_array((saved["data"], saved["indices"], saved["indptr"]), shape=tuple(saved["shape"]))
     if "cells" in saved:
         return saved["cells"]
-    columns = dict(enumerate(map(_column_from_file, saved["columns"])))
+    columns = dict(enumerate(map(_column_from_file, saved["columns"])))  # by number: names may occur twice
     table = pd.DataFrame(columns)
     table.columns = pd.Index(saved["names"])
     return table

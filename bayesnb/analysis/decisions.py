@@ -89,6 +89,8 @@ def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
         raise ValueError(f"`class_prior` is {class_prior!r}; it needs two positive probabilities that sum to one")
     if not 0 < threshold < 1:
         raise ValueError(f"`threshold` is {threshold}; it needs to lie between 0 and 1")
+
+    # odds times (1 − t)/t, then as probabilities
     weight = pi * np.array([threshold, 1 - threshold])
     return weight / weight.sum()
 
@@ -147,11 +149,12 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
     >>> with_class_prior([[0.5, 0.5]], [0.9, 0.1], old=[0.5, 0.5])  # a table of any classifier
     array([[0.9, 0.1]])
     """
+    # an estimator of bayesnb has p(y) as a part that can be replaced
     if isinstance(estimator, AbstractNB):
         return _with_replaced_prior(estimator, class_prior, old)
     if isinstance(estimator, type):
         raise TypeError(f"`estimator` is the class {estimator.__name__}; give a fitted classifier")
-    if not hasattr(estimator, "fit"):
+    if not hasattr(estimator, "fit"):  # a table of probabilities
         return _moved_table(estimator, class_prior, old)
     if not hasattr(estimator, "predict_proba") or isinstance(estimator, CostClassifier):
         raise TypeError(
@@ -159,17 +162,19 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
             "a class prior to replace. Give the classifier inside, and put what is returned into the wrapper, as "
             "`sklearn.frozen.FrozenEstimator(moved)`"
         )
+
+    # any other classifier is wrapped; one that was moved before is moved anew from where it began
     check_is_fitted(estimator)
     before = estimator
-    if isinstance(estimator, MovedClassPrior):  # there and back is where it began
+    if isinstance(estimator, MovedClassPrior):
         before = estimator.estimator_
         old = estimator.old_prior_ if old is None else old
     moved = MovedClassPrior(before, class_prior, old=old)
-    return moved.take(before)
+    return moved.take(before)  # `before` is fitted already
 
 
 def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> AbstractNB:
-    """An estimator of bayesnb with fixed class probabilities."""
+    """A copy of a fitted estimator of bayesnb with fixed class probabilities and the same posterior of all else."""
     if old is not None:
         raise ValueError(
             f"`old` is {old!r}, but {type(estimator).__name__} knows its class probabilities, which are replaced; "
@@ -177,12 +182,19 @@ def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> A
         )
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    moved.set_params(**{moved.class_prior_parameter: _in_order("class_prior", class_prior, moved.classes_)})
-    return moved.with_statistics(moved.statistics_)
+    probabilities = _in_order("class_prior", class_prior, moved.classes_)  # (c,)
+    moved.set_params(**{moved.class_prior_parameter: probabilities})
+    return moved.with_statistics(moved.statistics_)  # fitted again, from the sums over rows that it holds
 
 
 def _moved_table(table: Any, class_prior: Any, old: Any) -> Float[np.ndarray, "n c"]:
-    """A table of class probabilities with other class frequencies."""
+    """A table of class probabilities with other class frequencies: p'(c | x) ∝ p(c | x) · new_c / old_c.
+
+    Parameters
+    ----------
+    table : (n, c) class probabilities of each row; what the user gave as `estimator`
+    class_prior, old : new and old probabilities of the classes 0 … c − 1, in this order or by number
+    """
     p = as_numbers("estimator", table, "a fitted classifier, or a table of class probabilities (n, c)")
     if p.ndim != 2 or not (p >= 0).all() or not np.allclose(p.sum(1), 1, atol=_SUM_TOLERANCE):
         raise ValueError(
@@ -190,21 +202,30 @@ def _moved_table(table: Any, class_prior: Any, old: Any) -> Float[np.ndarray, "n
         )
     if old is None:
         raise ValueError("`old` is None; a table does not know the class frequencies it was made for, so give them")
+
     labels = np.arange(p.shape[1])
-    shift = np.log(_class_probabilities("class_prior", class_prior, labels)) - np.log(_old_prior(old, labels))
-    with np.errstate(divide="ignore"):
-        return np.exp(log_normalize(np.log(p) + shift))
+    log_new = np.log(_class_probabilities("class_prior", class_prior, labels))  # (c,)
+    log_ratio = log_new - np.log(_old_prior(old, labels))
+    with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm −∞, and stays 0
+        return np.exp(log_normalize(np.log(p) + log_ratio))
 
 
 def _in_order(name: str, prior: Any, classes: np.ndarray) -> np.ndarray:
-    """Class probabilities by label, or in the order of the classes, as numbers in this order."""
+    """Class probabilities as numbers in the order of `classes`, from a dictionary by label or a list in this order.
+
+    `name` is the argument that gives them, for the error message.
+    """
     if isinstance(prior, Mapping):
+        # as a series of labels and numbers, which `align` puts into the order of the classes
         prior = pd.Series(list(prior.values()), index=pd.Index(list(prior), dtype=object))
     return as_numbers(name, align(name, prior, classes), f"{len(classes)} class probabilities")
 
 
 def _class_probabilities(name: str, prior: Any, classes: np.ndarray) -> Float[np.ndarray, " c"]:
-    """One positive probability for each class, with the sum 1."""
+    """One positive probability for each class, with the sum 1 exactly; ValueError where `prior` is something else.
+
+    `name` is the argument that gives it, for the error message.
+    """
     pi = _in_order(name, prior, classes)
     if pi.shape != (len(classes),) or not (pi > 0).all() or not np.isclose(pi.sum(), 1):
         raise ValueError(f"`{name}` is {prior!r}; it needs {len(classes)} positive probabilities that sum to one")
@@ -212,14 +233,16 @@ def _class_probabilities(name: str, prior: Any, classes: np.ndarray) -> Float[np
 
 
 def _old_prior(old: Any, classes: np.ndarray) -> Float[np.ndarray, " c"]:
+    """The class probabilities that the argument `old` gives, in the order of the classes."""
     return _class_probabilities("old", old, classes)
 
 
 def _known_prior(estimator: Any) -> Any:
-    """The class probabilities that a classifier was fitted with; None where it does not tell them.
+    """The class probabilities (c,) that a fitted classifier was fitted with; None where it does not tell them.
 
     Public attributes say so: `class_prior_`, or as in scikit-learn `class_log_prior_` or `priors_`. Of a pipeline it is
-    the last step that tells.
+    the last step that tells. With `class_weight` the predicted probabilities are for other class frequencies than these
+    attributes tell.
     """
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if getattr(last, "class_weight", None) is not None:
@@ -284,7 +307,11 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
         return self.take(clone(self.estimator).fit(X, y, **weights))
 
     def take(self, fitted: Any) -> Self:
-        """Move the class prior of a fitted classifier. Provisional."""
+        """Move the class prior of a fitted classifier. Provisional.
+
+        The class frequencies that its probabilities are for are `old`, or what the classifier tells; ValueError where
+        neither is known.
+        """
         old = _known_prior(fitted) if self.old is None else self.old
         if old is None:
             raise ValueError(
@@ -292,12 +319,12 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
                 "probabilities are for; give them. Without weights they are `np.bincount(y) / len(y)`, where "
                 "`class_weight` or weights were used those that they made"
             )
-        old_prior = _old_prior(old, fitted.classes_)
-        class_prior = _class_probabilities("class_prior", self.class_prior, fitted.classes_)
+        old_prior = _old_prior(old, fitted.classes_)  # (c,)
+        class_prior = _class_probabilities("class_prior", self.class_prior, fitted.classes_)  # (c,)
         return self._take_over(fitted, old_prior_=old_prior, class_prior_=class_prior)
 
     def _moved(self, log_p: np.ndarray) -> np.ndarray:
-        """Log class probabilities (…, c) at the new frequencies."""
+        """Log class probabilities (…, c) at the new frequencies: p'_c ∝ p_c · new_c / old_c."""
         return log_normalize(log_p + np.log(self.class_prior_) - np.log(self.old_prior_))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -306,7 +333,7 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
         fitted = self.estimator_
         if hasattr(fitted, "predict_log_proba"):
             return self._moved(fitted.predict_log_proba(X))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # a probability of 0 stays 0
             return self._moved(np.log(fitted.predict_proba(X)))
 
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
@@ -316,7 +343,10 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
         return self._moved_draws(self.estimator_.sample_proba(X, n_draws, seed))
 
     def interval_draws(self, X: Any, **draws: Any) -> IntervalDraws:
-        """Those of the classifier, each moved by itself. Provisional."""
+        """Draws of class probabilities for intervals: those of the classifier, each moved by itself. Provisional.
+
+        A classifier with an `interval_draws` of its own also says how quantiles are taken of them.
+        """
         check_is_fitted(self)
         self._require_draws()
         if not hasattr(self.estimator_, "interval_draws"):
@@ -331,7 +361,8 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
             raise TypeError(f"{kind} has no draws of its probabilities; `PosteriorCalibrator({kind}(…))` has")
 
     def _moved_draws(self, proba: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore"):
+        """Draws of class probabilities (s, n, c) at the new frequencies."""
+        with np.errstate(divide="ignore"):  # a probability of 0 stays 0
             return np.exp(self._moved(np.log(proba)))
 
 
@@ -367,14 +398,22 @@ def decide(p: Any, costs: Any = None, abstain_cost: Scalar | None = None) -> Int
     array([1])
     """
     p = np.atleast_2d(as_numbers("p", p, "class probabilities, (n, c)"))
-    prices = p @ _checked(costs, abstain_cost, p.shape[1])
+    prices = p @ _cost_table(costs, abstain_cost, p.shape[1])  # (n, c) expected cost of deciding each class
     best = prices.argmin(1)
     return best if abstain_cost is None else np.where(abstain_cost < prices.min(1), ABSTAIN, best)
 
 
-def _checked(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> Float[np.ndarray, "c c"]:
-    """The table of costs; ValueError unless all costs are finite."""
-    costs = align("costs", costs, classes, classes)
+def _cost_table(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> Float[np.ndarray, "c c"]:
+    """The cost of deciding class a if class k is true, entry [k, a]; ValueError unless all costs are finite.
+
+    Parameters
+    ----------
+    costs : (c, c), which a data frame may give by label; None is 1 for each error
+    abstain_cost : only checked
+    c : number of classes
+    classes : their labels, in the order of the rows and columns of the table; None if they have none
+    """
+    costs = align("costs", costs, classes, classes)  # rows and columns of a data frame in the order of the classes
     table = 1 - np.eye(c) if costs is None else as_numbers("costs", costs, f"finite numbers, ({c}, {c})")
     if table.shape != (c, c):
         raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c})")
@@ -429,18 +468,19 @@ class CostClassifier(AbstractWrapper):
         """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = clone(self.estimator).fit(X, y, **weights)
-        self._table(fitted.classes_)
+        self._table(fitted.classes_)  # raises where the costs do not fit the classes
         return self._take_over(fitted)
 
     def _table(self, classes: np.ndarray) -> Float[np.ndarray, "c c"]:
-        return _checked(self.costs, self.abstain_cost, len(classes), classes)
+        """The cost of deciding class a if class k is true, entry [k, a]."""
+        return _cost_table(self.costs, self.abstain_cost, len(classes), classes)
 
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or None, (n,)."""
         check_is_fitted(self)
         fitted = self.estimator_
-        decision = decide(fitted.predict_proba(X), self._table(fitted.classes_), self.abstain_cost)
-        labels = fitted.classes_[decision]
+        decision = decide(fitted.predict_proba(X), self._table(fitted.classes_), self.abstain_cost)  # class numbers
+        labels = fitted.classes_[decision]  # of −1, abstaining, some label that is replaced
         return labels if self.abstain_cost is None else np.where(decision == ABSTAIN, np.array(None), labels)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -451,7 +491,10 @@ class CostClassifier(AbstractWrapper):
         is_unknown = ~np.isin(y, fitted.classes_)
         if is_unknown.any():
             raise ValueError(f"`y` has the labels {np.unique(y[is_unknown])}, which are no classes; leave them out")
-        table = self._table(fitted.classes_)
-        decision = decide(fitted.predict_proba(X), table, self.abstain_cost)
+
+        # the cost of each decision, by the true class; classes are sorted, so that a search finds their numbers
+        table = self._table(fitted.classes_)  # (c, c)
+        decision = decide(fitted.predict_proba(X), table, self.abstain_cost)  # (n,) number of a class, or ABSTAIN
         costs = table[np.searchsorted(fitted.classes_, y), decision]
-        return -float(np.average(np.where(decision == ABSTAIN, self.abstain_cost, costs), weights=sample_weight))
+        costs_of_rows = np.where(decision == ABSTAIN, self.abstain_cost, costs)
+        return -float(np.average(costs_of_rows, weights=sample_weight))

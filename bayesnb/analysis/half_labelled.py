@@ -140,8 +140,10 @@ class HalfLabelledClassifier(AbstractWrapper):
             if the bound still rises after `max_iter` iterations
         """
         self._check_settings()
+
+        # of l rows with a label and u without: class numbers (l,), cells of all rows by block, and weights
         with naming("X", "y"):
-            labels, is_missing = split_labels(y, self.missing_label)
+            labels, is_missing = split_labels(y, self.missing_label)  # (l,), and (l + u,)
             check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
         nb = clone(self.estimator)
@@ -150,8 +152,10 @@ class HalfLabelledClassifier(AbstractWrapper):
             check_consistent_length(next(iter(rows.values())), is_missing)
         weight = checked_weights(sample_weight, X)
         refuse_no_weight(weight)
-        label_weights = one_hot(index, len(classes), weight[~is_missing])
-        counter = nb.prior_for()
+
+        # the statistics of the rows with a label stay; those of the others are made anew in each iteration
+        label_weights = one_hot(index, len(classes), weight[~is_missing])  # (l, c)
+        counter = nb.prior_for()  # some prior: only its sums over rows are used
         data = _Data(
             counter=counter,
             labelled=counter.suffstats(rows_at(rows, ~is_missing), label_weights),
@@ -159,13 +163,15 @@ class HalfLabelledClassifier(AbstractWrapper):
             labelled_weight=weight[~is_missing],
             unlabelled_weight=self.unlabelled_weight * weight[is_missing],
         )
-        _refuse(self.estimator, counter, nb.with_statistics(data.labelled))
+        _refuse_unsuited(self.estimator, counter, nb.with_statistics(data.labelled))
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
         uniform = np.full((is_missing.sum(), len(classes)), 1 / len(classes))
         climb = self._climb(nb.prior_for(data.statistics(uniform)), data)
         if not climb.has_ended:
             warnings.warn(climb.caution(data.total_weight), ConvergenceWarning, stacklevel=3)
+
+        # labels as given, or as estimated, in the order of the rows
         label_distributions = np.zeros((len(is_missing), len(classes)))
         label_distributions[~is_missing] = np.eye(len(classes))[index]
         label_distributions[is_missing] = climb.q
@@ -187,37 +193,62 @@ class HalfLabelledClassifier(AbstractWrapper):
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
 
     def _climb(self, prior: NaiveBayes, data: "_Data") -> "_Climb":
-        """Estimate labels and parameters in turns, until the bound rises by less than `tol`."""
+        """Estimate soft labels and parameters in turns, until the bound on the evidence rises by less than `tol` a row.
+
+        Given the posterior of the parameters θ, the best label distribution q_i of a row is proportional to
+        exp E log p(x_i, c | θ), for EM to p(x_i, c | mode). Given q, the posterior is the conjugate update with soft
+        labels. Neither step lowers the bound log Z(r) + λ Σ_i w_i H(q_i), for EM that plus log p(mode | r). Here Z(r)
+        is the evidence of the soft labels r, H the entropy, and λ w_i the weight of a row without a label.
+
+        Parameters
+        ----------
+        prior : of all iterations
+        data : the rows with and without a label
+        """
         posterior = prior.update(data.labelled)
-        # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
-        if self.method == "em" and map_leaves(lambda leaf: np.nextafter(leaf, np.inf), posterior).on_boundary():
-            raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
+        if self.method == "em":
+            # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite, so a bit is added
+            next_larger = map_leaves(lambda values: np.nextafter(values, np.inf), posterior)
+            if next_larger.on_boundary():
+                raise ValueError(
+                    "`estimator` has concentrations below 1, so there is no mode; use method='variational'"
+                )
+
         bounds: list[float] = []
         for _ in range(self.max_iter):
-            q = np.exp(log_normalize(self._table(posterior, data.unlabelled)))
+            q = np.exp(log_normalize(self._table(posterior, data.unlabelled)))  # (u, c) of the rows without a label
             stats = data.statistics(q)
             posterior = prior.update(stats)
-            bound = prior.log_marginal(stats) + data.unlabelled_weight @ entr(q).sum(1)
+
+            entropy = entr(q).sum(1)  # (u,) of the label of each row
+            bound = prior.log_marginal(stats) + data.unlabelled_weight @ entropy
             if self.method == "em":
                 bound += posterior.log_prob(posterior.mode())
             bounds.append(float(bound))
+
+            # where rows without a label have no weight, the first iteration is the last
             has_ended = _last_gain(bounds) <= self.tol * data.total_weight or not data.unlabelled_weight.any()
             if has_ended:
                 break
         return _Climb(q, stats, bounds, has_ended)
 
     def _table(self, posterior: NaiveBayes, rows: Rows) -> Table:
-        """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
+        """log q_i(c) but for a constant of the row, (u, c), for the best label distribution of each row.
+
+        For EM it is log p(x_i, c | θ) at the mode. Else it is the mean of log p(x_i, c | θ) over the posterior.
+        """
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
 
-        def table(part: slice) -> np.ndarray:
-            total = posterior.classes.log_cumulants()[0]
+        def mean_log_joint(part: slice) -> np.ndarray:
+            """Of some rows, (m, c): the mean of log π_c, and of log p(x_i | θ_c) by each block."""
+            total = posterior.classes.log_cumulants()[0]  # (c,)
             for name, block in posterior.blocks.items():
-                total = total + block.log_moments(rows[name][part].astype(float, copy=False))[0]
+                mean, _ = block.log_moments(rows[name][part].astype(float, copy=False))
+                total = total + mean
             return total
 
-        return by_rows(table, rows)
+        return by_rows(mean_log_joint, rows)  # some rows at a time, so that tables stay small
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
@@ -238,12 +269,16 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         nb = self.estimator_
         prior = as_jax(nb.prior_)
-        labels, is_missing = split_labels(y, self.missing_label)
+        labels, is_missing = split_labels(y, self.missing_label)  # the labels that are there, and which rows have none
         rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}
+
+        # prior and rows with a label; the trace has the value that each site is drawn with or set to
         with handlers.trace() as sites:
             prior.model(rows_at(rows, ~is_missing), nb.class_index(labels))
         theta = prior.from_sites({name: site["value"] for name, site in sites.items()})
-        table = prior.log_table(rows_at(rows, is_missing), theta)
+
+        # rows without a label: λ Σ_i log Σ_c p(x_i, c | θ) is added to the log density
+        table = prior.log_table(rows_at(rows, is_missing), theta)  # (u, c) log p(x_i, c | θ)
         numpyro.factor("unlabelled", self.unlabelled_weight * jax.scipy.special.logsumexp(table, axis=-1).sum())
 
 
@@ -271,7 +306,7 @@ class _Data:
         return float(self.labelled_weight.sum() + self.unlabelled_weight.sum())
 
     def statistics(self, q: Table) -> Statistics:
-        """Statistics of all rows if those without a label have the soft labels q."""
+        """Statistics of all rows, where those without a label have soft labels q (u, c), so weights λ w_i q_i(c)."""
         return self.labelled + self.counter.suffstats(self.unlabelled, self.unlabelled_weight[:, None] * q)
 
 
@@ -293,7 +328,7 @@ class _Climb:
     has_ended: bool
 
     def caution(self, total_weight: float) -> str:
-        """The message that the bound still rises."""
+        """The warning that the bound still rises; `total_weight` of all rows makes it a gain a row."""
         if len(self.bounds) > 1:
             state = f"still increases by {_last_gain(self.bounds) / total_weight:.2g} nats a row"
         else:
@@ -302,14 +337,24 @@ class _Climb:
 
 
 def _last_gain(bounds: list[float]) -> float:
-    """By how much the last iteration raised the bound."""
+    """By how much the last iteration raised the bound, in nats; infinite after the first."""
     return bounds[-1] - bounds[-2] if len(bounds) > 1 else np.inf
 
 
-def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
-    """ValueError on likelihoods that are no density of a row, and on priors scaled by rows that are not known."""
+def _refuse_unsuited(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
+    """ValueError if the estimator cannot use rows without a label.
+
+    Their label is summed out, which needs a likelihood that is a density of a row. And a prior that is scaled by the
+    rows of one class alone would need to know which rows these are.
+
+    Parameters
+    ----------
+    estimator : as the user gave it, for the message
+    model : its blocks
+    nb : the estimator, fitted to the rows with a label
+    """
     for block in model.blocks.values():
-        reason = block.evidence_error
+        reason = block.evidence_error  # in words; empty where the likelihood is a density
         if block.is_composite:
             # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
             reason = "a row counts once for every other class, so the sum over its labels is not a density of the row"
@@ -318,7 +363,8 @@ def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
                 f"`estimator` is {type(estimator).__name__}, which cannot use rows without a label: {reason}. Use "
                 "MultinomialNB for counts of events, or GaussianNB for real features"
             )
-    for _, part, block_names, only_class in nb.part_estimators():
+
+    for _, part, block_names, only_class in nb.part_estimators():  # one, or those that a MixedNB is made of
         if only_class is not None and part.prior_follows_rows:
             name = next(iter(block_names.values()))
             raise ValueError(

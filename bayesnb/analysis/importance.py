@@ -42,9 +42,9 @@ def importance(
         information_j = mean over rows of log p(y_i | x_ij, D₋ᵢ) − log p(y_i | D₋ᵢ)
         elpd_gain_j   = mean over rows of log p(y_i | x_i, D₋ᵢ) − log p(y_i | x_i without x_ij, D₋ᵢ)
 
-    Both are in nats a row. The rows are those of the fit, and each is predicted from all others, without a refit. The
-    information of a column that is independent of the label is at most 0 in expectation, however many levels it has.
-    Where the interval reaches 0, the column is not shown to help.
+    Both are in nats a row. The rows are those of the fit, and each is predicted from all others, D₋ᵢ, without a refit.
+    The information of a column that is independent of the label is at most 0 in expectation, however many levels it
+    has. Where the interval reaches 0, the column is not shown to help.
 
     The table is sorted by `information`. `elpd_gain` is no ranking: it is what *this* model loses without the column.
     It is small for each of several columns that say the same, and negative where the model counts dependent columns
@@ -95,41 +95,47 @@ def importance(
     >>> table.feature.tolist(), bool(table.low[0] > 0.4), bool(table.low[1] < 0)
     ([1, 0], True, True)
     """
-    if hasattr(type(estimator), "importance"):
+    if hasattr(type(estimator), "importance"):  # `DiscriminativeNB` has a method of its own
         if held_out:
             raise ValueError("`held_out` is True; DiscriminativeNB leaves its training rows out, so give these")
         return estimator.importance(X, y, sample_weight, groups=groups, level=level)
+
+    # a calibrated estimator holds the fitted naive Bayes model, and a map from its log probabilities to probabilities
     calibration = getattr(estimator, "calibrated", None)
     nb = estimator if calibration is None else estimator.estimator_
     check_own(nb, "importance")
-    nb = named(nb, None)
+    nb = fitted_copy(nb)
     check_level(level)
 
     def log_proba(log_joint: Table) -> Table:
+        """log p(y = c | x_i), (m, c), of log p(x_i, y = c), as the estimator predicts it."""
         log_p = log_normalize(log_joint)
         return log_p if calibration is None else np.log(calibration(log_p))
 
+    # the rows as the blocks of the model read them, with class numbers (n,), weights, and groups that leave together
     label = nb.class_index(y)
     n = len(label)
     weights = row_weights(sample_weight, n)
     group = None if groups is None else group_places(groups, n)
     data = FittedRows(nb.encode(X), label, weights, group)
+
+    # what the model of all columns predicts; then, for each column, the scores by it alone and without it
     if held_out:
-        predictions = _of_new_rows(nb, data)
+        predictions = _predictions_of_new_rows(nb, data)
     else:
-        predictions = _left_out(nb, data, nb.loo(X, y, weights, groups=groups))
+        predictions = _leave_one_out_predictions(nb, data, nb.loo(X, y, weights, groups=groups))
     sums = _sum_scores(data, predictions, _block_columns_of_features(nb), log_proba)
     return _table(nb.feature_names(), sums, level)
 
 
 class _Predictions(NamedTuple):
-    """What the model with all columns says of the rows.
+    """What the model with all columns says of n rows, each by the data D₋ᵢ without row i.
 
     Fields
     ------
     log_prior : (n, c) log p(y = c | D₋ᵢ)
     log_joint : (n, c) log p(x_i, y = c | D₋ᵢ)
-    folds : the rows, with the model that predicts them
+    folds : the rows in parts, each with the model that predicts it
     """
 
     log_prior: Table
@@ -137,20 +143,21 @@ class _Predictions(NamedTuple):
     folds: Iterable[Fold]
 
 
-def _of_new_rows(nb: Any, data: FittedRows) -> _Predictions:
-    """Predictions of rows that were not fitted, so that nothing is left out."""
-    log_joint = nb.posterior_.log_joint(data.rows)
+def _predictions_of_new_rows(nb: Any, data: FittedRows) -> _Predictions:
+    """Predictions of rows that were not fitted: all by the posterior as it is, since nothing is left out."""
+    log_joint = nb.posterior_.log_joint(data.rows)  # (n, c)
     log_prior = np.broadcast_to(nb.posterior_.classes.log_predictive(), log_joint.shape)
-    return _Predictions(log_prior, log_joint, [Fold(slice(None), nb.posterior_, None)])
+    all_rows = Fold(slice(None), nb.posterior_, leaving=None)
+    return _Predictions(log_prior, log_joint, [all_rows])
 
 
-def _left_out(nb: Any, data: FittedRows, loo: Any) -> _Predictions:
-    """Leave-one-out predictions of the rows of the fit."""
+def _leave_one_out_predictions(nb: Any, data: FittedRows, loo: Any) -> _Predictions:
+    """Predictions of the rows of the fit, each from all others; `loo` is the result of the estimator's method `loo`."""
     return _Predictions(loo.log_prior, loo.log_joint, folds(nb, data, "kept"))
 
 
 def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
-    """For each feature, the blocks that read it and its column in each: one block, or one for each class."""
+    """For each feature, the blocks that read it, by name, and its column in each: one block, or one for each class."""
     block_columns: list[list[tuple[str, int]]] = [[] for _ in range(nb.n_features_in_)]
     for block, features in nb.block_columns().items():
         for column, feature in enumerate(features):
@@ -185,7 +192,10 @@ class _ScoreSums:
 
     @classmethod
     def zero(cls, n_features: int) -> "_ScoreSums":
-        return cls(np.full((2, n_features), np.nan), *np.zeros((3, 2, n_features)))
+        """Sums over no terms."""
+        no_centre = np.full((2, n_features), np.nan)
+        u, u_v, u_squared = np.zeros((3, 2, n_features))
+        return cls(no_centre, u, u_v, u_squared)
 
     def add_weights(self, terms: Terms) -> None:
         """Add the weights of some terms, which are the same for all features."""
@@ -193,22 +203,33 @@ class _ScoreSums:
         self.v_squared += terms.times @ terms.weight**2
 
     def add(self, feature: int, terms: Terms) -> None:
-        """Add the scores of a feature, `terms.value` (2, k), over some terms."""
+        """Add the two scores of a feature over k terms.
+
+        The centre of a feature is the mean of the first terms that come: any number near the mean of all will do.
+
+        Parameters
+        ----------
+        feature : number of the feature
+        terms : weighted scores s (2, k), with weights v (k,), and how often each term occurs, q (k,)
+        """
         if not len(terms.weight):
             return
         if np.isnan(self.centre[:, feature]).all():
             self.centre[:, feature] = terms.mean()
-        u = terms.value - np.multiply.outer(self.centre[:, feature], terms.weight)
+        u = terms.value - np.multiply.outer(self.centre[:, feature], terms.weight)  # (2, k) s − m₀ v
         self.u[:, feature] += u @ terms.times
         self.u_v[:, feature] += u @ (terms.times * terms.weight)
         self.u_squared[:, feature] += u**2 @ terms.times
 
     def mean(self) -> Float[np.ndarray, "2 d"]:
-        """Σ q s / Σ q v."""
+        """Σ q s / Σ q v, the weighted means of both scores of each feature."""
         return self.centre + self.u / self.v
 
     def standard_error(self) -> Float[np.ndarray, "2 d"]:
-        """√(Σ q (s − mean v)²) / Σ q v: that of a ratio of two sums over independent terms."""
+        """√(Σ q (s − mean v)²) / Σ q v: that of a ratio of two sums over independent terms.
+
+        With shift = mean − m₀ it is s − mean v = u − shift v, whose square is summed term by term.
+        """
         shift = self.u / self.v
         squares = self.u_squared - 2 * shift * self.u_v + shift**2 * self.v_squared
         return np.sqrt(np.maximum(squares, 0)) / self.v
@@ -220,31 +241,47 @@ def _sum_scores(
     columns_of_features: list[list[tuple[str, int]]],
     log_proba: Callable[[Table], Table],
 ) -> _ScoreSums:
-    """The scores of every feature, summed over all rows fold by fold."""
+    """The two scores of every feature, information and gain, summed over all rows fold by fold.
+
+    Parameters
+    ----------
+    data : the rows, with labels, weights and groups
+    predictions : of the model with all columns
+    columns_of_features : for each feature, the blocks that read it and its column in each
+    log_proba : log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
+    """
     sums = _ScoreSums.zero(len(columns_of_features))
     for fold in predictions.folds:
-        part = _part_of(fold, data, predictions, log_proba)
-        sums.add_weights(part.terms(np.zeros((2, len(part.label)))))
+        part = _part_of_fold(fold, data, predictions, log_proba)
+        no_scores = np.zeros((2, len(part.label)))
+        sums.add_weights(part.terms(no_scores))  # the weights of the m rows are the same for all features
+
         for feature, block_columns in enumerate(columns_of_features):
             tables = _tables_of_feature(fold, part, block_columns)
-            information = part.of_label(log_normalize(part.log_prior + tables.alone)) - part.log_p_prior
-            gain = part.log_p_whole - part.of_label(log_proba(part.log_joint - tables.loss))
+
+            # log p(y_i | x_ij) − log p(y_i), (m,)
+            log_p_alone = log_normalize(part.log_prior + tables.alone)
+            information = part.of_label(log_p_alone) - part.log_p_prior
+
+            # log p(y_i | x_i) − log p(y_i | x_i without x_ij), (m,)
+            log_p_without = log_proba(part.log_joint - tables.loss)
+            gain = part.log_p_whole - part.of_label(log_p_without)
             sums.add(feature, part.terms(np.stack([information, gain])))
     return sums
 
 
 class _Part(NamedTuple):
-    """The rows of a fold, with what holds for all features.
+    """The m rows of a fold, with what holds for all features; D₋ᵢ are the data without row i.
 
     Fields
     ------
     cells : by block
-    label : (m,) class index of each row
+    label : (m,) class number of each row
     weights : of each row
     group : (m,) of each row, 0 … g−1; None where each row is a group
     leaving : (m, c) weights with which the rows leave the model; None where they have left
-    log_prior, log_joint : (m, c) as in `_Predictions`
-    log_p_prior, log_p_whole : (m,) log p(y_i | D₋ᵢ) and log p(y_i | x_i, D₋ᵢ)
+    log_prior, log_joint : (m, c) log p(y = c | D₋ᵢ) and log p(x_i, y = c | D₋ᵢ), by all columns
+    log_p_prior, log_p_whole : (m,) log p(y_i | D₋ᵢ) and log p(y_i | x_i, D₋ᵢ), of the label that the row has
     """
 
     cells: dict[str, Any]
@@ -259,31 +296,42 @@ class _Part(NamedTuple):
 
     def of_label(self, table: Table) -> Float[np.ndarray, " m"]:
         """The entry of each row in the class of its label."""
-        return _of_label(table, self.label)
+        return _entry_of_label(table, self.label)
 
     def terms(self, scores: Float[np.ndarray, "2 m"]) -> Terms:
         """Independent terms of sums of scores over the rows."""
         return self.weights.terms(scores, self.group)
 
 
-def _of_label(table: Table, label: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+def _entry_of_label(table: Table, label: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+    """From a table (m, c), the entry of each row in the class of its label."""
     return table[np.arange(len(label)), label]
 
 
-def _part_of(fold: Fold, data: FittedRows, predictions: _Predictions, log_proba: Callable[[Table], Table]) -> _Part:
+def _part_of_fold(
+    fold: Fold, data: FittedRows, predictions: _Predictions, log_proba: Callable[[Table], Table]
+) -> _Part:
+    """The rows of a fold, with all that is computed once for them and used for every feature.
+
+    `log_proba` makes log p(y = c | x_i) of log p(x_i, y = c), both (m, c).
+    """
     label = data.label[fold.rows]
     log_prior = predictions.log_prior[fold.rows]
     log_joint = predictions.log_joint[fold.rows]
+
+    group = None
+    if data.group is not None:
+        _, group = np.unique(data.group[fold.rows], return_inverse=True)  # numbered again, 0 … g − 1 within the fold
     return _Part(
         cells=_columnwise(rows_at(data.rows, fold.rows)),
         label=label,
         weights=data.weights.rows(fold.rows),
-        group=None if data.group is None else np.unique(data.group[fold.rows], return_inverse=True)[1],
+        group=group,
         leaving=None if fold.leaving is None else fold.leaving.toarray(),
         log_prior=log_prior,
         log_joint=log_joint,
-        log_p_prior=_of_label(log_normalize(log_prior), label),
-        log_p_whole=_of_label(log_proba(log_joint), label),
+        log_p_prior=_entry_of_label(log_normalize(log_prior), label),
+        log_p_whole=_entry_of_label(log_proba(log_joint), label),
     )
 
 
@@ -296,7 +344,7 @@ def _columnwise(rows: Rows) -> dict[str, Any]:
 
 
 class _ColumnTables(NamedTuple):
-    """What a column adds to the table of its model.
+    """What a column adds to the log density of m rows under each class; D₋ᵢ are the data without row i.
 
     Fields
     ------
@@ -309,7 +357,7 @@ class _ColumnTables(NamedTuple):
 
 
 def _tables_of_feature(fold: Fold, part: _Part, block_columns: list[tuple[str, int]]) -> _ColumnTables:
-    """The tables of a feature, added up over the blocks that read it."""
+    """What a feature adds to the log density, (m, c): the sum over the blocks that read it, `block_columns`."""
     alone, loss = np.zeros((2, *part.log_joint.shape))
     for block, column in block_columns:
         tables = _tables_of_column(fold.model, block, part.cells[block], column, part.leaving)
@@ -321,26 +369,40 @@ def _tables_of_feature(fold: Fold, part: _Part, block_columns: list[tuple[str, i
 def _tables_of_column(
     model: Any, block_name: str, x: Any, j: int, leaving: Float[np.ndarray, "m c"] | None
 ) -> _ColumnTables:
-    """Tables of column j of a block; rows leave the model with the weights `leaving`, or have left already."""
+    """The log density of column j of a block by itself, and what the log density of the row has less without it.
+
+    Where columns are independent given the class, the two are the same.
+
+    Parameters
+    ----------
+    model : posterior that predicts the rows
+    block_name, x : the block that reads the column, and its cells (m, k)
+    leaving : (m, c) weights with which the rows leave the model; None where they have left it already
+    """
 
     def log_density(block: Any, x: Any) -> Table:
+        """log p(x_i | y = c, data without row i), (m, c), by a block of the posterior."""
         return block.log_predictive(x) if leaving is None else block.log_loo(x, leaving)
 
     if isinstance(model, OneDependence):
         alone = _one_dependence_table(model, block_name, x, j, leaving)
-        return _ColumnTables(alone, np.full_like(alone, np.nan))
+        return _ColumnTables(alone, np.full_like(alone, np.nan))  # an average of models has no one loss
 
     block = model.blocks[block_name]
-    column = column_of(x, j)[:, None]
-    if block.missing_value == 0:  # counts that share a row: events of one kind among all
+    column = column_of(x, j)[:, None]  # (m, 1)
+    if block.missing_value == 0:
+        # Counts of events that share a row, as in a multinomial: the column alone is its count among all events of
+        # the row. Given this count the other events do not depend on it, so the loss is the same.
         other_events = np.reshape(x.sum(1), (-1, 1)) - column
-        alone = log_density(block.lump_other_columns(np.array([j])), np.hstack([column, other_events]))
+        two_kinds = block.lump_other_columns(np.array([j]))  # the block of column j and of all others together
+        alone = log_density(two_kinds, np.hstack([column, other_events]))
         return _ColumnTables(alone, alone)
 
     alone = log_density(block.select(np.array([j])), column)
-    if block.unwrapped.separable:
+    if block.unwrapped.separable:  # columns are independent given the class
         return _ColumnTables(alone, alone)
 
+    # dependent columns, such as of a full covariance: the density of all, less that of the others
     whole = log_density(block, x)
     others = np.delete(np.arange(x.shape[1]), j)
     if not len(others):
@@ -351,15 +413,22 @@ def _tables_of_column(
 def _one_dependence_table(
     model: OneDependence, block_name: str, x: np.ndarray, j: int, leaving: Float[np.ndarray, "m c"] | None
 ) -> Table:
-    """log p(x_ij | y = c, D₋ᵢ) by rows in which all other cells are missing."""
+    """log p(x_ij | y = c, D₋ᵢ), (m, c), of column j alone by an average of one-dependence models.
+
+    All other cells are made missing, which leaves them out. D₋ᵢ are the data without row i, which has left the model
+    or leaves it with the weights `leaving` (m, c).
+    """
     only_j = {block_name: np.where(np.arange(x.shape[1]) == j, x, np.nan)}
     tables = model.log_parts(only_j) if leaving is None else model.log_loo_parts(only_j, leaving)
-    return tables[-1]
+    return tables[-1]  # of the cells; a table of the classes may stand before it
 
 
 def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
-    """Means and intervals of both scores, a row for each feature, the most informative first."""
-    information, gain = sums.mean()
+    """Means and intervals of both scores in nats a row, a line for each feature, the most informative first.
+
+    An interval is mean ± z standard errors, with the z that gives it the probability `level` under a normal density.
+    """
+    information, gain = sums.mean()  # (d,) each
     z = norm.isf((1 - level) / 2)
     information_reach, gain_reach = z * sums.standard_error()
     table = pd.DataFrame(
@@ -376,10 +445,20 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
     return table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
 
 
-def named(estimator: Any, names: Any, what: str = "") -> Any:
-    """A copy of the estimator that calls its features by other names, if given; ValueError unless each has one.
+def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
+    """A copy of a fitted estimator that calls its features by other names.
 
-    `what` is something that only a single naive Bayes model can have; others are refused.
+    Parameters
+    ----------
+    names : one for each feature; None keeps those that it has
+    what : what is asked of the estimator, for the error message, if only a single naive Bayes model can have it
+
+    Raises
+    ------
+    ValueError
+        if there is not one name for each feature; with `what`, if the estimator averages several models
+    UnsuitedEstimator
+        with `what`, if the estimator is none of bayesnb
     """
     if what:
         check_independent(estimator, what)
@@ -387,7 +466,8 @@ def named(estimator: Any, names: Any, what: str = "") -> Any:
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     if names is None:
         return estimator
-    if is_single(names):
+
+    if is_single(names):  # a string, say, whose letters would be taken for names
         raise ValueError(f"`feature_names` is {shortened(names)}; give a list of names, one for each feature")
     if len(names) != estimator.n_features_in_:
         raise ValueError(

@@ -77,6 +77,7 @@ class MapOrPosterior:
     classes: np.ndarray
 
     def __str__(self) -> str:
+        """The summary, and in words how far the MAP is from the posterior, and NUTS from exact draws."""
         n = len(self.distance)
         median, ninety = np.quantile(self.distance, [0.5, 0.9])
         cause = ", and a parameter of the MAP is on its boundary" if self.is_on_boundary else ""
@@ -88,7 +89,7 @@ class MapOrPosterior:
             f"MAP outside of the {self.level:.0%} interval: {len(self.outside)} of {n} rows. This is no score: it "
             f"grows with the columns{cause}",
         ]
-        if self.nuts_data is not None:
+        if self.nuts_data is not None:  # NUTS ran
             gap = abs(self.frame["nuts_mean"] - self.frame["mean"])
             lines.append(
                 f"NUTS on {self.nuts_data}: its mean differs from that of exact draws by {gap.mean():.4f} on average, "
@@ -148,28 +149,38 @@ def map_or_posterior(
     check_level(level)
     check_least(2, n_draws=n_draws)
     check_least(1, chains=chains, warmup=warmup)
+
+    # the fit; the new rows as the blocks of the model read them, and class numbers of their labels, if there are any
     nb = clone(estimator).set_params(estimate="predictive").fit(X, y)
     rows = nb.encode(X_new)
     index = None
     if y_new is not None:
         check_consistent_length(X_new, y_new)
         index = nb.class_index(y_new)
+
+    # log class probabilities (n, c) by each way to predict, with its seconds
     by_map = _timed(lambda: jitted_map(nb, X, y, rows))
     by_predictive = _timed(lambda: nb.predict_log_proba(X_new))
     by_draws = _timed(lambda: _of_exact_draws(nb.posterior_, rows, level, n_draws, seed))
     exact: PosteriorOfProba = by_draws.result
     log_p = {MAP: by_map.result, PREDICTIVE: by_predictive.result, MEAN: exact.log_mean}
     seconds = {MAP: by_map.seconds, PREDICTIVE: by_predictive.seconds, MEAN: by_draws.seconds}
+
+    # NUTS as another way to the same posterior mean, on rows or on sums of them
     of_nuts = None
     nuts_data = None
     if nuts:
         n_cells = len(nb.class_index(y)) * nb.n_features_in_
         nuts_data = "rows" if n_cells <= _MOST_CELLS else "sums of the rows"
-        settings = {"draws": -(-n_draws // chains), "chains": chains, "warmup": warmup, "seed": seed}
+        draws_of_chain = -(-n_draws // chains)  # rounded up
+        settings = {"draws": draws_of_chain, "chains": chains, "warmup": warmup, "seed": seed}
         by_nuts = _timed(lambda: _of_nuts(nb, X, y, rows, level, nuts_data == "rows", settings))
         of_nuts = by_nuts.result
-        log_p[NUTS], seconds[NUTS] = of_nuts.log_mean, by_nuts.seconds
-    top = exact.log_mean.argmax(1)
+        log_p[NUTS] = of_nuts.log_mean
+        seconds[NUTS] = by_nuts.seconds
+
+    # the most probable class of each row by the posterior mean, and whether its MAP probability is in the interval
+    top = exact.log_mean.argmax(1)  # (n,)
     is_outside = _at(by_map.result, top) < _at(np.log(exact.low), top)
     is_outside |= _at(by_map.result, top) > _at(np.log(exact.high), top)
     return MapOrPosterior(
@@ -193,6 +204,7 @@ class _Timed(NamedTuple):
 
 
 def _timed(work: Any) -> _Timed:
+    """Call a function without arguments, and measure its seconds."""
     start = perf_counter()
     result = work()
     return _Timed(result, perf_counter() - start)
@@ -205,11 +217,17 @@ def jitted_map(nb: Any, X: Any, y: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
     """log p(c | x_i, θ̂) of encoded rows, with the fit, its mode and the prediction in one program of JAX, in float64.
 
     A probability of 0 of the MAP is the smallest positive number, as `estimate="map"` has it.
+
+    Parameters
+    ----------
+    nb : a fitted estimator, whose prior is taken
+    X, y : the training rows and labels
+    rows : the new rows, as `nb.encode` gives them
     """
     import jax
 
     prior: NaiveBayes = nb.prior_
-    training, index = nb.encode_labelled(X, y)
+    training, index = nb.encode_labelled(X, y)  # cells by block, and class numbers
 
     @jax.jit
     def program(training: Rows, index: Any, rows: Rows) -> Any:
@@ -237,30 +255,56 @@ class PosteriorOfProba(NamedTuple):
 
 
 def _of_exact_draws(model: Any, rows: Rows, level: Scalar, n_draws: int, seed: int) -> PosteriorOfProba:
-    """By independent draws of θ from the closed form."""
-    draws = log_probability_draws(model, rows, n_draws, fix_seed(seed))
+    """The posterior of class probabilities of encoded rows, by independent draws of θ from the closed form.
+
+    Parameters
+    ----------
+    model : the posterior of the parameters
+    level : posterior mass of the intervals
+    """
+    draws = log_probability_draws(model, rows, n_draws, fix_seed(seed))  # some rows at a time, (m, c, s) of each
     return _summarised((log_p for _, log_p in draws), level)
 
 
 def _of_nuts(
     nb: Any, X: Any, y: Any, rows: Rows, level: Scalar, is_on_rows: bool, settings: dict[str, int]
 ) -> PosteriorOfProba:
-    """By NumPyro's NUTS, on the training rows or on their sums."""
+    """The posterior of class probabilities of encoded rows, by draws of θ from NumPyro's NUTS.
+
+    Parameters
+    ----------
+    nb : a fitted estimator
+    X, y : the training rows and labels
+    rows : the new rows, encoded
+    level : posterior mass of the intervals
+    is_on_rows : whether NUTS runs on the training rows; else on their sums, which have the same density of θ
+    settings : draws, chains, warmup and seed of NUTS
+    """
     data = {"X": X, "y": y} if is_on_rows else {}
-    theta = parameters_of(nb.posterior_, nb.sample_posterior(method="nuts", **data, **settings))
+    draws_by_site = nb.sample_posterior(method="nuts", **data, **settings)
+    theta = parameters_of(nb.posterior_, draws_by_site)
+
+    # log p(x_i, c | θ_s), (s, m, c) for some rows at a time, as probabilities with the draws on the last axis
     chunks = log_joint_chunks(nb.posterior_, rows, theta)
     return _summarised((np.moveaxis(log_normalize(log_joint), 0, -1) for _, log_joint in chunks), level)
 
 
 def _summarised(chunks: Iterator[Float[np.ndarray, "m c s"]], level: Scalar) -> PosteriorOfProba:
-    """Mean, interval and spread of log p (m, c, s) at draws of θ, for some rows at a time."""
-    ends = (1 - level) / 2, (1 + level) / 2
+    """Mean, interval and spread of class probabilities over s draws of θ.
+
+    Parameters
+    ----------
+    chunks : log p(c | x_i, θ_s), for some rows at a time
+    level : posterior mass of the intervals
+    """
+    tails = (1 - level) / 2, (1 + level) / 2
     parts = []
     for log_p in chunks:
-        log_mean = np.logaddexp.reduce(log_p, axis=-1) - np.log(log_p.shape[-1])
-        low, high = np.exp(np.quantile(log_p, ends, axis=-1))
+        n_draws = log_p.shape[-1]
+        log_mean = np.logaddexp.reduce(log_p, axis=-1) - np.log(n_draws)  # (m, c) logarithm of the mean of p
+        low, high = np.exp(np.quantile(log_p, tails, axis=-1))
         parts.append(PosteriorOfProba(log_mean, low, high, _log_odds(log_p).std(-1)))
-    return PosteriorOfProba(*(np.concatenate(tables) for tables in zip(*parts, strict=True)))
+    return PosteriorOfProba(*(np.concatenate(tables) for tables in zip(*parts, strict=True)))  # field by field
 
 
 def _log_odds(log_p: Float[np.ndarray, "n c *s"]) -> Float[np.ndarray, "n c *s"]:
@@ -276,14 +320,20 @@ def _log_odds(log_p: Float[np.ndarray, "n c *s"]) -> Float[np.ndarray, "n c *s"]
 
 
 def _at(table: Float[np.ndarray, "n c"], k: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """The entry of one class in each row."""
+    """The entry of class k_i in each row i."""
     return table[np.arange(len(table)), k]
 
 
 def _distance(
     log_p: Float[np.ndarray, "n c"], exact: PosteriorOfProba, top: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """Log odds of the MAP from those of the posterior mean, in the posterior's standard deviations of log odds."""
+    """Log odds of the MAP from those of the posterior mean, in the posterior's standard deviations of log odds.
+
+    Parameters
+    ----------
+    log_p : by the MAP
+    top : the class of each row whose log odds are taken
+    """
     gap = abs(_at(_log_odds(log_p), top) - _at(_log_odds(exact.log_mean), top))
     return gap / _at(exact.log_odds_spread, top)
 
@@ -291,6 +341,14 @@ def _distance(
 def _frame(
     classes: np.ndarray, log_p: dict[str, np.ndarray], exact: PosteriorOfProba, of_nuts: PosteriorOfProba | None
 ) -> pd.DataFrame:
+    """The table of `MapOrPosterior`: one line for each row and class, rows one after the other.
+
+    Parameters
+    ----------
+    classes : (c,) labels
+    log_p : (n, c) log class probabilities, by way to predict
+    exact, of_nuts : the posterior by exact draws and by NUTS; None if NUTS did not run
+    """
     n, c = exact.log_mean.shape
     columns = {
         "row": np.repeat(np.arange(n), c),
@@ -311,12 +369,19 @@ def _frame(
 def _summary(
     log_p: dict[str, np.ndarray], seconds: dict[str, float], index: Int[np.ndarray, " n"] | None
 ) -> pd.DataFrame:
-    """Seconds of each way to predict, and with labels its log loss and the paired difference from the predictive."""
+    """Seconds of each way to predict, and with labels its log loss and the paired difference from the predictive.
+
+    Parameters
+    ----------
+    log_p : (n, c) log class probabilities, by way to predict
+    seconds : by way to predict
+    index : class number of each row; None without labels
+    """
     table = pd.DataFrame({"seconds": seconds})
     if index is None:
         return table
-    losses = pd.DataFrame({name: -_at(table, index) for name, table in log_p.items()})
-    beyond = losses.sub(losses[PREDICTIVE], axis=0)
+    losses = pd.DataFrame({name: -_at(table, index) for name, table in log_p.items()})  # (n, ways), in nats
+    beyond = losses.sub(losses[PREDICTIVE], axis=0)  # the loss of each row beyond that of the predictive
     table["log_loss"] = losses.mean()
     table["difference"] = beyond.mean()
     table["se"] = beyond.std() / np.sqrt(len(losses))

@@ -50,24 +50,36 @@ def check(
     model_rows: Any,
     most: int | None = None,
 ) -> CheckReport:
-    """The check of the model `inner` of a clone fitted to one half of the rows, with the rows that it lacks.
+    """The check of an estimator with a naive Bayes model inside: the report of that model, and more rows.
 
-    `model_rows` makes these of (fitted, X, y, weights, seed). Rows that weights count are units: each leaves alone,
-    where equal rows without weights leave together.
+    The estimator is fitted to one half of the rows, and how well it predicts is measured on the other half. Rows that
+    weights count are units: each leaves alone, where equal rows without weights leave together.
+
+    Parameters
+    ----------
+    estimator : a clone of it is fitted
+    inner : the attribute of the fitted clone that holds the naive Bayes model
+    name : of the estimator's prediction, in the table of qualities
+    X, y, sample_weight : rows, labels, and counts of the rows or None
+    model_rows : makes the rows that the report lacks of (fitted, X, y, weights, seed)
+    most : largest number of rows to fit; None for no limit
     """
-    X, y = counted_rows(X, np.asarray(y).ravel(), sample_weight)
-    train, test = split_halves(y, seed)
+    X, y = counted_rows(X, np.asarray(y).ravel(), sample_weight)  # each row as often as it counts
+
+    # one half of the rows makes the fit, and the report of the model inside
+    train, test = split_halves(y, seed)  # positions of the rows
     train = train[:most]
     units = None if sample_weight is None else np.ones(len(train), int)
-    training = take_rows(X, train), y[train], units
+    training = (take_rows(X, train), y[train], units)
     fitted = clone(estimator).fit(*training)
     report = clone(getattr(fitted, inner)).check(X, y, seed)
 
+    # the other half tells how well the whole estimator predicts; a class of a single row may not be in the fit
     test = test[np.isin(y[test], fitted.classes_)]
-    truth = np.searchsorted(fitted.classes_, y[test])
-    better = quality(name, fitted.n_features_in_, fitted.predict_log_proba(take_rows(X, test)), truth)
+    truth = np.searchsorted(fitted.classes_, y[test])  # class numbers
+    estimator_quality = quality(name, fitted.n_features_in_, fitted.predict_log_proba(take_rows(X, test)), truth)
     rows = (*report.rows, *model_rows(fitted, *training, seed))
-    return replace(report, model=repr(estimator), rows=rows, quality=(*report.quality, better))
+    return replace(report, model=repr(estimator), rows=rows, quality=(*report.quality, estimator_quality))
 
 
 def compare_with_numpyro(
@@ -81,26 +93,35 @@ def compare_with_numpyro(
     proba: Callable[..., np.ndarray],
     seed: int,
 ) -> list[CheckRow]:
-    """Density, mode, predictions and intervals.
+    """Rows of the report: density, mode, predictions and intervals of Laplace's posterior, against its NumPyro model.
 
     Parameters
     ----------
-    kind : "Map" or "Weights"
+    kind : "Map" or "Weights", of which the posterior is
+    model : the NumPyro model
     sites : from unconstrained parameters (…, p) to those of the sites
     value : −log p(y, θ) of unconstrained parameters
+    mode, covariance : (p,) and (p, p) of Laplace's posterior
     draws : of Laplace's posterior by site, constrained
     proba : from draws by site to class probabilities (s, n, c)
+    seed : of NumPyro's chains and of the points at which densities are compared
     """
     rng = generator(seed)
     density_error, mode_error = _errors_near_the_mode(model, sites, value, mode, rng)
-    start_noise = 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ np.linalg.cholesky(covariance).T
+
+    # NUTS starts around the mode, as spread as half of Laplace's posterior: the root of the covariance makes normals so
+    root = np.linalg.cholesky(covariance)
+    start_noise = 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ root.T
     chains = _draws_of_chains(model, sites, mode + start_noise, covariance, seed + 1)
+
+    # class probabilities by both kinds of draws, (s, n, c): their means, and the ends of their 90 % intervals
     p = proba(**draws)
     p_of_chains = proba(**{name: chains[name] for name in draws})
     mean_error = abs(p.mean(0) - p_of_chains.mean(0)).mean()
-    ends = central_interval(p, 0.9, QUANTILES)
+    ends = central_interval(p, 0.9, QUANTILES)  # (n, c, 2)
     ends_error = abs(ends - central_interval(p_of_chains, 0.9, QUANTILES)).mean()
-    figures = [
+
+    figures = [  # name, figure, largest figure that passes, unit, reason of that
         ("density", density_error, IDENTITY, "relative", EXACT),
         ("mode", mode_error, _MODE[kind], "parameters", "Newton's method ends close to the mode"),
         ("predictions", mean_error, _PROBABILITY[kind], "probability", _NEAR),
@@ -108,7 +129,7 @@ def compare_with_numpyro(
     ]
     return [
         CheckRow.within(f"{i} {kind}, {name}", _SAYS[kind], figure, limit, unit, reason, "")
-        for i, (name, figure, limit, unit, reason) in enumerate(figures, 13)
+        for i, (name, figure, limit, unit, reason) in enumerate(figures, 13)  # rows 1 to 12 are those of naive Bayes
     ]
 
 
@@ -119,7 +140,15 @@ def _errors_near_the_mode(
     mode: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """The largest relative error of the density near the mode, and the length of Newton's step from there."""
+    """How far −log p(y, θ) and its mode are from those of the NumPyro model.
+
+    The first number is the largest relative error of −log p(y, θ) at eight points near the mode. The second is the
+    largest coordinate of a Newton step from the mode, by NumPyro's density: at its own mode that is 0.
+
+    Parameters
+    ----------
+    model, sites, value, mode : as in `compare_with_numpyro`
+    """
     with jax.enable_x64(True):
         energy = jax.jit(lambda point: potential_energy(model, (), {}, sites(point)))
         step = jax.jit(lambda point: jnp.linalg.solve(jax.hessian(energy)(point), jax.grad(energy)(point)))
@@ -132,8 +161,16 @@ def _errors_near_the_mode(
 def _draws_of_chains(
     model: Callable[[], None], sites: Callable[[Any], Any], starts: np.ndarray, covariance: np.ndarray, seed: int
 ) -> dict[str, np.ndarray]:
-    """Draws of NUTS by site, from unconstrained starts, (chains, p)."""
-    order = np.asarray(ravel_pytree(sites(np.arange(len(covariance))))[0])  # NumPyro sorts the sites
+    """Draws of NUTS by site, (s, …), of all chains one after the other.
+
+    Parameters
+    ----------
+    model, sites : as in `compare_with_numpyro`
+    starts : (chains, p) unconstrained parameters
+    covariance : (p, p) of these, near that of the posterior: the metric of NUTS
+    """
+    # NumPyro puts the sites in the order of their names: where each of its coordinates stands among the p here
+    order = np.asarray(ravel_pytree(sites(np.arange(len(covariance))))[0])
     metric = covariance[np.ix_(order, order)]
     chains, _ = run_chains(Twin(model), sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP)
-    return {name: np.concatenate(draws)[::_THIN] for name, draws in chains.items()}
+    return {name: np.concatenate(draws)[::_THIN] for name, draws in chains.items()}  # neighbours are dependent

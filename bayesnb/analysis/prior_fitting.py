@@ -42,12 +42,14 @@ _FIRST_STEPS = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator
 class EvidenceOfPrior(NamedTuple):
     """The evidence as a function of the coordinates of the hyperparameters.
 
+    A coordinate z is one number for all c classes and d features: the hyperparameter is unit · exp z.
+
     Fields
     ------
     blocks, stats    the estimator's own prior, and the statistics, by block
     columns          positions among all features of the columns of each block
-    start : (c, d)   each hyperparameter as the estimator has it
-    unit : (c, d)    of each hyperparameter
+    start : (c, d)   each hyperparameter, by name, as the estimator has it
+    unit : (c, d)    of each hyperparameter, by name
     free : (d,)      columns whose prior is fitted; one that never varies keeps the firm prior that silences it
     """
 
@@ -60,28 +62,39 @@ class EvidenceOfPrior(NamedTuple):
 
     @classmethod
     def of(cls, nb: Any) -> "EvidenceOfPrior":
-        """The estimator's own prior, its statistics, and the units of its hyperparameters."""
+        """From a fitted estimator: its own prior, its statistics, and the unit of each hyperparameter.
+
+        A pseudo-count or a shape has no unit. An amount, such as a rate or a variance, has that of its feature. A
+        feature that never varies in these rows says nothing of its prior, and is not free.
+        """
         blocks = nb.prior_.blocks
         stats = nb.statistics_.blocks
-        columns = nb.block_columns()
+        columns = nb.block_columns()  # by block, the features that it reads
         shape = len(nb.classes_), nb.n_features_in_
-        fields = declared_fields(blocks)
+        fields = declared_fields(blocks)  # what each hyperparameter is, by its public name
         start = {name: np.empty(shape) for name in fields}
         unit = {name: np.ones(shape) for name in fields}
         free = np.ones(shape[1], bool)
+
         for key, block in blocks.items():
             block_columns = columns[key]
             amounts = [name for name in block.hyperparameters if fields[name].support is AMOUNT]
             if isinstance(stats[key], Moments):
-                _, spread = column_scale(stats[key])
+                # measurements: the unit of an amount is the variance of the feature over all rows
+                _, spread = column_scale(stats[key])  # (k,)
                 free[block_columns] = spread > 0
                 for name in amounts:
                     unit[name][:, block_columns] = np.where(spread > 0, spread, 1)
             elif isinstance(stats[key], Totals) and amounts:
+                # sums of counts or times: a feature that is 0 in all rows has no scale
                 free[block_columns] = stats[key].total.sum(0) > 0
+
+            # a hyperparameter may stand in several fields, such as both of a beta density; the first one is read
             for name, (first_field, *_) in block.hyperparameters.items():
                 value = getattr(block, first_field)
-                start[name][:, block_columns] = value[..., 0] if value.ndim == 3 else value
+                start[name][:, block_columns] = value[..., 0] if value.ndim == 3 else value  # of levels the first
+
+        # the default rate of an estimator follows the rows of each feature: its ratio to the shape is the unit
         if nb.get_params(deep=False).get("beta", 1) is None:
             unit["beta"] = start["beta"] / start["alpha"]
         if not free.any():
@@ -89,11 +102,14 @@ class EvidenceOfPrior(NamedTuple):
         return cls(blocks, stats, columns, start, unit, free)
 
     def hyperparameters(self, z: dict[str, Any]) -> dict[str, Any]:
-        """Every hyperparameter (c, d) at the coordinates; those without a coordinate as the estimator has them."""
+        """Every hyperparameter by name, (c, d), at the coordinates z; those without a coordinate are the estimator's.
+
+        It is unit · exp z, and for one that is relative to another, such as a rate to its shape, that times the other.
+        """
         fields = declared_fields(self.blocks)
         values = dict(self.start)
         for name in sorted(z, key=lambda name: fields[name].per != ""):  # a shape comes before what is relative to it
-            xp = namespace(z[name])
+            xp = namespace(z[name])  # NumPy or JAX
             relative_to = fields[name].per
             value = self.unit[name] * xp.exp(z[name])
             if relative_to in z:
@@ -102,13 +118,13 @@ class EvidenceOfPrior(NamedTuple):
         return values
 
     def prior(self, z: dict[str, Any]) -> dict[str, Any]:
-        """Prior blocks at the coordinates."""
+        """The prior at the coordinates z, as blocks by name: those of the estimator with other hyperparameters."""
         values = self.hyperparameters(z)
         blocks = {}
         for key, block in self.blocks.items():
             changes = {}
             for name, block_fields in block.hyperparameters.items():
-                value = values[name][:, self.columns[key].astype(int)]
+                value = values[name][:, self.columns[key].astype(int)]  # (c, k) of the columns of this block
                 for field in block_fields:
                     changes[field] = _as_field(value, getattr(block, field))
             blocks[key] = replace(block, **changes)
@@ -116,7 +132,7 @@ class EvidenceOfPrior(NamedTuple):
 
 
 def _as_field(value: Any, field: Any) -> Any:
-    """Values (c, d) with the axes of a field: without the class if classes share it, with one more for levels."""
+    """Values (c, d) in the shape of a field: (d,) if classes share it, (c, d, l) if each level has its own."""
     if field.ndim == 1:
         value = value[0]
     elif field.ndim == 3:
@@ -226,10 +242,14 @@ def fit_prior(
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
     parameter = _parameter_of_prior(nb)
     fields = declared_fields(nb.prior_.blocks)
+
+    # the hyperparameters that are fitted are positive; a centre such as m may be any real number, and stays
     problem = EvidenceOfPrior.of(nb)
     names = sorted(name for name, field in fields.items() if field.support.kind != "real")
     with jax.enable_x64(True):
-        z = _minimise(problem, names)
+        z = _minimise(problem, names)  # the coordinate of each name
+
+    # the same estimator with these values as its settings; the statistics do not depend on the prior
     values = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
     fitted = copy.copy(nb).set_params(**_settings(nb, parameter, problem.prior(z), values))
     fitted = fitted.with_statistics(nb.statistics_)
@@ -238,14 +258,19 @@ def fit_prior(
 
 
 def _parameter_of_prior(nb: Any) -> str | None:
-    """The parameter that takes a whole prior ("family" or "prior"); None if each hyperparameter is one of its own."""
+    """The parameter of the estimator that takes a whole prior, "family" or "prior".
+
+    It is None if each hyperparameter is a parameter of its own, such as `alpha`. ValueError if the estimator has no
+    such parameter, or a block whose prior is not made of numbers.
+    """
     parameters = nb.get_params(deep=False)
     blocks = nb.prior_.blocks
     parameter = None
     if "family" in parameters:
         parameter = "family"
-    elif not declared_fields(blocks).keys() <= parameters.keys():
+    elif not declared_fields(blocks).keys() <= parameters.keys():  # some hyperparameter is no parameter
         parameter = "prior"
+
     can_be_set = parameter is None or parameter in parameters
     if not can_be_set or not all(block.hyperparameters for block in blocks.values()):
         raise ValueError(
@@ -256,16 +281,23 @@ def _parameter_of_prior(nb: Any) -> str | None:
 
 
 def _settings(nb: Any, parameter: str | None, blocks: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the estimator that stand for the fitted prior."""
+    """The parameters of the estimator that stand for the fitted prior, for `set_params`.
+
+    Parameters
+    ----------
+    parameter : the parameter that takes a whole prior; None if each hyperparameter is a parameter
+    blocks : the fitted prior
+    values : its hyperparameters by name
+    """
     if parameter is not None:
         return {parameter: blocks[BLOCK]}
-    if "prior" in nb.get_params(deep=False):  # which would override them
+    if "prior" in nb.get_params(deep=False):  # a whole prior, which would override the single values
         return values | {"prior": None}
     return values
 
 
 def _bound_reached(coordinate: float) -> int:
-    """−1 at the lower bound, 1 at the upper bound, otherwise 0."""
+    """Which bound of the search a coordinate is at: −1 the lower one, 1 the upper one, 0 none."""
     lower, upper = _LIMITS
     if coordinate >= upper - _AT_BOUND:
         return 1
@@ -274,7 +306,13 @@ def _bound_reached(coordinate: float) -> int:
 
 @partial(jax.jit, static_argnames="names")
 def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[Any, Any]:
-    """−log p(X | y, η), nats, all of the evidence that depends on η, and its gradient in the coordinates."""
+    """−log p(X | y, η) in nats, all of the evidence that depends on the hyperparameters η, and its gradient in z.
+
+    Parameters
+    ----------
+    z : (p,) the coordinate of each of p hyperparameters
+    names : their names, in the same order
+    """
 
     def energy(z: Any) -> Any:
         blocks = problem.prior(dict(zip(names, z, strict=True))).items()
@@ -284,24 +322,33 @@ def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[A
 
 
 def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
-    """Coordinates of a local minimum inside the bounds, from multiples of the estimator's own prior."""
+    """Coordinates, by name, at which the evidence has a local maximum inside the bounds.
+
+    L-BFGS-B minimises −log evidence, by the gradient from JAX. It starts at the best of some multiples of the
+    estimator's own prior.
+    """
     on_device = as_jax(problem)
     fields = declared_fields(problem.blocks)
 
     def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
+        """−log evidence and its gradient, in NumPy's types."""
         value, slope = _energy(as_jax(z), tuple(names), on_device)
         return float(value), np.asarray(slope)
 
-    start = []  # the estimator's own prior
+    # coordinates of the estimator's own prior: one for all classes and features, so the mean of theirs
+    start = []
     for name in names:
-        ratio = problem.start[name] / problem.unit[name]
+        ratio = problem.start[name] / problem.unit[name]  # (c, d)
         if fields[name].per in names:
             ratio = ratio / problem.start[fields[name].per]
         start.append(np.log(ratio)[:, problem.free].mean())
-    is_own_scale = np.array([fields[name].per not in names for name in names])  # a ratio to another stays
-    # a start outside the bounds is at them before it is moved
-    candidates = [(np.clip(start, *_LIMITS) + step * is_own_scale).clip(*_LIMITS) for step in _FIRST_STEPS]
+
+    # its multiples; what is relative to another hyperparameter stays, since it moves with that one
+    is_own_scale = np.array([fields[name].per not in names for name in names])
+    start_inside = np.clip(start, *_LIMITS)  # a start outside the bounds is at them before it is moved
+    candidates = [(start_inside + step * is_own_scale).clip(*_LIMITS) for step in _FIRST_STEPS]
     best = min(candidates, key=lambda z: energy(z)[0])
+
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
     result = minimize(energy, best, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)
     if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
@@ -310,7 +357,7 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
 
 
 def _compact(values: np.ndarray) -> Any:
-    """Values (c, d) as a number or (d,) where that loses nothing."""
+    """Values (c, d) as one number if all are equal, or as (d,) if classes have the same."""
     if (values == values[0, 0]).all():
         return float(values[0, 0])
     if (values == values[:1]).all():

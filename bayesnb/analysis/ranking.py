@@ -8,7 +8,7 @@ import pandas as pd
 from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.supports import check_least, check_level
-from .importance import named
+from .importance import fitted_copy
 
 
 def rank_features(
@@ -61,21 +61,27 @@ def rank_features(
     >>> rank_features(BernoulliNB().fit(X, y), feature_names=["first", "second"]).shape
     (2, 4)
     """
-    estimator = named(estimator, feature_names)
+    estimator = fitted_copy(estimator, feature_names)
     check_level(level)
     check_least(1, n_draws=n_draws)
+
+    # what each of the d weights belongs to, and the weights of the current estimate, one for each of k contrasts
     try:
-        labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
-        weights = _contrasts(estimator)
+        labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))  # (d,)
+        weights = _contrasts(estimator)  # (d, k)
     except AttributeError:
         raise ValueError(
             f"`estimator` is {type(estimator).__name__}, and these log odds are not linear in the features, so "
             "there are no weights; rank the features by their information: importance(estimator, X, y)"
         ) from None
+
+    # the interval is that of weights under exact draws of the parameters
     rng = generator(seed)
     draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
     low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)
-    weights = middle if estimator.estimate == "predictive" else weights
+    weights = middle if estimator.estimate == "predictive" else weights  # "predictive" has no parameters of its own
+
+    # a line for each weight: all contrasts of the first feature, then of the next
     d, k = weights.shape
     table = {"feature": np.repeat(labels, k)}
     if k > 1:
@@ -85,8 +91,11 @@ def rank_features(
 
 
 def _contrasts(estimator: Any, theta: Any = None) -> np.ndarray:
-    """Weights (d, 1) of the second class against the first, or (d, c) of each against the mean of all."""
-    weights = estimator.linear_form(theta)[0]
+    """Weights (d, 1) of the second of two classes against the first, or (d, c) of each class against the mean of all.
+
+    `theta` are the parameters; None for those of the current estimate.
+    """
+    weights, _ = estimator.linear_form(theta)  # (d, c), and intercepts
     if weights.shape[1] == 2:
         return weights[:, 1:] - weights[:, :1]
     return weights - weights.mean(1, keepdims=True)

@@ -47,8 +47,8 @@ def score_split(event: Any, probability: Any) -> ScoreSplit:
     y = np.asarray(event, float)
     p = np.asarray(probability, float)
     score = _brier(p, y)
-    best_score = _brier(monotone(y, p), y)
-    constant_score = _brier(y.mean(), y)
+    best_score = _brier(monotone(y, p), y)  # of the best map of these probabilities that keeps their order
+    constant_score = _brier(y.mean(), y)  # of the share of events, for every row
     return ScoreSplit(score, score - best_score, constant_score - best_score, constant_score)
 
 
@@ -58,7 +58,11 @@ def _brier(p: Any, y: PerRow) -> float:
 
 
 def monotone(event: PerRow, probability: PerRow) -> PerRow:
-    """The share of events as a non-decreasing function of the probability, at each row: pool adjacent violators."""
-    _, group, count = np.unique(probability, return_inverse=True, return_counts=True)
-    share = np.bincount(group, event) / count  # of the rows with the same probability
+    """The share of events as a non-decreasing function of the probability, at each row, (n,): isotonic regression.
+
+    Rows of the same probability have the same share. Where shares fall as the probability grows, neighbours are
+    pooled until they do not (pool adjacent violators).
+    """
+    _, group, count = np.unique(probability, return_inverse=True, return_counts=True)  # rows of equal probability
+    share = np.bincount(group, event) / count  # of events, in each group, by increasing probability
     return isotonic_regression(share, sample_weight=count)[group]

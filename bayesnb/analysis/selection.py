@@ -50,13 +50,18 @@ _SIMULATED = 1000  # rows of the simulated B(J)
 
 @dataclass(frozen=True)
 class SmoothedModel:
-    """The model of all predictors, of which that of each set is a part.
+    """The categorical model of all predictors, of which that of each set is a part.
+
+    Its estimates are class shares π_k = (N_k + λ) / (N + K λ) and, of category m of predictor j in class k,
+    p_jmk = (N_jmk + f) / (N_jk + M_j f), where M_j is the number of categories and missing cells count nowhere.
 
     Fields
     ------
-    class_count, log_pi : (c,)
-    counts, p : by predictor, (c, M_j) and (c, M_j + 1)     N_jmk, and p_jmk with 1 for a missing cell
-    alpha, class_alpha : (d,) and (c,)                      f and λ
+    class_count : (c,)                              N_k, the weight of the rows of each class
+    log_pi : (c,)                                   log π_k
+    counts : by predictor, (c, M_j)                 N_jmk
+    p : by predictor, (c, M_j + 1)                  p_jmk, with 1 for a missing cell, which has the code M_j
+    alpha, class_alpha : (d,) and (c,)              the pseudo-counts f and λ
     """
 
     class_count: np.ndarray
@@ -78,48 +83,84 @@ class SmoothedModel:
         alpha: Any = None,
         class_alpha: Any = None,
     ) -> Self:
-        """The model of rows; code M_j is a missing cell of a predictor with M_j levels, and None is 1/N."""
+        """The class shares π_k, and the share p_jmk of each category of each predictor in each class, from n rows.
+
+        Parameters
+        ----------
+        codes : (d, n) category of each cell, 0 … M_j − 1, a row of the array for each predictor; M_j is a missing cell
+        label : (n,) number of the class of each row
+        weight : (n,) weight of each row
+        levels : (d,) M_j, the number of categories of each predictor
+        c : number of classes
+        alpha : pseudo-count f of each category, one number or (d,); None is 1/N, where N is the weight of all rows
+        class_alpha : pseudo-count λ of each class, one number or (c,); None is 1/N
+        """
         n = weight.sum()
-        f = checked_numbers("alpha", 1 / n if alpha is None else alpha, (len(codes),))
-        lam = checked_numbers("class_alpha", 1 / n if class_alpha is None else class_alpha, (c,))
-        class_count = np.bincount(label, weight, c)
+        f = checked_numbers("alpha", 1 / n if alpha is None else alpha, (len(codes),))  # (d,)
+        lam = checked_numbers("class_alpha", 1 / n if class_alpha is None else class_alpha, (c,))  # (c,)
+
+        # π_k = (N_k + λ) / (N + Σ λ)
+        class_count = np.bincount(label, weight, c)  # (c,)
         log_pi = np.log(class_count + lam) - np.log(n + lam.sum())
+
         counts = []
         p = []
-        for row, m, pseudo in zip(codes, levels, f, strict=True):
-            with_missing = np.bincount(label * (m + 1) + row, weight, c * (m + 1)).reshape(c, m + 1)
-            count = with_missing[:, :m]
-            share = (count + pseudo) / (count.sum(1, keepdims=True) + m * pseudo)
+        for predictor_codes, m, pseudo in zip(codes, levels, f, strict=True):
+            # each pair of a class and a code has a number of its own, so that one bincount fills the table of pairs
+            pair = label * (m + 1) + predictor_codes
+            count_with_missing = np.bincount(pair, weight, c * (m + 1)).reshape(c, m + 1)
+            count = count_with_missing[:, :m]  # N_jmk; the last column, which is dropped, counts missing cells
+            share = (count + pseudo) / (count.sum(1, keepdims=True) + m * pseudo)  # (c, m) p_jmk
             counts.append(count)
-            p.append(np.concatenate([share, np.ones((c, 1))], 1))
-        return cls(class_count, log_pi, counts, p, f, lam)
+            # a missing cell is left out of products over predictors: its factor is 1 in every class
+            p.append(np.concatenate([share, np.ones((c, 1))], axis=1))
+        return cls(class_count, log_pi, counts, p, alpha=f, class_alpha=lam)
 
     def log_joint(self, codes: Codes, columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
-        """log π_k + Σ_j log p_{j x_ij k}, classes first."""
-        table = np.repeat(self.log_pi[:, None], codes.shape[1], 1)
+        """log π_k + Σ_j log p_{j x_ij k} over the predictors `columns`, of each class (first axis) and row."""
+        n_rows = codes.shape[1]
+        table = np.repeat(self.log_pi[:, None], n_rows, 1)
         for j in columns:
-            table += np.log(self.p[j])[:, codes[j]]
+            table += np.log(self.p[j])[:, codes[j]]  # column i is that of the category of row i; a missing cell adds 0
         return table
 
     def simulate(self, m: int, rng: np.random.Generator) -> Codes:
-        """Codes of m rows drawn from the model, cells missing as often as in the rows of the class."""
+        """Draw m rows from the model, as codes (d, m), with cells missing as often as in training rows of the class.
+
+        The code M_j, one beyond the categories of predictor j, is a missing cell.
+        """
         pi = np.exp(self.log_pi)
-        y = rng.choice(len(pi), size=m, p=pi / pi.sum())
+        y = rng.choice(len(pi), size=m, p=pi / pi.sum())  # (m,) the class of each row
+
         codes = np.empty((len(self.p), m), int)
-        for row, counts, p in zip(codes, self.counts, self.p, strict=True):
-            share = counts.sum(1) / np.where(self.class_count > 0, self.class_count, 1)  # of observed cells, by class
-            cumulated = np.cumsum(p[:, :-1] * share[:, None], 1)
-            row[:] = (rng.random(m)[:, None] >= cumulated[y]).sum(1)
+        for predictor_codes, counts, p in zip(codes, self.counts, self.p, strict=True):
+            # by class, in which share of the training rows this predictor is observed; 0 of a class without rows
+            class_weight = np.where(self.class_count > 0, self.class_count, 1)
+            observed_share = counts.sum(1) / class_weight  # (c,)
+
+            # Inverse of the distribution function: the code is the number of cumulated probabilities that a uniform
+            # number reaches. They end at the observed share, so that a number beyond it has the code M_j, missing.
+            cumulated = np.cumsum(p[:, :-1] * observed_share[:, None], axis=1)  # (c, M_j)
+            uniform = rng.random(m)
+            predictor_codes[:] = (uniform[:, None] >= cumulated[y]).sum(1)
         return codes
 
     def is_known(self, codes: Codes) -> Bool[np.ndarray, "d n"]:
-        """Whether each cell has a category; the last code of a predictor is a missing cell."""
-        return np.stack([row < p.shape[1] - 1 for row, p in zip(codes, self.p, strict=True)])
+        """Whether each cell has a category; the last code of a predictor, M_j, is a missing cell."""
+        known_of_predictors = []
+        for predictor_codes, p in zip(codes, self.p, strict=True):
+            n_categories = p.shape[1] - 1  # the last column stands for a missing cell
+            known_of_predictors.append(predictor_codes < n_categories)
+        return np.stack(known_of_predictors)
 
     def terms_of_a(self) -> Float[np.ndarray, " d"]:
-        """Σ_mk N_jmk log p_jmk / N, the term of A(J) that each predictor brings."""
+        """Σ_mk N_jmk log p_jmk / N, the term that each predictor brings to A(J), the part of l̄(J) made of counts."""
         n = self.class_count.sum()
-        return np.array([(count * np.log(p[:, :-1])).sum() / n for count, p in zip(self.counts, self.p, strict=True)])
+        terms = []
+        for count, p in zip(self.counts, self.p, strict=True):
+            log_p = np.log(p[:, :-1])  # (c, M_j), without the column of a missing cell
+            terms.append((count * log_p).sum() / n)
+        return np.array(terms)
 
     def add_one_by_one(
         self,
@@ -130,33 +171,54 @@ class SmoothedModel:
         steps: int,
         all_rows: bool,
     ) -> "SelectionPath":
-        """The search: the predictor that gives the largest l̄(J ∪ {j}) is added, `steps` times.
+        """Forward selection: the predictor that gives the largest l̄(J ∪ {j}) is added to the set J, `steps` times.
+
+        l̄(J) = A(J) + B(J) is the mean log-likelihood of the labels given the predictors of J, with class shares π_k
+        and the share p_jmk of category m of predictor j in class k. From the counts alone comes
+        A(J) = 1/N [Σ_k N_k log π_k + Σ_{j∈J} Σ_mk N_jmk log p_jmk], and from rows with weights w_i
+        B(J) = −1/N Σ_i w_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}. A candidate j adds Σ_i w_i log Σ_k q_ik p_{j x_ij k} to
+        −N B, where q_ik ∝ π_k Π_J p are the class probabilities given J: no product over J is computed again.
 
         Parameters
         ----------
-        start : predictors of the initial set
+        codes : (d, n) category of each cell of the rows of B(J), by predictor
+        weight : (n,) w_i, the weight of these rows
+        start : predictors of the initial set, by number
+        candidates : predictors that may be added
+        steps : largest number of predictors to add
         all_rows : whether N divides B(J); else N′, the weight of the rows with some predictor of J
         """
-        is_known = self.is_known(codes)
-        is_counted = np.logical_or(is_known[list(start)].any(0), all_rows)
+        is_known = self.is_known(codes)  # (d, n)
+        is_counted = np.logical_or(is_known[list(start)].any(0), all_rows)  # (n,) the rows whose weight divides B(J)
 
         def divisor(rows: np.ndarray) -> float:
+            """The weight of some rows, a mask (n,)."""
             return float(weight[rows].sum() or 1)  # of no row the sum is 0, whatever divides it
 
-        term = self.terms_of_a()
+        # A(J) and the joint density of the initial set; both are updated as predictors enter
+        term = self.terms_of_a()  # (d,) what each predictor brings to A(J)
         a = self.class_count @ self.log_pi / self.class_count.sum() + term[list(start)].sum()
-        log_joint = self.log_joint(codes, start)
-        path = SelectionPath(list(start), [], [])
+        log_joint = self.log_joint(codes, start)  # (c, n) log π_k Π_J p
+        path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
         while True:
-            log_norm = logsumexp(log_joint, 0)
-            total = weight @ log_norm
+            log_norm = logsumexp(log_joint, 0)  # (n,)
+            total = weight @ log_norm  # −N B(J)
             path.log_likelihood.append(float(a - total / divisor(is_counted)))
             if not remaining or len(path.added) == steps:
                 return path
-            q = np.exp(log_joint - log_norm)
-            rise = [weight @ np.log(np.einsum("kn,kn->n", q, self.p[j].take(codes[j], 1))) for j in remaining]
-            minus_b = (total + np.array(rise)) / np.array([divisor(is_counted | is_known[j]) for j in remaining])
+
+            # −B(J ∪ {j}) of every candidate
+            q = np.exp(log_joint - log_norm)  # (c, n) class probabilities given J
+            rises = []
+            divisors = []
+            for j in remaining:
+                cell_p = self.p[j].take(codes[j], 1)  # (c, n) p_{j x_ij k}
+                rises.append(weight @ np.log(np.einsum("kn,kn->n", q, cell_p)))
+                divisors.append(divisor(is_counted | is_known[j]))
+            minus_b = (total + np.array(rises)) / np.array(divisors)
+
+            # the best candidate enters, and with it its terms of A, of the joint density, and the rows that have it
             j = remaining.pop(int(np.argmax(term[remaining] - minus_b)))
             path.added.append(j)
             a += term[j]
@@ -180,7 +242,7 @@ class SelectionPath(NamedTuple):
 
     @property
     def sets(self) -> list[list[int]]:
-        """The predictors of each set."""
+        """The predictors of each set, by number: the initial ones, and those added up to it."""
         return [[*self.start, *self.added[:size]] for size in range(len(self.log_likelihood))]
 
 
@@ -238,7 +300,7 @@ class _Rows:
         return samples
 
     def ignored(self) -> dict[str, int]:
-        """How many rows are ignored, by reason."""
+        """How many rows are ignored, by the first reason that holds of each."""
         has_both = self.has_label & self.has_weight
         return {
             "no target": int((~self.has_label).sum()),
@@ -265,12 +327,23 @@ class _Predictors(NamedTuple):
 
     @classmethod
     def of(cls, names: list[Any], columns: list[np.ndarray], is_training: Bool[np.ndarray, " n"]) -> Self:
-        """From the cells of each column."""
-        levels = [pd.unique(cells[is_training & pd.notna(cells)]) for cells in columns]
+        """Number the categories of each column in the order in which training rows show them.
+
+        Parameters
+        ----------
+        names : of the columns
+        columns : (n,) cells of each column; None, NaN and pandas.NA are missing
+        is_training : (n,) whether a row is used for training, so that its categories count
+        """
+        levels = [pd.unique(cells[is_training & pd.notna(cells)]) for cells in columns]  # the categories of each column
         sizes = np.array([len(categories) for categories in levels])
+
+        # get_indexer answers −1 for what is no category of training: missing cells, and categories of other rows
         positions = [pd.Index(categories).get_indexer(cells) for cells, categories in zip(columns, levels, strict=True)]
-        codes = np.where(np.stack(positions) < 0, sizes[:, None], positions)
-        return cls(names, codes, sizes, [j for j, size in enumerate(sizes) if size > 1])
+        codes = np.where(np.stack(positions) < 0, sizes[:, None], positions)  # (d, n)
+
+        usable = [j for j, size in enumerate(sizes) if size > 1]  # a single category separates no classes
+        return cls(names, codes, sizes, usable)
 
     def has_usable(self) -> Bool[np.ndarray, " n"]:
         """Whether each row has a cell of some usable predictor."""
@@ -345,27 +418,37 @@ class SelectionReport:
         """Plain numbers, strings, lists and dictionaries, for JSON; NaN becomes None."""
         plain = dict(vars(self))
         for name, table in (("steps", self.steps.reset_index()), ("classification", self.classification)):
-            plain[name] = table.astype(object).where(table.notna(), None).rename(columns=str).to_dict("records")
+            # of object type, since a column of numbers holds no None
+            with_none = table.astype(object).where(table.notna(), None)
+            plain[name] = with_none.rename(columns=str).to_dict("records")  # a dictionary for each row
         return plain
 
     def __str__(self) -> str:
         """The sequence of sets, the one chosen, what was left out and how rows are classified."""
         settings = self.settings
-        added = self.steps["added"].fillna("(forced)" if self.forced else "(no predictor)")
+
+        # the table of sets: the initial set has no predictor that was added, and the chosen one is marked
+        initial = "(forced)" if self.forced else "(no predictor)"
+        added = self.steps["added"].fillna(initial)
         steps = self.steps.assign(added=added, best=np.where(self.steps["best"], "best", ""))
-        simulated = settings["normalizer"] == "simulated"
-        by = "1,000 simulated rows" if simulated else f"{settings['denominator']} rows"
+
+        # the rows over which B(J), the part of l̄(J) that counts do not give, is an average
+        mean_over = f"{settings['denominator']} rows"
+        if settings["normalizer"] == "simulated":
+            mean_over = "1,000 simulated rows"
+
         reasons = {"bic": "smallest pseudo-BIC", "test": "largest log-likelihood held out", "exact": "exact number"}
         reason = reasons[settings["criterion"]]
+        ignored = [f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count]
         return "\n".join(
             [
                 steps.to_string(),
-                f"\n{settings['rows_training']} training rows, {settings['rows_test']} held out; B(J) by {by}",
+                f"\n{settings['rows_training']} training rows, {settings['rows_test']} held out; B(J) by {mean_over}",
                 f"selected ({reason}): {listed(self.selected, len(self.selected))}",
                 f"cut into bins: {listed(self.scale, len(self.scale))}",
                 f"classification error {self.error:.4f} on the {self.error_on} rows",
                 f"with fewer than two categories: {listed(self.dropped, len(self.dropped))}",
-                *(f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count),
+                *ignored,
                 f"\nobserved class by predicted class\n{self.classification.to_string()}",
             ]
         )
@@ -498,16 +581,22 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return self
 
     def _select_from(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Learn everything from rows; on an error half of it."""
-        criterion = self._check_settings()
+        """Select the predictors from the rows, and set every attribute that `fit` learns.
+
+        `fit` calls it on a copy of the estimator, since an error in the middle leaves some attributes set.
+        """
+        criterion = self._check_settings()  # "exact", "bic" or "test"
         rng = generator(self.seed)
-        self._scale: list[int] = []
+        self._scale: list[int] = []  # columns cut into bins: none here, and filled in by `SPSSNaiveBayes`
+
+        # the rows that are used: those with a label, weight and at least one cell that is not missing
         table = self._checked(X, fresh=True)
         rows = self._label_rows(table, y, sample_weight)
-        columns = self._read(table, fresh=True)
+        columns = self._read(table, fresh=True)  # d arrays (n,)
         rows = rows.using_only(np.any([pd.notna(cells) for cells in columns], axis=0))
         rows = replace(rows, test_weight=self._hold_out(rows, rng))
 
+        # cells become numbers of the categories of the training rows; columns with fewer than two of these are dropped
         columns = self._categories(columns, rows.is_training)
         predictors = _Predictors.of(self._columns.labels.tolist(), columns, rows.is_training)
         if not predictors.usable:
@@ -517,12 +606,13 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             )
         rows = rows.using_only(predictors.has_usable())
 
+        # the sequence of sets, and the best of them by the criterion
         forced = [j for j in self._positions("force", self.force) if j in predictors.usable]
         task = _Task(rows, predictors, forced, self._model_of_all(predictors, rows), criterion)
         path = self._search(task, rng)
-        steps = _steps(task, path)
-        best = _best_step(steps, criterion)
-        chosen = path.sets[best]
+        steps = _steps(task, path)  # a data frame with one row for each set
+        best = _best_step(steps, criterion)  # the position of its row
+        chosen = path.sets[best]  # numbers of columns
 
         self.support_ = np.isin(np.arange(len(predictors.names)), chosen)
         self.held_out_ = rows.is_held_out
@@ -530,24 +620,33 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         self.report_ = self._report(task, steps.assign(best=steps.index == best), chosen)
 
     def _label_rows(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
-        """The labels and weights of the rows; learns the classes."""
-        with naming("X", "y"):
-            labels, is_missing = split_labels(y)
+        """The class number and weight of each of the n rows, of which none is held out yet; learns `classes_`.
+
+        Rows without a label, or of weight 0, are marked as not used.
+        """
+        with naming("X", "y"):  # errors of the checks then name these arguments
+            labels, is_missing = split_labels(y)  # the labels that are there, and (n,) where there is none
             check_consistent_length(X, is_missing)
             check_classification_targets(labels)
         weights = row_weights(sample_weight, len(is_missing))
         refuse_no_weight(weights.values)
         is_used = ~is_missing & (weights.values > 0)
-        self.classes_, index = np.unique(labels[is_used[~is_missing]], return_inverse=True)
+
+        # classes are those of the used rows; `labels` has an entry for each row that has a label, used or not
+        used_labels = labels[is_used[~is_missing]]
+        self.classes_, class_numbers = np.unique(used_labels, return_inverse=True)
         label = np.zeros(len(is_missing), int)
-        label[is_used] = index
-        return _Rows(label, weights, ~is_missing, is_used, test_weight=np.zeros(len(is_missing)))
+        label[is_used] = class_numbers
+        return _Rows(label, weights, has_label=~is_missing, is_used=is_used, test_weight=np.zeros(len(is_missing)))
 
     # --- steps of the search ----------------------------------------------------------------------------------------
 
     def _model_of_all(self, predictors: _Predictors, rows: _Rows) -> SmoothedModel:
-        """The model of all predictors, from the training rows."""
-        training = rows.is_training
+        """The categorical naive Bayes model of all predictors, estimated from the training rows.
+
+        Settings that are given by column or by class are put into the order of the columns or classes.
+        """
+        training = rows.is_training  # (n,)
         return SmoothedModel.of(
             predictors.codes[:, training],
             rows.label[training],
@@ -559,46 +658,76 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         )
 
     def _search(self, task: _Task, rng: np.random.Generator) -> SelectionPath:
-        """The sequence of sets, by the training rows or by simulated ones."""
+        """The sequence of sets of predictors, from the forced ones on, each with one predictor more.
+
+        The part B(J) of the average log-likelihood is a mean over the training rows, or over rows drawn from the model
+        of all predictors if `normalizer` is "simulated".
+        """
         rows = task.rows
-        usable = task.predictors.usable
+        usable = task.predictors.usable  # numbers of the columns with at least two categories
         candidates = [j for j in usable if j not in task.forced]
+
         if self.normalizer == "simulated":
-            codes = task.model.simulate(_SIMULATED, rng)
+            codes = task.model.simulate(_SIMULATED, rng)  # (d, 1000)
             weight = np.ones(_SIMULATED)
         else:
-            codes = task.predictors.codes[:, rows.is_training]
+            codes = task.predictors.codes[:, rows.is_training]  # (d, n)
             weight = rows.training_weight[rows.is_training]
+
         n_steps = self._count_steps(len(candidates), len(usable))
-        return task.model.add_one_by_one(codes, weight, task.forced, candidates, n_steps, self.denominator == "N")
+        divides_by_all = self.denominator == "N"
+        return task.model.add_one_by_one(codes, weight, task.forced, candidates, n_steps, divides_by_all)
 
     def _fit_chosen(self, task: _Task, columns: list[np.ndarray]) -> None:
-        """Fit the model of the chosen columns to the training rows."""
-        rows, model = task.rows, task.model
-        training = rows.is_training
+        """Fit a `CategoricalNB` of the chosen columns to the training rows: `estimator_`, or None if none is chosen.
+
+        Parameters
+        ----------
+        columns : (n,) categories of each of the d columns
+        """
+        rows = task.rows
+        model = task.model
+        training = rows.is_training  # (n,)
         is_empty = not self.support_.any()
-        # a single level stands for no column: the prediction is then the class shares
+
+        # without a column, `_chosen` makes one with a single level: the prediction is then the class shares
         alpha = 1.0 if is_empty else model.alpha[self.support_]
         nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
-        levels = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)  # those of training
+
+        # pd.Categorical of the training rows alone has no other levels
+        levels = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)
         labels = self.classes_[rows.label[training]]
         self._nb = nb.partial_fit(levels, labels, self.classes_, rows.training_weight[training])
         self.estimator_ = None if is_empty else self._nb
 
     def _report(self, task: _Task, steps: pd.DataFrame, chosen: list[int]) -> SelectionReport:
-        """The sequence of sets, and how the chosen one classifies."""
-        rows, predictors, model = task.rows, task.predictors, task.model
+        """What the user is told: the sequence of sets, and how the chosen set classifies.
+
+        Parameters
+        ----------
+        steps : one row for each set of the sequence, with its criteria, and `best`, which marks the chosen one
+        chosen : numbers of the columns of the chosen set
+        """
+        rows = task.rows
+        predictors = task.predictors
+        model = task.model
+        dropped = [j for j in range(len(predictors.names)) if j not in predictors.usable]
+
+        # the class with the largest probability given the chosen set, (n,); ties go to the larger π
         predicted = most_probable(model.log_joint(predictors.codes, chosen).T, model.log_pi)
-        samples = rows.samples()
-        error_on, judged = list(samples.items())[-1]
+
+        # the error is that of the last sample: of the rows held out, if there are any, else of the training rows
+        samples = rows.samples()  # name → (n,) weights of the rows in it
+        error_on, error_weight = list(samples.items())[-1]
         classified = [self._classified(sample, rows.label, predicted, weight) for sample, weight in samples.items()]
+
         return SelectionReport(
             steps=steps.rename_axis("step"),
             selected=predictors.names_of(chosen),
             forced=predictors.names_of(task.forced),
-            dropped=predictors.names_of([j for j in range(len(predictors.names)) if j not in predictors.usable]),
+            dropped=predictors.names_of(dropped),
             ignored=rows.ignored(),
-            error=float(np.average(predicted != rows.label, weights=judged)),
+            error=float(np.average(predicted != rows.label, weights=error_weight)),
             error_on=error_on,
             classification=pd.concat(classified, ignore_index=True),
             scale=predictors.names_of(self._scale),
@@ -614,25 +743,41 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     # --- settings and rows ------------------------------------------------------------------------------------------
 
     def _check_settings(self) -> str:
-        """The criterion in force; ValueError on settings out of range."""
+        """How the best set is chosen, "exact", "bic" or "test"; ValueError on settings out of range."""
         for name in ("max_features", "exact_features"):
             if getattr(self, name) not in ("auto", None):
                 check_least(1, **{name: getattr(self, name)})
         check_choice("criterion", self.criterion, ("auto", "bic", "test"))
         check_choice("normalizer", self.normalizer, ("exact", "simulated"))
         check_choice("denominator", self.denominator, ("N", "N'"))
+
         share = self.test_share
         holds_out = share is not None or self.partition is not None
         if share is not None and not 0 < share < 1:
             raise ValueError(f"`test_share` is {share!r}; it needs to lie between 0 and 1")
         if self.criterion == "test" and not holds_out:
             raise ValueError("`criterion` is 'test', but no rows are held out; give `test_share` or `partition`")
+
+        # an exact number of predictors leaves nothing to choose; "auto" takes the held-out rows where there are any
         if self.exact_features is not None:
             return "exact"
-        return {"auto": "test" if holds_out else "bic"}.get(self.criterion, self.criterion)
+        if self.criterion == "auto":
+            return "test" if holds_out else "bic"
+        return self.criterion
 
     def _positions(self, argument: str, columns: Any) -> list[int]:
-        """Numbers of columns given by name or number, in the order given; ValueError where there is no such column."""
+        """Numbers of columns given by name or number, each once, in the order given.
+
+        Parameters
+        ----------
+        argument : name of the argument that gives the columns, for the error message
+        columns : a name, or a sequence of names and numbers
+
+        Raises
+        ------
+        ValueError
+            if there is no such column
+        """
         requested = [columns] if isinstance(columns, str) else [*columns]
         positions = []
         for column in requested:
@@ -643,13 +788,21 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
                     f"{listed(self._columns.labels.tolist())}"
                 )
             positions.append(position)
-        return list(dict.fromkeys(positions))
+        return list(dict.fromkeys(positions))  # without repetitions; the keys of a dictionary keep their order
 
     def _count_steps(self, candidates: int, usable: int) -> int:
-        """How many predictors are added to the forced ones: J_max less their number."""
-        automatic = min(100, max(20, usable // 5)) if self.max_features == "auto" else self.max_features
+        """How many predictors may be added to the forced ones.
+
+        Parameters
+        ----------
+        candidates : number of predictors that can be added
+        usable : number of predictors with at least two categories, forced ones included
+        """
+        maximum = self.max_features
+        if maximum == "auto":
+            maximum = min(100, max(20, usable // 5))  # the rule of SPSS, J_max
         if self.exact_features is None:
-            return min(candidates, automatic)
+            return min(candidates, maximum)
         if self.exact_features > candidates:
             raise ValueError(
                 f"`exact_features` is {self.exact_features}, but only {candidates} predictors with at least two "
@@ -658,43 +811,65 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return self.exact_features
 
     def _hold_out(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
-        """The weight that is held out of each row, (n,): of rows not marked by 1 (or True), or a random share."""
+        """The part of the weight of each row that is held out for the test, (n,).
+
+        With `partition` whole rows are held out, those that it does not mark by 1 (or True). With `test_share` a random
+        share of each class is. Else nothing is. ValueError where no weight, or all of it, would be held out.
+        """
         if self.partition is not None:
             check_consistent_length(rows.label, self.partition)
+            # compared as objects, so that strings and missing values among the marks are simply not 1
             is_marked = (pd.Series(np.asarray(self.partition, object)) == 1).to_numpy()
             test_weight = np.where(rows.is_used & ~is_marked, rows.weights.values, 0)
         elif self.test_share is not None:
             test_weight = self._random_share(rows, rng)
         else:
             return np.zeros(len(rows.label))
-        if not 0 < test_weight.sum() < rows.weights.values[rows.is_used].sum():
+
+        usable_weight = rows.weights.values[rows.is_used].sum()
+        if not 0 < test_weight.sum() < usable_weight:
             n_rows = int((test_weight > 0).sum())
             raise ValueError(f"{n_rows} of {rows.is_used.sum()} usable rows are held out; hold out some, not all")
         return test_weight
 
     def _random_share(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
-        """A random share of the rows of each class, but never all of it: the weight of each row in it.
+        """A random share `test_share` of each class, but never all of it: the weight of each of the n rows in it.
 
-        Where weights count rows, it is a share of their units, so that one row may have units in both samples.
+        Where weights count rows, units are drawn, of which a row of weight w has w. One row may then have units in the
+        sample and outside of it. Where weights are importance, a row is one unit.
         """
         n = len(rows.label)
         weights = rows.weights
         share = np.zeros(n)
         for k in np.unique(rows.label[rows.is_used]):
+            # the units of the class: the position of each row, repeated as often as the row counts
             members = np.flatnonzero(rows.is_used & (rows.label == k))
             units = np.repeat(members, weights.times[members].astype(int))
+
+            # drawn without replacement; at least one unit stays in training
             size = min(round(self.test_share * len(units)), len(units) - 1)
-            counts = np.bincount(rng.choice(units, size, replace=False), minlength=n)
-            share += counts if weights.are_counts else counts * weights.values
+            drawn_units = np.bincount(rng.choice(units, size, replace=False), minlength=n)  # (n,) how many of each row
+            share += drawn_units if weights.are_counts else drawn_units * weights.values
         return share
 
     def _classified(self, sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> pd.DataFrame:
-        """Weight of the rows of each observed class by predicted class, and the share that is correct."""
+        """The confusion table of a sample: the weight of the rows of each observed class, by predicted class.
+
+        It has a row for each observed class, and columns `sample`, `observed`, one for each predicted class, and
+        `correct`, the share of the observed class that is predicted rightly.
+
+        Parameters
+        ----------
+        sample : name of the sample
+        observed, predicted : (n,) class numbers
+        weight : (n,) of each row in the sample, 0 of rows outside of it
+        """
         c = len(self.classes_)
-        counts = np.bincount(observed * c + predicted, weight, c * c).reshape(c, c)
+        pair = observed * c + predicted  # each pair of classes has a number of its own
+        counts = np.bincount(pair, weight, c * c).reshape(c, c)  # observed by predicted class
         with np.errstate(invalid="ignore"):
             correct = counts.diagonal() / counts.sum(1)  # NaN of a class without rows
-        by_class = dict(zip(self.classes_.tolist(), counts.T, strict=True))
+        by_class = dict(zip(self.classes_.tolist(), counts.T, strict=True))  # a column for each predicted class
         return pd.DataFrame({"sample": sample, "observed": self.classes_, **by_class, "correct": correct})
 
     # --- prediction -------------------------------------------------------------------------------------------------
@@ -710,20 +885,27 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return nb.predict(rows)
 
     def _inside(self, X: Any) -> tuple[CategoricalNB, Any]:
-        """The model of the selected predictors, and its rows."""
+        """The `CategoricalNB` of the selected predictors, and the rows as it reads them."""
         check_is_fitted(self)
         return copy.copy(self)._model_and_rows(X)  # one state, whatever another thread fits meanwhile
 
     def _model_and_rows(self, X: Any) -> tuple[CategoricalNB, Any]:
+        """The model of the selected predictors, and the rows as it reads them."""
         columns = self._read(self._checked(X))
         return self._nb, self._chosen(self._categories(columns))
 
     def _checked(self, X: Any, fresh: bool = False) -> Any:
-        """Rows with the types that they have, and columns as those of the fit."""
+        """The rows as an array or a data frame, cells with the types that they have.
+
+        Parameters
+        ----------
+        fresh : True in `fit`, which learns number and names of the columns. Otherwise they have to be those of the fit
+        """
         table, _, columns = checked_rows(self, X, None if fresh else self._columns, numbers=False, sparse=False)
         if fresh:
             self._columns = columns
             self.n_features_in_ = columns.n
+            # names of an earlier fit go, since these rows may have none
             self.__dict__.pop("feature_names_in_", None)
             if columns.names is not None:
                 self.feature_names_in_ = columns.names
@@ -732,7 +914,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     # --- the cells: here they are categories; `SPSSNaiveBayes` has numbers too --------------------------------------
 
     def _read(self, X: Any, fresh: bool = False) -> list[np.ndarray]:
-        """The columns of a table, as objects or floats."""
+        """The columns of a table, (n,) objects or floats each; `fresh` is True in `fit`, which checks the levels."""
         if fresh:
             CategoricalNB().learn_columns(X, self.classes_)  # refuses cells that are no levels
         return [np.asarray(_safe_indexing(X, j, axis=1), dtype=object) for j in range(self.n_features_in_)]
@@ -742,7 +924,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return columns
 
     def _chosen(self, columns: list[np.ndarray]) -> Any:
-        """The chosen columns as the estimator inside reads them: a data frame where columns have names."""
+        """The chosen of d columns as the estimator inside reads them: a data frame where columns have names.
+
+        Where no column is chosen, one with a single level stands for all: every row then has the same prediction.
+        """
         names = self._columns.labels
         chosen = {names[j]: columns[j] for j in np.flatnonzero(self.support_)}
         if not chosen:
@@ -756,7 +941,8 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = tags.classifier_tags.poor_score = True
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True  # the checks of scikit-learn then ask for no good score
         for name in ("allow_nan", "categorical", "string", "positive_only"):
             setattr(tags.input_tags, name, True)
         return tags
@@ -766,10 +952,16 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
 
 def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
-    """One row for each set: what was added, its size, and the criteria."""
+    """One row for each set of the sequence: the predictor that was added, the size of the set, and its criteria.
+
+    The criteria are the mean log-likelihood of the training rows l̄, the pseudo-BIC −l̄ + ½ J log N / N of a set of J
+    predictors, to be small, and l̄ of the rows held out, if there are any. All are in nats a row.
+    """
     rows = task.rows
     n = float(rows.training_weight[rows.is_training].sum())
-    steps = pd.DataFrame({"added": pd.Series([None, *task.predictors.names_of(path.added)], dtype=object)})
+
+    added_names = [None, *task.predictors.names_of(path.added)]  # nothing was added to make the initial set
+    steps = pd.DataFrame({"added": pd.Series(added_names, dtype=object)})
     steps["n_features"] = [len(members) for members in path.sets]
     steps["log_likelihood"] = path.log_likelihood
     steps["pseudo_bic"] = -steps["log_likelihood"] + 0.5 * steps["n_features"] * np.log(n) / n
@@ -779,19 +971,22 @@ def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
 
 
 def _test_log_likelihood(task: _Task, path: SelectionPath) -> Float[np.ndarray, " s"]:
-    """Mean log p(y_i | x_i) of the held-out rows under each set."""
+    """Mean log p(y_i | x_i) of the held-out rows under the model of each of the s sets, in nats."""
     rows = task.rows
-    codes = task.predictors.codes[:, rows.is_held_out]
+    codes = task.predictors.codes[:, rows.is_held_out]  # (d, m) of the m rows held out
     label = rows.label[rows.is_held_out]
-    log_p = []
+    label_log_p = []  # for each set, (m,)
     for members in path.sets:
-        table = log_normalize(task.model.log_joint(codes, members).T)
-        log_p.append(table[np.arange(len(table)), label])
-    return np.average(log_p, axis=1, weights=rows.test_weight[rows.is_held_out])
+        table = log_normalize(task.model.log_joint(codes, members).T)  # (m, c) log p(y = k | x_i)
+        label_log_p.append(table[np.arange(len(table)), label])
+    return np.average(label_log_p, axis=1, weights=rows.test_weight[rows.is_held_out])
 
 
 def _best_step(steps: pd.DataFrame, criterion: str) -> int:
-    """The position of the best set; the smaller of two equally good ones."""
+    """The position of the best set in the table of `_steps`; the smaller of two equally good ones.
+
+    Sets grow along the table, and `argmin` and `argmax` answer the first of equal values.
+    """
     if criterion == "exact":
         return len(steps) - 1
     if criterion == "bic":

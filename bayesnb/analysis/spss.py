@@ -81,24 +81,38 @@ class SPSSNaiveBayes(ForwardSelection):
     scale: Any = "auto"
 
     def _read(self, X: Any, fresh: bool = False) -> list[np.ndarray]:
-        """Floats where all cells of a column are numbers, NaN a missing cell; all others as objects."""
+        """The columns of a table, (n,) each: floats if all cells are numbers, NaN for a missing cell, else objects.
+
+        With `fresh`, in `fit`, these rows tell which columns are numbers. Later rows are read in the same way.
+        """
         columns = [_plain(_safe_indexing(X, j, axis=1)) for j in range(self.n_features_in_)]
         if fresh:
             self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]
+
         read = []
         for name, column, is_number in zip(self._columns.labels.tolist(), columns, self._numbers, strict=True):
             read.append(_finite_numbers(name, column) if is_number else column.to_numpy(object))
         return read
 
     def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
-        """Bins of the scale columns; other numbers as text, so that they are names and not codes."""
+        """The columns as categories: numbers of bins for scale columns, and text for other numbers.
+
+        A number that is no scale, such as a postal code, is a name: as text it is not taken for the number of a level.
+
+        Parameters
+        ----------
+        columns : (n,) floats or objects each
+        training : (n,) in `fit`, whether a row is for training: such rows tell the scale columns and their bins. None
+            after the fit
+        """
         if training is not None:
             self._scale = self._scale_columns([column[training] for column in columns])
             self.binner_: Any = None
         categories = [column if column.dtype.kind == "O" else _as_text(column) for column in columns]
         if not self._scale:
             return categories
-        numbers = np.column_stack([columns[j] for j in self._scale])
+
+        numbers = np.column_stack([columns[j] for j in self._scale])  # (n, k) of the k scale columns
         if training is not None:
             self.binner_ = EqualWidthBinner(self.n_bins).fit(numbers[training])
         for j, bins in zip(self._scale, self.binner_.transform(numbers).T, strict=True):
@@ -106,7 +120,10 @@ class SPSSNaiveBayes(ForwardSelection):
         return categories
 
     def _scale_columns(self, columns: list[np.ndarray]) -> list[int]:
-        """Positions of the columns that are cut into bins."""
+        """Positions of the columns that are cut into bins, from the cells of the training rows of each column.
+
+        With "auto" they are the columns of numbers with more different values than there would be bins.
+        """
         if isinstance(self.scale, str) and self.scale == "auto":
             return [j for j, x in enumerate(columns) if x.dtype.kind == "f" and pd.Series(x).nunique() > self.n_bins]
         chosen = self._positions("scale", self.scale)
@@ -122,8 +139,8 @@ class SPSSNaiveBayes(ForwardSelection):
 
 
 def _finite_numbers(name: Any, column: pd.Series) -> np.ndarray:
-    """The cells of a column of numbers as floats; ValueError on a cell that is none, or is infinite."""
-    cells = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
+    """The cells of a column of numbers as floats, NaN where missing; ValueError on a cell that is text or infinite."""
+    cells = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)  # text becomes NaN
     is_text = np.isnan(cells) & column.notna()
     if (is_text | np.isinf(cells)).any():
         raise ValueError(f"`X` has cells in column {name!r} that are not finite numbers, as others are")
@@ -132,12 +149,12 @@ def _finite_numbers(name: Any, column: pd.Series) -> np.ndarray:
 
 def _as_text(numbers: np.ndarray) -> np.ndarray:
     """Numbers as names of categories; None for a missing cell."""
-    missing: Any = None
+    missing: Any = None  # `Any`, since NumPy's types know no None here
     return np.where(np.isnan(numbers), missing, numbers.astype(str))
 
 
 def _plain(cells: Any) -> pd.Series:
-    """A column with the type that its cells have, even as categories or objects."""
+    """A column with the type that its cells have, even where the table holds them as categories or as objects."""
     column = cells if isinstance(cells, pd.Series) else pd.Series(np.asarray(cells))
     if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
         return column.astype(object).where(column.notna(), None).infer_objects()

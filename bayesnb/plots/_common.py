@@ -22,12 +22,13 @@ _MAX_LETTERS = 20  # of a label
 
 
 def new_axes(columns: int = 1, **settings: Any) -> Any:
-    """Axes of a new figure, one or an array of several."""
+    """Axes of a new figure, one or an array of several; `settings` are those of `matplotlib.pyplot.subplots`."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("bayesnb.plots needs Matplotlib; run: pip install matplotlib") from error
-    return plt.subplots(1, columns, layout="constrained", **settings)[1]
+    _, axes = plt.subplots(1, columns, layout="constrained", **settings)
+    return axes
 
 
 def colour(k: int) -> str:
@@ -66,7 +67,15 @@ def intervals(
     markersize: float = 4.0,
     **style: Any,
 ) -> None:
-    """Points with their intervals, which may leave a point outside."""
+    """Points, each on a line from `low` to `high`; a point may lie outside of its interval.
+
+    Parameters
+    ----------
+    position : of each interval on the other axis
+    upright : whether the intervals stand, with values on the vertical axis
+    markersize : of the points
+    style : `color`, `marker` and `label` of the points; the lines have the colour
+    """
     if upright:
         ax.vlines(position, low, high, color=style["color"], linewidth=1.2)
         ax.plot(position, point, linestyle="", markersize=markersize, **style)
@@ -76,7 +85,7 @@ def intervals(
 
 
 def shorten_middle(name: Any, max_letters: int) -> str:
-    """A name, without its middle if it is long."""
+    """A name, with "…" for its middle if it has more letters; twice as much stays of its beginning as of its end."""
     text = str(name)
     if len(text) <= max_letters:
         return text
@@ -93,11 +102,15 @@ def plain_text(name: Any, max_letters: int = _MAX_LETTERS) -> str:
 
 
 def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
-    """What the axes show, in as many lines as it needs beside the names that are listed down."""
-    longest_tick = max((len(tick.get_text()) for tick in ax.get_yticklabels()), default=0)
+    """Label the axes, in as many lines as the length of each axis needs; None leaves the vertical one as it is.
+
+    Names that are listed down take a part of the figure's width, which the label below has less.
+    """
+    longest_tick = max((len(tick.get_text()) for tick in ax.get_yticklabels()), default=0)  # letters
     for name, axis, length in ((x, ax.xaxis, ax.bbox.width), (y, ax.yaxis, ax.bbox.height)):
         if name is None:
             continue
+        # how many letters fit: the length is in pixels, of which there are dpi in 72 points
         letter_width = 0.75 * float(axis.label.get_fontsize())  # points
         letters = int(length * 72 / ax.figure.dpi / letter_width) - longest_tick // 2
         lines: list[str] = []
@@ -110,26 +123,32 @@ def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -
     """A legend to the right of the Axes, or in them if it is short and should be.
 
     If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the `last`
-    entries.
+    entries. `settings` are those of Matplotlib's `legend`.
     """
     from matplotlib.lines import Line2D
 
     entries, names = ax.get_legend_handles_labels()
+    # names are escaped already; a long one is shortened, but not one that has a line break of its own
     names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in names]
     if inside and len(entries) <= _MAX_INSIDE:
         ax.legend(entries, names, frameon=False, **settings)
         return
-    rows = max(int(4.6 * ax.bbox.height / ax.figure.dpi) - 1, last + 2)  # beside the Axes
+
+    # beside the Axes there is room for some 4.6 entries an inch of their height, less one
+    rows = max(int(4.6 * ax.bbox.height / ax.figure.dpi) - 1, last + 2)
     if len(entries) > rows:
         first = rows - last - 1
         end = len(entries) - last
-        entries[first:end] = [Line2D([], [], linestyle="")]
+        entries[first:end] = [Line2D([], [], linestyle="")]  # an entry without a mark, for those between
         names[first:end] = [f"and {end - first} more"]
     ax.legend(entries, names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
 
 
 def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_legend: bool = False) -> None:
-    """One line a name, the first on top."""
+    """Names on the vertical axis, one line each at 0, 1, 2, …, the first on top.
+
+    Long names beside a legend leave little width: the horizontal axis then has at most three numbers.
+    """
     ax.set_yticks(range(len(names)), [plain_text(name, max_letters) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     is_narrow = has_legend and max(map(len, map(str, names))) > 16
@@ -138,8 +157,11 @@ def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_lege
 
 
 def column(estimator: Any, feature: Any) -> int:
-    """Position of a feature given by name or position; raises ValueError if there is none."""
-    names = getattr(estimator, "feature_names_in_", None)
+    """Position of a feature of a fitted estimator, 0 … d − 1.
+
+    It is given by name, or by position, which may count from the end as −1; ValueError if there is none.
+    """
+    names = getattr(estimator, "feature_names_in_", None)  # of the columns of a data frame
     d = estimator.n_features_in_
     if isinstance(feature, str) and names is not None:
         matches = np.flatnonzero(names == feature)

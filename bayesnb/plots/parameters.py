@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.optimize import minimize_scalar
 
 from ..analysis._suited import check_own
-from ..analysis.importance import named
+from ..analysis.importance import fitted_copy
 from ..base import to_sites
 from ..core.supports import checked_numbers
 from ..inference.held_out import column_of
@@ -57,6 +57,7 @@ def prior_to_posterior(
         For "covariance" it is the variance of the feature
     category : level of a categorical feature, by default its first
     draws : ArviZ data of `sample_posterior`; the plot adds its draws as histograms
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -71,22 +72,29 @@ def prior_to_posterior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior_to_posterior(nb, 0, "mu")
     """
-    estimator = named(estimator, None, "a plot of parameters")
+    estimator = fitted_copy(estimator, what="a plot of parameters")
     estimator.prior_.require_proper("densities of the prior to plot")
+
+    # the parameter with its distributions in the k classes, before and after the data
     prior = _parameter_of_feature(estimator, estimator.prior_, feature, parameter, category)
     posterior = _parameter_of_feature(estimator, estimator.posterior_, feature, parameter, category)
-    middle = posterior.quantiles(np.linspace(0.005, 0.995, 301))
+
+    # an even grid, and quantiles of the posterior of each of k classes, so that it is fine enough for a narrow one
+    middle = posterior.quantiles(np.linspace(0.005, 0.995, 301))  # (301, k)
     start, end = _plotted_range(prior, posterior)
-    # quantiles of the posteriors as well, so that the grid is fine enough for a narrow one
-    x = np.union1d(np.linspace(start, end, 301)[1:-1], middle[(middle > start) & (middle < end)])
-    posterior_density = posterior.densities(x)
-    samples = None if draws is None else posterior.draws(draws, estimator)
+    inner = middle[(middle > start) & (middle < end)]
+    x = np.union1d(np.linspace(start, end, 301)[1:-1], inner)  # (m,)
+
+    posterior_density = posterior.densities(x)  # (m, k)
+    samples = None if draws is None else posterior.draws(draws, estimator)  # (s, k) of s draws
     ax = ax or new_axes()
     _draw_densities(ax, posterior, x, prior.densities(x), posterior_density)
     if samples is not None:
         _draw_histograms(ax, posterior, samples)
-    is_in_middle = (middle[0] <= x[:, None]) & (x[:, None] <= middle[-1])
-    highest = posterior_density[is_in_middle].max()  # elsewhere a density may have no bound
+
+    # the height is that of the posteriors between their outer quantiles: elsewhere a density may have no bound
+    is_in_middle = (middle[0] <= x[:, None]) & (x[:, None] <= middle[-1])  # (m, k)
+    highest = posterior_density[is_in_middle].max()
     ax.set(xlim=(start, end), ylim=(0, 1.1 * highest), ylabel="density")
     name_axes(ax, plain_text(posterior.description, 60))
     legend(ax, inside=True, last=samples is not None)
@@ -94,11 +102,15 @@ def prior_to_posterior(
 
 
 def _plotted_range(prior: "_FeatureParameter", posterior: "_FeatureParameter") -> tuple[float, float]:
-    """All posteriors, and the middle of the priors as far as it is near them, with a margin inside the support."""
-    tails = posterior.quantiles([0.001, 0.999])
+    """Where the axis of a parameter starts and ends.
+
+    It shows the posterior of every class, and the middle 80 % of the prior as far as these lie within half a width of
+    the posteriors, with a margin that stays inside the support.
+    """
+    tails = posterior.quantiles([0.001, 0.999])  # (2, k) of the k classes
     prior_middle = prior.quantiles([0.1, 0.9])
     support = posterior.quantiles([0, 1])
-    half_width = np.ptp(tails) / 2
+    half_width = np.ptp(tails) / 2  # of all posteriors together
     start = np.clip(prior_middle.min(), tails.min() - half_width, tails.min())
     end = np.clip(prior_middle.max(), tails.max(), tails.max() + half_width)
     margin = 0.05 * (end - start)
@@ -108,9 +120,16 @@ def _plotted_range(prior: "_FeatureParameter", posterior: "_FeatureParameter") -
 def _draw_densities(
     ax: Drawn, posterior: "_FeatureParameter", x: np.ndarray, prior_density: np.ndarray, posterior_density: np.ndarray
 ) -> None:
-    """The curves of all classes: dashed for the prior, once if the classes share it, and solid for the posterior."""
+    """Draw the density curves of all classes: dashed for the prior, once if classes share it, solid for the posterior.
+
+    Parameters
+    ----------
+    posterior : tells the classes
+    x : (m,) values of the parameter
+    prior_density, posterior_density : (m, k) at these values, of each of k classes
+    """
     is_shared = bool((prior_density == prior_density[:, :1]).all())
-    for i, (k, label) in enumerate(posterior.classes()):
+    for i, (k, label) in enumerate(posterior.classes()):  # k is None where the classes share the parameter
         style = _class_line(ax, k)
         if is_shared and i == 0:
             ax.plot(x, prior_density[:, i], color=ink(ax), linestyle="--", linewidth=1.2, label="prior")
@@ -122,10 +141,10 @@ def _draw_densities(
 
 
 def _draw_histograms(ax: Drawn, posterior: "_FeatureParameter", samples: np.ndarray) -> None:
-    """A histogram of the draws (m, k) of each class, and one entry for all of them in the legend."""
+    """Draw a histogram of the draws (m, k) of each class, and one entry for all of them in the legend."""
     for i, (k, _) in enumerate(posterior.classes()):
         ax.hist(samples[:, i], "auto", density=True, color=_class_line(ax, k)["color"], alpha=0.3)
-    ax.fill_between([], [], color=ink(ax), alpha=0.3, linewidth=0, label="posterior draws")
+    ax.fill_between([], [], color=ink(ax), alpha=0.3, linewidth=0, label="posterior draws")  # only for the legend
 
 
 def _class_line(ax: Drawn, k: int | None) -> dict[str, Any]:
@@ -153,6 +172,7 @@ def parameter_intervals(
     features : names or positions, by default the first 20
     parameter : NumPyro site, by default the first site of the features' family
     feature_names : (d,) names of the features, by default the columns of the data frame
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -167,20 +187,28 @@ def parameter_intervals(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.parameter_intervals(nb, parameter="mu")
     """
-    estimator = named(estimator, feature_names, "a plot of parameters")
+    estimator = fitted_copy(estimator, feature_names, "a plot of parameters")
     shown = list(range(min(_MAX_FEATURES, estimator.n_features_in_)) if features is None else features)
     if not shown:
         raise ValueError("`features` is empty; name at least one")
+    # the posterior of the parameter of each feature, a line of the plot for each
     rows = [_parameter_of_feature(estimator, estimator.posterior_, feature, parameter) for feature in shown]
+
+    # the intervals of a class have its colour and marker; its number k is None where classes share the parameter
     ax = ax or new_axes()
     ends: list[list[float]] = []  # 5 %, 50 % and 95 % of each interval drawn
-    for (k, label), lines in _intervals_by_class(rows, len(estimator.classes_)).items():
+    for (k, label), intervals_of_class in _intervals_by_class(rows, len(estimator.classes_)).items():
         style = {"color": ink(ax), "marker": "o"} if k is None else marker(k)
-        intervals(ax, *np.array(lines).T, label=label, **style)
-        ends += [quantiles for _, *quantiles in lines]
+        height, low, median, high = np.array(intervals_of_class).T
+        intervals(ax, height, low, median, high, label=label, **style)
+        ends += [quantiles for _, *quantiles in intervals_of_class]
+
+    # what all lines show, such as a mean, stands at the axis; where they differ, each line says it
     kinds = {row.kind for row in rows}
     kind = kinds.pop() if len(kinds) == 1 else ""
     list_down(ax, [row.description.removeprefix(f"{kind} of ") for row in rows], has_legend=True)
+
+    # numbers of very different size need a logarithmic axis, if they are positive
     smallest = np.min(ends)
     largest = np.max(ends)
     if smallest > 0 and np.log10(largest / smallest) > _DECADES:
@@ -193,12 +221,20 @@ def parameter_intervals(
 def _intervals_by_class(
     rows: "list[_FeatureParameter]", n_classes: int
 ) -> dict[tuple[int | None, str], list[list[float]]]:
-    """Height, 5 %, 50 % and 95 % of each interval, by position and name of the class; None where classes share it."""
+    """Where intervals are drawn: for each class a list of [height, 5 %, 50 %, 95 %], one entry a feature.
+
+    The key is the number and the name of the class; the number is None where classes share the parameter. The feature
+    of a line i is at height i, and its classes stand above each other around it.
+
+    Parameters
+    ----------
+    rows : the parameter of each feature, from top to bottom
+    """
     by_class: dict[tuple[int | None, str], list[list[float]]] = {}
     for height, row in enumerate(rows):
-        quantiles = row.quantiles([0.05, 0.5, 0.95]).T.tolist()
+        quantiles = row.quantiles([0.05, 0.5, 0.95]).T.tolist()  # (k, 3), a line for each class
         for (k, label), of_class in zip(row.classes(), quantiles, strict=True):
-            shift = 0.0 if k is None else 0.6 * ((k + 0.5) / n_classes - 0.5)
+            shift = 0.0 if k is None else 0.6 * ((k + 0.5) / n_classes - 0.5)  # between −0.3 and 0.3
             by_class.setdefault((k, label), []).append([height + shift, *of_class])
     return by_class
 
@@ -213,6 +249,7 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
     ----------
     alpha : (3,) positive concentrations: pseudo-counts, or pseudo-counts plus counts for a posterior
     names : names of the three categories
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -230,12 +267,16 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
         raise ValueError(f"`names` has {len(labels)} names; give three")
     ax = ax or new_axes()
     _draw_dirichlet(ax, concentration)
+
+    # mean α/Σα, and mode (α − 1)/Σ(α − 1): probabilities are weights of the corners of the triangle
     marks = {"mean": (concentration, "o")}
     if concentration.min() > 1:
         marks["mode"] = (concentration - 1, "X")
     for name, (weights, shape) in marks.items():
         x, y = weights / weights.sum() @ _TRIANGLE
         ax.plot(x, y, shape, color=colour(4), markeredgecolor="white", linestyle="", label=name)
+
+    # the border, and a name at each corner
     ax.fill(*_TRIANGLE.T, facecolor="none", edgecolor=ink(ax))
     for corner, label in zip(_TRIANGLE, labels, strict=True):
         is_on_top = corner[1] > 0
@@ -255,18 +296,32 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
 
 
 def _draw_dirichlet(ax: Drawn, concentration: np.ndarray) -> None:
-    """The density as colours, and the lines around 50 % and 90 % of the mass."""
+    """Draw a Dirichlet density of three probabilities as colours, with lines around 50 % and 90 % of its mass.
+
+    The region of highest density that holds a share of the mass is where the density is above a quantile of the
+    densities at draws (Hyndman, 1996).
+
+    Parameters
+    ----------
+    concentration : (3,) α
+    """
     law = stats.dirichlet(concentration)
+
+    # A grid on the triangle: counts i, j and the rest, which sum to the number of steps less 1. A third is added to
+    # each, so that points lie a little inside the border, where the density may be 0 or ∞.
     i, j = np.nonzero(np.tri(_SIMPLEX_STEPS)[::-1])  # i + j < steps
-    # a little inside the border, where the density may be 0 or ∞
-    p = (np.stack([i, j, _SIMPLEX_STEPS - 1 - i - j], 1) + 1 / 3) / _SIMPLEX_STEPS
+    counts = np.stack([i, j, _SIMPLEX_STEPS - 1 - i - j], 1)
+    p = (counts + 1 / 3) / _SIMPLEX_STEPS  # (points, 3), with the sum 1
     density = law.pdf(p.T)
+
     density_of_draws = law.pdf(np.clip(law.rvs(4000, random_state=0), 1e-12, None).T)
-    levels = np.quantile(density_of_draws, [0.1, 0.5])  # Hyndman (1996): regions of highest density from draws
+    levels = np.quantile(density_of_draws, [0.1, 0.5])  # 90 % and 50 % of the draws have a larger density
+
+    # colours stop at the top hundredth of the densities, which may have no bound
     x, y = (p @ _TRIANGLE).T
     shown = np.minimum(density, np.quantile(density_of_draws, 0.99))
     ax.tripcolor(x, y, shown, shading="gouraud", cmap="cividis", rasterized=True)
-    if levels[0] < levels[1] < density.max():
+    if levels[0] < levels[1] < density.max():  # a uniform density has no such lines
         ax.tricontour(x, y, density, levels=levels, colors="white", linewidths=(0.8, 1.6))
 
 
@@ -291,6 +346,7 @@ def smoothing_path(
     feature : name or position
     category : level of a categorical feature, by default its first
     feature_names : (d,) names of the features, by default the columns of the data frame
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -303,35 +359,43 @@ def smoothing_path(
     >>> nb = MultinomialNB().fit([[2, 1, 0], [0, 1, 3]], ["ham", "spam"])
     >>> ax = plots.smoothing_path(nb, 2)
     """
-    estimator = named(estimator, feature_names, "a plot of parameters")
-    statistics = estimator.statistics_
+    estimator = fitted_copy(estimator, feature_names, "a plot of parameters")
+    statistics = estimator.statistics_  # sums over the rows, of each block
+
+    # α has to be the only hyperparameter of every block, and a parameter of the estimator
     smooths = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
     if not smooths or "alpha" not in estimator.get_params(deep=False):
         raise ValueError(
             f"`estimator` is a {type(estimator).__name__}, which has no α; "
             "give BernoulliNB, CategoricalNB, MultinomialNB or ComplementNB"
         )
+
+    # the probability whose path is drawn, the block of the model that holds it, and the counts of this block
     event = _parameter_of_feature(estimator, estimator.prior_, feature, None, category)
-    (theta,) = event.parameters[:1]
-    counts = statistics.blocks[theta.block]
+    parameter = event.parameters[0]
+    counts = statistics.blocks[parameter.block]
 
     def prior_at(alpha: float) -> Any:
+        """The prior of the whole model with another α."""
         changed = copy.copy(estimator)
         changed.alpha = alpha
         return changed.prior_for(statistics)
 
     def probabilities(parameters: Any) -> np.ndarray:
         """Of the event, (c,), from the parameters of its block."""
-        by_class = to_sites(parameters)["theta"][theta.at].reshape(len(estimator.classes_), -1)
+        by_class = to_sites(parameters)["theta"][parameter.at].reshape(len(estimator.classes_), -1)  # (c, levels)
         return by_class[:, event.level]
 
+    # the three estimates: (a, c) at each of a values of α, and (c,) of maximum likelihood
     path = np.geomspace(1e-3, 1e3, 121)
-    posteriors = [prior_at(alpha).blocks[theta.block].update(counts) for alpha in path]
+    posteriors = [prior_at(alpha).blocks[parameter.block].update(counts) for alpha in path]
     mean = np.array([probabilities(posterior.mean()) for posterior in posteriors])
     mode = np.array([probabilities(posterior.mode()) for posterior in posteriors])
-    mle = probabilities(estimator.prior_.blocks[theta.block].mle(counts))
+    mle = probabilities(estimator.prior_.blocks[parameter.block].mle(counts))
     ax = ax or new_axes()
     _draw_paths(ax, estimator.classes_, path, mean, mode, mle)
+
+    # the α of the largest evidence, searched over its decimal logarithm, and the α of the estimator
     log_best = minimize_scalar(lambda t: -float(prior_at(10**t).log_marginal(statistics)), bounds=(-3, 3)).x
     if abs(log_best) < 2.99:  # not at the end of the axis
         ax.axvline(10**log_best, color=ink(ax), linewidth=1.2, linestyle="-.", label="α of largest evidence")
@@ -339,18 +403,28 @@ def smoothing_path(
         ax.axvline(estimator.alpha, color="0.5", linewidth=1.2, label="α of the model")
     ax.set(xscale="log", xlim=path[[0, -1]])
     name_axes(ax, "α, pseudo-count of each kind of event", plain_text(event.description, 60))
-    legend(ax, last=len(ax.get_legend_handles_labels()[0]) - len(estimator.classes_))
+    handles, _ = ax.get_legend_handles_labels()
+    legend(ax, last=len(handles) - len(estimator.classes_))  # of many classes some are left out, but no other entry
     return ax
 
 
 def _draw_paths(
     ax: Drawn, classes: np.ndarray, path: np.ndarray, mean: np.ndarray, mode: np.ndarray, mle: np.ndarray
 ) -> None:
-    """The curves (a, c) of the mean and the mode over the values of α, and the lines (c,) of n/N."""
+    """Draw the three estimates of a probability in each class over the pseudo-count α.
+
+    Parameters
+    ----------
+    classes : (c,) labels
+    path : (a,) values of α
+    mean, mode : (a, c) posterior mean and mode at each of them
+    mle : (c,) the share n/N, whatever α
+    """
     for k, label in enumerate(classes):
         ax.plot(path, mean[:, k], linewidth=2, markevery=0.12, markersize=5, label=plain_text(label), **marker(k))
         ax.plot(path, mode[:, k], color=colour(k), linewidth=1.4, linestyle="--")
         ax.axhline(mle[k], color=colour(k), linewidth=1.4, linestyle=":")
+    # empty lines, so that the legend says which dashes are which estimate
     for estimate, dashes in (("posterior mean", "-"), ("mode (MAP)", "--"), ("maximum likelihood", ":")):
         ax.plot([], [], color=ink(ax), linestyle=dashes, label=estimate)
 
@@ -373,6 +447,7 @@ def prior(
     estimator : a fitted estimator, because its default prior may depend on the rows
     feature : name or position
     X : rows whose cells are shown for comparison, such as the training rows
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -388,25 +463,30 @@ def prior(
     >>> ax = plots.prior(nb, 0)
     """
     check_own(estimator, "a plot of the prior")
-    estimator = named(estimator, None)
-    j = column(estimator, feature)
+    estimator = fitted_copy(estimator)
+    j = column(estimator, feature)  # its position
+
+    # the cells of 4,000 rows drawn from the prior predictive, with their labels, and the cells of the rows
     drawn, labels = estimator.sample(4000, 0, source="prior")
     cells = pd.Series(column_of(drawn, j))
     rows = cells[:0] if X is None else pd.Series(column_of(X, j)).dropna().infer_objects()
     labels = labels[cells.notna()]
     cells = cells[cells.notna()]
+
+    # the edges of the bars, and both kinds of cells as numbers; levels stand at 0, 1, 2, …
     ax = ax or new_axes()
     if pd.api.types.is_numeric_dtype(cells) and pd.api.types.is_numeric_dtype(rows):
         cells = cells.to_numpy(float)
         rows = rows.to_numpy(float)
         edges = _edges_of_numbers(cells, rows)
     else:
-        names = sorted({*cells, *rows}, key=str)  # of levels, which stand at 0, 1, 2, …
+        names = sorted({*cells, *rows}, key=str)  # of levels
         cells = pd.Index(names).get_indexer(cells)
         rows = pd.Index(names).get_indexer(rows)
         edges = np.arange(len(names) + 1) - 0.5
         ax.set_xticks(range(len(names)), [plain_text(name, 14) for name in names])
         ax.tick_params("x", rotation=0 if sum(map(len, map(str, names))) < 30 else 90)
+
     if X is not None:
         ax.stairs(_shares(rows, edges), edges, fill=True, color="0.7", alpha=0.6, label="rows")
     for k, label in enumerate(estimator.classes_):
@@ -419,7 +499,10 @@ def prior(
 
 
 def _edges_of_numbers(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Edges of the bars: the middle of the numbers that are drawn, and all of the rows."""
+    """Edges of the bars of two histograms, over the middle 98 % of the drawn cells and all cells of the rows.
+
+    Whole numbers stand in the middle of bars that are a whole number wide, at most some 30 bars. Others have 40 bars.
+    """
     low, high = np.percentile(cells, [1, 99])
     low = np.min(rows, initial=low)
     high = np.max(rows, initial=high)
@@ -430,15 +513,16 @@ def _edges_of_numbers(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _shares(cells: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The share of the cells between the edges."""
-    return np.histogram(cells, edges)[0] / max(len(cells), 1)
+    """The share of the cells in each bar between two neighbouring edges; cells beyond the edges are in none."""
+    counts, _ = np.histogram(cells, edges)
+    return counts / max(len(cells), 1)
 
 
 # --- one parameter of one feature -----------------------------------------------------------------------------------
 
 
 class _FeatureParameter(NamedTuple):
-    """One parameter of one feature, such as the probability of a level.
+    """One parameter of one feature, such as the probability of a level, in each of k classes.
 
     Fields
     ------
@@ -472,9 +556,11 @@ class _FeatureParameter(NamedTuple):
         return self._of_each_class("pdf", x)
 
     def _of_each_class(self, method: str, x: Any) -> np.ndarray:
+        """A method of the distributions at values x, (m, k), such as "ppf" or "pdf" of `scipy.stats`."""
         tables = []
         for parameter in self.parameters:
-            tables.append(parameter.of_each(getattr(parameter.law, method), x)[..., self.level])
+            values = parameter.of_each(getattr(parameter.law, method), x)  # (m, k, l), of l levels
+            tables.append(values[..., self.level])
         return np.concatenate(tables, 1)
 
     def draws(self, data: Any, estimator: Any) -> np.ndarray:
@@ -482,33 +568,47 @@ class _FeatureParameter(NamedTuple):
         return np.concatenate([self._draws_of(parameter, data, estimator) for parameter in self.parameters], 1)
 
     def _draws_of(self, parameter: Parameter, data: Any, estimator: Any) -> np.ndarray:
-        site = parameter.site
+        """Draws (m, k) of one block's parameter, all chains one after the other, from ArviZ data."""
+        site = parameter.site  # the name of the variable in the data
         if parameter.block != CLASS:
             site = estimator.posterior_.site(parameter.block, parameter.site)
         try:
-            draws = np.asarray(data["posterior"][site])[parameter.at]
+            draws = np.asarray(data["posterior"][site])[parameter.at]  # of this feature
         except (KeyError, TypeError, AttributeError):
             raise ValueError(f"`draws` has no posterior of {site!r}; give what `sample_posterior` returned") from None
-        return draws.reshape(-1, len(parameter.classes), len(parameter.levels))[..., self.level]
+        by_level = draws.reshape(-1, len(parameter.classes), len(parameter.levels))  # (m, k, l)
+        return by_level[..., self.level]
 
 
 def _parameter_of_feature(
     estimator: Any, model: Any, feature: Any, site: str | None, category: Any = None
 ) -> _FeatureParameter:
-    """A parameter by the name of its site, of a feature by name or position; the class probabilities for None."""
+    """One parameter of one feature, with its distributions in all classes; ValueError where there is none.
+
+    Parameters
+    ----------
+    model : `prior_` or `posterior_` of the estimator, whose distributions are taken
+    feature : by name or position; None for the class probabilities
+    site : name of the parameter in NumPyro, such as "mu"; None for the first of the feature's family
+    category : level of a categorical feature; None for its first
+    """
     j = None if feature is None else column(estimator, feature)
     name = "the class" if j is None else feature_name(estimator, j)
+
+    # the parameters of the feature with this name; where each class has a block of its own, one of each block
     all_parameters = parameters_of(estimator, model, j)
-    first_site = {parameter.block: parameter.site for parameter in reversed(all_parameters)}
+    first_site = {parameter.block: parameter.site for parameter in reversed(all_parameters)}  # the first is put last
     parameters = [p for p in all_parameters if p.site == (site or first_site[p.block])]
     if not parameters:
         sites = ", ".join(dict.fromkeys(p.site for p in all_parameters)) or "no parameter that is learnt"
         raise ValueError(f"`parameter` is {site!r}; {name!r} has {sites}")
+
     levels = parameters[0].levels
     if category is not None and category not in levels:
         shown = [level for level in levels if level is not None]
         raise ValueError(f"`category` is {category!r}; {name!r} has the levels {shown}")
     place = 0 if category is None else levels.index(category)
+
     description = f"{parameters[0].kind} of {name}"
     if levels[place] is not None:
         description += f" = {levels[place]}"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..analysis._suited import check_independent
-from ..analysis.importance import named
+from ..analysis.importance import fitted_copy
 from ..core.arrays import Float, Scalar
 from ..core.supports import check_level
 from ..inference.intervals import means_and_intervals
@@ -42,6 +42,7 @@ def map_against_posterior(
     feature : name or position of a column of numbers: the curve of p along it, with all other columns missing. None
         shows the rows
     level : posterior mass of the intervals
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -60,11 +61,12 @@ def map_against_posterior(
     """
     check_independent(estimator, "a picture of the MAP and the posterior of one model")
     check_level(level)
-    estimator = named(estimator, None)
+    estimator = fitted_copy(estimator)
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
-    k = 1 if label is None else class_at(estimator, label)
-    place = None if feature is None else column(estimator, feature)
+    k = 1 if label is None else class_at(estimator, label)  # number of the class
+    place = None if feature is None else column(estimator, feature)  # number of the column
+
     ax = ax or new_axes()
     if place is None:
         _draw_rows(estimator, X, k, level, ax)
@@ -75,32 +77,46 @@ def map_against_posterior(
 
 
 def _draw_rows(estimator: Any, X: Any, k: int, level: Scalar, ax: Drawn) -> None:
-    """Posterior mean and interval of each row in ascending order, and the MAP beside."""
+    """Draw the probability of class k for each row, in ascending order of the posterior mean.
+
+    The posterior mean has its credible interval, and the probability by the MAP stands beside.
+    """
     posterior = means_and_intervals(estimator.posterior_, estimator.encode(X), level)
-    mean = posterior.mean[:, k]
-    ends = posterior.ends[:, k]
+    mean = posterior.mean[:, k]  # (n,)
+    ends = posterior.ends[:, k]  # (n, 2)
+
+    # of many rows some, at even ranks; rank 0 has the smallest mean
     n = len(mean)
     rank = np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(int)
-    shown = np.argsort(mean, kind="stable")[rank]
-    size = float(np.clip(240 / len(shown), 2.5, 4))
+    shown = np.argsort(mean, kind="stable")[rank]  # positions of these rows
+
+    size = float(np.clip(240 / len(shown), 2.5, 4))  # of a mark, in points: the more rows, the smaller
     low, high = ends[shown].T
     style: dict[str, Any] = {"color": _POSTERIOR, "marker": "o", "label": f"mean, {level:.0%} interval"}
     intervals(ax, rank + 1, low, mean[shown], high, upright=True, markersize=size, **style)
     by_map = _map_proba(estimator, X, k)[shown]
     ax.plot(rank + 1, by_map, linestyle="", marker="D", markersize=size, color=_MAP, label="MAP")
+
     which = "rows" if n <= _MOST_ROWS else f"{len(shown)} of {n} rows"
     name_axes(ax, f"{which}, by their posterior mean", f"probability of {plain_text(estimator.classes_[k])}")
     legend(ax, inside=True)
 
 
 def _draw_curve(estimator: Any, X: Any, k: int, j: int, level: Scalar, ax: Drawn) -> None:
-    """Predictive, band and MAP along the range of one column, with a tenth of it on either side."""
+    """Draw the probability of class k along column j, with all other columns missing.
+
+    The curves are the posterior predictive and the MAP, and the band is the credible interval. They cover the range of
+    the column in X, and a tenth of it on either side.
+    """
     cells = _numbers_of(estimator, X, j)
     margin = 0.1 * (cells.max() - cells.min())
     grid = np.linspace(cells.min() - margin, cells.max() + margin, _POINTS)
+
+    # a row for each point of the grid
     rows = _rows_with_one_column(estimator, X, j, grid)
-    ends = means_and_intervals(estimator.posterior_, estimator.encode(rows), level).ends[:, k]
+    ends = means_and_intervals(estimator.posterior_, estimator.encode(rows), level).ends[:, k]  # (points, 2)
     predictive = copy.copy(estimator).set_params(estimate="predictive").predict_proba(rows)[:, k]
+
     ax.fill_between(grid, *ends.T, color=_POSTERIOR, alpha=0.25, linewidth=0, label=f"{level:.0%} credible interval")
     ax.plot(grid, predictive, color=_POSTERIOR, linewidth=2, label="posterior predictive")
     ax.plot(grid, _map_proba(estimator, rows, k), color=_MAP, linewidth=2, linestyle="--", label="MAP")
@@ -109,7 +125,10 @@ def _draw_curve(estimator: Any, X: Any, k: int, j: int, level: Scalar, ax: Drawn
 
 
 def _map_proba(estimator: Any, rows: Any, k: int) -> Float[np.ndarray, " n"]:
-    """Probability of class k by the joint mode; what lies on a boundary shows itself in the picture."""
+    """Probability of class k for each row by the joint mode of the parameters.
+
+    The warning about a mode on the boundary is not shown: the picture shows the probabilities of 0 and 1 that it makes.
+    """
     nb = copy.copy(estimator).set_params(estimate="map")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the posterior mode has parameters on the boundary")
@@ -118,9 +137,9 @@ def _map_proba(estimator: Any, rows: Any, k: int) -> Float[np.ndarray, " n"]:
 
 
 def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
-    """The finite cells of a column of numbers."""
+    """The finite cells of column j of an array or data frame; ValueError if it holds no numbers."""
     values = X.iloc[:, j] if hasattr(X, "iloc") else np.asarray(X)[:, j]
-    cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)
+    cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)  # NaN where a cell is no number
     cells = cells[np.isfinite(cells)]
     if not len(cells):
         raise ValueError(f"`feature` {feature_name(estimator, j)} holds no numbers in `X`; choose a column of numbers")
@@ -128,9 +147,10 @@ def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
 
 
 def _rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray, " n"]) -> Any:
-    """Rows that hold the grid in column j and nothing elsewhere, in the form of X."""
+    """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array."""
     d = estimator.n_features_in_
     if hasattr(X, "iloc"):
+        # the first row of X as often as needed, so that the names and the order of the columns are those of X
         rows = X.iloc[np.zeros(len(grid), int)].reset_index(drop=True)
         for name in X.columns:
             rows[name] = np.nan

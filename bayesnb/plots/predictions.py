@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import stats
 
 from ..analysis._suited import check_own
-from ..analysis.importance import named
+from ..analysis.importance import fitted_copy
 from ..analysis.score_split import monotone, score_split
 from ..core.arrays import Float, Scalar
 from ..core.supports import check_least
@@ -49,6 +49,7 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     X : (n, d) rows
     y : (n,) true labels, shown by marker and colour
     label : the class, by default the second of two
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -64,22 +65,27 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     >>> ax = plots.class_probabilities(nb, X[50:80], y[50:80], label=1)
     """
     check_own(estimator, "a plot of intervals", method="predict_interval")
-    estimator = named(estimator, None)
+    estimator = fitted_copy(estimator)
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
-    k = 1 if label is None else class_at(estimator, label)
+    k = 1 if label is None else class_at(estimator, label)  # number of the class
+
+    # posterior mean of its probability in each row, (n,), and the ends of the interval
     mean = posterior_means(estimator, X)[:, k]
     low, high = estimator.predict_interval(X)[:, k].T
-    truth = _truth(estimator, y, len(mean))
+    truth = _truth(estimator, y, len(mean))  # (n,) class numbers, or −1
+
+    # rows in ascending order of the mean, and the rank of each row, from 1
     ax = ax or new_axes()
     order = np.argsort(mean, kind="stable")
     rank = np.argsort(order) + 1
-    size = float(np.clip(240 / len(mean), 1.5, 4))
+    size = float(np.clip(240 / len(mean), 1.5, 4))  # of a mark, in points: the more rows, the smaller
     for c in np.unique(truth).tolist():
         rows = order[truth[order] == c]
         style = _class_style(estimator, c, ax)
         intervals(ax, rank[rows], low[rows], mean[rows], high[rows], upright=True, markersize=size, **style)
     ax.scatter(rank, estimator.predict_proba(X)[:, k], s=size**2, marker="_", color=_GREY)
+
     ax.set_ylim(-0.02, 1.02)
     label_text = plain_text(estimator.classes_[k])
     name_axes(
@@ -114,6 +120,7 @@ def decision_regions(
     y : (n,) true labels, shown by marker and colour
     n_draws : number of drawn boundaries, 0 for none
     points : number of grid points in each direction
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -128,7 +135,7 @@ def decision_regions(
     >>> nb = GaussianNB().fit(X[:, :2], y)
     >>> ax = plots.decision_regions(nb, X[:, :2], y, n_draws=10, points=20)
     """
-    estimator = named(estimator, None)
+    estimator = fitted_copy(estimator)
     d = estimator.n_features_in_
     if d != 2:
         raise ValueError(f"`estimator` has {d} features; regions need an estimator that is fitted to two")
@@ -138,19 +145,26 @@ def decision_regions(
     cells = np.asarray(X, float)
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells) or np.isnan(cells).all(0).any():
         raise ValueError(f"`X` has shape {cells.shape}; it needs two columns that hold numbers")
-    truth = _truth(estimator, y, len(cells))
+    truth = _truth(estimator, y, len(cells))  # (n,) class numbers, or −1
+
+    # what the estimator predicts at each point of a grid around the rows
     grid = _Grid.around(cells, points)
-    rows = grid.rows(getattr(estimator, "feature_names_in_", None))
-    proba = estimator.predict_proba(rows)
+    rows = grid.rows(getattr(estimator, "feature_names_in_", None))  # (points², 2)
+    proba = estimator.predict_proba(rows)  # (points², c)
+
+    # colours, then the boundaries of single draws, then that of the prediction
     ax = ax or new_axes()
     _draw_regions(ax, grid, proba, estimator.uncertainty(rows, seed=0).total)
     if n_draws:
         for drawn_proba in estimator.sample_proba(rows, n_draws, seed=0):
-            _boundary(ax, grid, drawn_proba, linewidths=0.5, alpha=0.25)
-    _boundary(ax, grid, proba, linewidths=2)
+            _draw_boundary(ax, grid, drawn_proba, linewidths=0.5, alpha=0.25)
+    _draw_boundary(ax, grid, proba, linewidths=2)
+
+    # the rows on top
     edge: Any = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, "zorder": 3}
     for k in np.unique(truth).tolist():
         ax.plot(*cells[truth == k].T, linestyle="", **edge, **_class_style(estimator, k, ax))
+
     ax.set(xlim=grid.sides[:2], ylim=grid.sides[2:])
     name_axes(ax, *(plain_text(feature_name(estimator, j), 60) for j in range(2)))
     if y is not None:
@@ -159,7 +173,12 @@ def decision_regions(
 
 
 class _Grid(NamedTuple):
-    """Points at equal distances along two axes, in the order of a picture: line by line."""
+    """Points at equal distances along two axes, in the order of a picture: line by line.
+
+    Fields
+    ------
+    across, up : (k,) the coordinates on the horizontal and on the vertical axis
+    """
 
     across: Float[np.ndarray, " k"]
     up: Float[np.ndarray, " k"]
@@ -179,33 +198,48 @@ class _Grid(NamedTuple):
 
     def rows(self, names: Any) -> Any:
         """The points as rows of two features, (k², 2); a data frame if the features have names."""
-        points = np.stack(np.meshgrid(self.across, self.up), -1).reshape(-1, 2)
+        across, up = np.meshgrid(self.across, self.up)  # (k, k) each
+        points = np.stack([across, up], -1).reshape(-1, 2)
         return points if names is None else pd.DataFrame(points, columns=names)
 
 
 def _draw_regions(ax: Drawn, grid: _Grid, proba: np.ndarray, entropy: np.ndarray) -> None:
-    """The colour of the most probable class at each point, paler where the label is less certain."""
+    """Colour each point of a grid by its most probable class, paler where the label is less certain.
+
+    Parameters
+    ----------
+    proba : (k², c) class probabilities at the points
+    entropy : (k²,) of the label there, in nats; the largest possible one is log c
+    """
     from matplotlib.colors import to_rgba_array
 
-    max_entropy = max(np.log(proba.shape[1]), np.finfo(float).tiny)
+    max_entropy = max(np.log(proba.shape[1]), np.finfo(float).tiny)  # not 0 for a single class
     certainty = np.clip(1 - entropy / max_entropy, 0, 1)
-    image = to_rgba_array([colour(k) for k in proba.argmax(1).tolist()], 0.1 + 0.5 * certainty)
-    image = image.reshape(len(grid.up), len(grid.across), 4)
+
+    # red, green, blue and opacity of each point, which is from 0.1 to 0.6
+    colours = [colour(k) for k in proba.argmax(1).tolist()]
+    image = to_rgba_array(colours, 0.1 + 0.5 * certainty).reshape(len(grid.up), len(grid.across), 4)
     ax.imshow(image, extent=grid.sides, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
 
 
-def _boundary(ax: Drawn, grid: _Grid, p: np.ndarray, **style: Any) -> None:
-    """Where a class draws level with the largest of the others."""
+def _draw_boundary(ax: Drawn, grid: _Grid, p: np.ndarray, **style: Any) -> None:
+    """Draw where a class is as probable as the most probable of the others.
+
+    Parameters
+    ----------
+    p : (k², c) class probabilities at the points of the grid
+    style : of the lines, as in Matplotlib's `contour`
+    """
     n_classes = p.shape[1]
-    n_boundaries = 1 if n_classes == 2 else n_classes
+    n_boundaries = 1 if n_classes == 2 else n_classes  # of two classes it is the same line
     for k in range(n_boundaries):
-        lead = p[:, k] - np.delete(p, k, 1).max(1)
-        if lead.min() < 0 < lead.max():
+        lead = p[:, k] - np.delete(p, k, 1).max(1)  # over the best of the others
+        if lead.min() < 0 < lead.max():  # otherwise the grid has no such point
             ax.contour(grid.across, grid.up, lead.reshape(len(grid.up), -1), [0], colors=[ink(ax)], **style)
 
 
 def _legend_of_regions(ax: Drawn, has_draws: bool) -> None:
-    """The classes and the boundaries; a contour has no entry of its own."""
+    """A legend of the classes and the boundaries, which get empty lines: a contour has no entry of its own."""
     widths = {"boundary": 2.0}
     if has_draws:
         widths["boundaries of\nposterior draws"] = 0.5
@@ -243,6 +277,7 @@ def nomogram(
     level : posterior mass inside, between 0 and 1
     n_draws : number of draws of θ, which give the means and the intervals
     feature_names : (d,) names of the features, by default the columns of the data frame
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -260,23 +295,29 @@ def nomogram(
     >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
     >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
     """
-    if not hasattr(estimator, "predict_joint_log_proba"):
+    if not hasattr(estimator, "predict_joint_log_proba"):  # a calibrated estimator, which holds the model
         estimator = getattr(estimator, "estimator_", estimator)
     check_own(estimator, "a nomogram")
-    with_names = named(estimator, feature_names)
+    with_names = fitted_copy(estimator, feature_names)
+
+    # contributions to the log odds of class a against class b, one entry (of c log odds) for the class prior, each of
+    # the 12 largest features, and the others together; their posterior means, and the ends of their intervals
     a, b = _two_classes(estimator, x, label, against)
     parts, _ = estimator.contributions(x, against=estimator.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
     no_feature = {PRIOR: "class prior", OTHERS: "other features"}
     names = [no_feature.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
+
+    # a line for each entry, and below them one for the sum
     ax = ax or new_axes()
     lines = np.arange(len(names))
     intervals(ax, lines, parts.low[:, a], parts.mean[:, a], parts.high[:, a], color=ink(ax), marker="o")
-    last = np.array([len(names)])
+    last = np.array([len(names)])  # its height
     total = parts.total_low[:, a], parts.total_mean[:, a], parts.total_high[:, a]
     intervals(ax, last, *total, color=colour(4), marker="D")
     ax.plot(parts.total[0, a], len(names), linestyle="", marker="|", markersize=12, color=colour(4))
     zero_line(ax)
     ax.axhline(len(names) - 0.5, color=ink(ax), linewidth=0.8)
+
     list_down(ax, [*names, "log odds"], 36)
     name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in estimator.classes_[[a, b]])
     name_axes(
@@ -288,13 +329,18 @@ def nomogram(
 
 
 def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int, int]:
-    """The classes of two labels of a single row; where a label is None, the most probable class that remains."""
-    log_joint = estimator.predict_joint_log_proba(x)
+    """Numbers of the two classes whose log odds are shown for a single row.
+
+    Where `label` or `against` is None, the most probable class that remains is taken, for `label` first. ValueError
+    where `x` has more rows, or there are no two classes.
+    """
+    log_joint = estimator.predict_joint_log_proba(x)  # (1, c)
     if log_joint.shape[0] != 1:
         raise ValueError(f"`x` has {log_joint.shape[0]} rows; give a single row, such as X[[0]] or X.iloc[[0]]")
     a = None if label is None else class_at(estimator, label)
     b = None if against is None else class_at(estimator, against)
-    by_probability = np.argsort(-log_joint[0], kind="stable").tolist()
+
+    by_probability = np.argsort(-log_joint[0], kind="stable").tolist()  # the most probable class first
     remaining = [k for k in by_probability if k not in (a, b)]
     if a is None and remaining:
         a = remaining.pop(0)
@@ -318,6 +364,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     n : number of features to show, those with the largest weight in any class
     classes : the two labels, such as `estimator.classes_`: a negative weight favours the first, a positive one the
         second
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -330,6 +377,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     >>> nb = BernoulliNB().fit([[1, 0], [1, 1], [0, 1], [0, 1]], ["a", "a", "b", "b"])
     >>> ax = plots.feature_weights(rank_features(nb), classes=nb.classes_)
     """
+    # the table of `importance` has a column "information", and that of `rank_features` a column "weight"
     size_of = "information" if "information" in getattr(table, "columns", ()) else "weight"
     _check_columns("table", table, ["feature", size_of, "low", "high"], "`rank_features` returns, or some of its rows")
     check_least(1, n=n)
@@ -337,6 +385,8 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     is_information = size_of == "information"
     if classes is not None and (has_classes or is_information or len(classes) != 2):
         raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")
+
+    # the n features with the largest size in any class, and the line of each
     size = table[size_of] if is_information else table[size_of].abs()
     largest_size = size.groupby(table["feature"]).max()
     features = largest_size.sort_values(ascending=False, kind="stable").index[:n].tolist()
@@ -345,10 +395,11 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     shown = shown.assign(
         line=shown["feature"].map(line_of),
         size=shown[size_of],
-        is_grey=(shown["low"] <= 0) & is_information,
+        is_grey=(shown["low"] <= 0) & is_information,  # not shown to help; a weight is never grey
     )
+
     ax = ax or new_axes()
-    zero_line(ax)
+    zero_line(ax)  # a feature of weight 0 says nothing
     if has_classes:
         labels = sorted(shown["class_"].unique())
         for k, label in enumerate(labels):
@@ -360,6 +411,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
         _draw_weights(ax, shown, {"color": ink(ax), "marker": "o"})
     if "elpd_gain" in shown:
         ax.plot(shown["elpd_gain"], shown["line"], linestyle="", marker="|", markersize=9, color=colour(4))
+
     list_down(ax, features, has_legend=has_classes)
     name_axes(ax, _axis_of_weights(is_information, classes))
     if has_classes:
@@ -368,17 +420,21 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
 
 
 def _draw_weights(ax: Drawn, table: pd.DataFrame, style: dict[str, Any]) -> None:
-    """The size of each row of a table with its interval."""
-    for rows, style_of_rows in (
-        (table[~table["is_grey"]], style),
-        (table[table["is_grey"]], style | {"color": _GREY}),
-    ):
+    """Draw the size of each row of a table with its interval, in a style, or in grey where the row says so.
+
+    Parameters
+    ----------
+    table : columns line (its height), size, low, high and is_grey
+    style : colour, marker and perhaps label of the points
+    """
+    grey = style | {"color": _GREY}
+    for rows, style_of_rows in ((table[~table["is_grey"]], style), (table[table["is_grey"]], grey)):
         if len(rows):
             intervals(ax, rows["line"], rows["low"], rows["size"], rows["high"], **style_of_rows)
 
 
 def _axis_of_weights(is_information: bool, classes: Any) -> str:
-    """What the axis of a plot of weights shows."""
+    """The label of the axis of a plot of weights, or of information; `classes` are two labels, or None."""
     if is_information:
         return "information (dots) and elpd_gain (bars), nats a row\n(grey: not shown to help)"
     sides = "" if classes is None else f"\n← {plain_text(classes[0])}    {plain_text(classes[1])} →"
@@ -397,6 +453,7 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     ----------
     event : (n,) whether the event happened: `y == "spam"`, or `estimator.predict(X) == y` for the most probable label
     probability : (n,) its predicted probability, by a model that has not seen the row: `p[:, 1]`, or `p.max(1)`
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -420,19 +477,23 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
         raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
     if y.shape != p.shape or not np.isin(y, [0, 1]).all():
         raise ValueError(f"`event` has shape {y.shape}; it needs True or False for each of {len(p)} rows")
-    order = np.argsort(p, kind="stable")
+    order = np.argsort(p, kind="stable")  # by ascending probability
     y = y[order].astype(float)
     p = p[order]
+
+    # what the curve looks like if the probabilities are right: isotonic regressions of events drawn from them
     rng = np.random.default_rng(0)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(200)]
-    low, high = np.quantile(curves, [0.05, 0.95], axis=0)
+    low, high = np.quantile(curves, [0.05, 0.95], axis=0)  # (n,) each, at the probability of each row
+
     is_point = p[0] == p[-1]  # of a single probability curve and band have no width
     band_style: Any = {"color": colour(5), "alpha": 0.4, "linewidth": 6 if is_point else 0}
     ax = ax or new_axes()
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
     ax.fill_between(p, low, high, label="90% band", **band_style)
     ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, marker="o" if is_point else "", label="share of events")
-    ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)
+    ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)  # a tick for each row
+
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
     scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*score_split(y, p))
     ax.text(0.97, 0.05, scores, transform=ax.transAxes, ha="right", color=ink(ax))
@@ -473,17 +534,18 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     pair = np.asarray(axes, object).ravel()
     if len(pair) != 2:
         raise ValueError(f"`axes` has {len(pair)} Axes; give two")
+
     difference = table["elpd_diff"].to_numpy()
     log_factor = table["log_bayes_factor"].to_numpy(float)
     _draw_models(pair[0], table.index, difference, table["se_diff"].to_numpy())
-    _draw_models(pair[1], table.index, log_factor, 0 * log_factor)
+    _draw_models(pair[1], table.index, log_factor, 0 * log_factor)  # evidence has no standard error
     pair[0].set_xlabel("elpd difference ± standard error, nats")
     pair[1].set_xlabel("log Bayes factor, nats")
     return pair
 
 
 def _draw_models(ax: Drawn, names: Any, point: np.ndarray, error: np.ndarray) -> None:
-    """A point of each model, and its standard error."""
+    """Draw a number of each model with plus and minus its standard error, a line a model, the first on top."""
     zero_line(ax)
     intervals(ax, np.arange(len(names)), point - error, point, point + error, color=ink(ax), marker="o")
     list_down(ax, names)
@@ -500,6 +562,7 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     Parameters
     ----------
     report : result of `estimator.check`, or of `testing.simulation_based_calibration`, which has ranks in place of u
+    ax : Axes to draw on, by default those of a new figure; they are returned
 
     Raises
     ------
@@ -514,18 +577,25 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.pit(nb.check(X, y, seed=0))
     """
-    row = next((row for row in getattr(report, "rows", (report,)) if getattr(row, "pit", None)), None)
+    # the first row of a report that has transforms; what simulation_based_calibration returns is such a row itself
+    candidates = getattr(report, "rows", (report,))
+    row = next((row for row in candidates if getattr(row, "pit", None)), None)
     if row is None:
         kind = type(report).__name__
         raise ValueError(f"`report` is a {kind} without transforms; give what `estimator.check` returns")
+
+    # u, (n, p), has the n transforms of the p parameters of a site. The distribution function of the n numbers jumps
+    # by 1/n at each of them, so the curve has two points there: below and above the jump.
     ax = ax or new_axes()
     for k, (site, u) in enumerate(row.pit.items()):
         n = len(u)
-        steps = np.repeat(np.arange(n + 1) / n, 2)[1:-1]  # before and after each jump
+        steps = np.repeat(np.arange(n + 1) / n, 2)[1:-1]  # (2n,)
         for i, column in enumerate(np.sort(u, 0).T):
             x = np.repeat(column, 2)
             name = plain_text(site) if i == 0 else None
             ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
+
+    # the largest distance from the uniform that passes the test: its p-value is then the threshold of the row
     edge = float(stats.kstwo.isf(row.threshold, n))
     ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0, label="band of the test")
     ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
@@ -535,7 +605,10 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
 
 
 def _check_columns(name: str, table: Any, columns: list[str], source: str) -> None:
-    """Raise a ValueError that names the argument unless the table has rows, and these columns."""
+    """Raise a ValueError unless the table has rows, and these columns.
+
+    The message names the argument `name`, and says what to give: what `source` returns.
+    """
     missing = [column for column in columns if column not in getattr(table, "columns", ())]
     if missing or not len(table):
         problem = f"no column {missing[0]!r}" if missing else "no rows"
@@ -543,7 +616,7 @@ def _check_columns(name: str, table: Any, columns: list[str], source: str) -> No
 
 
 def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
-    """Class index of every row, −1 if no labels are given."""
+    """Class number of each of n rows, (n,), from their labels; −1 of all rows if no labels are given."""
     if y is None:
         return np.full(n, -1)
     if np.shape(y) != (n,):
@@ -559,7 +632,7 @@ def _class_style(estimator: Any, k: int, ax: Drawn) -> dict[str, Any]:
 
 
 def _cell(estimator: Any, x: Any, j: int) -> str:
-    """A feature and its value."""
+    """A feature of a single row and its value, as "name = value"."""
     value = column_of(x if hasattr(x, "shape") else np.asarray(x), j)[0]
     shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 12)
     return f"{shorten_middle(feature_name(estimator, j), 20)} = {shown}"
