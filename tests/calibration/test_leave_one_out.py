@@ -27,7 +27,7 @@ from .test_posterior_calibrator import cancer as cancer
 
 
 def without_row(fitted, table, y, w):
-    """p' of each row, averaged over the draws of the map with the weights 1 / p'(y_i)^w_i, none above √s times the mean."""
+    """p' of each row, averaged over draws of the map: weights 1 / p'(y_i)^w_i, none above √s times their mean."""
     z = np.maximum(table, -690)
     p = np.array([one.proba(theta, z) for one in fitted.maps_ for theta in one.draws])
     weight = p[:, np.arange(len(y)), y] ** -w

@@ -5,7 +5,6 @@ import pytest
 import sklearn.naive_bayes as peers
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 import bayesnb
@@ -58,7 +57,6 @@ COPIES = {
     for kind in ("dense", "sparse")
 }
 MINUS_ONE = {"check_classifiers_classes": "has a class −1, which stands for a missing label here"}
-SOLVER = {"check_sample_weight_equivalence_on_sparse_data": "its solver ends 1e-4 from the optimum"}
 FLOATS = {
     f"check_sample_weights_{name}": "float weights are importance, for which the guarantee does not hold"
     for name in ("shape", "not_overwritten")
@@ -80,7 +78,6 @@ ALSO = [
     (bayesnb.CostClassifier(BernoulliNB()), {}),
     (bayesnb.FeatureAverage(BernoulliNB()), {}),
     (bayesnb.HalfLabelledClassifier(BernoulliNB(), method="em"), MINUS_ONE),
-    (bayesnb.PosteriorCalibrator(LogisticRegression()), SOLVER),
 ]
 CHECKED = [*((nb, expected_failures(nb)) for nb in [*ALL, MixedNB(), OneDependenceNB()]), *AROUND, *ALSO]
 IDS = [repr(nb) for nb, _ in CHECKED]

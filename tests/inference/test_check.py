@@ -343,8 +343,8 @@ def test_a_report_says_what_fails_and_what_it_found_of_the_data():
 
 @pytest.mark.slow
 def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
-    """100 runs of rows 3b and 4 on NumPyro's own chains, at a rate of 10 % each: more than 21 have probability 2e-4."""
-    groups, rate = 100, 0.1
+    """60 runs of rows 3b and 4 on NumPyro's own chains, at a rate of 10 % each: more than 14 have probability 6e-4."""
+    groups, rate = 60, 0.1
     exact = {name: value[0] for name, value in exact_chains(yes_no, rng, chains=1, length=1000).items()}
     starts, scale = start_points(yes_no.twin, exact, 4 * groups, spread=3.0)
     sites, _ = run_chains(yes_no.twin, starts, scale, 1, draws=1000, warmup=500)
@@ -354,8 +354,8 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
         some = jax.tree.map(lambda value, at=at: value[at : at + 4], sites)
         chains.append(against_numpyro.nuts_row(yes_no, some, rate))
         predictions.append(against_numpyro.prediction_row(yes_no, some, rows, rate))
-    assert sum(not row.passed for row in chains) <= 21
-    assert sum(not row.passed for row in predictions) <= 21
+    assert sum(not row.passed for row in chains) <= 14
+    assert sum(not row.passed for row in predictions) <= 14
     assert np.median([row.figure for row in predictions]) > 0.5  # in standard errors: the error bars are not too wide
 
 

@@ -1,4 +1,7 @@
-"""No sabotage survives the check: the table of `tests/benchmarks/mutations.py`, all of it with `-m slow`."""
+"""No sabotage survives the check: of the table that `python -m tests.benchmarks.mutations` prints whole.
+
+All mutations of two families are tried here, and of the others a third each: another third for the next family.
+"""
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from tests.laws import FAMILIES, Family
 
 from ..estimators_table import mostly_slow, these
 
+WHOLE = ("gaussian", "categorical")
 BY_NAME = {family.name: family for family in FAMILIES}
 
 
@@ -28,7 +32,8 @@ def test_no_mutation_of_a_family_survives(family: Family) -> None:
     assert not rows_that_find(None, this)  # and without one all rows pass
     found = [one for one in mutations(type(this.prior.blocks["x"]), family) if not _is_idle(one, this)]
     assert len(found) > 15
-    assert [one.name for one in found if not rows_that_find(one, this)] == []
+    chosen = found if family.name in WHOLE else found[FAMILIES.index(family) % 3 :: 3]
+    assert [one.name for one in chosen if not rows_that_find(one, this)] == []
 
 
 @pytest.mark.slow
