@@ -87,10 +87,11 @@ def intervals(
     n_draws: int | None = None,
     seed: int | np.random.Generator | None = 0,
 ) -> Float[np.ndarray, "n c 2"]:
-    """Equal-tailed credible intervals of p(y = c | x_i, θ) over the posterior of θ.
+    """Equal-tailed credible intervals of p(y = c | x_i, θ) over the posterior of θ, (n, c, 2).
 
     Parameters
     ----------
+    nb, rows : the fitted model, and n rows by block
     level : posterior mass inside, between 0 and 1
     method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, and for rows
         whose log joint is too skewed for a Pearson III variable, else analytic
@@ -251,7 +252,7 @@ def fix_seed(seed: int | np.random.Generator | None) -> int:
 
 
 def _shape(nb: Model, rows: Rows) -> tuple[int, int]:
-    """Rows and classes of a table of class probabilities."""
+    """Numbers of rows and classes: the shape (n, c) of a table of class probabilities."""
     return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())
 
 

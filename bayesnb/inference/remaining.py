@@ -275,9 +275,9 @@ def _safe(weight: np.ndarray) -> np.ndarray:
 def is_certain(remaining: Remaining) -> bool:
     """Whether rounding moves sums and spreads by so little of themselves that no field of a posterior is in doubt.
 
-    This is enough, because a posterior only adds amounts of the prior, which are not negative, to these sums. False does not
-    mean doubt, only that posteriors have to be compared (`find_doubt`): of cross products nothing can be seen here, as
-    columns may nearly be multiples of each other.
+    This is enough, because a posterior only adds amounts of the prior, which are not negative, to these sums. False
+    does not mean doubt, only that posteriors have to be compared (`find_doubt`): of cross products nothing can be seen
+    here, as columns may nearly be multiples of each other.
     """
     # sums, and the same sums moved by the bound of their rounding
     pairs = [(remaining.estimate.n, remaining.moved.n)]
