@@ -405,7 +405,8 @@ def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing:
     y = rng.permutation(np.arange(len(x)) % C)  # classes of the same size
     if missing and block.allows_missing:
         x[rng.random(x.shape) < 0.1] = np.nan
-    return Case(NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block}), {"x": x}, y, rng)
+    prior = NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block})
+    return Case(prior=prior, rows={"x": x}, y=y, rng=rng)
 
 
 def positive(rng: np.random.Generator, *shape: int) -> np.ndarray:

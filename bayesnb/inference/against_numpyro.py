@@ -44,8 +44,9 @@ _LEAST_MOVED = 0.5  # share of the states that short chains have to leave
 def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     """Row 1: Bayes' identity, log p(θ, data) = log p(θ | data) + log p(data), at exact draws of θ.
 
-    The left side is NumPyro's, the right side that of the formulas: they share no code.
+    The left side is a density of NumPyro, the right side one of the formulas: the two share no code.
     """
+    # 32 draws by NumPyro site, moved a little where a float has no digits for them
     posterior = problem.posterior
     sites = sites_in_floats(posterior, posterior.sample(rng, (32,)))
     by_numpyro = problem.twin.log_joint(sites)  # (32,)
@@ -54,14 +55,15 @@ def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     # relative to the largest of the three terms, as each has rounding of its own size
     size = np.maximum(np.maximum(abs(by_numpyro), abs(density)), abs(problem.evidence))
     worst = float(np.max(abs(by_numpyro - density - problem.evidence) / size))  # NaN stays, and fails
+    says = "At random parameters, NumPyro's model and the formulas give the same probability of data and parameters."
     return CheckRow.within(
-        "1  Bayes' identity",
-        "At random parameters, NumPyro's model and the formulas give the same probability of data and parameters.",
-        worst,
-        IDENTITY,
-        "relative",
-        "exact in theory; rounding leaves some 1e-12",
-        f"log evidence {problem.evidence:.6f} nats; 32 random θ",
+        name="1  Bayes' identity",
+        meaning=says,
+        figure=worst,
+        threshold=IDENTITY,
+        unit="relative",
+        reason="exact in theory; rounding leaves some 1e-12",
+        remark=f"log evidence {problem.evidence:.6f} nats; 32 random θ",
     )
 
 
@@ -102,14 +104,15 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     best = np.max(others, where=is_number, initial=log_p_mode)
     above = best - log_p_mode  # at least 0
     nearest = abs(np.max(others, where=is_number, initial=-np.inf) - log_p_mode)
+    says = "The most probable parameters by formula are where NumPyro's density is highest: a search finds none higher."
     return CheckRow.within(
-        "2  Mode",
-        "The most probable parameters by formula are where NumPyro's density is highest: a search finds none higher.",
-        float(above),
-        _HIGHER + _ROUNDING * abs(log_p_mode),
-        "nats",
-        "rounding leaves some 1e-12 of the log joint",
-        f"the optimiser ends {nearest:.1e} nats {'above' if above > 0 else 'below'} the mode",
+        name="2  Mode",
+        meaning=says,
+        figure=float(above),
+        threshold=_HIGHER + _ROUNDING * abs(log_p_mode),
+        unit="nats",
+        reason="rounding leaves some 1e-12 of the log joint",
+        remark=f"the optimiser ends {nearest:.1e} nats {'above' if above > 0 else 'below'} the mode",
     )
 
 
@@ -333,13 +336,13 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
     worst = float(np.max(np.abs(z)))
     limit = limit_of(np.size(z), rate)
     return CheckRow(
-        "3b Posterior, NUTS",
-        worst,
-        limit,
-        "standard errors",
-        bool(worst <= limit and r_hat <= R_HAT and ess >= ESS),
-        f"false alarms {rate:.2%} over {np.size(z)} means and quantiles; R-hat ≤ {R_HAT}, ESS ≥ {ESS}",
-        f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {problem.size_in_words}",
+        name="3b Posterior, NUTS",
+        figure=worst,
+        threshold=limit,
+        unit="standard errors",
+        passed=bool(worst <= limit and r_hat <= R_HAT and ess >= ESS),
+        reason=f"false alarms {rate:.2%} over {np.size(z)} means and quantiles; R-hat ≤ {R_HAT}, ESS ≥ {ESS}",
+        remark=f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {problem.size_in_words}",
         meaning="NumPyro's sampler, started far away, finds the posterior distribution that the formulas state.",
     )
 
@@ -377,11 +380,17 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     worst = float(np.max(abs(z), initial=0))
     limit = limit_of(z.size, rate) if z.size else 0.0
     largest_difference = float(np.max(abs(estimate - exact)[is_steady], initial=0))
-    says = "Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted."
-    reason = f"false alarms {rate:.2%} over {z.size} class probabilities"
     remark = f"of {len(exact)} held-out rows, half cut to five cells, where no draw carries {HEAVY:.1%} of an average; "
     remark += f"largest difference {largest_difference:.1e}"
-    return CheckRow.within("4  Prediction", says, worst, limit, "standard errors", reason, remark)
+    return CheckRow.within(
+        name="4  Prediction",
+        meaning="Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted.",
+        figure=worst,
+        threshold=limit,
+        unit="standard errors",
+        reason=f"false alarms {rate:.2%} over {z.size} class probabilities",
+        remark=remark,
+    )
 
 
 def thin(prior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> Rows:

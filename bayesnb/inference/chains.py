@@ -273,7 +273,8 @@ def _nuts_paths(
         """What is kept of all states of a chain."""
         key, start = key_and_start
         state = kernel.init(key, settings.warmup, ravel_pytree(start)[0], (), {})
-        return jax.lax.scan(transition, state, length=settings.warmup + settings.draws)[1]
+        _, path = jax.lax.scan(transition, state, length=settings.warmup + settings.draws)
+        return path
 
     return jax.lax.map(chain, (keys, starts))
 

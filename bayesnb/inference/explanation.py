@@ -99,7 +99,17 @@ def contributions(
     level, n_draws, seed : posterior mass inside the intervals; draws of the parameters behind them, and their seed
     """
     tails = (1 - level) / 2, (1 + level) / 2
-    request = _Request(columns, theta, d, odds, n, focus, tails, n_draws, fix_seed(seed))
+    request = _Request(
+        columns=columns,
+        theta=theta,
+        d=d,
+        odds=odds,
+        n=n,
+        focus=focus,
+        tails=tails,
+        n_draws=n_draws,
+        seed=fix_seed(seed),  # a number, so that every chunk of rows sees the same draws
+    )
 
     # so many rows at a time that all their draws fit: a number for each class, and feature, prior, others and total
     c = len(posterior.classes.log_predictive())
@@ -158,7 +168,7 @@ def _concatenate(chunks: list[Contributions]) -> Contributions:
 def _of_chunk(posterior: Model, rows: Rows, request: _Request) -> Contributions:
     """`contributions` of so few rows that all their draws are kept: m rows, f features, of which k are listed."""
     cells = _listed_cells(rows, request.columns, request.d)
-    view = _View(posterior, rows, cells.columns, cells.places, len(cells.features))
+    view = _View(model=posterior, rows=rows, columns=cells.columns, places=cells.places, n_features=len(cells.features))
 
     # log odds at the current estimate, by which the features to list are chosen; they may be infinite
     with np.errstate(over="ignore"):
@@ -208,7 +218,9 @@ def _listed_cells(rows: Rows, columns: dict[str, np.ndarray], d: int) -> _Listed
     place_of_feature = np.cumsum(is_used) - 1
     used_columns = {name: np.flatnonzero(is_used[features]) for name, features in columns.items()}
     places = {name: place_of_feature[columns[name][used]] for name, used in used_columns.items()}
-    return _ListedCells(np.flatnonzero(is_used), is_listed[:, is_used], used_columns, places)
+    return _ListedCells(
+        features=np.flatnonzero(is_used), is_listed=is_listed[:, is_used], columns=used_columns, places=places
+    )
 
 
 class _Shown(NamedTuple):
@@ -300,8 +312,11 @@ def _log_odds(view: _View, theta: Parameters | None, odds: Odds) -> _LogOdds:
         block_theta = None if theta is None else theta[name]
         by_feature[..., view.places[name], :] += block.log_contributions(rows[name], view.columns[name], block_theta)
 
-    prior = odds(log_pi)[..., None, :]  # with an axis of rows
-    return _LogOdds(prior, odds(by_feature), odds(model.log_joint(rows, theta)))
+    return _LogOdds(
+        prior=odds(log_pi)[..., None, :],  # with an axis of rows
+        by_feature=odds(by_feature),
+        total=odds(model.log_joint(rows, theta)),
+    )
 
 
 def _assemble(point: _LogOdds, shown: _Shown) -> Float[np.ndarray, "*s m slots c"]:

@@ -115,17 +115,17 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
 
     # all rows that leave alone are predicted at once, by one model that still holds them
     if leaves_by_gain.all():
-        yield Fold(slice(None), estimator.posterior_without_rows(prior), leaving)
+        yield Fold(rows=slice(None), model=estimator.posterior_without_rows(prior), leaving=leaving)
         return
     if leaves_by_gain.any():
         singles = np.flatnonzero(leaves_by_gain)
-        yield Fold(singles, estimator.posterior_without_rows(prior), leaving[singles])
+        yield Fold(rows=singles, model=estimator.posterior_without_rows(prior), leaving=leaving[singles])
 
     # every other group, or row without a group, is predicted by a model of its own
     group = np.arange(len(data.label)) if data.group is None else data.group
     removal = _Removal(estimator, data, prior, leaving)
     for members in _members_by_group(group, np.flatnonzero(~leaves_by_gain)):
-        yield Fold(members, removal.remainder(members).model, None)
+        yield Fold(rows=members, model=removal.remainder(members).model, leaving=None)
 
 
 class Remainder(NamedTuple):

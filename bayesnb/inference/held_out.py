@@ -85,7 +85,13 @@ def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Q
     calibration_error = abs(np.bincount(bins, confidence - is_right)).sum() / len(truth)
 
     log_loss = -log_p[np.arange(len(truth)), truth].mean()
-    return Quality(name, features, float(is_right.mean()), float(log_loss), float(calibration_error))
+    return Quality(
+        name=name,
+        features=features,
+        accuracy=float(is_right.mean()),
+        log_loss=float(log_loss),
+        calibration_error=float(calibration_error),
+    )
 
 
 def differences(joint: np.ndarray, other: np.ndarray) -> Differences:
@@ -97,4 +103,6 @@ def differences(joint: np.ndarray, other: np.ndarray) -> Differences:
     """
     difference = abs(np.exp(log_normalize(joint)) - np.exp(log_normalize(other)))  # of probabilities
     n_changed = int((joint.argmax(1) != other.argmax(1)).sum())
-    return Differences(float(difference.mean()), float(difference.max()), n_changed, len(joint))
+    return Differences(
+        mean=float(difference.mean()), largest=float(difference.max()), labels=n_changed, rows=len(joint)
+    )

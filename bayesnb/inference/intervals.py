@@ -136,7 +136,8 @@ def means_and_intervals(
 
 def posterior_means(estimator: Any, X: Any) -> Float[np.ndarray, "n c"]:
     """The posterior mean of p(y = c | x_i, θ), (n, c): the point of `predict_interval` of any fitted estimator."""
-    # of a naive Bayes posterior by the methods of this page, of others as the mean of draws (draws, n, c)
+    # a discriminative model has no such posterior, and a calibrated one, with its `maps_`, changes the probabilities:
+    # of these it is the mean of draws (draws, n, c)
     has_closed_form = hasattr(estimator, "posterior_") and not hasattr(estimator, "maps_")
     if not has_closed_form:
         means: np.ndarray = estimator.sample_proba(X, seed=0).mean(0)
@@ -161,12 +162,13 @@ def _over_posterior(
     n_nodes : quantiles over which a closed form is averaged; with 0 the means of closed forms are left at 0
     """
     check_level(level)
-    used_method, size = resolve_method(nb, method, n_draws)
-    seed = fix_seed(seed)
+    used_method, size = resolve_method(nb, method, n_draws)  # "analytic" or "draws", and its points or draws
+    seed = fix_seed(seed)  # a number, so that every chunk of rows sees the same points or draws
     tails = np.array([(1 - level) / 2, (1 + level) / 2])  # probabilities of the two ends
 
-    mean = np.zeros(_shape(nb, rows))
-    ends = np.zeros((*_shape(nb, rows), 2))
+    n, c = _shape(nb, rows)
+    mean = np.zeros((n, c))
+    ends = np.zeros((n, c, 2))
     skewed_rows = []
     for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes):
         log_ends = chunk.log_ends  # (m, c, 2) where they have a formula
@@ -196,13 +198,15 @@ def uncertainty(
 ) -> Uncertainty:
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
     method, n_draws = resolve_method(nb, method, n_draws)
-    total, epistemic = np.zeros((2, _shape(nb, rows)[0]))  # (n,) each
+    n, _ = _shape(nb, rows)
+    total = np.zeros(n)
+    epistemic = np.zeros(n)
     for chunk in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
         # class probabilities p at equally likely θ, and their mean p̄ over θ
         p = np.exp(chunk.log_p)  # (m, c, s)
         mean = p.mean(-1)  # (m, c)
         log_mean = log_floor(mean)
-        total[chunk.rows] = -(mean * log_mean).sum(-1)
+        total[chunk.rows] = -(mean * log_mean).sum(-1)  # entropy of p̄
 
         # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
         log_ratio = np.maximum(chunk.log_p - log_mean[..., None], -1e3)  # where p is 0, p times it is 0 as well
@@ -295,7 +299,7 @@ def _log_probabilities(
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
             is_skewed = np.zeros(len(log_p), bool)  # draws need no moments
-            yield _Chunk(np.arange(n)[part], log_p, None, is_skewed)
+            yield _Chunk(rows=np.arange(n)[part], log_p=log_p, log_ends=None, is_skewed=is_skewed)
         return
 
     # chunks are so small that their moments fit: tables (n, c, c + d) where classes share a parameter
@@ -343,7 +347,9 @@ def _closed_form(
     log_p = -np.logaddexp(0, np.stack([log_odds, -log_odds], 1))  # (m, 2, n_tails + s)
 
     log_ends = None if tails is None else log_p[..., :n_tails]
-    return _Chunk(positions[is_closed], log_p[..., n_tails:], log_ends, moments.skewed[is_closed])
+    return _Chunk(
+        rows=positions[is_closed], log_p=log_p[..., n_tails:], log_ends=log_ends, is_skewed=moments.skewed[is_closed]
+    )
 
 
 def _at_points(
@@ -381,19 +387,19 @@ def _at_points(
     shared = [quadratic_points(quadratic, u, c) for quadratic, u in zip(quadratics, uniform, strict=True)]
 
     for batch in batches(len(chosen), max(1, _TABLE // (c << power))):  # tables of c · 2^power numbers a row
-        k = chosen[batch]
-        mean = moments.mean[k]
+        chosen_rows = chosen[batch]
+        mean = moments.mean[chosen_rows]
         relative_mean = mean - mean.max(1, keepdims=True)
 
         # the log joint at the points, (rows of the batch, c, s): independent classes, and what quadratic forms add
-        table = pearson_iii(z[:c], relative_mean, moments.variance[k], moments.third[k])
+        table = pearson_iii(z[:c], relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
         for quadratic, points in zip(quadratics, shared, strict=True):
-            table += quadratic_table(quadratic, points, k)
+            table += quadratic_table(quadratic, points, chosen_rows)
 
         # minus log Σ_c exp of it, in place: log class probabilities
         table -= table.max(1, keepdims=True)
         table -= np.log(np.exp(table).sum(1, keepdims=True))
-        yield _Chunk(positions[k], table, None, moments.skewed[k])
+        yield _Chunk(rows=positions[chosen_rows], log_p=table, log_ends=None, is_skewed=moments.skewed[chosen_rows])
 
 
 def log_probability_draws(
@@ -469,7 +475,7 @@ class LogJointMoments:
             variance = variance + variance_of_block
             third = third + third_of_block
 
-        shape = _shape(nb, rows)  # a model without blocks has the same moments for all rows
+        shape = _shape(nb, rows)  # (n, c); a model without blocks has the same moments for all rows
         return cls(
             mean=np.broadcast_to(mean, shape),
             variance=np.maximum(np.broadcast_to(variance, shape), 0),

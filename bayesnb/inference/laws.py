@@ -187,8 +187,14 @@ def cases(
     c = len(problem.prior.classes.log_predictive())
     r = one_hot(problem.y, c).toarray() if weights is None else weights  # (n, c)
     if problem.prior.classes.marginals():  # there are none of probabilities that are fixed
-        no_columns = np.zeros((len(r), 0))
-        yield Case("classes", Labels(problem.prior.classes), no_columns, r, rng, choose(rng, len(r), max_rows))
+        yield Case(
+            name="classes",
+            prior=Labels(problem.prior.classes),
+            x=np.zeros((len(r), 0)),
+            r=r,
+            rng=rng,
+            sample=choose(rng, len(r), max_rows),
+        )
     for name, block in problem.prior.blocks.items():
         x = np.asarray(problem.rows[name], float)
         r_of_block = r
@@ -197,7 +203,8 @@ def cases(
             x = x[members]
             r_of_block = r[members][:, [block.only_class]]  # one column, as the inner block has one class
         if len(x):
-            yield Case(name, block.unwrapped, x, r_of_block, rng, choose(rng, len(x), max_rows))
+            sample = choose(rng, len(x), max_rows)
+            yield Case(name=name, prior=block.unwrapped, x=x, r=r_of_block, rng=rng, sample=sample)
 
 
 def choose(rng: np.random.Generator, n: int, max_chosen: int) -> np.ndarray:

@@ -343,12 +343,12 @@ def leave_out(
     shape = (len(index), len(estimator.classes_))
     log_prior, *tables = _log_tables(by_fold, rows, shape, [*parts.values()], scores)  # (n, c) each
     return LooResult(
-        estimator.classes_,
-        index,
-        weights.values,
-        log_prior,
-        dict(zip(parts, tables, strict=True)),
-        prior,
+        classes=estimator.classes_,
+        index=index,
+        weight=weights.values,
+        log_prior=log_prior,
+        by_block=dict(zip(parts, tables, strict=True)),
+        prior=prior,
         are_counts=weights.are_counts,
         _groups=group,
         _posterior=estimator.posterior_,

@@ -57,11 +57,11 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
 
     # a class without rows has the weight 0 exactly, and so no error
     estimate = Statistics(
-        weight.estimate,
-        {name: block.estimate for name, block in blocks.items()},
-        np.where(weight.estimate > 0, difference.error, 0),
+        n=weight.estimate,
+        blocks={name: block.estimate for name, block in blocks.items()},
+        error=np.where(weight.estimate > 0, difference.error, 0),
     )
-    moved = Statistics(weight.moved, {name: block.moved for name, block in blocks.items()})
+    moved = Statistics(n=weight.moved, blocks={name: block.moved for name, block in blocks.items()})
     return Remaining(estimate, moved)
 
 

@@ -73,7 +73,18 @@ def _class_probabilities(estimator: Any, model: NaiveBayes) -> list[Parameter]:
     if not law:
         return []
     labels = estimator.classes_.tolist()
-    return [Parameter(CLASS, "pi", (), "probability", [None], [*range(len(labels))], labels, law)]
+    return [
+        Parameter(
+            block=CLASS,
+            site="pi",
+            at=(),
+            kind="probability",
+            levels=[None],
+            classes=[*range(len(labels))],
+            labels=labels,
+            law=law,
+        )
+    ]
 
 
 def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position: int) -> list[Parameter]:
