@@ -103,7 +103,9 @@ def check_family(family: Block) -> None:
         try:
             law(random_case(family))
         except Exception as error:
+            # an error of another kind, such as a wrong shape, breaks the law too, and is named
             message = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            # the package differentiates `gain` by numbers of its own, truncated series, which not all functions take
             if "Jet" in message:
                 message += "; `gain` takes series too: use `log_rising` and `log1p`"
             raise BrokenLaw(f"{type(family).__name__} breaks the law {name!r}: {message}") from error
@@ -234,9 +236,11 @@ class _Target(NamedTuple):
         from numpyro.handlers import condition
         from numpyro.infer import MCMC, NUTS
 
+        # draws five steps apart are nearly independent, as ranks need them
         settings: Any = {"num_warmup": 300, "num_samples": 5 * n_draws, "thinning": 5, "progress_bar": False}
 
         def run_chain(key: Any, data_set: Any) -> Any:
+            """Draws (draws, …) by site, given one data set."""
             mcmc = MCMC(NUTS(condition(self.model, data_set)), **settings)
             mcmc.run(key)
             return mcmc.get_samples()

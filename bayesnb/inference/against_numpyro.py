@@ -194,6 +194,7 @@ def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bo
     shape : that of its unconstrained coordinates, and of the result. Where it is not that of the parameters, they are
         shares of a simplex, each with a beta marginal: the shares stay or move together
     """
+    # marginals are frozen distributions of scipy.stats, or classes of this package without `dist`
     marginal = posterior.marginals()[site]
     if getattr(getattr(marginal, "dist", None), "name", "") != "beta":
         return np.zeros(shape, bool)
@@ -234,10 +235,12 @@ def _visited(twin: Twin, search: _Search) -> list[float]:
     log_p: list[float] = []
 
     def visit(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """−log p and its slope at v, as the optimiser asks for them; log p is noted."""
         energy, slope = energy_and_slope(twin.data, search.start, search.scale, v)
         log_p.append(-float(energy))
         return np.asarray(energy, float), np.asarray(slope, float)
 
+    # no tolerance on the energy: it stops where the slope is 0, or where no step is better
     options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30}
     origin = np.zeros(ravel_pytree(search.start)[0].shape)
     optimize.minimize(visit, origin, jac=True, method="L-BFGS-B", options=options)
@@ -423,7 +426,7 @@ def transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
     pit: dict[str, np.ndarray] = {}
     for name, block in blocks.items():
         for site, u in marginal_transforms(block, theta[name]).items():
-            if u.shape[-1]:
+            if u.shape[-1]:  # some of the site's parameters are not known exactly
                 pit[site if name == CLASS else posterior.site(name, site)] = u
     return pit
 
@@ -443,7 +446,7 @@ def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
 
     if not draws.size:
         return np.zeros(0)
-    mean = draws.mean((0, 1))
+    mean = draws.mean((0, 1))  # (k,)
     sd = draws.std((0, 1))
     varies = sd > 0
     error = np.full(len(sd), np.finfo(float).tiny)

@@ -131,7 +131,7 @@ def transforms_of(function: Callable[..., Any], data: tuple[Any, ...]) -> dict[s
     for name, site in trace.items():
         if site["type"] != "sample" or site["is_observed"]:
             continue
-        support = site["fn"].support
+        support = site["fn"].support  # the space of a draw, such as the positive numbers
         is_simplex = isinstance(support, type(constraints.simplex))
         transforms[name] = _LogStickBreaking() if is_simplex else biject_to(support)
     return transforms
@@ -458,6 +458,7 @@ def _short_chain(
     start, noise = start_and_noise
 
     def u_of(v: JaxArray) -> Theta:
+        """Unconstrained coordinates by site at whitened coordinates v."""
         return unravel(start + (root @ v if root.ndim == 2 else root * v))
 
     # the scan goes through the transitions; each gets its own slice of the noise, and v starts at 0

@@ -348,6 +348,7 @@ def _over_posterior(view: _View, shown: _Shown, request: _Request) -> _OverPoste
     Draws are made a batch at a time, because the contributions of all features of a batch need much memory. What is
     listed of them is kept.
     """
+    # so many draws at a time that parameters, and contributions of all features, fit
     rng = generator(request.seed)
     c = len(view.model.classes.log_predictive())
     numbers_of_table = _n_rows(view.rows) * (view.n_features + 3) * c

@@ -217,7 +217,7 @@ def _smallest_count(estimator: Any) -> float:
         if isinstance(prior, OneDependence):
             smallest = min(smallest, prior.alpha.min())
         for name, declared in prior.fields_.items():
-            value = getattr(prior, name)
+            value = getattr(prior, name)  # an array
             if declared.support is COUNT:
                 smallest = min(smallest, value.min(initial=np.inf))
             # degrees of freedom of a (d, d) matrix are a pseudo-count above their limit d − 1

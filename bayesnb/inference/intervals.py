@@ -225,11 +225,14 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
         for an unknown method, for "analytic" where moments do not suffice, for fewer than 2 draws
     """
     check_choice("method", method, METHODS)
+
+    # draws serve every model; other methods need closed forms, and "auto" takes draws where there are none
     if method != "draws":
         moments_suffice = isinstance(nb, NaiveBayes) and all(map(_moments_suffice, nb.blocks.values()))
         if method == "analytic" and not moments_suffice:
             raise ValueError("`method` is 'analytic', but moments do not tell enough here; choose 'auto' or 'draws'")
         method = "analytic" if moments_suffice else "draws"
+
     if n_draws is not None:
         check_least(2, n_draws=n_draws)
         return method, n_draws

@@ -219,7 +219,7 @@ def kind_of(site: Site) -> str:
     support = site.support
     if isinstance(support, type(constraints.simplex)):
         return "simplex"
-    if site.axes[-2:] == ("event", "event"):
+    if site.axes[-2:] == ("event", "event"):  # one draw has two axes
         return "matrix"
     if isinstance(support, constraints.interval):
         return "interval"
@@ -408,7 +408,7 @@ def leave_one_out(case: Case) -> Iterator[Gap]:
     table = case.posterior.log_loo(x, r)  # (rows of the sample, c)
     want = []
     for i in case.sample:
-        without = case.after(np.arange(len(case.x)) != i)
+        without = case.after(np.arange(len(case.x)) != i)  # the posterior of all rows but i
         row = case.x[i : i + 1]
         if case.reason_against:
             want.append(without.log_predictive(row)[0])
@@ -430,7 +430,7 @@ def cumulants(case: Case) -> Iterator[Gap]:
     for block in (case.prior, case.posterior):
         n_classes = block.shape[0]
         for i, k in _pairs(len(x), n_classes):
-            other = (k + 1) % n_classes
+            other = (k + 1) % n_classes  # any other class
             if isinstance(block, Labels):
                 yield _cumulants_of_labels(block, x[i : i + 1], k, other)
             else:

@@ -405,7 +405,7 @@ def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:
     then 0 seems to remain. They show when `remaining` and `removed` are added again. All three arguments have the
     weight n, the mean and the squares ss of each class and column.
     """
-    before = fitted.moments()
+    before = fitted.moments()  # of single columns, also where cross products are kept
     again = remaining.moments() + removed.moments()
 
     # squares about the mean of the fit: those about their own mean, and n times the squared distance of the two means

@@ -176,7 +176,7 @@ def layout(estimator: Any, model: NaiveBayes) -> tuple[dict[str, list[str]], dic
     dims: dict[str, list[str]] = {"pi": ["class"]}
     coords: dict[str, Any] = {"class": estimator.classes_}
     for name, block in model.blocks.items():
-        coords |= estimator.block_labels(name)
+        coords |= estimator.block_labels(name)  # names of features, and of levels
         for parameter, value in block.marginals().items():
             dims[model.site(name, parameter)] = estimator.block_dims(name, parameter, np.ndim(value.mean()))
     return dims, coords

@@ -60,6 +60,7 @@ def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Para
     """
     if j is None:
         return _class_probabilities(estimator, model)
+    # a block has the numbers of the features in its columns; several blocks may hold a feature, one for each class
     parameters: list[Parameter] = []
     for name, columns in estimator.block_columns().items():
         for position in np.flatnonzero(columns == j).tolist():
@@ -69,7 +70,7 @@ def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Para
 
 def _class_probabilities(estimator: Any, model: NaiveBayes) -> list[Parameter]:
     """The parameter of the classes, in a list of one; none where their probabilities are fixed."""
-    law = model.classes.marginals().get("pi")
+    law = model.classes.marginals().get("pi")  # a beta distribution for each class
     if not law:
         return []
     labels = estimator.classes_.tolist()
