@@ -52,22 +52,22 @@ class Case(Problem):
 
     @property
     def x(self) -> np.ndarray:
-        """Its rows."""
+        """Its rows, (n, d)."""
         return self.rows["x"]
 
     @property
     def r(self) -> Sparse:
-        """One-hot labels, sparse."""
+        """One-hot labels, (n, c) sparse."""
         return one_hot(self.y, C)
 
     @property
     def complete(self) -> "Case":
-        """The same case without missing cells."""
+        """The same case without missing cells: the largest cell of the column, or 0, stands for each."""
         filled = np.where(np.isnan(self.x), np.nan_to_num(np.nanmax(self.x, 0)), self.x)
         return replace(self, rows={"x": filled})
 
     def stats_of(self, rows: Any) -> Statistics:
-        """Statistics of some rows."""
+        """Statistics of some rows: positions, a slice or a mask."""
         return self.prior.suffstats({"x": self.x[rows]}, self.r[rows])
 
 
@@ -103,7 +103,9 @@ def check_family(family: Block) -> None:
         try:
             law(random_case(family))
         except Exception as error:
+            # an error of another kind, such as a wrong shape, breaks the law too, and is named
             message = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            # the package differentiates `gain` by numbers of its own, truncated series, which not all functions take
             if "Jet" in message:
                 message += "; `gain` takes series too: use `log_rising` and `log1p`"
             raise BrokenLaw(f"{type(family).__name__} breaks the law {name!r}: {message}") from error
@@ -172,18 +174,26 @@ def simulation_based_calibration(
     target = _target(model, posterior, tuple(observed), rows)
     rng = np.random.default_rng(seed)
     with jax.enable_x64(True):
+        # parameters and data of each simulation, (simulations, …) by site
         keys = jax.random.split(jax.random.key(seed), simulations + 1)
         simulated = target.simulate(keys[0], simulations)
         data = {name: simulated[name] for name in target.observed}
+
+        # draws from the posterior of each data set, (simulations, draws, …) by site
         if target.posterior is None:
             theta = target.draw_by_nuts(keys[1:], data, draws)
         else:
-            of_each = [
-                target.posterior({name: x[s] for name, x in data.items()}, draws, rng) for s in range(simulations)
-            ]
-            theta = jax.tree.map(lambda *arrays: np.stack(arrays), *of_each)
+            draws_of_each = []
+            for s in range(simulations):
+                data_set = {name: x[s] for name, x in data.items()}
+                draws_of_each.append(target.posterior(data_set, draws, rng))
+            theta = jax.tree.map(lambda *arrays: np.stack(arrays), *draws_of_each)
+
+        # the true parameters first, then the draws, (simulations, 1 + draws, …)
         scalars = {name: np.concatenate([simulated[name][:, None], value], 1) for name, value in theta.items()}
         scalars["log likelihood"] = target.log_likelihood(scalars, data)
+
+    # the rank of the truth among the draws, for each scalar of a site
     pit = {name: _ranks(value.reshape(simulations, draws + 1, -1), rng) for name, value in scalars.items()}
     says = "The parameters that data were drawn from have uniform ranks among the draws of the posterior."
     remark = f"{simulations} simulations, {draws} draws each"
@@ -212,16 +222,25 @@ class _Target(NamedTuple):
         """Parameters and data of n simulations, (n, …) by site."""
         from numpyro.infer import Predictive
 
-        return jax.tree.map(np.asarray, jitted(Predictive(self.model, num_samples=n, parallel=True))(key))
+        simulate = jitted(Predictive(self.model, num_samples=n, parallel=True))
+        return jax.tree.map(np.asarray, simulate(key))
 
     def draw_by_nuts(self, keys: Any, data: Draws, n_draws: int) -> Any:
-        """Every fifth draw of a chain for each data set, (simulations, draws, …) by site."""
+        """Every fifth draw of a chain for each data set, (simulations, draws, …) by site.
+
+        Parameters
+        ----------
+        keys : (simulations,) random keys
+        data : (simulations, …) data by site
+        """
         from numpyro.handlers import condition
         from numpyro.infer import MCMC, NUTS
 
+        # draws five steps apart are nearly independent, as ranks need them
         settings: Any = {"num_warmup": 300, "num_samples": 5 * n_draws, "thinning": 5, "progress_bar": False}
 
         def run_chain(key: Any, data_set: Any) -> Any:
+            """Draws (draws, …) by site, given one data set."""
             mcmc = MCMC(NUTS(condition(self.model, data_set)), **settings)
             mcmc.run(key)
             return mcmc.get_samples()
@@ -229,11 +248,12 @@ class _Target(NamedTuple):
         return jax.jit(jax.vmap(run_chain))(keys, data)
 
     def log_likelihood(self, theta: Draws, data: Draws) -> np.ndarray:
-        """log p(data | θ), (simulations, draws)."""
+        """log p(data | θ), (simulations, draws), of parameters (simulations, draws, …) and data (simulations, …)."""
         from numpyro.handlers import condition
         from numpyro.infer import log_likelihood
 
         def of_data_set(draws: Any, data_set: Any) -> Any:
+            """Of one data set, the sum over all its sites and cells, (draws,)."""
             by_site = log_likelihood(condition(self.model, data_set), draws)
             return sum(value.reshape(len(value), -1).sum(1) for value in by_site.values())
 
@@ -241,26 +261,46 @@ class _Target(NamedTuple):
 
 
 def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ...], n_rows: int) -> _Target:
-    """What `simulation_based_calibration` tests: of a family random priors, of an estimator its prior."""
+    """What `simulation_based_calibration` tests: a NumPyro model, the sites of its data, and a posterior.
+
+    Parameters
+    ----------
+    model : a family, of which a random prior is taken; an estimator, of which it is the prior; a `NaiveBayes`; or a
+        NumPyro model
+    posterior : function that draws from the posterior of data; None for the closed form, or for NUTS
+    observed : sites of the data of a NumPyro model
+    n_rows : rows that a naive Bayes model draws
+    """
     prior = random_case(model).prior if isinstance(model, AbstractConjugate) else getattr(model, "prior_", model)
     if not isinstance(prior, NaiveBayes):
         return _Target(model, observed, posterior)
     prior.require_proper("data sets drawn from it")
-    site_of = {name: prior.site(name, "x") for name in prior.blocks}
+    site_of = {name: prior.site(name, "x") for name in prior.blocks}  # of the rows of each block
 
     def closed_form(data: Draws, draws: int, rng: np.random.Generator) -> Draws:
         x = {name: np.asarray(data[site], float) for name, site in site_of.items()}
         return prior.to_sites(prior.condition(x, data["y"]).sample(rng, (draws,)))
 
     return _Target(
-        model=partial(prior.model, None, n=n_rows, length=n_rows),
+        model=partial(prior.model, None, n=n_rows, length=n_rows),  # without rows, so that they are drawn
         observed=("y", *site_of.values()),
         posterior=posterior or closed_form,
     )
 
 
 def _ranks(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rank of the first of 1 + L values among the others, (simulations, k), divided by L + 1; ties at random."""
+    """Rank of the first of 1 + L values among the others, divided by L + 1: uniform on (0, 1) if all are exchangeable.
+
+    Ties are broken at random, and a random number below 1 fills the room between two ranks.
+
+    Parameters
+    ----------
+    values : (simulations, 1 + L, k) values of k scalars
+
+    Returns
+    -------
+    (simulations, k)
+    """
     n_simulations, n_values, n_scalars = values.shape
     truth, others = np.split(values, [1], 1)
     n_smaller = (others < truth).sum(1)
@@ -269,7 +309,8 @@ def _ranks(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
-    """The laws that a family has to obey, by name."""
+    """The laws that a family has to obey, by name: functions that raise an AssertionError where a case breaks them."""
+    # quick ones first; those of sparse rows and missing cells only where the family takes these
     first = [
         what_a_family_says_of_itself_is_true,
         statistics_add_and_subtract,
@@ -280,28 +321,32 @@ def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
         a_row_of_any_weight_is_left_out,
         mode_on_the_boundary_is_a_point,
     ]
-    last = [draws_of_jax_follow_their_marginals, jax_maps_and_differentiates_the_evidence]
     laws: dict[str, Callable[[Case], None]] = {_in_words(law): law for law in first}
+
+    # the rows of the check of a fitted model, which have to pass
     laws |= {name: partial(_rows_pass, rows=rows) for name, rows in _row_laws().items()}
+
+    # JAX, which compiles
     for dtype in ("float64", "float32"):
         laws[f"NumPy and JAX agree in {dtype}"] = partial(numpy_and_jax_agree, dtype=dtype)
+    last = [draws_of_jax_follow_their_marginals, jax_maps_and_differentiates_the_evidence]
     return laws | {_in_words(law): law for law in last}
 
 
 def _row_laws() -> dict[str, Callable[[Case], list[CheckRow]]]:
-    """The rows of a check by name: against NumPyro, of draws, and of the closed forms."""
+    """Functions from a case to rows of a check, by name: against NumPyro, of draws, and of the closed forms."""
     rows: dict[str, Callable[[Case], list[CheckRow]]] = {
         "bayes' identity": lambda case: [identity_row(case, case.rng)],
         "mode": lambda case: [mode_row(case, case.rng)],
         "draws": lambda case: draws_laws.drawn_rows(case, case.rng, RATE),
     }
     for law in LAWS:
-        rows[law.name[3:].lower()] = partial(_row_of, law)
+        rows[law.name[3:].lower()] = partial(_row_of, law)  # "5  Likelihood" is the law "likelihood"
     return rows
 
 
 def _row_of(law: Law, case: Case) -> list[CheckRow]:
-    """The row of a law on a case."""
+    """The row of a law on a case, of its block and of its class probabilities, in a list of one."""
     return [law.row([*cases(case, case.rng)])]
 
 
@@ -311,25 +356,32 @@ def _in_words(law: Callable[[Case], None]) -> str:
 
 
 def _rows_pass(case: Case, rows: Callable[[Case], list[CheckRow]]) -> None:
+    """Raise an AssertionError unless all rows of a check, of which `rows` makes a list from the case, pass."""
     for row in rows(case):
         require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed ({row.unit}). {row.remark}")
 
 
 def random_case(family: Block) -> Case:
-    """A random case of a family, from what it says of itself; every tenth cell missing where it takes that."""
+    """A random case of a family, from what it says of itself; every tenth cell missing where it takes that.
+
+    Fields keep the size that they have on average in `family`, but get 3 classes and 4 features. The rows are of the
+    kind that `cells_` declares. The random numbers are the same in each call.
+    """
     rng = np.random.default_rng(0)
+
+    # numbers of levels are those of the given fields, and 2 where no field has an axis of levels
     n_levels = [
         np.shape(getattr(family, key))[-1] for key, field in family.fields_.items() if field.axes[-1] == "level"
     ]
     levels = max(n_levels, default=2)
-    sizes = {"class": C, "feature": D, "one": 1, "level": levels}
+    sizes = {"class": C, "feature": D, "one": 1, "level": levels}  # length of each axis by its name
     x = _random_cells(family.cells_.kind, levels, rng)
     fields = {key: _random(getattr(family, key), field, sizes, rng) for key, field in family.fields_.items()}
     return make_case(replace(family, **fields), x, rng)
 
 
 def _random_cells(kind: str, levels: int, rng: np.random.Generator) -> np.ndarray:
-    """Random cells of a kind, (n, d)."""
+    """Random cells of a kind that a family declares in `cells_`, 24 rows of 4 columns; levels are 0 … levels − 1."""
     match kind:
         case "real":
             return rng.normal(1, 2, (N, D))
@@ -346,11 +398,19 @@ def _random_cells(kind: str, levels: int, rng: np.random.Generator) -> np.ndarra
 
 
 def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing: bool = True) -> Case:
-    """A case of a prior and rows, with random labels; every tenth cell missing where the family takes that."""
-    y = rng.permutation(np.arange(len(x)) % C)
+    """A case of a prior and rows, with random labels; every tenth cell missing where the family takes that.
+
+    Parameters
+    ----------
+    block : the prior, of 3 classes
+    x : (n, d) rows; missing cells are written into this array
+    missing : False keeps all cells
+    """
+    y = rng.permutation(np.arange(len(x)) % C)  # classes of the same size
     if missing and block.allows_missing:
         x[rng.random(x.shape) < 0.1] = np.nan
-    return Case(NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block}), {"x": x}, y, rng)
+    prior = NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block})
+    return Case(prior=prior, rows={"x": x}, y=y, rng=rng)
 
 
 def positive(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -359,25 +419,38 @@ def positive(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def spread(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Random positive definite matrices with eigenvalues above 1."""
+    """Random positive definite matrices with eigenvalues of at least 1; the last two axes of `shape` are equal."""
     root = rng.normal(size=shape)
     return root @ root.swapaxes(-1, -2) + np.eye(shape[-1])
 
 
 def _random(value: Any, field: Field, sizes: dict[str, int], rng: np.random.Generator) -> np.ndarray:
+    """Random values of a field of a family, of about the size that it has, in the shape that it declares.
+
+    Parameters
+    ----------
+    value : what the field holds, a number or an array
+    field : its declared support and axes
+    sizes : length of each axis, by name
+
+    Raises
+    ------
+    ValueError
+        for a field that is optional and None, or has axes of unknown length, such as stored cells
+    """
     if value is None or not set(field.axes) <= sizes.keys():
         raise ValueError(f"a field of axes {field.axes} cannot be drawn; `check_family` knows numbers and matrices")
     shape = tuple(sizes[axis] for axis in field.axes)
     middle = float(np.mean(value))
-    if not field.fitted:
+    if not field.fitted:  # a constant, which is the same everywhere
         return np.full(shape, middle)
     if field.support.kind == "matrix":
         return spread(rng, *shape)
-    if field.support.kind == "degrees":
+    if field.support.kind == "degrees":  # of freedom of a (d, d) matrix: above d − 1
         return positive(rng, *shape) + sizes["feature"]
     if field.support.kind == "real":
         return middle + rng.normal(0, 1, shape)
-    return middle * positive(rng, *shape) / 2.5
+    return middle * positive(rng, *shape) / 2.5  # `positive` has the mean 2.5
 
 
 def require(holds: Any, message: str) -> None:
@@ -387,7 +460,19 @@ def require(holds: Any, message: str) -> None:
 
 
 def assert_same(got: Any, want: Any, what: str = "", *, rtol: Scalar = 1e-12, atol: Scalar = 1e-12) -> None:
-    """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one."""
+    """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one.
+
+    Parameters
+    ----------
+    got, want : arrays, statistics, or trees (dictionaries, tuples, dataclasses) of them
+    what : text in front of the message
+    rtol, atol : relative and absolute difference allowed
+
+    Raises
+    ------
+    AssertionError
+        if structures differ, or the arrays at one place; the message names the place
+    """
     got = _in_floats(got)
     want = _in_floats(want)
     require(jax.tree.structure(got) == jax.tree.structure(want), f"{got} has not the structure of {want}")
@@ -398,12 +483,12 @@ def assert_same(got: Any, want: Any, what: str = "", *, rtol: Scalar = 1e-12, at
 
 
 def _in_floats(tree: Any) -> Any:
-    """Statistics or arrays with whole numbers as floats."""
+    """Statistics or arrays with whole numbers as floats, and without what is known of their rounding."""
     return tree.in_floats() if isinstance(tree, Statistics) else in_floats(tree)
 
 
 def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
-    """Every leaf in another namespace and precision."""
+    """A tree with every leaf as an array of another library and precision: `xp` is numpy or jax.numpy."""
     return jax.tree.map(lambda leaf: xp.asarray(leaf, dtype), tree)
 
 
@@ -411,12 +496,16 @@ def what_a_family_says_of_itself_is_true(case: Case) -> None:
     """JAX and files know the class; every field is declared; columns add up; parameters are NumPyro sites."""
     block = case.block
     kind = type(block)
+
+    # the class is a frozen dataclass, a tree of arrays to JAX, and can be named in a file
     require("__dataclass_fields__" in vars(kind), f"{kind.__name__} is no dataclass: write `@dataclass(frozen=True)`")
     is_tree = not jax.tree_util.all_leaves([block])
     require(is_tree, f"JAX takes {kind.__name__} for a single number: write `@pytree` above `@dataclass(frozen=True)`")
     data = {field.name for field in fields(block) if not field.metadata.get("static")}
     require({*block.fields_} == data, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(data)}")
     require(kind in CLASSES.values(), "no file can name the class: define it at the top level of a module")
+
+    # what it declares of parameters, cells and columns is what its methods do
     posterior = case.posterior.blocks["x"]
     _require_parameters_as_declared(posterior)
     require(not block.cells_.wrong(case.x, None).any(), "`cells_` refuses cells that the family is tried on")
@@ -436,6 +525,7 @@ def _require_parameters_as_declared(block: Block) -> None:
 
 def _require_columns_that_add_up(block: Block, case: Case) -> None:
     """Predictive and evidence are sums over the columns of a separable block."""
+    # the block and the rows of each column alone
     columns = [(block.select(np.array([j])), case.x[:, [j]]) for j in range(case.x.shape[1])]
     predictive = sum(column.log_predictive(x) for column, x in columns)
     assert_same(predictive, block.log_predictive(case.x), rtol=1e-10)
@@ -446,9 +536,10 @@ def _require_columns_that_add_up(block: Block, case: Case) -> None:
 def statistics_add_and_subtract(case: Case) -> None:
     """Any split, merged in any order, gives the statistics of all rows; a part subtracted leaves the others."""
     for _ in range(20):
+        # the rows in four parts at random, of which some are empty
         order = case.rng.permutation(len(case.x))
         cuts = np.sort(case.rng.integers(0, len(case.x), 3))
-        a, b, c, d = (case.stats_of(part) for part in np.split(order, cuts))  # some parts are empty
+        a, b, c, d = (case.stats_of(part) for part in np.split(order, cuts))
         assert_same((a + b) + (c + d), case.stats)
         assert_same(d + (c + (b + a)), case.stats)
         assert_same(a + a.zero(), a, rtol=0.0, atol=0.0)
@@ -457,10 +548,11 @@ def statistics_add_and_subtract(case: Case) -> None:
 
 def updates_chain(case: Case) -> None:
     """Two updates are one with the sum; the evidence of both is the product of theirs."""
+    # statistics of the first nine rows and of all others
     a = case.stats_of(slice(0, 9))
     b = case.stats_of(slice(9, None))
     assert_same(case.prior.update(a).update(b), case.posterior, "`update` in two steps and in one: ")
-    gain = case.prior.log_marginal(a) + case.prior.update(a).log_marginal(b)
+    gain = case.prior.log_marginal(a) + case.prior.update(a).log_marginal(b)  # log p(a) + log p(b | a)
     assert_same(gain, case.prior.log_marginal(a + b), "`gain` of two steps, the second after `added`, and of one")
 
 
@@ -471,16 +563,25 @@ def weights_count_rows(case: Case) -> None:
     of_weights = suffstats(case.x, one_hot(case.y, C, w))
     of_copies = suffstats(np.repeat(case.x, w, 0), one_hot(np.repeat(case.y, w), C))
     assert_same(of_weights, of_copies)
+
+    # one class for each row, and shares of all classes
     for r in (case.r.toarray(), case.rng.dirichlet(np.ones(C), len(case.x))):
         assert_same(suffstats(case.x, r), suffstats(case.x, sparse.csr_array(r)))
 
 
 def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
-    """What a model says of rows, and where it has learnt them."""
+    """What a model says of rows, and where it has learnt them: results of all its formulas by name, to be compared.
+
+    Parameters
+    ----------
+    nb : a prior of one block, "x"
+    x, r : rows (n, d) and their weights in each class (n, c)
+    theta : parameters at which likelihoods and densities are taken, by block
+    """
     stats = nb.suffstats({"x": x}, r)
     posterior = nb.update(stats)
     points = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": posterior.mle(stats)}
-    return {
+    results = {
         "stats": stats,
         "posterior": posterior,
         "evidence": nb.log_marginal(stats),
@@ -489,12 +590,13 @@ def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
         "likelihood": posterior.log_joint({"x": x}, theta),
         "moments": posterior.blocks["x"].log_moments(x),
         "log_prob": posterior.log_prob(theta),
-    } | {name: posterior.to_sites(point) for name, point in points.items()}
+    }
+    return results | {name: posterior.to_sites(point) for name, point in points.items()}
 
 
 def sparse_rows_equal_dense_rows(case: Case) -> None:
     """scipy.sparse rows give what dense rows give, with dense and with sparse weights."""
-    x = case.complete.x
+    x = case.complete.x  # empty cells of sparse rows are 0, not missing
     theta = case.posterior.sample(case.rng, (2,))
     for r in (case.r, case.r.toarray()):
         assert_same(_page(case.prior, sparse.csr_array(x), r, theta), _page(case.prior, x, r, theta))
@@ -502,18 +604,25 @@ def sparse_rows_equal_dense_rows(case: Case) -> None:
 
 def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
     """A row with NaN in a column is a row of the model without that column."""
-    x = case.complete.x[:1].copy()
+    # one row that lacks column 1, and the same row with the block of all other columns
+    x = case.complete.x[:1].copy()  # (1, d)
     x[0, 1] = np.nan
     block = case.posterior.blocks["x"]
     others = np.delete(np.arange(x.shape[1]), 1)
     x_without = x[:, others]
     without = block.select(others)
+
+    # with parameters integrated out
     assert_same(block.log_predictive(x), without.log_predictive(x_without))
     if block.log_cumulants(x) is not None:
         assert_same(block.log_cumulants(x), without.log_cumulants(x_without))
+
+    # at given parameters
     theta = block.sample(case.rng)
     theta_without = block.select_parameters(theta, others)
     assert_same(block.log_likelihood(theta, x), without.log_likelihood(theta_without, x_without))
+
+    # the evidence of the row, a third of it in each class
     r = np.full((1, C), 1 / C)
     evidence = block.log_marginal(block.suffstats(x, r)).sum()
     assert_same(evidence, without.log_marginal(without.suffstats(x_without, r)).sum())
@@ -521,10 +630,12 @@ def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
 
 def a_row_of_any_weight_is_left_out(case: Case) -> None:
     """Leave-one-out under weights, small and large, and soft labels, dense or sparse, some of them 0."""
+    # tables (n, c) of weights: moderate, some a million times as large beside others of 1, and shares of all classes
     w = case.rng.choice([0.0, 0.3, 1.0, 2.5], len(case.x))
     soft = w[:, None] * case.rng.dirichlet(np.ones(C), len(case.x))
     soft[:5, 0] = 0
     for r in (case.r.toarray() * w[:, None], case.r.toarray() * (1e6 * w[:, None] + 1), soft):
+        # law 7 leaves out each row and compares with a posterior of all others
         row = LAWS[2].row([*cases(case, case.rng, N, r)])
         require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed. {row.remark}")
         posterior = case.prior.update(case.prior.suffstats(case.rows, r))
@@ -532,8 +643,11 @@ def a_row_of_any_weight_is_left_out(case: Case) -> None:
 
 
 def mode_on_the_boundary_is_a_point(case: Case) -> None:
-    """Under concentrations below ½ the mode is finite, and so is the likelihood there."""
-    low = jax.tree.map(lambda leaf: 0.5 * leaf / max(abs(leaf).max(), 1), case.prior)  # no concentration above ½
+    """Under concentrations of at most ½ the mode is finite, and so is the likelihood there.
+
+    Such a density increases towards the boundary without bound, so that a formula for its mode divides by 0.
+    """
+    low = jax.tree.map(lambda leaf: 0.5 * leaf / max(abs(leaf).max(), 1), case.prior)  # no field above ½
     flat = NaiveBayes(DirichletClasses(np.full(C, 0.5)), low.blocks)
     require(flat.on_boundary(), "`on_boundary` is False")  # at least the classes are
     mode = flat.to_sites(flat.mode())
@@ -542,9 +656,14 @@ def mode_on_the_boundary_is_a_point(case: Case) -> None:
 
 
 def draws_of_jax_follow_their_marginals(case: Case) -> None:
-    """By mean and mean square of the normal scores of 4,000 draws."""
+    """Draws by a JAX key have the marginals of the formulas.
+
+    Tested are mean and mean square of the normal scores of 4,000 draws.
+    """
     posterior = case.posterior
     theta = jitted(lambda key: posterior.sample(key, (4000,)))(jax.random.key(3))
+
+    # standard normal statistics by site, from the distribution function of each marginal at its draws
     scores = {}
     for name, block in {CLASS: posterior.classes, **posterior.blocks}.items():
         drawn = {parameter: np.asarray(value) for parameter, value in theta[name].items()}
@@ -556,14 +675,21 @@ def draws_of_jax_follow_their_marginals(case: Case) -> None:
 
 
 def numpy_and_jax_agree(case: Case, dtype: str) -> None:
-    """Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it."""
+    """All formulas give the same in NumPy, and in JAX under `jit`, in a precision: "float64" or "float32".
+
+    Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it.
+    """
     inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)
-    want = _page(*inputs)
+    want = _page(*inputs)  # by NumPy in float64
     tolerance = float(1000 * np.finfo(dtype).eps)
+
+    # by JAX, compiled: every result keeps the precision of the inputs
     with jax.enable_x64(dtype == "float64"):
         traced = jitted(_page)(*cast(inputs, jnp, dtype))
     dtypes = {leaf.dtype.name for leaf in jax.tree.leaves(traced)}
     require(dtypes == {dtype}, f"arrays of {dtype} give {sorted(dtypes)}")
+
+    # by NumPy in this precision: every result stays NumPy's
     on_host = _page(*cast(inputs, np, dtype))
     is_numpy = all(isinstance(leaf, np.ndarray | np.generic) for leaf in jax.tree.leaves(on_host))
     require(is_numpy, "NumPy arrays give arrays that are not NumPy's")
@@ -572,14 +698,18 @@ def numpy_and_jax_agree(case: Case, dtype: str) -> None:
 
 
 def jax_maps_and_differentiates_the_evidence(case: Case) -> None:
-    """Over the hyperparameters, along a random direction: the slope against a difference."""
+    """Evidence and density work under `jit`, `vmap` and `grad`.
+
+    The slope over the hyperparameters, along a random direction, is compared with a difference of two values.
+    """
     stats = case.stats
     theta = cast(case.posterior.sample(case.rng), jnp, float)
 
     def total(prior: NaiveBayes) -> Any:
+        """Log evidence plus the log density of a draw, a scalar that depends on all hyperparameters."""
         return prior.log_marginal(stats) + prior.log_prob(theta)
 
     with jax.enable_x64(True):
         prior = cast(case.prior, jnp, float)
-        mapped = jax.jit(lambda nb: jax.vmap(total)(jax.tree.map(lambda leaf: leaf[None], nb)))
+        mapped = jax.jit(lambda nb: jax.vmap(total)(jax.tree.map(lambda leaf: leaf[None], nb)))  # over one prior
         check_grads(mapped, (prior,), 1, ["rev"], atol=1e-12, rtol=1e-6, eps=1e-5)

@@ -38,7 +38,10 @@ _PROGRAMS: list[Any] = []  # what makes and keeps compiled programs
 
 
 def program(make: Callable[..., Any]) -> Any:
-    """A function that makes a program to compile, which is made once for each of its arguments."""
+    """A decorator of functions that make a program to compile: each is made once for its arguments, and then kept.
+
+    JAX compiles a program anew if it gets another function object, though the code may be the same.
+    """
     cached = functools.lru_cache(maxsize=64)(make)
     _PROGRAMS.append(cached)
     return cached
@@ -78,12 +81,12 @@ class Twin(NamedTuple):
         return sum(np.size(leaf) for leaf in jax.tree.leaves(self.data)) < _MANY_CELLS
 
     def log_joint(self, sites: Theta) -> Float[np.ndarray, " s"]:
-        """NumPyro's log p(θ, data) at draws (s, …) of the constrained sites."""
+        """NumPyro's log p(θ, data), (s,), at s draws (s, …) of the constrained sites, θ."""
         with jax.enable_x64(True):
             return np.asarray(_log_joints(self.function)(self.data, sites))
 
     def unconstrained(self, sites: Theta) -> Theta:
-        """Draws (s, …) of the sites in unconstrained coordinates."""
+        """Draws (s, …) of the sites in unconstrained coordinates, (s, …) by site."""
         with jax.enable_x64(True):
             return jax.tree.map(np.asarray, _unconstrained(self.function)(self.data, sites))
 
@@ -92,47 +95,63 @@ class Twin(NamedTuple):
 
 
 class _LogStickBreaking(StickBreakingTransform):
-    """NumPyro's transform to a simplex, with shares down to e^−708 on either side of every break."""
+    """NumPyro's transform from K − 1 real numbers to K shares, with shares down to e^−708 on either side of a break.
+
+    A stick of length 1 is broken K − 1 times. Coordinate k = 0, 1, … is the logit of the fraction of the remaining
+    stick that share k takes, plus log(K − 1 − k), by which equal shares have the coordinates 0.
+    """
 
     def __call__(self, x: Any) -> Any:
+        """Shares (…, K) at coordinates (…, K − 1), by way of their logarithms."""
         fraction = x - jnp.log(x.shape[-1] - jnp.arange(x.shape[-1]))  # logit of the part of what remains
-        log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-fraction), -1)
+        log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-fraction), -1)  # after each break
+
+        # a share is the fraction of what remained before its break; the last share is what remains at the end
         nothing_taken = jnp.zeros_like(log_remaining[..., :1])
         log_before = jnp.concatenate([nothing_taken, log_remaining[..., :-1]], -1)
         log_share = jnp.concatenate([log_before + jax.nn.log_sigmoid(fraction), log_remaining[..., -1:]], -1)
         return jnp.exp(log_share)
 
     def _inverse(self, y: Any) -> Any:
+        """Coordinates (…, K − 1) of shares (…, K): logit = log share − log of what remains after it."""
         remaining = jnp.flip(jnp.cumsum(jnp.flip(y[..., 1:], -1), -1), -1)  # added up from the last: no digit is lost
         shift = jnp.log(remaining.shape[-1] - jnp.arange(remaining.shape[-1]))
         return jnp.log(y[..., :-1]) - jnp.log(remaining) + shift
 
 
 def transforms_of(function: Callable[..., Any], data: tuple[Any, ...]) -> dict[str, Transform]:
-    """From unconstrained coordinates to each site that is not observed."""
-    trace = handlers.trace(handlers.seed(function, 0)).get_trace(*data)
+    """The transform from unconstrained coordinates to each site of a NumPyro model that is not observed, by name.
+
+    Parameters
+    ----------
+    function, data : the model and its arguments. It is run once, with any draws, to see its sites and their supports
+    """
+    trace = handlers.trace(handlers.seed(function, 0)).get_trace(*data)  # what each statement of the model did
     transforms: dict[str, Transform] = {}
     for name, site in trace.items():
         if site["type"] != "sample" or site["is_observed"]:
             continue
-        support = site["fn"].support
+        support = site["fn"].support  # the space of a draw, such as the positive numbers
         is_simplex = isinstance(support, type(constraints.simplex))
         transforms[name] = _LogStickBreaking() if is_simplex else biject_to(support)
     return transforms
 
 
 def constrain(function: Callable[..., Any], data: tuple[Any, ...], u: Theta) -> Theta:
-    """The sites at a point of the unconstrained coordinates."""
+    """The sites θ(u) of a NumPyro model at one point u of its unconstrained coordinates, both by name."""
     return {name: transform(u[name]) for name, transform in transforms_of(function, data).items()}
 
 
 def log_joint(function: Callable[..., Any], data: tuple[Any, ...], sites: Theta) -> Any:
-    """NumPyro's log p(θ, data) at a point of the sites."""
+    """NumPyro's log p(θ, data), a scalar, at one point θ of the sites."""
     return log_density(function, data, {}, sites)[0]
 
 
 def potential(function: Callable[..., Any], data: tuple[Any, ...], u: Theta) -> Any:
-    """−log p(u, data): minus NumPyro's log density of the sites and the log determinants of the transforms."""
+    """−log p(u, data), a scalar: what Hamiltonian chains take for the energy of one point u.
+
+    The density of the unconstrained coordinates is that of the sites θ(u) times the Jacobian determinants |dθ/du|.
+    """
     transforms = transforms_of(function, data)
     sites = {name: transform(u[name]) for name, transform in transforms.items()}
     log_p = log_joint(function, data, sites)
@@ -143,6 +162,8 @@ def potential(function: Callable[..., Any], data: tuple[Any, ...], u: Theta) -> 
 
 @program
 def _log_joints(function: Callable[..., Any]) -> Any:
+    """The compiled program: data, sites (s, …) → log p(θ, data) of each, (s,)."""
+
     def run(data: tuple[Any, ...], sites: Theta) -> JaxArray:
         return jax.vmap(lambda point: log_joint(function, data, point))(sites)
 
@@ -151,6 +172,8 @@ def _log_joints(function: Callable[..., Any]) -> Any:
 
 @program
 def _unconstrained(function: Callable[..., Any]) -> Any:
+    """The compiled program: data, sites (s, …) → unconstrained coordinates (s, …) by site."""
+
     def run(data: tuple[Any, ...], sites: Theta) -> Theta:
         return {name: transform.inv(sites[name]) for name, transform in transforms_of(function, data).items()}
 
@@ -161,7 +184,14 @@ def _unconstrained(function: Callable[..., Any]) -> Any:
 
 
 class _NutsSettings(NamedTuple):
-    """What a program of NUTS is compiled for, besides the model and the shapes."""
+    """What a program of NUTS is compiled for, besides the model and the shapes.
+
+    Fields
+    ------
+    draws, warmup : numbers of states that are kept of a chain, and of those before them, in which the step size adapts
+    thin : transitions from one of these states to the next
+    is_dense : whether the metric is a covariance matrix, not variances
+    """
 
     draws: int
     warmup: int
@@ -189,14 +219,18 @@ def run_chains(
     with jax.enable_x64(True):
         chains = len(next(iter(starts.values())))
         keys = jax.random.split(jax.random.key(seed), chains)
-        path = _nuts_program(twin.function, twin.is_small, settings)(twin.data, starts, metric, keys)
+        run = _nuts_program(twin.function, twin.is_small, settings)
+        path = run(twin.data, starts, metric, keys)  # arrays (chains, warmup + draws, …)
         sites, stats = jax.tree.map(lambda leaf: np.asarray(leaf)[:, warmup:], path)
-    return sites, stats | {"lp": -stats["lp"]}
+    return sites, stats | {"lp": -stats["lp"]}  # ArviZ's lp is the log density, NumPyro's energy is minus it
 
 
 @program
 def _nuts_program(function: Callable[..., Any], is_small: bool, settings: _NutsSettings) -> Any:
-    """Data, starts, metric and keys → sites and statistics of all transitions of all chains."""
+    """The compiled program: data, starts, metric and keys → sites and statistics of all transitions of all chains.
+
+    With little data (`is_small`) it is compiled without XLA's optimisation, which would take longer than it saves.
+    """
     run = functools.partial(_nuts_paths, function, settings)
     return jitted(run) if is_small else jax.jit(run)
 
@@ -209,8 +243,18 @@ def _nuts_paths(
     metric: JaxArray,
     keys: JaxArray,
 ) -> Any:
-    """Sites and statistics of all transitions of all chains."""
+    """Sites and statistics of all transitions of all chains, arrays (chains, warmup + draws, …) by name.
+
+    Parameters
+    ----------
+    function, data : a NumPyro model and its arguments
+    starts : (chains, …) unconstrained first states, by site
+    metric : (D,) variances or (D, D) covariance of the coordinates
+    keys : (chains,) random keys
+    """
+    # NUTS moves a flat vector (D,) of all coordinates; `unravel` turns it into coordinates by site
     _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
+
     # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
     kernel = NUTS(
         potential_fn=lambda u: potential(function, data, unravel(u)),
@@ -220,14 +264,17 @@ def _nuts_paths(
     )
 
     def transition(before: Any, _: None) -> tuple[Any, Any]:
+        """The state after `thin` steps of NUTS, and what is kept of it."""
         after = jax.lax.fori_loop(0, settings.thin, lambda _, state: kernel.sample(state, (), {}), before)
         stats = {name: attrgetter(field)(after) for name, field in _SAMPLE_STATS.items()}
         return after, (constrain(function, data, unravel(after.z)), stats)
 
     def chain(key_and_start: tuple[JaxArray, Theta]) -> Any:
+        """What is kept of all states of a chain."""
         key, start = key_and_start
         state = kernel.init(key, settings.warmup, ravel_pytree(start)[0], (), {})
-        return jax.lax.scan(transition, state, length=settings.warmup + settings.draws)[1]
+        _, path = jax.lax.scan(transition, state, length=settings.warmup + settings.draws)
+        return path
 
     return jax.lax.map(chain, (keys, starts))
 
@@ -235,9 +282,24 @@ def _nuts_paths(
 def run_nuts(
     twin: Twin, posterior: NaiveBayes, rng: np.random.Generator, seed: int, chains: int, **settings: Any
 ) -> tuple[Theta, dict[str, np.ndarray]]:
-    """NUTS from dispersed starts, (chains, draws, …) by site; the closed form gives starts and metric."""
-    size = sum(leaf[0].size for leaf in jax.tree.leaves(posterior.sample(rng, (1,))))
-    n_pilot = max(_PILOT, chains, 10 * size if posterior.coupled else 0)
+    """Draws of NumPyro's NUTS from dispersed starts.
+
+    The starts and the metric come from exact draws of the posterior, the pilot. They change how quickly the chains
+    converge, not where they lead.
+
+    Parameters
+    ----------
+    posterior : the closed form of what the chains draw from
+    rng, seed : of the pilot, and of the chains
+    settings : `draws`, `warmup` and `thin` of `run_chains`
+
+    Returns
+    -------
+    (chains, draws, …) draws by site, and sampler statistics, (chains, draws), by ArviZ's names
+    """
+    # a covariance matrix of D dependent coordinates needs several draws for each of them
+    n_parameters = sum(leaf[0].size for leaf in jax.tree.leaves(posterior.sample(rng, (1,))))
+    n_pilot = max(_PILOT, chains, 10 * n_parameters if posterior.coupled else 0)
     pilot = sites_in_floats(posterior, posterior.sample(rng, (n_pilot,)))
     starts, metric = start_points(twin, pilot, chains, _DISPERSED, posterior.coupled)
     return run_chains(twin, starts, metric, seed, **settings)
@@ -250,6 +312,14 @@ def sites_in_floats(model: NaiveBayes, theta: Any) -> Theta:
     """Parameters as NumPyro's sites, moved to where NumPyro's densities are finite in floats.
 
     Logarithms stay above −600, and logits between −600 and 30: 1 − θ of a larger one has no digits left.
+
+    Parameters
+    ----------
+    theta : parameters by block and name; a name such as log_theta or logit_theta says on which scale they are held
+
+    Returns
+    -------
+    constrained values by NumPyro site, with the same leading axes of draws
     """
     moved: dict[str, Any] = {}
     for block, values in theta.items():
@@ -258,6 +328,7 @@ def sites_in_floats(model: NaiveBayes, theta: Any) -> Theta:
 
 
 def _in_floats(parameter: str, value: Array) -> Array:
+    """Values of a parameter inside the limits of `sites_in_floats` for its scale, which the start of its name tells."""
     if parameter.startswith("logit_"):
         return np.clip(value, -600.0, 30.0)
     if parameter.startswith("log_"):
@@ -270,12 +341,22 @@ def start_points(
 ) -> tuple[Theta, np.ndarray]:
     """Starts for chains and the metric of the unconstrained coordinates, from exact draws of the sites.
 
-    With spread > 1 the first `chains` draws are pushed away from their mean by that factor: dispersed starts. `dense`
-    gives a covariance for a metric, for coordinates that depend on each other; it needs several draws a coordinate.
+    Parameters
+    ----------
+    sites : (s, …) exact draws by site, at least as many as chains
+    chains : how many of the draws become starts: the first ones
+    spread : factor by which starts are pushed away from the mean of the draws; above 1 they are dispersed
+    dense : True gives a covariance for a metric, for coordinates that depend on each other; it needs several draws a
+        coordinate
+
+    Returns
+    -------
+    (chains, …) unconstrained starts by site; and the metric, (D,) variances or a (D, D) covariance of all coordinates,
+    by the sorted names of the sites
     """
-    states = twin.unconstrained(sites)
+    states = twin.unconstrained(sites)  # (s, …) by site
     starts = {name: u.mean(0) + spread * (u[:chains] - u.mean(0)) for name, u in states.items()}
-    flat = np.concatenate([states[name].reshape(len(states[name]), -1) for name in sorted(states)], 1)
+    flat = np.concatenate([states[name].reshape(len(states[name]), -1) for name in sorted(states)], 1)  # (s, D)
     if dense:
         return starts, np.cov(flat.T) + _LEAST_VARIANCE * np.eye(flat.shape[1])
     return starts, np.maximum(flat.var(0), _LEAST_VARIANCE)
@@ -295,6 +376,7 @@ def run_short_chains(
     Parameters
     ----------
     starts, metric : as of `run_chains`
+    transitions, leapfrog : transitions of a chain, and steps of each
 
     References
     ----------
@@ -306,9 +388,12 @@ def run_short_chains(
     noise = _Noise(  # drawn here: a compiled program would take as long to compile its generator as all the rest
         z=rng.standard_normal((chains, transitions, d)),
         step=d**-0.25 * 0.5 ** rng.integers(0, _STEP_SIZES, (chains, transitions)),
-        log_uniform=-rng.standard_exponential((chains, transitions)),
+        log_uniform=-rng.standard_exponential((chains, transitions)),  # −log U is exponential
     )
+
+    # by this root of the covariance the coordinates are whitened, so that unit masses suit them
     root = np.linalg.cholesky(metric) if is_dense else np.sqrt(metric)
+
     # thousands of small Cholesky factors side by side can lock XLA's threads on a CPU (jaxlib 0.10)
     batch = _SIDE_BY_SIDE if is_dense else chains
     with jax.enable_x64(True):
@@ -333,9 +418,17 @@ class _Noise(NamedTuple):
 
 @program
 def _short_program(function: Callable[..., Any], leapfrog: int, batch: int) -> Any:
-    """Data, starts, root of the metric and noise → sites at the end of each chain."""
+    """The compiled program: data, starts, root of the metric and noise → sites at the end of each chain, (chains, …).
+
+    Parameters
+    ----------
+    function : the NumPyro model
+    leapfrog : steps of a transition
+    batch : chains that run side by side
+    """
 
     def run(data: tuple[Any, ...], starts: Theta, root: JaxArray, noise: _Noise) -> Theta:
+        # starts as flat vectors, (chains, D); `unravel` turns one of them into coordinates by site
         _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
         flat_starts = jax.vmap(lambda start: ravel_pytree(start)[0])(starts)
         chain = functools.partial(_short_chain, function, data, unravel, root, leapfrog)
@@ -352,12 +445,23 @@ def _short_chain(
     leapfrog: int,
     start_and_noise: tuple[JaxArray, _Noise],
 ) -> Theta:
-    """The sites at the end of a chain, in whitened coordinates v with u = start + root · v."""
+    """The sites at the end of one chain, which moves in whitened coordinates v with u = start + root · v.
+
+    Parameters
+    ----------
+    function, data : a NumPyro model and its arguments
+    unravel : from a flat vector (D,) to unconstrained coordinates u by site
+    root : (D,) standard deviations, or (D, D) Cholesky factor of the covariance of u
+    leapfrog : steps of a transition
+    start_and_noise : u at the start, (D,), and the noise of this chain, with a first axis of transitions
+    """
     start, noise = start_and_noise
 
     def u_of(v: JaxArray) -> Theta:
+        """Unconstrained coordinates by site at whitened coordinates v."""
         return unravel(start + (root @ v if root.ndim == 2 else root * v))
 
+    # the scan goes through the transitions; each gets its own slice of the noise, and v starts at 0
     energy_and_slope = jax.value_and_grad(lambda v: potential(function, data, u_of(v)))
     transition = functools.partial(_transition, energy_and_slope, leapfrog)
     end, _ = jax.lax.scan(transition, jnp.zeros_like(start), noise)
@@ -365,17 +469,36 @@ def _short_chain(
 
 
 def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise) -> tuple[JaxArray, None]:
-    """A Hamiltonian transition of whitened coordinates (D,) with unit masses."""
+    """A Hamiltonian transition of whitened coordinates v (D,) with unit masses: leapfrog steps, then Metropolis.
+
+    Parameters
+    ----------
+    energy_and_slope : from v to −log p and its gradient (D,)
+    leapfrog : steps of the trajectory
+    noise : momenta at the start (D,), step size and log U of this transition
+
+    Returns
+    -------
+    v after the transition; None is what `jax.lax.scan` collects
+    """
     zero = jnp.zeros_like(noise.step)
     leap = functools.partial(_leap, energy_and_slope, leapfrog, noise.step)
     end = jax.lax.fori_loop(0, leapfrog + 1, leap, _Moving(v, noise.z, zero, zero))
+
+    # change of the total energy, potential and kinetic; the end is accepted with probability exp(−loss)
     loss = end.energy - end.energy_at_start + (end.p @ end.p - noise.z @ noise.z) / 2
     is_accepted = noise.log_uniform < -loss  # False where the loss is no number
     return jnp.where(is_accepted, end.v, v), None
 
 
 class _Moving(NamedTuple):
-    """A trajectory: coordinates and momenta (D,), and −log p at its start and here."""
+    """A trajectory of D coordinates on its way.
+
+    Fields
+    ------
+    v, p : (D,) coordinates and momenta
+    energy_at_start, energy : −log p at the start of the trajectory, and where it was evaluated last
+    """
 
     v: JaxArray
     p: JaxArray
@@ -384,7 +507,16 @@ class _Moving(NamedTuple):
 
 
 def _leap(energy_and_slope: Any, leapfrog: int, step: JaxArray, i: JaxArray, moving: _Moving) -> _Moving:
-    """Step i of 0 … leapfrog: momenta by half a step at both ends and by full steps between, then coordinates."""
+    """Iteration i = 0 … leapfrog of a leapfrog trajectory: momenta move by the slope, then coordinates by momenta.
+
+    Half steps of momenta at both ends and full steps between them make `leapfrog` steps of coordinates; the last
+    iteration moves only momenta.
+
+    Parameters
+    ----------
+    energy_and_slope : from coordinates to −log p and its gradient (D,)
+    leapfrog, step : number and size of the steps
+    """
     # the slope at the start is computed in the loop too, as each copy of the density takes time to compile
     energy, slope = energy_and_slope(moving.v)
     is_end = (i == 0) | (i == leapfrog)

@@ -62,10 +62,10 @@ class Fold:
 
     Fields
     ------
-    rows : slice, or positions, of the rows
+    rows : slice, or positions, of the m rows
     model : the posterior that predicts them
-    leaving : (m, c) weights with which the rows are in `model`, each of which leaves for its own prediction; None where
-        they have left already
+    leaving : (m, c) sparse weights with which the rows are in `model`, in their classes, each of which leaves for its
+        own prediction; None where they have left already
     """
 
     rows: slice | np.ndarray
@@ -73,11 +73,25 @@ class Fold:
     leaving: Sparse | None
 
     def log_parts(self, rows: Rows, parts: list[Any], scores: bool = False) -> Float[np.ndarray, "p m c"]:
-        """log p(y = c | D₋ᵢ), and log p(x_i,part | y = c, D₋ᵢ) of each part, for the rows of this fold among `rows`."""
+        """The predictions of the rows of this fold, by class, from the data without them (each row for itself).
+
+        Parameters
+        ----------
+        rows : all rows by block, of which `self.rows` are positions
+        parts : names of the blocks of each part of a row, whose log densities are added
+        scores : True may leave out terms of a row that are the same in all classes
+
+        Returns
+        -------
+        tables (m, c) in nats: first log p(y = c | D₋ᵢ), then log p(x_i,part | y = c, D₋ᵢ) of each part
+        """
         fold_rows = rows_at(rows, self.rows)
         if self.leaving is not None:
             return self.model.log_loo_parts(fold_rows, self.leaving, parts, scores=scores)
-        tables = self.model.log_parts(fold_rows, parts)
+
+        # the rows have left the model, so its plain predictions are those of leave-one-out, and its class
+        # probabilities are the same for all of them
+        tables = self.model.log_parts(fold_rows, parts)  # (number of parts, m, c)
         log_prior = np.broadcast_to(self.model.classes.log_predictive(), (1, *tables.shape[1:]))
         return np.concatenate([log_prior, tables])
 
@@ -96,18 +110,22 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
         where an improper prior and all other rows do not make the posterior a density; where fewer than nine digits
         would remain and `data` are not all rows of the fit
     """
-    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)
-    by_gain = _rows_leaving_by_gain(estimator, data, prior)
-    if by_gain.all():
-        yield Fold(slice(None), estimator.posterior_without_rows(prior), leaving)
+    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)  # (n, c) sparse
+    leaves_by_gain = _rows_leaving_by_gain(estimator, data, prior)  # (n,)
+
+    # all rows that leave alone are predicted at once, by one model that still holds them
+    if leaves_by_gain.all():
+        yield Fold(rows=slice(None), model=estimator.posterior_without_rows(prior), leaving=leaving)
         return
-    if by_gain.any():
-        singles = np.flatnonzero(by_gain)
-        yield Fold(singles, estimator.posterior_without_rows(prior), leaving[singles])
+    if leaves_by_gain.any():
+        singles = np.flatnonzero(leaves_by_gain)
+        yield Fold(rows=singles, model=estimator.posterior_without_rows(prior), leaving=leaving[singles])
+
+    # every other group, or row without a group, is predicted by a model of its own
     group = np.arange(len(data.label)) if data.group is None else data.group
     removal = _Removal(estimator, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(~by_gain)):
-        yield Fold(members, removal.remainder(members).model, None)
+    for members in _members_by_group(group, np.flatnonzero(~leaves_by_gain)):
+        yield Fold(rows=members, model=removal.remainder(members).model, leaving=None)
 
 
 class Remainder(NamedTuple):
@@ -126,8 +144,11 @@ class Remainder(NamedTuple):
 
 
 def remainders(estimator: Any, data: FittedRows, prior: str) -> Iterator[Remainder]:
-    """The model without each group of rows in turn, or without each row where there are no groups; as in `folds`."""
-    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)
+    """The model without each group of rows in turn, or without each row where there are no groups.
+
+    Groups without weight have none, because nothing leaves with them. Arguments and errors are those of `folds`.
+    """
+    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)  # (n, c) sparse
     group = np.arange(len(data.label)) if data.group is None else data.group
     removal = _Removal(estimator, data, prior, leaving)
     for members in _members_by_group(group, np.flatnonzero(data.leaving > 0)):
@@ -135,7 +156,14 @@ def remainders(estimator: Any, data: FittedRows, prior: str) -> Iterator[Remaind
 
 
 def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
-    """Positions of rows, an array for each group."""
+    """Some of the rows, by group: an array of positions, in ascending order, for each group that has any.
+
+    Parameters
+    ----------
+    group : (n,) group of every row, 0 … g − 1
+    positions : (m,) ascending positions of the rows that are divided
+    """
+    # rows of a group stand next to each other after a sort, and a group ends where the number changes
     ordered = positions[np.argsort(group[positions], kind="stable")]
     starts = np.flatnonzero(np.diff(group[ordered])) + 1
     return np.split(ordered, starts)
@@ -145,13 +173,25 @@ def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, "
 
 
 def _rows_leaving_by_gain(estimator: Any, data: FittedRows, prior: str) -> np.ndarray:
-    """(n,) Whether a row leaves by its gain: it leaves alone, also its prior, and what remains has nine digits."""
+    """Which rows may be left out by a difference of the posterior itself, without a model of their own, (n,) booleans.
+
+    That is so where a row leaves alone, also its prior, and where nine digits remain. What remains of a count is at
+    least the pseudo-count a of the prior, and the rounding of the difference is some 1e-16 of the weight w that
+    leaves: so 1e-16 w / a has to be at most 1e-9, which is w ≤ a / 1e-7.
+    """
     n = len(data.label)
+
+    # an improper prior may have a = 0; and the second is None where only a fit takes a row out of the prior's scale
     if estimator.prior_.is_improper or estimator.posterior_without_rows(prior) is None:
         return np.zeros(n, bool)
     if _has_lost_amounts(estimator):
         return np.zeros(n, bool)
+
+    # without groups all rows are alone, otherwise those whose group has one member
     is_alone = np.ones(n, bool) if data.group is None else np.bincount(data.group)[data.group] == 1
+
+    # a row of weight w takes w times the largest count among its cells out of a sum of counts; the largest of all
+    # rows is quick to find, and is mostly small enough for all of them
     largest_weight = _smallest_count(estimator) / _SMALLEST_COUNT_SHARE
     if data.leaving.max(initial=0.0) * _largest_event(estimator, data.rows) <= largest_weight:
         return is_alone
@@ -159,36 +199,46 @@ def _rows_leaving_by_gain(estimator: Any, data: FittedRows, prior: str) -> np.nd
 
 
 def _prior_and_posterior(estimator: Any) -> Iterator[tuple[Any, Any]]:
-    """The class prior and each block, before and after the rows."""
-    before, after = estimator.prior_, estimator.posterior_
+    """Pairs of the same component of the model as a prior and as a posterior: first the classes, then each block."""
+    before = estimator.prior_
+    after = estimator.posterior_
     yield before.classes, after.classes
     for name, block in before.blocks.items():
         yield block.unwrapped, after.blocks[name].unwrapped
 
 
 def _smallest_count(estimator: Any) -> float:
-    """The smallest pseudo-count of the prior: what remains of a count, at least, when a row has left."""
+    """The smallest pseudo-count of the prior: what remains of a count, at least, when a row has left.
+
+    Each family declares the kind of each of its fields; those of the kind COUNT are pseudo-counts.
+    """
     smallest = np.inf
     for prior, _ in _prior_and_posterior(estimator):
         if isinstance(prior, OneDependence):
             smallest = min(smallest, prior.alpha.min())
         for name, declared in prior.fields_.items():
-            value = getattr(prior, name)
+            value = getattr(prior, name)  # an array
             if declared.support is COUNT:
                 smallest = min(smallest, value.min(initial=np.inf))
+            # degrees of freedom of a (d, d) matrix are a pseudo-count above their limit d − 1
             if declared.support is DEGREES:
-                smallest = min(smallest, (value.min() - prior.shape[1] + 1) / _MATRIX_LOSS)  # above d − 1
+                smallest = min(smallest, (value.min() - prior.shape[1] + 1) / _MATRIX_LOSS)
     return float(smallest)
 
 
 def _has_lost_amounts(estimator: Any) -> bool:
-    """Whether an amount of the prior is a share of the posterior's so small that an outlier's rounding hides it."""
+    """Whether an amount of the prior is so small a share of the posterior's that an outlier's rounding hides it.
+
+    Amounts are sums of squares, or of positive cells; if an outlier makes nearly all of such a sum and leaves, little
+    more than the amount of the prior may remain.
+    """
     for prior, posterior in _prior_and_posterior(estimator):
         for name, declared in prior.fields_.items():
             before = getattr(prior, name)
             after = getattr(posterior, name)
-            if declared.support is POSITIVE_DEFINITE:
-                before, after = (matrix.diagonal(axis1=-2, axis2=-1) for matrix in (before, after))
+            if declared.support is POSITIVE_DEFINITE:  # a matrix of squares: those of single columns
+                before = before.diagonal(axis1=-2, axis2=-1)
+                after = after.diagonal(axis1=-2, axis2=-1)
             elif declared.support is not AMOUNT:
                 continue
             if (before < _SMALLEST_AMOUNT_SHARE * after).any():
@@ -197,22 +247,22 @@ def _has_lost_amounts(estimator: Any) -> bool:
 
 
 def _counts_of(estimator: Any, rows: Rows) -> list[Any]:
-    """The cells of the blocks that count events: such a cell leaves with as many events as it has."""
+    """The cells (n, d) of each block that counts events: such a cell leaves with as many events as it has."""
     blocks = estimator.prior_.blocks
     return [x for name, x in rows.items() if name in blocks and blocks[name].cells_.kind == "counts" and x.shape[1]]
 
 
 def _largest_event(estimator: Any, rows: Rows) -> float:
-    """The largest number of events of a cell, at least 1."""
+    """The largest number of events of any cell, at least 1, which is what a cell counts in blocks of other kinds."""
     largest = [np.nanmax(x.data if is_sparse(x) else x, initial=1.0) for x in _counts_of(estimator, rows)]
     return float(max(largest, default=1.0))
 
 
 def _events_of_rows(estimator: Any, rows: Rows, n: int) -> Float[np.ndarray, " n"]:
-    """(n,) The largest number of events of a cell of each row, at least 1."""
+    """The largest number of events of a cell of each of the n rows, at least 1; a missing cell (NaN) has none."""
     largest = np.ones(n)
     for x in _counts_of(estimator, rows):
-        cells = x.max(axis=1).toarray().ravel() if is_sparse(x) else np.nan_to_num(x).max(1)
+        cells = x.max(axis=1).toarray().ravel() if is_sparse(x) else np.nan_to_num(x).max(1)  # (n,)
         largest = np.maximum(largest, cells)
     return largest
 
@@ -222,12 +272,12 @@ def _events_of_rows(estimator: Any, rows: Rows, n: int) -> Float[np.ndarray, " n
 
 @dataclass(frozen=True)
 class _Removal:
-    """What models without some rows are made of.
+    """Fitted rows, and how models without some of them are made.
 
     Fields
     ------
     estimator, data, prior : as in `folds`
-    leaving : (n, c) weights with which rows leave
+    leaving : (n, c) sparse weights with which rows leave, in their classes
     """
 
     estimator: Any
@@ -236,8 +286,14 @@ class _Removal:
     leaving: Sparse
 
     def remainder(self, members: Int[np.ndarray, " m"]) -> Remainder:
-        """Statistics and posterior of all rows but some, to nine digits."""
+        """Statistics and posterior of all rows but those at the positions `members`, to nine digits.
+
+        Statistics are sums over rows, so those of the members are subtracted. Where that cancels too many digits, the
+        other rows are summed again.
+        """
         removed = self.estimator.prior_.suffstats(rows_at(self.data.rows, members), self.leaving[members])
+
+        # `remaining` has the difference as `estimate`, and the same moved by the bound of its rounding as `moved`
         remaining = self.estimator.remaining(removed, len(members))
         statistics = remaining.estimate
         model = self._posterior(statistics)
@@ -249,7 +305,13 @@ class _Removal:
         return Remainder(members, statistics, model)
 
     def _has_few_digits(self, model: Any, remaining: Remaining) -> bool:
-        """Whether rounding leaves fewer than nine digits of a field of the posterior after a difference."""
+        """Whether rounding leaves fewer than nine digits of a field of the posterior after a difference.
+
+        Parameters
+        ----------
+        model : the posterior after the difference `remaining.estimate`. It is compared with the posterior after
+            `remaining.moved`, unless the statistics alone show that nothing is in doubt
+        """
         if is_certain(remaining):
             return False
         with np.errstate(all="ignore"):
@@ -259,21 +321,22 @@ class _Removal:
         """The posterior after statistics, under the prior of the fit or under that of these statistics."""
         estimator = self.estimator
         if self.prior == "refit" and estimator.prior_follows_rows:
+            # the statistics scale the default prior, as in a fit to these rows
             return estimator.with_statistics(statistics).posterior_
         with np.errstate(divide="ignore", invalid="ignore"):
             return estimator.prior_.update(statistics)
 
     def _sum_without(self, members: Int[np.ndarray, " m"]) -> Statistics:
-        """The statistics of all rows but some, summed again."""
+        """The statistics of all rows but the members, summed again; members keep the units that do not leave."""
         weight = self.data.weights.values.copy()
         weight[members] -= self.data.leaving[members]
-        r = one_hot(self.data.label, len(self.estimator.classes_), weight)
+        r = one_hot(self.data.label, len(self.estimator.classes_), weight)  # (n, c) sparse
         return self.estimator.prior_.suffstats(self.data.rows, r)
 
     @cached_property
     def _is_complete(self) -> bool:
-        """Whether the rows are all rows of the fit: nothing remains without them."""
-        r = one_hot(self.data.label, len(self.estimator.classes_), self.data.weights.values)
+        """Whether the rows are all rows of the fit: no class has weight without them."""
+        r = one_hot(self.data.label, len(self.estimator.classes_), self.data.weights.values)  # (n, c) sparse
         removed = self.estimator.prior_.suffstats(self.data.rows, r)
         remaining = self.estimator.remaining(removed, len(self.data.label)).estimate
         return not remaining.n.any()
@@ -288,9 +351,11 @@ class _Removal:
             )
 
     def _check_density(self, model: Any, members: Int[np.ndarray, " m"]) -> None:
-        """ValueError where an improper prior and the remaining rows do not make a density."""
+        """ValueError where an improper prior and the rows without `members` do not make a density of `model`."""
         for name, block in self.estimator.prior_.blocks.items():
-            reason = improper(model.blocks[name]) if block.is_improper else None
+            if not block.is_improper:
+                continue
+            reason = improper(model.blocks[name])  # why the posterior is no density; None if it is one
             if reason:
                 raise ValueError(
                     f"`prior` is improper, and without row {members[0]} of `X` the posterior is not a density: "

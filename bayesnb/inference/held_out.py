@@ -15,7 +15,7 @@ _MAX_COUNTED_ROWS = 1_000_000  # rows that a check makes of weights that count r
 
 
 def counted_rows(X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray]:
-    """Rows and labels, each as often as its weight counts it.
+    """Rows and labels, each as often as its weight counts it; without weights, as they are.
 
     Raises
     ------
@@ -37,40 +37,72 @@ def counted_rows(X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.nda
             f"`sample_weight` counts {int(weights.total):,} rows, but the check takes at most {_MAX_COUNTED_ROWS:,}; "
             "give it a sample of them"
         )
-    rows = np.repeat(np.arange(len(y)), weights.values.astype(int))
+    rows = np.repeat(np.arange(len(y)), weights.values.astype(int))  # positions
     return take_rows(X, rows), y[rows]
 
 
 def split_halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of two halves, with the same share of each class where every class has two rows."""
+    """Positions of two halves of the rows, at random; with the same share of each class in both where that can be.
+
+    It can where every class has two rows, and a half has room for a row of every class.
+    """
     _, counts = np.unique(y, return_counts=True)
-    even = counts.min() >= 2 and len(counts) <= len(y) // 2
-    return tuple(train_test_split(np.arange(len(y)), test_size=0.5, random_state=seed, stratify=y if even else None))
+    can_stratify = counts.min() >= 2 and len(counts) <= len(y) // 2
+    positions = np.arange(len(y))
+    return tuple(train_test_split(positions, test_size=0.5, random_state=seed, stratify=y if can_stratify else None))
 
 
 def take_rows(X: Any, index: np.ndarray) -> Any:
-    """Rows of an array, sparse matrix, list or data frame."""
+    """Rows, at positions `index`, of an array, sparse matrix, list or data frame, as the same type."""
     return _safe_indexing(X.tocsr() if is_sparse(X) else X, index)
 
 
 def column_of(X: Any, j: int) -> np.ndarray:
-    """A column of an array, sparse matrix or data frame, (n,)."""
-    return X.tocsc()[:, [j]].toarray().ravel() if is_sparse(X) else np.asarray(_safe_indexing(X, j, axis=1))
+    """Column j of an array, sparse matrix or data frame, (n,)."""
+    if is_sparse(X):
+        return X.tocsc()[:, [j]].toarray().ravel()
+    return np.asarray(_safe_indexing(X, j, axis=1))
 
 
 def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
-    """Accuracy, log loss and calibration error in ten bins of a joint table, (n, c)."""
-    log_p = log_normalize(joint)
+    """How well a way to predict does: its accuracy, log loss in nats, and calibration error.
+
+    The calibration error is that of the most probable label: in ten bins of its probability, the mean difference
+    between this confidence and the accuracy, weighted by the rows of each bin.
+
+    Parameters
+    ----------
+    name, features : of the way to predict, and its number of features, as the report shows them
+    joint : (n, c) log p(x_i, y = c), up to a term of the row
+    truth : (n,) class of each row, 0 … c − 1
+    """
+    log_p = log_normalize(joint)  # log class probabilities
     confidence = np.exp(log_p.max(1))
     is_right = log_p.argmax(1) == truth
+
+    # |Σ (confidence − accuracy)| of the rows of each bin; a confidence of 1 belongs to the last one
     bins = np.minimum((confidence * 10).astype(int), 9)
     calibration_error = abs(np.bincount(bins, confidence - is_right)).sum() / len(truth)
+
     log_loss = -log_p[np.arange(len(truth)), truth].mean()
-    return Quality(name, features, float(is_right.mean()), float(log_loss), float(calibration_error))
+    return Quality(
+        name=name,
+        features=features,
+        accuracy=float(is_right.mean()),
+        log_loss=float(log_loss),
+        calibration_error=float(calibration_error),
+    )
 
 
 def differences(joint: np.ndarray, other: np.ndarray) -> Differences:
-    """How two joint tables of the same rows, (n, c), differ in what they predict."""
-    difference = abs(np.exp(log_normalize(joint)) - np.exp(log_normalize(other)))
+    """How two ways to predict differ on the same rows: in class probabilities, and in the most probable label.
+
+    Parameters
+    ----------
+    joint, other : (n, c) log p(x_i, y = c) of both, up to a term of the row
+    """
+    difference = abs(np.exp(log_normalize(joint)) - np.exp(log_normalize(other)))  # of probabilities
     n_changed = int((joint.argmax(1) != other.argmax(1)).sum())
-    return Differences(float(difference.mean()), float(difference.max()), n_changed, len(joint))
+    return Differences(
+        mean=float(difference.mean()), largest=float(difference.max()), labels=n_changed, rows=len(joint)
+    )

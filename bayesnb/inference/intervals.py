@@ -87,10 +87,11 @@ def intervals(
     n_draws: int | None = None,
     seed: int | np.random.Generator | None = 0,
 ) -> Float[np.ndarray, "n c 2"]:
-    """Equal-tailed credible intervals of p(y = c | x_i, θ) over the posterior of θ.
+    """Equal-tailed credible intervals of p(y = c | x_i, θ) over the posterior of θ, (n, c, 2).
 
     Parameters
     ----------
+    nb, rows : the fitted model, and n rows by block
     level : posterior mass inside, between 0 and 1
     method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, and for rows
         whose log joint is too skewed for a Pearson III variable, else analytic
@@ -135,6 +136,8 @@ def means_and_intervals(
 
 def posterior_means(estimator: Any, X: Any) -> Float[np.ndarray, "n c"]:
     """The posterior mean of p(y = c | x_i, θ), (n, c): the point of `predict_interval` of any fitted estimator."""
+    # a discriminative model has no such posterior, and a calibrated one, with its `maps_`, changes the probabilities:
+    # of these it is the mean of draws (draws, n, c)
     has_closed_form = hasattr(estimator, "posterior_") and not hasattr(estimator, "maps_")
     if not has_closed_form:
         means: np.ndarray = estimator.sample_proba(X, seed=0).mean(0)
@@ -151,22 +154,33 @@ def _over_posterior(
     seed: int | np.random.Generator | None,
     n_nodes: int,
 ) -> MeanAndInterval:
-    """`means_and_intervals`, the mean of closed forms by so many nodes; with 0 nodes it is not computed there."""
+    """Posterior means of the class probabilities, (n, c), and the ends of their intervals, (n, c, 2).
+
+    Parameters
+    ----------
+    nb, rows, level, method, n_draws, seed : as in `intervals`
+    n_nodes : quantiles over which a closed form is averaged; with 0 the means of closed forms are left at 0
+    """
     check_level(level)
-    used_method, size = resolve_method(nb, method, n_draws)
-    seed = fix_seed(seed)
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    mean = np.zeros(_shape(nb, rows))
-    ends = np.zeros((*_shape(nb, rows), 2))
+    used_method, size = resolve_method(nb, method, n_draws)  # "analytic" or "draws", and its points or draws
+    seed = fix_seed(seed)  # a number, so that every chunk of rows sees the same points or draws
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])  # probabilities of the two ends
+
+    n, c = _shape(nb, rows)
+    mean = np.zeros((n, c))
+    ends = np.zeros((n, c, 2))
     skewed_rows = []
     for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes):
-        log_ends = chunk.log_ends
+        log_ends = chunk.log_ends  # (m, c, 2) where they have a formula
         if log_ends is None:
+            # the ends are quantiles over the points; NumPy puts the axis of the two quantiles first
             log_ends = np.moveaxis(np.quantile(chunk.log_p, tails, axis=-1), 0, -1)
         ends[chunk.rows] = np.exp(np.sort(log_ends))
         if n_nodes:
             mean[chunk.rows] = np.exp(chunk.log_p).mean(-1)
         skewed_rows.append(chunk.rows[chunk.is_skewed])
+
+    # rows that three moments do not describe are done again, from draws of the parameters
     drawn_rows = np.sort(np.concatenate(skewed_rows))
     if method == "auto" and len(drawn_rows):
         drawn = _over_posterior(nb, rows_at(rows, drawn_rows), level, "draws", n_draws, seed, n_nodes)
@@ -184,36 +198,52 @@ def uncertainty(
 ) -> Uncertainty:
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
     method, n_draws = resolve_method(nb, method, n_draws)
-    total, epistemic = np.zeros((2, _shape(nb, rows)[0]))
+    n, _ = _shape(nb, rows)
+    total = np.zeros(n)
+    epistemic = np.zeros(n)
     for chunk in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
-        p = np.exp(chunk.log_p)
-        mean = p.mean(-1)
+        # class probabilities p at equally likely θ, and their mean p̄ over θ
+        p = np.exp(chunk.log_p)  # (m, c, s)
+        mean = p.mean(-1)  # (m, c)
         log_mean = log_floor(mean)
-        total[chunk.rows] = -(mean * log_mean).sum(-1)
+        total[chunk.rows] = -(mean * log_mean).sum(-1)  # entropy of p̄
+
         # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
-        gain = p * np.maximum(chunk.log_p - log_mean[..., None], -1e3) - p + mean[..., None]
+        log_ratio = np.maximum(chunk.log_p - log_mean[..., None], -1e3)  # where p is 0, p times it is 0 as well
+        gain = p * log_ratio - p + mean[..., None]
         epistemic[chunk.rows] = np.maximum(gain.mean(-1), 0).sum(-1)
     epistemic = np.minimum(epistemic, total)
     return Uncertainty(total, total - epistemic, epistemic)
 
 
 def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
-    """Method and number of draws or points that will be used; raises ValueError where they are none."""
+    """The method that will be used, "analytic" or "draws", and its number of points or draws.
+
+    Raises
+    ------
+    ValueError
+        for an unknown method, for "analytic" where moments do not suffice, for fewer than 2 draws
+    """
     check_choice("method", method, METHODS)
+
+    # draws serve every model; other methods need closed forms, and "auto" takes draws where there are none
     if method != "draws":
-        suffice = isinstance(nb, NaiveBayes) and all(map(_moments_suffice, nb.blocks.values()))
-        if method == "analytic" and not suffice:
+        moments_suffice = isinstance(nb, NaiveBayes) and all(map(_moments_suffice, nb.blocks.values()))
+        if method == "analytic" and not moments_suffice:
             raise ValueError("`method` is 'analytic', but moments do not tell enough here; choose 'auto' or 'draws'")
-        method = "analytic" if suffice else "draws"
+        method = "analytic" if moments_suffice else "draws"
+
     if n_draws is not None:
         check_least(2, n_draws=n_draws)
-    return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
+        return method, n_draws
+    return method, _DRAWS if method == "draws" else _POINTS
 
 
 def _moments_suffice(block: Block) -> bool:
     """Whether closed forms say how log p(x | θ) is distributed: three moments, or quadratic forms given what is shared.
 
-    The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
+    The logarithm of a kernel density is a function of its bandwidth that no few moments describe. A family without
+    closed forms returns None, which it also does for a table of no rows.
     """
     inner = block.unwrapped
     no_rows = np.zeros((0, inner.shape[1]))
@@ -223,13 +253,13 @@ def _moments_suffice(block: Block) -> bool:
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
-    """A number that every block of rows starts from."""
+    """A number that every chunk of rows starts from, so that all see the same draws; drawn unless it is given."""
     rng = generator(seed)
     return seed if isinstance(seed, int) else int(rng.integers(1 << 32))
 
 
 def _shape(nb: Model, rows: Rows) -> tuple[int, int]:
-    """Rows and classes of a table of class probabilities."""
+    """Numbers of rows and classes: the shape (n, c) of a table of class probabilities."""
     return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())
 
 
@@ -259,19 +289,32 @@ def _log_probabilities(
     tails: np.ndarray | None = None,
     n_nodes: int = _NODES,
 ) -> Iterator[_Chunk]:
-    """Class probabilities of all rows, some at a time; with `tails` for an interval between these probabilities."""
+    """Log class probabilities of all rows at equally likely θ, a chunk of rows at a time.
+
+    Parameters
+    ----------
+    method, n_draws : "analytic" or "draws", and the number of its points or draws
+    seed : where each chunk starts to draw, so that all have the same draws
+    tails : (2,) probabilities of the ends of an interval; None if no interval is wanted
+    n_nodes : quantiles that stand for the distribution where it has one dimension
+    """
     n, c = _shape(nb, rows)
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            yield _Chunk(np.arange(n)[part], log_p, None, np.zeros(len(log_p), bool))
+            is_skewed = np.zeros(len(log_p), bool)  # draws need no moments
+            yield _Chunk(rows=np.arange(n)[part], log_p=log_p, log_ends=None, is_skewed=is_skewed)
         return
-    # tables (n, c, c + d) where classes share a parameter
+
+    # chunks are so small that their moments fit: tables (n, c, c + d) where classes share a parameter
     widths = [c + block.shape[1] for block in nb.blocks.values() if block.shares_parameters]
     numbers_per_row = c * max([16, *widths])
     for part in slices(n, numbers_per_row, _MOMENTS):
         moments = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
         positions = np.arange(n)[part]
-        is_closed = moments.single if c == 2 and not moments.quadratics else np.zeros(len(positions), bool)
+
+        # of two classes the log odds may be one Pearson III variable, whose quantiles have a formula
+        has_one_dimension = c == 2 and not moments.quadratics
+        is_closed = moments.single if has_one_dimension else np.zeros(len(positions), bool)
         if is_closed.any():
             yield _closed_form(moments, positions, is_closed, tails, n_nodes)
         if not is_closed.all():
@@ -285,14 +328,31 @@ def _closed_form(
     tails: np.ndarray | None,
     n_nodes: int,
 ) -> _Chunk:
-    """Two classes whose log odds are one Pearson III variable: its quantiles, and so many equally likely values."""
+    """Class probabilities of rows whose log odds, of two classes, are one Pearson III variable.
+
+    A probability increases with the log odds, so its quantiles are those of the log odds, transformed.
+
+    Parameters
+    ----------
+    moments, positions : of the log joint of n rows, and the positions of these among all rows
+    is_closed : (n,) whether a row is one of these m rows
+    tails : (2,) probabilities of the ends of an interval; None if no interval is wanted
+    n_nodes : s, equally likely values that stand for the distribution: the quantiles at (k + ½) / s
+    """
+    # standard normal quantiles, of the ends first and then of the nodes
     levels = (np.arange(n_nodes) + 0.5) / max(n_nodes, 1)
     n_tails = 0 if tails is None else len(tails)
     z = ndtri(levels if tails is None else np.concatenate([tails, levels]))
-    log_odds = pearson_iii(z, *(moment[is_closed] for moment in moments.difference))
-    log_p = -np.logaddexp(0, np.stack([log_odds, -log_odds], 1))
+
+    # log odds of the second class, and log p of both classes: −log(1 + e^±log odds)
+    mean, variance, third = moments.difference  # (n,) each
+    log_odds = pearson_iii(z, mean[is_closed], variance[is_closed], third[is_closed])  # (m, n_tails + s)
+    log_p = -np.logaddexp(0, np.stack([log_odds, -log_odds], 1))  # (m, 2, n_tails + s)
+
     log_ends = None if tails is None else log_p[..., :n_tails]
-    return _Chunk(positions[is_closed], log_p[..., n_tails:], log_ends, moments.skewed[is_closed])
+    return _Chunk(
+        rows=positions[is_closed], log_p=log_p[..., n_tails:], log_ends=log_ends, is_skewed=moments.skewed[is_closed]
+    )
 
 
 def _at_points(
@@ -303,32 +363,60 @@ def _at_points(
     seed: int,
     is_for_tails: bool,
 ) -> Iterator[_Chunk]:
-    """Class probabilities of some rows at quasi-random points of the log joint of all classes."""
+    """Class probabilities of some rows at quasi-random points of the log joint of all c classes.
+
+    Parameters
+    ----------
+    moments, positions : of the log joint of n rows, and the positions of these among all rows
+    chosen : (m,) which of the n rows
+    n_points : points, rounded up to a power of two
+    seed : of the points, which all rows have in common
+    is_for_tails : whether quantiles are taken over the points
+    """
     c = moments.mean.shape[1]
     quadratics = moments.quadratics
-    ends = np.cumsum([quadratic.dimensions + 2 * c for quadratic in quadratics])
+
+    # 2^power points, s below
     power = max(1, (n_points - 1).bit_length())
     if is_for_tails and quadratics:
         power += 2  # four times as many: tails without a formula
-    dimensions = 1 << (c + int(ends[-1:].sum()) - 1).bit_length()  # of few sizes, which are remembered
-    z = _normal_points(dimensions, power, seed)
+
+    # coordinates of a point: one normal number for each class, then what each quadratic form needs
+    ends = np.cumsum([quadratic.dimensions + 2 * c for quadratic in quadratics])
+    n_coordinates = c + int(ends[-1:].sum())
+    dimensions = 1 << (n_coordinates - 1).bit_length()  # of few sizes, which are remembered
+    z = _normal_points(dimensions, power, seed)  # (dimensions, s)
     uniform = np.split(ndtr(z[c:]), ends)[: len(quadratics)]
     shared = [quadratic_points(quadratic, u, c) for quadratic, u in zip(quadratics, uniform, strict=True)]
-    for batch in batches(len(chosen), max(1, _TABLE // (c << power))):
-        k = chosen[batch]
-        mean = moments.mean[k]
-        table = pearson_iii(z[:c], mean - mean.max(1, keepdims=True), moments.variance[k], moments.third[k])
+
+    for batch in batches(len(chosen), max(1, _TABLE // (c << power))):  # tables of c · 2^power numbers a row
+        chosen_rows = chosen[batch]
+        mean = moments.mean[chosen_rows]
+        relative_mean = mean - mean.max(1, keepdims=True)
+
+        # the log joint at the points, (rows of the batch, c, s): independent classes, and what quadratic forms add
+        table = pearson_iii(z[:c], relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
         for quadratic, points in zip(quadratics, shared, strict=True):
-            table += quadratic_table(quadratic, points, k)
+            table += quadratic_table(quadratic, points, chosen_rows)
+
+        # minus log Σ_c exp of it, in place: log class probabilities
         table -= table.max(1, keepdims=True)
         table -= np.log(np.exp(table).sum(1, keepdims=True))
-        yield _Chunk(positions[k], table, None, moments.skewed[k])
+        yield _Chunk(rows=positions[chosen_rows], log_p=table, log_ends=None, is_skewed=moments.skewed[chosen_rows])
 
 
 def log_probability_draws(
     nb: Model, rows: Rows, n_draws: int, seed: int
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
-    """Log class probabilities at draws of all parameters; blocks of rows see the same draws, made again for each."""
+    """Log class probabilities at draws of all parameters from the posterior, for a slice of the rows at a time.
+
+    All slices see the same draws, which are made again for each from the same seed: rows and draws together would not
+    fit into memory.
+
+    Yields
+    ------
+    slice of the rows, and log p(y = c | x_i, θ_s) of its rows in nats, (rows, c, s) with s draws
+    """
     n, c = _shape(nb, rows)
     n_parameters = sum(leaf.size for leaf in leaves(nb))
     draws_at_a_time = max(1, min(_DRAWN // n_parameters, 1 << 10))
@@ -338,8 +426,8 @@ def log_probability_draws(
         log_p = np.empty((part.stop - part.start, c, n_draws))
         for batch in batches(n_draws, draws_at_a_time):
             theta = nb.sample(rng, (batch.stop - batch.start,))
-            table = nb.log_joint(rows_of_part, theta)
-            log_p[..., batch] = np.moveaxis(log_normalize(table), 0, -1)
+            table = nb.log_joint(rows_of_part, theta)  # (draws of the batch, rows, c)
+            log_p[..., batch] = np.moveaxis(log_normalize(table), 0, -1)  # draws last
         yield part, log_p
 
 
@@ -348,12 +436,12 @@ def log_probability_draws(
 
 @dataclass(frozen=True)
 class LogJointMoments:
-    """Distribution of ℓ over the posterior for some rows, up to what all classes share.
+    """Distribution of ℓ_c = log p(x_i, y = c | θ) over the posterior of θ, up to what all classes share.
 
     Fields
     ------
-    mean : (n, c)
-    variance, third : (n, c)   independent from class to class
+    mean : (n, c)   of n rows and c classes, in nats
+    variance, third : (n, c)   variance and third cumulant, independent from class to class
     quadratics                 of Gaussian classes with a parameter in common: independent given it, and not in `mean`
     """
 
@@ -364,24 +452,33 @@ class LogJointMoments:
 
     @classmethod
     def of(cls, nb: NaiveBayes, rows: Rows) -> "LogJointMoments":
-        """Sums over the class prior and the blocks."""
-        mean, variance, third = nb.classes.log_cumulants()
+        """Moments of log p(x_i, y = c | θ) for rows given by block.
+
+        The log joint is a sum of independent terms, the log class probability and a log density of each block, and
+        cumulants of independent terms add up.
+        """
+        mean, variance, third = nb.classes.log_cumulants()  # (c,) each
         quadratics: list[SharedQuadratic] = []
         for name, block in nb.blocks.items():
+            # where classes share a variance, this block's terms are quadratic forms, which are kept as they are
             quadratic = block.shared_quadratic(rows[name])
             if quadratic is not None:
                 quadratics.append(quadratic)
                 continue
+
             cumulants = block.log_cumulants(rows[name])
             assert cumulants is not None, "see `resolve_method`"
-            mean_of_block, variance_of_block, third_of_block = cumulants
-            if block.is_composite:  # a sum over the others: without what all classes share, that of the class itself
+            mean_of_block, variance_of_block, third_of_block = cumulants  # (n, c) each
+            if block.is_composite:
+                # ℓ_c is a sum over the other classes, of variance Σ_{k≠c} v_k. Without the sum over all classes, which
+                # they share, it is the term of the class itself, of variance v_c = Σ_k v_k − Σ_{k≠c} v_k
                 total = variance_of_block.sum(1, keepdims=True)
                 variance_of_block = total / max(variance_of_block.shape[1] - 1, 1) - variance_of_block
             mean = mean + mean_of_block
             variance = variance + variance_of_block
             third = third + third_of_block
-        shape = _shape(nb, rows)
+
+        shape = _shape(nb, rows)  # (n, c); a model without blocks has the same moments for all rows
         return cls(
             mean=np.broadcast_to(mean, shape),
             variance=np.maximum(np.broadcast_to(variance, shape), 0),
@@ -391,37 +488,49 @@ class LogJointMoments:
 
     @functools.cached_property
     def skewed(self) -> Bool[np.ndarray, " n"]:
-        """Whether a class with a share in the variance is so skewed that three moments do not tell the tails.
+        """Whether a class with a share in the variance is so skewed that three moments do not tell the tails, (n,).
 
         Log θ of a kind that did not occur, under a concentration α < 1, is about exponential with scale 1/α. It ends at
         0, and what is added to it goes beyond that end, unlike a Pearson III variable.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            skewness = abs(self.third / self.variance**1.5)
-        # of classes that have a chance
-        variance = np.where(self.mean > self.mean.max(1, keepdims=True) - _NEGLIGIBLE, self.variance, 0)
-        counts = variance > _SHARE * variance.max(1, keepdims=True)
-        return ((skewness > _SKEWED) & counts).any(1) & (self.mean.shape[1] > 1)
+            skewness = abs(self.third / self.variance**1.5)  # (n, c)
+
+        # a class matters if it has a chance, and a share in the largest variance of those that have
+        has_chance = self.mean > self.mean.max(1, keepdims=True) - _NEGLIGIBLE
+        variance = np.where(has_chance, self.variance, 0)
+        matters = variance > _SHARE * variance.max(1, keepdims=True)
+
+        # of a single class the probability is 1, whatever its moments
+        has_several_classes = self.mean.shape[1] > 1
+        return ((skewness > _SKEWED) & matters).any(1) & has_several_classes
 
     # two classes: ℓ_1 − ℓ_0
 
     @functools.cached_property
     def difference(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, variance and third cumulant of ℓ_1 − ℓ_0, (n,) each."""
+        """Mean, variance and third cumulant of ℓ_1 − ℓ_0, (n,) each.
+
+        The two are independent: their variances add up, while odd cumulants change the sign with the variable.
+        """
         return self.mean[:, 1] - self.mean[:, 0], self.variance.sum(1), self.third[:, 1] - self.third[:, 0]
 
     @functools.cached_property
     def single(self) -> Bool[np.ndarray, " n"]:
-        """Whether ℓ_1 − ℓ_0 has about the tails of the Pearson III variable with its three moments.
+        """Whether ℓ_1 − ℓ_0 has about the tails of the Pearson III variable with its three moments, (n,).
 
         It has not where two skewed terms of about the same size meet: their difference is symmetric with heavy tails.
         A Pearson III variable has the fourth cumulant 1.5 κ₃²/κ₂; those of independent terms add.
         """
         _, variance, third = self.difference
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            terms = np.where(self.variance > 0, self.third / self.variance**1.5, 0) ** 2 * self.variance**2
+            # κ₃²/κ₂ of each class as skewness² times variance², (n, 2); 0 for a class that does not vary
+            skewness = np.where(self.variance > 0, self.third / self.variance**1.5, 0)
+            terms = skewness**2 * self.variance**2
+
+            # by how much the excess kurtosis κ₄/κ₂² of the sum exceeds that of one Pearson III variable
             gap = 1.5 * (terms.sum(1) / variance**2 - third**2 / variance**3)
-        return ~(gap > _TAILS)
+        return ~(gap > _TAILS)  # also where both are NaN, because nothing varies
 
 
 def pearson_iii(
@@ -432,11 +541,22 @@ def pearson_iii(
 ) -> Float[np.ndarray, "*n s"]:
     """Pearson III variables with these moments at quantiles z of the standard normal: mean + sd · T(z; 6e).
 
-    T = q (1 + eq + (eq)²/3) with q = z − e, where 1 + eq is not negative, and its bound −1/(3e) beyond. The skewness 6e
-    is kept within ±6, at which the variable is a point and a long tail.
+    T = q (1 + eq + (eq)²/3) with q = z − e, where 1 + eq is not negative, and its bound −1/(3e) beyond. This is the
+    cube of Wilson & Hilferty, multiplied out. The skewness 6e is kept within ±6, at which the variable is a point and a
+    long tail.
+
+    Parameters
+    ----------
+    z : (s,) for all variables, or (c, s) for the last axis of the moments
+    mean, variance, third : (…) moments of each variable; `third` is the third cumulant
+
+    Returns
+    -------
+    (…, s)
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        e = np.clip(np.nan_to_num(third / variance**1.5 / 6, nan=0.0), -1, 1)[..., None]
+        skewness = third / variance**1.5
+        e = np.clip(np.nan_to_num(skewness / 6, nan=0.0), -1, 1)[..., None]  # 0 where nothing varies
         q = z - e
         step = np.maximum(e * q, -1)
         q = np.where(step > -1, q, -1 / e)
@@ -445,7 +565,7 @@ def pearson_iii(
 
 @functools.lru_cache(maxsize=8)
 def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, "k s"]:
-    """2^power scrambled Sobol points, as standard normal variables: more even than draws."""
+    """2^power scrambled Sobol points, as standard normal variables: more even than draws; (dimensions, 2^power)."""
     from scipy.stats import qmc
 
     points = qmc.Sobol(dimensions, seed=np.random.default_rng(seed)).random_base2(power)

@@ -99,6 +99,7 @@ class LooResult:
         return by_rows(self._log_joint_of, {"x": self.log_prior})
 
     def _log_joint_of(self, part: slice) -> np.ndarray:
+        """`log_joint` of a slice of the rows: log prior plus the log density of each part, (rows of the slice, c)."""
         return sum((table[part] for table in self.by_block.values()), self.log_prior[part])
 
     @functools.cached_property
@@ -126,6 +127,7 @@ class LooResult:
         return self.weights.terms(pointwise, self._groups)
 
     def _of_label(self, table: np.ndarray) -> np.ndarray:
+        """Of a table (n, c), the value of each row in the column of its own label, (n,)."""
         return np.take_along_axis(table, self.index[:, None], 1)[:, 0]
 
     @property
@@ -209,19 +211,31 @@ class LooResult:
 
         check_choice("kind", kind, ("conditional", "joint"))
         if kind == "conditional":
-            terms, se, p_loo = self.terms(self.pointwise), self.se, self.p_loo
+            terms = self.terms(self.pointwise)
+            se = self.se
+            p_loo = self.p_loo
         else:
-            terms, se, p_loo = self.terms(self.pointwise_joint), self.se_joint, self.p_loo_joint
-        return elpd_data(np.repeat(terms.value, terms.times.astype(int)), se, p_loo)
+            terms = self.terms(self.pointwise_joint)
+            se = self.se_joint
+            p_loo = self.p_loo_joint
+
+        # ArviZ knows no weights: a term that counts k times is given k times
+        values = np.repeat(terms.value, terms.times.astype(int))
+        return elpd_data(values, se, p_loo)
 
     def __str__(self) -> str:
+        """What `print` shows: a table of the sums with their standard errors, and how many rows are classified well."""
         kind = "exact" if self.exact else "approximate"
         meaning = "`elpd` scores the labels given the rows"
+
+        # a line of the table each: name, sum, standard error, effective number of parameters. A discriminative model
+        # has no density of rows, and so no second line
         figures = [("elpd        log p(y | x)", self.elpd, self.se, self.p_loo)]
         if self.exact:
             meaning += "; `elpd_joint` also scores the rows, as `arviz.loo` does"
             figures.append(("elpd_joint  log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint))
         table = [f"{name:24}{elpd:12.2f}{se:10.2f}{p_loo:10.2f}" for name, elpd, se, p_loo in figures]
+
         lines = [
             f"{kind} leave-one-out of {self._rows_in_words()}, {len(self.classes)} classes; nats",
             f"{'':24}{'sum':>12}{'se':>10}{'p_loo':>10}",
@@ -284,16 +298,23 @@ def loo(
     """
     check_choice("prior", prior, ("kept", "refit"))
     check_is_fitted(estimator)
-    rows, index = estimator.encode_labelled(X, y)
+    rows, index = estimator.encode_labelled(X, y)  # cells by block, and the class of each row, (n,)
     weights = row_weights(sample_weight, len(index))
     group = None if groups is None else group_places(groups, len(index))
+
+    # rows that were never fitted cannot leave
     _check_fitted(estimator, rows, one_hot(index, len(estimator.classes_), weights.values))
+
+    # a class, or a column, that loses its only row has logarithms and quotients of 0
     with np.errstate(invalid="ignore", divide="ignore"):
         return leave_out(estimator, rows, index, weights, group, prior)
 
 
 def loo_in_analyses(model: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LooResult:
-    """`loo` of a fitted model; rows leave the scale of the prior too where that costs no fits. Provisional."""
+    """`loo` of a fitted model; rows leave the scale of the prior too where that costs no fits. Provisional.
+
+    A model without `loo_prior`, such as a discriminative one, has no choice of `prior` to be given.
+    """
     prior = getattr(model, "loo_prior", "kept")
     options = {} if prior == "kept" else {"prior": prior}
     return model.loo(X, y, sample_weight, groups=groups, **options)
@@ -308,25 +329,26 @@ def leave_out(
     prior: str,
     scores: bool = False,
 ) -> LooResult:
-    """`loo` of encoded rows that were fitted.
+    """`loo` of encoded rows that were fitted: n rows, c classes.
 
     Parameters
     ----------
-    rows, index, weights : rows by block, class and weight of each
+    rows, index, weights : rows by block, (n, columns) each; class (n,) and weight of each
     group : (n,) group of each row, 0 … g−1; None where each row leaves alone
+    prior : "kept" or "refit", as in `loo`
     scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
-    parts = estimator.part_blocks()
+    parts = estimator.part_blocks()  # name of each part of a row → names of its blocks
     by_fold = folds(estimator, FittedRows(rows, index, weights, group), prior)
     shape = (len(index), len(estimator.classes_))
-    log_prior, *tables = _log_tables(by_fold, rows, shape, [*parts.values()], scores)
+    log_prior, *tables = _log_tables(by_fold, rows, shape, [*parts.values()], scores)  # (n, c) each
     return LooResult(
-        estimator.classes_,
-        index,
-        weights.values,
-        log_prior,
-        dict(zip(parts, tables, strict=True)),
-        prior,
+        classes=estimator.classes_,
+        index=index,
+        weight=weights.values,
+        log_prior=log_prior,
+        by_block=dict(zip(parts, tables, strict=True)),
+        prior=prior,
         are_counts=weights.are_counts,
         _groups=group,
         _posterior=estimator.posterior_,
@@ -337,10 +359,23 @@ def leave_out(
 def _log_tables(
     by_fold: Iterator[Fold], rows: Rows, shape: tuple[int, int], parts: list[Any], scores: bool
 ) -> Float[np.ndarray, "p n c"]:
-    """log p(y = c | D₋ᵢ), and log p(x_i,part | y = c, D₋ᵢ) of each part, for all rows."""
+    """The predictions of all rows, each from the data without it, collected from the folds that predict them.
+
+    Parameters
+    ----------
+    by_fold : rows with the model that predicts them; every row is in one fold
+    rows : all n rows, by block
+    shape : (n, c), numbers of rows and classes
+    parts : names of the blocks of each part of a row
+    scores : whether terms that are the same in all classes may be left out
+
+    Returns
+    -------
+    tables (n, c) in nats: first log p(y = c | D₋ᵢ), then log p(x_i,part | y = c, D₋ᵢ) of each part
+    """
     tables = np.empty((1 + len(parts), *shape))
     for fold in by_fold:
-        fold_tables = fold.log_parts(rows, parts, scores)
+        fold_tables = fold.log_parts(rows, parts, scores)  # (1 + number of parts, rows of the fold, c)
         if isinstance(fold.rows, slice):  # all rows in one fold: its tables need not be copied
             return fold_tables
         tables[:, fold.rows] = fold_tables
@@ -348,18 +383,32 @@ def _log_tables(
 
 
 def _check_fitted(estimator: Any, rows: Rows, r: Sparse) -> None:
-    """ValueError where removing all of the rows would leave negative counts or squares: they were never fitted."""
-    removed = estimator.prior_.suffstats(rows, r)
-    remaining = estimator.remaining(removed, r.shape[0]).estimate
+    """ValueError where removing all of the rows would leave negative counts or squares: they were never fitted.
+
+    Parameters
+    ----------
+    rows, r : rows by block, and their weights (n, c) in each class
+    """
+    removed = estimator.prior_.suffstats(rows, r)  # statistics of these rows, by block
+    remaining = estimator.remaining(removed, r.shape[0]).estimate  # of all other rows; raises on negative ones
+
+    # foreign rows of large cells may pass that, because the bound of their rounding is large too
     for name, part in removed.blocks.items():
         if isinstance(part, Moments | Scatter):
             _check_squares(estimator.statistics_.blocks[name], remaining.blocks[name], part)
 
 
 def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:
-    """ValueError where the rows, put back, would make more squares than the fit has, though none seemed to be left."""
-    before = fitted.moments()
+    """ValueError where the rows, put back, would make more squares than the fit has: they were no part of it.
+
+    Foreign rows of very large cells bring so much rounding that their difference from the fit is within its bound, and
+    then 0 seems to remain. They show when `remaining` and `removed` are added again. All three arguments have the
+    weight n, the mean and the squares ss of each class and column.
+    """
+    before = fitted.moments()  # of single columns, also where cross products are kept
     again = remaining.moments() + removed.moments()
+
+    # squares about the mean of the fit: those about their own mean, and n times the squared distance of the two means
     squares = again.ss + before.n * (again.mean - before.mean) ** 2
     limit = (1 + _MORE_SQUARES) * before.ss + before.n * (_MEAN_ROUNDING * before.mean) ** 2
     if (squares > limit).any():
@@ -367,13 +416,20 @@ def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:
 
 
 def group_places(groups: Any, n: int) -> np.ndarray:
-    """Labels of groups as 0 … g−1, in the order of their first rows."""
+    """Labels of the groups of n rows as integers 0 … g−1, (n,), in the order of their first rows.
+
+    Raises
+    ------
+    ValueError
+        if there is not one label for each row, or if a label is missing
+    """
     import pandas as pd
 
+    # labels of a list may be of several types; an array of objects keeps them as they are
     labels = groups if hasattr(groups, "dtype") else np.asarray(groups, dtype=object)
     if labels.shape != (n,):
         raise ValueError(f"`groups` has shape {labels.shape}; it needs one label for each of the {n} rows")
-    group, _ = pd.factorize(labels)
+    group, _ = pd.factorize(labels)  # −1 for a missing label
     if (group < 0).any():
         raise ValueError("`groups` has missing labels (None, NaN or NA); give each row the label of its group")
     return group
@@ -387,7 +443,7 @@ def copies(X: Any, y: Any) -> np.ndarray:
 
     Parameters
     ----------
-    X : (n, d) array, sparse matrix or data frame; missing cells are equal to each other
+    X : (n, d) array, sparse matrix or data frame; missing cells are equal to each other. Or a mapping of several
     y : (n,) labels
 
     Returns
@@ -403,22 +459,29 @@ def copies(X: Any, y: Any) -> np.ndarray:
     """
     import pandas as pd
 
+    # keys (n,) by which rows are compared: every column of dense rows, one hash of each sparse row, and the label
+    tables = [*X.values()] if isinstance(X, dict) else [X]
     keys: list[Any] = []
-    for x in (*(X.values() if isinstance(X, dict) else [X]), y):
+    for x in (*tables, y):
         if is_sparse(x):
             keys.append(_hashes(x))
         else:
             keys += [*np.asarray(x).reshape(len(x), -1).T]
     if len(keys[-1]) != len(keys[0]):
         raise ValueError(f"`y` has {len(keys[-1])} labels, and `X` {len(keys[0])} rows; give each row its label")
+
+    # rows with the same keys are a group of pandas, which takes missing cells for equal with dropna=False
     table = pd.DataFrame(dict(enumerate(keys)))
     return table.groupby([*range(len(keys))], dropna=False, sort=False).ngroup().to_numpy(copy=True)
 
 
 def _hashes(x: Sparse) -> list[int]:
-    """A number for each sparse row, the same where all cells are."""
+    """A number for each sparse row, the same where all cells are: the hash of its columns and cells."""
+    # one way to write each row: every cell once, in the order of the columns, and no zeros
     rows = sparse.csr_array(x, dtype=float, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()
+
+    # the cells of a row lie between two successive pointers of the CSR format
     ends = itertools.pairwise(rows.indptr.tolist())
     return [hash(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()) for a, b in ends]

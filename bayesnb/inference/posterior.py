@@ -16,7 +16,14 @@ from .to_arviz import as_arviz, dataset
 def sample_posterior(
     estimator: Any, draws: int, seed: int, method: str, *, X: Any, y: Any, chains: int, warmup: int
 ) -> Any:
-    """See `AbstractNB.sample_posterior`."""
+    """Draws of the parameters as ArviZ data; see `AbstractNB.sample_posterior`.
+
+    Parameters
+    ----------
+    method : "exact" for independent draws from the closed form, "nuts" for chains on the NumPyro model
+    X, y : rows and labels of which predictions and log likelihoods are wanted too; None for none
+    chains, draws, warmup : number of chains, draws of each, and steps of NUTS before them
+    """
     check_choice("method", method, ("exact", "nuts"))
     if X is None and y is not None:
         raise ValueError("`y` is given without `X`; give both, because labels belong to rows")
@@ -33,12 +40,16 @@ def sample_posterior(
         n_rows = next(iter(data.rows.values())).shape[0]
         if n_rows != len(data.label):
             raise ValueError(f"`X` has {n_rows} rows, but `y` has {len(data.label)} labels; give each row its label")
+
+    # draws (chain, draw, …) of the posterior, and as many of the prior where it is a density
     rng = generator(seed)
     if method == "exact":
         drawn = _Drawn(posterior.sample(rng, (chains, draws)), {})
     else:
         drawn = _draw_by_nuts(estimator, data, rng, seed, chains, draws=draws, warmup=warmup)
     prior_draws = None if prior.is_improper else prior.sample(rng, (chains, draws))
+
+    # datasets by the names that ArviZ has for them
     groups = _parameter_groups(estimator, drawn, prior_draws)
     if data.rows is not None:
         groups |= _row_groups(estimator, data, drawn, prior_draws, rng)
@@ -46,14 +57,20 @@ def sample_posterior(
 
 
 class _Data(NamedTuple):
-    """Rows by block, and the class of each; either may be missing."""
+    """Rows by block, and the class of each, (n,); either may be missing."""
 
     rows: Rows | None
     label: np.ndarray | None
 
 
 class _Drawn(NamedTuple):
-    """Draws of the parameters, (chain, draw, …), and what NUTS says of each; nothing of exact draws."""
+    """Draws of the posterior.
+
+    Fields
+    ------
+    theta : parameters by block, (chain, draw, …) each
+    sample_stats : what NUTS says of each draw, (chain, draw), by ArviZ's names; nothing of exact draws
+    """
 
     theta: Parameters
     sample_stats: dict[str, np.ndarray]
@@ -62,7 +79,15 @@ class _Drawn(NamedTuple):
 def _draw_by_nuts(
     estimator: Any, data: _Data, rng: np.random.Generator, seed: int, chains: int, **settings: int
 ) -> _Drawn:
-    """Draws of NumPyro's NUTS, from the rows where both they and their labels are given, else from the statistics."""
+    """Draws of NumPyro's NUTS, from the rows where both they and their labels are given, else from the statistics.
+
+    Both models have the same posterior if these are the rows of the fit, as the statistics are sufficient.
+
+    Parameters
+    ----------
+    rng, seed : of the starts of the chains, and of the chains
+    settings : `draws` and `warmup` of each chain
+    """
     from .chains import Twin, run_nuts  # NumPyro is loaded where it runs; exact draws do without
 
     prior = estimator.prior_
@@ -75,11 +100,16 @@ def _draw_by_nuts(
 
 
 def _parameter_groups(estimator: Any, drawn: _Drawn, prior_draws: Parameters | None) -> dict[str, xr.Dataset]:
-    """ArviZ's groups of parameters."""
+    """ArviZ's groups of parameters: draws of the posterior and the prior, and the prior density of the former.
+
+    Parameters
+    ----------
+    prior_draws : (chain, draw, …) by block; None where the prior is improper
+    """
     prior = estimator.prior_
     posterior = estimator.posterior_
     sample_stats = drawn.sample_stats
-    library = "numpyro" if sample_stats else "bayesnb"
+    library = "numpyro" if sample_stats else "bayesnb"  # that made the draws; exact ones have no statistics
     dims, coords = layout(estimator, posterior)
     groups = {"posterior": dataset(posterior.to_sites(drawn.theta), dims, coords, library=library)}
     if sample_stats:
@@ -93,45 +123,60 @@ def _parameter_groups(estimator: Any, drawn: _Drawn, prior_draws: Parameters | N
 def _row_groups(
     estimator: Any, data: _Data, drawn: _Drawn, prior_draws: Parameters | None, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
-    """ArviZ's groups of rows: labels drawn from p(y | x_i, θ) of each draw, and log p(x_i, y_i | θ)."""
+    """ArviZ's groups of rows: labels drawn from p(y | x_i, θ) of each draw, and log p(x_i, y_i | θ).
+
+    Parameters
+    ----------
+    data : rows, and their labels if there are any
+    prior_draws : (chain, draw, …) by block; None where the prior is improper
+    """
     posterior = estimator.posterior_
     joint = np.asarray(posterior.log_joint(data.rows, drawn.theta))  # (chain, draw, n, c)
     coords = {"row": np.arange(joint.shape[-2]), "class": estimator.classes_}
+
+    # a label of each row for every draw of θ
     tables = {"posterior_predictive": joint}
     if prior_draws is not None:
         tables["prior_predictive"] = posterior.log_joint(data.rows, prior_draws)
     groups = {}
     for name, table in tables.items():
-        labels = categorical(rng, log_normalize(table))
+        labels = categorical(rng, log_normalize(table))  # (chain, draw, n)
         groups[name] = dataset({"y": labels}, {"y": ["row"]}, coords, also=("class",))
+
     label = data.label
     if label is not None:
         groups["observed_data"] = dataset({"y": label}, {"y": ["row"]}, coords, sampled=False, also=("class",))
         # a kernel density has no likelihood of a training row: its density there contains the row's own kernel,
         # whatever θ is. Importance sampling cannot remove the row from it, so ArviZ gets none
         if not any(block.evidence_error for block in posterior.blocks.values()):
-            of_label = np.take_along_axis(joint, label[None, None, :, None], axis=-1)[..., 0]
+            column_of_label = label[None, None, :, None]  # with the axes of the joint
+            of_label = np.take_along_axis(joint, column_of_label, axis=-1)[..., 0]  # (chain, draw, n)
             groups["log_likelihood"] = dataset({"y": of_label}, {"y": ["row"]}, coords)
     return groups
 
 
 def log_prior(prior: NaiveBayes, theta: Parameters) -> xr.Dataset:
-    """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block."""
+    """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block.
+
+    Parameters
+    ----------
+    theta : draws by block, (chain, draw, …) each; a block without parameters has none
+    """
     log_density = {}
-    if prior.classes.marginals():
+    if prior.classes.marginals():  # there are none of probabilities that are fixed
         log_density["pi"] = prior.classes.log_prob(theta[CLASS])
     for name, block in prior.blocks.items():
         if theta[name]:
-            log_density[name] = sum_of_pieces(block, block.log_prob(theta[name]))
+            log_density[name] = sum_of_pieces(block, block.log_prob(theta[name]))  # (chain, draw)
     return dataset(log_density, {name: [] for name in log_density}, {})
 
 
 def layout(estimator: Any, model: NaiveBayes) -> tuple[dict[str, list[str]], dict[str, Any]]:
-    """Dimension names of every site and the coordinates of every dimension."""
+    """Dimension names of every NumPyro site, and the coordinates of every dimension, as xarray takes them."""
     dims: dict[str, list[str]] = {"pi": ["class"]}
     coords: dict[str, Any] = {"class": estimator.classes_}
     for name, block in model.blocks.items():
-        coords |= estimator.block_labels(name)
+        coords |= estimator.block_labels(name)  # names of features, and of levels
         for parameter, value in block.marginals().items():
             dims[model.site(name, parameter)] = estimator.block_dims(name, parameter, np.ndim(value.mean()))
     return dims, coords

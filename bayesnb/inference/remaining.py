@@ -22,7 +22,9 @@ _NO_EVENT = 1e-9  # a weight within its bound is 0 for certain where the bound i
 
 
 class Remaining(NamedTuple):
-    """Statistics of the rows that are left.
+    """Statistics of the rows that are left, twice: as computed, and with every field moved by its possible rounding.
+
+    A posterior of each of the two tells how many digits of it are certain.
 
     Fields
     ------
@@ -35,29 +37,39 @@ class Remaining(NamedTuple):
 
 
 def without(fitted: Statistics, removed: Statistics) -> Remaining:
-    """The statistics of the rows that are left; both arguments know their rounding.
+    """The statistics of the rows that are left when some of the fitted rows are removed: their difference.
+
+    Parameters
+    ----------
+    fitted, removed : statistics of all rows, and of those to remove; both hold the variances of their rounding
+        (`error`), and their difference then holds the sum of these
 
     Raises
     ------
     ValueError
-        if rows to be forgotten were never fitted
+        if rows to be forgotten were never fitted: more would leave than there is
     """
     difference: Any = fitted - removed
+
+    # class weights (c,), of which `error` is the variance of the rounding
     weight = _remaining_weight(difference.n, _BOUND * np.sqrt(difference.error))
     blocks = {name: _remaining(block) for name, block in difference.blocks.items()}
+
+    # a class without rows has the weight 0 exactly, and so no error
     estimate = Statistics(
-        weight.estimate,
-        {name: block.estimate for name, block in blocks.items()},
-        np.where(weight.estimate > 0, difference.error, 0),
+        n=weight.estimate,
+        blocks={name: block.estimate for name, block in blocks.items()},
+        error=np.where(weight.estimate > 0, difference.error, 0),
     )
-    return Remaining(estimate, Statistics(weight.moved, {name: block.moved for name, block in blocks.items()}))
+    moved = Statistics(n=weight.moved, blocks={name: block.moved for name, block in blocks.items()})
+    return Remaining(estimate, moved)
 
 
 # --- what is left of a block ------------------------------------------------------------------------------------------
 
 
 def _remaining(difference: Any) -> Remaining:
-    """What is left of a block, from the difference of its statistics."""
+    """What is left of a block, from the difference of its statistics, by the type of these statistics."""
     match difference:
         case Moments() | Scatter():
             return _remaining_moments(difference)
@@ -65,13 +77,31 @@ def _remaining(difference: Any) -> Remaining:
             return _remaining_totals(difference)
         case Counts():
             return _remaining_counts(difference)
-    # distinct cells, or statistics of a family of one's own: their rounding is not known
+
+    # distinct cells, or statistics of a family of one's own: their rounding is not known. Only the sign of their
+    # weight, if they have one, is checked, by the exception that the call raises
     _remaining_weight(np.asarray(getattr(difference, "n", 0)), _NO_EVENT)
     return Remaining(difference, difference)
 
 
 def _remaining_weight(n: Array, bound: Any) -> Remaining:
-    """Weights, 0 where they are within their bound."""
+    """Weights that are left, set to 0 where they are within the bound on their rounding.
+
+    Parameters
+    ----------
+    n : difference of two sums of weights, of any shape
+    bound : what rounding may have added to each, or to all of them
+
+    Returns
+    -------
+    `estimate` and `moved`, arrays of the shape of n. A weight that is 0 for certain, because its bound is below 1e-9,
+    is not moved
+
+    Raises
+    ------
+    ValueError
+        if a weight is negative beyond its rounding: such rows were never fitted
+    """
     if (n < -bound).any():
         raise ValueError(NEVER_FITTED.format("counts"))
     is_zero = n <= bound
@@ -81,6 +111,7 @@ def _remaining_weight(n: Array, bound: Any) -> Remaining:
 
 
 def _remaining_counts(difference: Counts) -> Remaining:
+    """What is left of numbers of events: each is a weight; the log base measure `log_h` may have either sign."""
     n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
     estimate = replace(difference, n=n.estimate, error=difference.error or {})
     log_h = difference.log_h + _bound(difference, "log_h", difference.log_h)
@@ -88,12 +119,19 @@ def _remaining_counts(difference: Counts) -> Remaining:
 
 
 def _remaining_totals(difference: Totals) -> Remaining:
+    """What is left of sums of counts: numbers of cells n, their sum and their log base measure, (c, d) each.
+
+    A sum without cells is exactly 0, and so is its rounding.
+    """
     n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
-    total_bound = _bound(difference, "total", difference.total)
-    log_h_bound = _bound(difference, "log_h", difference.log_h)
+    total_bound = _bound(difference, "total", difference.total)  # (c, d)
+    log_h_bound = _bound(difference, "log_h", difference.log_h)  # (c, d)
+
+    # a sum of counts is not negative; if it is, beyond rounding, more was removed than fitted
     if (difference.total < -total_bound).any():
         raise ValueError(NEVER_FITTED.format("counts"))
-    is_empty = n.estimate <= 0
+
+    is_empty = n.estimate <= 0  # no cell is left of the class and column
     total = np.where(is_empty, 0, np.maximum(difference.total, 0))
     log_h = np.where(is_empty, 0, difference.log_h)
     estimate = replace(difference, n=n.estimate, total=total, log_h=log_h, error=_error_of_rows(difference, is_empty))
@@ -107,18 +145,26 @@ def _remaining_totals(difference: Totals) -> Remaining:
 
 
 def _remaining_moments(difference: Moments | Scatter) -> Remaining:
-    """Of weight, mean and squares, or cross products: a column that became constant has no spread."""
+    """What is left of weight, mean and squares, or cross products: a column that became constant has no spread.
+
+    c classes, d columns. `Moments` hold n, mean and ss as (c, d); `Scatter` holds n (c,), mean (c, d) and cross
+    products ss (c, d, d), whose diagonal is `own`. Their errors are by class and column, (c, d), in both.
+    """
+    # a scatter has one weight for all columns of a class: it takes the largest of their bounds
     n_bound = _bound(difference, "n", difference.mean)
     n = _remaining_weight(difference.n, n_bound.reshape(*difference.n.shape, -1).max(-1))
+
+    # sums of squares are not negative; if one is, beyond rounding, other rows were removed than fitted
     if (difference.own < -_bound(difference, "ss", difference.mean)).any():
         raise ValueError(NEVER_FITTED.format("squares"))
 
+    # bounds on mean and squares, (c, d) both; the error under the name "mean" is that of the sum n·mean
     is_empty = n.estimate <= 0
     weight = along(n.estimate, difference.mean) + np.zeros_like(difference.mean)
     ss_bound = _zero_where(is_empty, _bound(difference, "ss", difference.mean))
-    # the error of "mean" is that of n·mean
     mean_bound = _zero_where(is_empty, _bound(difference, "mean", difference.mean)) / _safe(weight)
 
+    # a refit to equal cells would find the squares 0 exactly, and their value as the mean
     columns = _constant_columns(difference, weight, mean_bound, ss_bound)
     mean_bound = np.where(columns.is_certain, 0, mean_bound)
     ss_bound = np.where(columns.is_certain, 0, ss_bound)
@@ -130,8 +176,10 @@ def _remaining_moments(difference: Moments | Scatter) -> Remaining:
         ss=_zero_where(is_empty, _squares(difference, columns.is_constant)),
         error=_error_of_rows(difference, is_empty),
     )
+
+    # of cross products only the diagonal is moved
     if isinstance(difference, Scatter):
-        ss_bound = ss_bound[..., None] * np.eye(ss_bound.shape[-1])
+        ss_bound = ss_bound[..., None] * np.eye(ss_bound.shape[-1])  # (c, d, d)
     return Remaining(estimate, replace(estimate, n=n.moved, mean=estimate.mean + mean_bound, ss=estimate.ss + ss_bound))
 
 
@@ -153,39 +201,65 @@ class _ConstantColumns(NamedTuple):
 def _constant_columns(
     difference: Moments | Scatter, weight: np.ndarray, mean_bound: np.ndarray, ss_bound: np.ndarray
 ) -> _ConstantColumns:
-    value = (weight * difference.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)
-    largest_bound = abs(mean_bound).max(0)
-    no_spread = difference.own <= ss_bound
-    same_mean = abs(difference.mean - value) <= mean_bound + largest_bound
-    is_constant = (no_spread & same_mean | (weight <= 0)).all(0)
+    """Which columns have one value in all remaining cells, of all classes, and that value.
+
+    A column is called constant if rounding alone explains its spread in every class, and the differences of the class
+    means from the common mean.
+
+    Parameters
+    ----------
+    difference : statistics of the remaining rows; `own` are their squares by class and column
+    weight, mean_bound, ss_bound : (c, d) weight of the cells, and bounds on the rounding of their mean and squares
+    """
+    # the value is the mean of all classes; it has at most the rounding of the worst of them
+    value = (weight * difference.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)  # (d,)
+    largest_bound = abs(mean_bound).max(0)  # (d,)
+    has_no_spread = difference.own <= ss_bound  # (c, d)
+    has_same_mean = abs(difference.mean - value) <= mean_bound + largest_bound  # (c, d)
+    is_empty = weight <= 0  # a class without cells does not matter
+    is_constant = ((has_no_spread & has_same_mean) | is_empty).all(0)  # (d,)
 
     value = np.where(is_constant & (abs(value) <= largest_bound), 0, value)
+
+    # it is certain where bounds are tiny beside the value itself; one spread of _NOISE · |value| in every cell makes
+    # squares of weight · (_NOISE · value)²
     ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2
     mean_is_sure = mean_bound <= _NOISE * abs(value)
-    return _ConstantColumns(is_constant, is_constant & (ss_is_sure & mean_is_sure).all(0), value)
+    is_certain = is_constant & (ss_is_sure & mean_is_sure).all(0)
+    return _ConstantColumns(is_constant, is_certain, value)
 
 
 def _squares(difference: Moments | Scatter, is_constant: Bool[np.ndarray, " d"]) -> np.ndarray:
-    """Squares, or cross products, that are 0 in constant columns; rounding leaves no square below 0."""
+    """Squares (c, d), or cross products (c, d, d), that are 0 in constant columns.
+
+    Rounding leaves no square below 0; cross products stay as they are, as they may have either sign.
+    """
     if isinstance(difference, Scatter):
+        # an entry (j, k) is 0 if column j or column k is constant
         return np.where(is_constant | is_constant[:, None], 0, difference.ss)
     return np.where(is_constant, 0, np.maximum(difference.ss, 0))
 
 
 def _bound(stats: Any, name: str, like: Array) -> np.ndarray:
-    """The bound on the rounding of a field, in the shape of `like`; 0 where it is exact."""
+    """The bound on the rounding of the field `name`, 4 standard deviations, in the shape of `like`; 0 if it is exact.
+
+    `stats.error` holds the variance of the rounding of each field by name; it lacks those that are exact.
+    """
     variance = (stats.error or {}).get(name, 0.0)
     return 0 * like + _BOUND * np.sqrt(np.maximum(variance, 0))
 
 
 def _error_of_rows(stats: Any, is_empty: np.ndarray) -> dict[str, Any]:
-    """Variances of the rounding, 0 where no row is left; that of the weight stays."""
+    """Variances of the rounding of each field by name, 0 where no row is left; that of the weight stays."""
     error = stats.error or {}
     return {name: value if name == "n" else _zero_where(is_empty, value) for name, value in error.items()}
 
 
 def _zero_where(is_empty: np.ndarray, values: Any) -> np.ndarray:
-    """Values that are 0 for the classes, or cells, of which no row is left."""
+    """Values that are 0 for the classes, or cells, of which no row is left.
+
+    `values` have the axes of `is_empty`, and perhaps more after them, over which it is repeated.
+    """
     trailing_axes = (1,) * (np.ndim(values) - is_empty.ndim)
     return np.where(is_empty.reshape(is_empty.shape + trailing_axes), 0, values)
 
@@ -201,13 +275,17 @@ def _safe(weight: np.ndarray) -> np.ndarray:
 def is_certain(remaining: Remaining) -> bool:
     """Whether rounding moves sums and spreads by so little of themselves that no field of a posterior is in doubt.
 
-    A posterior only adds to them. Of cross products it can not be seen: columns may nearly be multiples of each other.
+    This is enough, because a posterior only adds amounts of the prior, which are not negative, to these sums. False
+    does not mean doubt, only that posteriors have to be compared (`find_doubt`): of cross products nothing can be seen
+    here, as columns may nearly be multiples of each other.
     """
+    # sums, and the same sums moved by the bound of their rounding
     pairs = [(remaining.estimate.n, remaining.moved.n)]
     for name, block in remaining.estimate.blocks.items():
         moved = remaining.moved.blocks[name]
         match block:
             case Moments():
+                # a mean may be 0, so its change is measured in standard deviations of the cells
                 spread = np.sqrt(block.ss / _safe(block.n))
                 if (abs(moved.mean - block.mean) > _NO_DOUBT * spread).any():
                     return False
@@ -235,45 +313,78 @@ class Doubt(NamedTuple):
 
 
 def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
-    """The first field that rounding may move by more than 1e-9 of it, to that of `moved`; None if there is none."""
+    """The first field of a posterior that is known to fewer than nine digits; None if there is none.
+
+    Parameters
+    ----------
+    posterior : that of the remaining statistics
+    moved : that of the same statistics, moved by the bound of their rounding. Where a field of the two differs by more
+        than 1e-9 of itself, it is in doubt
+    """
+    # class prior and blocks by name, each with its moved copy
     pairs = {"": (posterior.classes, moved.classes)}
     for name, block in posterior.blocks.items():
         pairs[name] = (block.unwrapped, moved.blocks[name].unwrapped)
+
     for name, (block, moved_block) in pairs.items():
         for field in fields(block):
             value = getattr(block, field.name)
-            if not isinstance(value, np.ndarray):
+            if not isinstance(value, np.ndarray):  # a setting, such as a flag
                 continue
             is_doubtful = _is_doubtful(field.name, value, getattr(moved_block, field.name), block)
             if is_doubtful.any():
-                return Doubt(name, _column_of(block, field.name, np.argwhere(is_doubtful)[0]))
+                first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
+                return Doubt(name, _column_of(block, field.name, first_entry))
     return None
 
 
 def _column_of(block: Any, field: str, position: np.ndarray) -> int | None:
-    """The column of an entry of a field; None if the field has no axis of columns."""
+    """The column of the entry of a field at `position`, its index along each axis; None if no axis is of columns."""
     declared = block.fields_.get(field)
     if declared is None or "feature" not in declared.axes:
         return None
-    return int(position[min(declared.axes.index("feature"), len(position) - 1)])
+    # an array with fewer axes than declared has the columns on its last one
+    axis = min(declared.axes.index("feature"), len(position) - 1)
+    return int(position[axis])
 
 
 def _is_doubtful(name: str, value: np.ndarray, moved: np.ndarray, block: Any) -> np.ndarray:
-    """Where a field of a posterior is known to less than nine digits: of a mean, in units of the spread."""
+    """Where a field of a posterior is known to fewer than nine digits.
+
+    Most fields are positive amounts, measured by themselves. A mean "m" may be near 0, so that it is measured in
+    standard deviations. A scale matrix "S" may be nearly singular, so that its diagonal is measured by the variance of
+    a column given all others.
+
+    Parameters
+    ----------
+    name : name of the field
+    value, moved : the field, and the same after statistics that were moved by their rounding
+    block : the posterior whose field it is
+
+    Returns
+    -------
+    booleans of the shape of the field; of a matrix (c, d, d) those of its diagonal (c, d)
+    """
     with np.errstate(all="ignore"):
         change = abs(moved - value)
         if name == "S":
-            change = change.diagonal(axis1=-2, axis2=-1)
+            change = change.diagonal(axis1=-2, axis2=-1)  # (c, d)
             scale = _conditional_scale(block)
         elif name == "m" and hasattr(block, "S"):
+            # S / ν estimates the covariance matrix of an inverse-Wishart posterior
             scale = np.sqrt(_conditional_scale(block) / block.nu[:, None])
         elif name == "m":
-            scale = np.sqrt(block.variance if hasattr(block, "variance") else block.b / block.a)
+            # a variance that is known, or b / a of an inverse-gamma posterior
+            variance = block.variance if hasattr(block, "variance") else block.b / block.a
+            scale = np.sqrt(variance)
         else:
             scale = abs(value)
         return np.asarray(change > _SURE * scale)
 
 
 def _conditional_scale(block: Any) -> np.ndarray:
-    """The part of the scale matrix S that is each column's own, given all others: 1/(S⁻¹)_jj, (c, d)."""
+    """The part of the scale matrix S that is each column's own, given all others: 1/(S⁻¹)_jj, (c, d).
+
+    It is the squares about the regression of column j on all other columns.
+    """
     return 1 / np.linalg.inv(block.S).diagonal(axis1=-2, axis2=-1)
