@@ -93,3 +93,10 @@ def test_a_likelihood_for_each_class(table):
     assert result.compared == 6
     named = {(pair.first, pair.second, pair.label) for pair in result.pairs}
     assert named == {("a", "b", "1"), ("a", "d", "0"), ("c", "d", "1")} and result.beyond == 3
+
+
+def test_twenty_different_cells_are_just_enough(rng):
+    X = rng.normal(size=(40, 2))
+    y = np.repeat([0, 1], [20, 20])
+    assert found(GaussianNB(), X, y).pairs
+    assert found(GaussianNB(), X[1:39], y[1:39]).remark == "no class has 20 rows in which two columns vary"
