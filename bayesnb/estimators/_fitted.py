@@ -103,7 +103,7 @@ class State:
         return checked_numbers(name, align(name, value, self.classes, self.columns.names), self.shape, support)
 
     @property
-    def bare(self) -> Self:
+    def without_rows(self) -> Self:
         """The same without rows."""
         return replace(self, statistics=None, prior=None)
 
@@ -171,7 +171,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts. Provisional."""
         return self._family.cells_
 
-    def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
+    def _validate(self, X: Any, state: State | None, *y: Any) -> Any:
         """Rows, labels if they are given, and columns, as `checked_rows` finds them."""
         fitted_columns = None if state is None else state.columns
         sparse = self._family.cells_.sparse
@@ -181,7 +181,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """The state that knows the encoding of rows, such as their levels; statistics are recoded."""
         return state
 
-    def _rows(self, state: State, X: Any) -> Rows:
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
         """Some checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
         if not self._infinite_shows or is_sparse(X):
             self._check_finite(X)
@@ -212,22 +212,22 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def encode(self, X: Any) -> Rows:
         """Rows as the blocks of `prior_` take them, by block and in float64. Provisional."""
-        state = self._known()
-        return self._encoded(state, self._checked(X, state)[0])
+        state = self._known_state()
+        return self._float_rows_by_block(state, self._validate(X, state)[0])
 
-    def _encoded(self, state: State, X: Any) -> Rows:
+    def _float_rows_by_block(self, state: State, X: Any) -> Rows:
         """Checked rows by block, in float64."""
         if self._infinite_shows:
             self._check_finite(X)
-        return {name: x.astype(float, copy=False) for name, x in self._rows(state, X).items()}
+        return {name: x.astype(float, copy=False) for name, x in self._rows_by_block(state, X).items()}
 
     def encode_labelled(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
         """Rows by block with the types that they have, and the class index of each. Provisional."""
         state = self._fitted()
-        X, y, _ = self._checked(X, state, y)
+        X, y, _ = self._validate(X, state, y)
         if self._infinite_shows:
             self._check_finite(X)
-        return self._rows(state, X), places_of(y, state.classes)
+        return self._rows_by_block(state, X), places_of(y, state.classes)
 
     # --- the prior --------------------------------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _prior(self, state: State) -> Any:
         return NaiveBayes(self._class_prior(state), self._blocks(state))
 
-    def _gatherer(self, state: State) -> Any:
+    def _model_of_statistics(self, state: State) -> Any:
         """A model used only to compute statistics; its numbers do not matter."""
         return NaiveBayes(None, self._blocks(state))  # type: ignore[arg-type]  # no label is asked for
 
@@ -330,12 +330,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             if X or y is empty, if their lengths differ, if all weights are 0, if a value is outside the range of the
             likelihood, or if a parameter is out of range. The message names the argument
         """
-        X, y, columns = self._checked(X, None, y)
+        X, y, columns = self._validate(X, None, y)
         classes, index = classes_of(y)
         state = self._learn_encoding(State(classes, columns), X)
-        state = self._gather(state, X, index, sample_weight)
+        state = self._compute_statistics(state, X, index, sample_weight)
         refuse_no_weight(state.statistics.n)
-        state = self._conditioned(state)
+        state = self._with_prior(state)
         _ = state.posterior  # raises where an improper prior and these rows do not make it a density
         self._state = state
         return self
@@ -380,17 +380,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                 "classes must be passed on the first call to partial_fit: give all labels that will ever occur"
             )
         labels = None if classes is None else _labels_of_all_calls(classes, state)
-        X, y, columns = self._checked(X, state, y)
+        X, y, columns = self._validate(X, state, y)
         if state is None:
             state = State(labels, columns)  # type: ignore[arg-type]  # the first call names them
         state = self._learn_encoding(state, X)
-        batch = self._gather(state, X, places_of(y, state.classes), sample_weight)
+        batch = self._compute_statistics(state, X, places_of(y, state.classes), sample_weight)
         if state.statistics is None:
-            self._state = self._conditioned(batch)
+            self._state = self._with_prior(batch)
             return self
         if decay != 1:
             state = replace(state, statistics=state.statistics.scaled(decay))
-        self._state = self._conditioned(state.with_rows(batch))
+        self._state = self._with_prior(state.with_rows(batch))
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -406,12 +406,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             if a class or a count has less weight than would be removed: such rows were never fitted
         """
         state = self._fitted()
-        X, y, _ = self._checked(X, state, y)
+        X, y, _ = self._validate(X, state, y)
         state = self._learn_encoding(state, X)
-        removed = self._gather(state, X, places_of(y, state.classes), sample_weight)
+        removed = self._compute_statistics(state, X, places_of(y, state.classes), sample_weight)
         remaining = without(state.bounded, removed.bounded)
-        after = self._conditioned(replace(state, statistics=remaining.estimate))
-        check_digits(after, self._conditioned(replace(state, statistics=remaining.moved)))
+        after = self._with_prior(replace(state, statistics=remaining.estimate))
+        check_digits(after, self._with_prior(replace(state, statistics=remaining.moved)))
         self._state = after
         return self
 
@@ -444,23 +444,23 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                 )
         _require_equal("classes", other_state.classes, state.classes)
         _require_equal("features", other_state.columns.labels, state.columns.labels)
-        self._state = self._conditioned(self._united(state, other_state))
+        self._state = self._with_prior(self._merge_states(state, other_state))
         return self
 
-    def _united(self, state: State, other: State) -> State:
+    def _merge_states(self, state: State, other: State) -> State:
         """The state of the rows of both, in an encoding that knows what either knew."""
         return state.with_rows(other)
 
     def learn_columns(self, X: Any, classes: Any) -> Self:
         """Learn names, number and levels of the columns beside all labels, sorted, and nothing else. Provisional."""
-        X, _, columns = self._checked(X, None)
+        X, _, columns = self._validate(X, None)
         self._state = self._learn_encoding(State(classes, columns), X)
         return self
 
     def with_statistics(self, stats: Statistics) -> Self:
         """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
         other = copy.copy(self)
-        other._state = self._conditioned(replace(other._state, statistics=stats))
+        other._state = self._with_prior(replace(other._state, statistics=stats))
         return other
 
     def statistics_without(self, stats: Statistics) -> Statistics:
@@ -476,15 +476,15 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """
         return without(self._fitted().bounded, with_error(stats, n_rows))
 
-    def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
+    def _compute_statistics(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
         """The state with the statistics of checked rows with class indices, and no others."""
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         r = one_hot(index, len(state.classes), weights)
         has_prior = state.prior is not None and state.encoding is None
-        prior = state.prior if has_prior else self._gatherer(state.bare)
+        prior = state.prior if has_prior else self._model_of_statistics(state.without_rows)
 
         def gather(part: slice) -> Statistics:
-            return prior.statistics(self._rows(state, cut_rows(X, part)), csr_slice(r, part))
+            return prior.statistics(self._rows_by_block(state, cut_rows(X, part)), csr_slice(r, part))
 
         parts = row_slices({BLOCK: X}, prior.min_chunk_cells)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -497,7 +497,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             )
         return replace(state, statistics=stats, longest=len(index[parts[0]]), pieces=len(parts))
 
-    def _conditioned(self, state: State) -> State:
+    def _with_prior(self, state: State) -> State:
         """The state with the prior that belongs to its statistics."""
         check_choice("estimate", self.estimate, ESTIMATES)
         return replace(state, prior=self._prior(state))
@@ -513,7 +513,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
         estimator = super()._from_file(parameters, learnt)
         if estimator.__sklearn_is_fitted__():
-            estimator._state = estimator._conditioned(estimator._state)
+            estimator._state = estimator._with_prior(estimator._state)
             _ = estimator._state.posterior  # what cannot be updated shows here, and not in the first prediction
         return estimator
 
@@ -532,17 +532,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> np.ndarray:
         """The labels, sorted, (c,)."""
-        return self._known().classes
+        return self._known_state().classes
 
     @property
     def n_features_in_(self) -> int:
         """Number of columns of X."""
-        return self._known().columns.n
+        return self._known_state().columns.n
 
     @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of the columns of X, (d,), if they have names."""
-        names = self._known().columns.names
+        names = self._known_state().columns.names
         if names is None:
             raise AttributeError("`X` had no names of columns")
         return names
@@ -552,14 +552,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         state = self._fitted()
         self._state = replace(state, columns=replace(state.columns, names=np.asarray(names, object)))
 
-    def _known(self) -> State:
+    def _known_state(self) -> State:
         """The state, which may be without statistics."""
         return vars(self).get("_state") or self._fitted()
 
     @property
     def contract_(self) -> Any:
         """What `describe` found in the columns of a data frame; None if nobody asked. Provisional."""
-        return self._known().columns.contract
+        return self._known_state().columns.contract
 
     @contract_.setter
     def contract_(self, contract: Any) -> None:

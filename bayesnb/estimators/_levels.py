@@ -31,7 +31,7 @@ class AbstractLevels(AbstractNB):
 
     The encoding is a list of the levels of each column. Codes 0 … K−1 are an array of signed integers, those of a
     column without a cell an array of unsigned ones, and declared levels and values are an array of objects. A subclass
-    says how its counts are moved to other levels (`_moved`).
+    says how its counts are moved to other levels (`_move_counts`).
     """
 
     min_categories: Any
@@ -41,7 +41,7 @@ class AbstractLevels(AbstractNB):
     @property
     def categories_(self) -> list[np.ndarray]:
         """Levels of each feature; of a column without a cell `min_categories` codes, at least the code 0."""
-        return _shown_levels(self._known())
+        return _shown_levels(self._known_state())
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column. Provisional."""
@@ -50,7 +50,7 @@ class AbstractLevels(AbstractNB):
     @property
     def n_categories_(self) -> np.ndarray:
         """Number of levels of each feature, (d,)."""
-        return sizes_of(self._known())
+        return sizes_of(self._known_state())
 
     # --- learning levels ----------------------------------------------------------------------------------------------
 
@@ -104,15 +104,15 @@ class AbstractLevels(AbstractNB):
         after = replace(state, encoding=levels)
         if state.statistics is None or all(map(np.array_equal, levels, state.encoding)):
             return after
-        return replace(after, statistics=replace(state.statistics, blocks=self._moved(state, after)))
+        return replace(after, statistics=replace(state.statistics, blocks=self._move_counts(state, after)))
 
-    def _moved(self, state: State, after: State) -> dict[str, Any]:
+    def _move_counts(self, state: State, after: State) -> dict[str, Any]:
         """The counts of a state at the levels of another one."""
         raise NotImplementedError
 
-    def _united(self, state: State, other: State) -> State:
+    def _merge_states(self, state: State, other: State) -> State:
         levels = [*map(_union, state.encoding, other.encoding)]
-        return super()._united(self._recode(state, levels), self._recode(other, levels))
+        return super()._merge_states(self._recode(state, levels), self._recode(other, levels))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 

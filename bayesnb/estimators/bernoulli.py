@@ -75,9 +75,9 @@ class BernoulliNB(AbstractNB):
     _family = BetaBernoulli
     variants: ClassVar = {"bernoulli": {"binarize": None}}
 
-    def _rows(self, state: State, X: Any) -> Rows:
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
         if self.binarize is None:
-            return super()._rows(state, X)
+            return super()._rows_by_block(state, X)
         threshold = as_numbers("binarize", self.binarize, "a number, or None")
         if threshold.ndim or np.isnan(threshold):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
@@ -96,7 +96,7 @@ class BernoulliNB(AbstractNB):
         table.eliminate_zeros()
         return {BLOCK: table}
 
-    def _traced_rows(self, state: State, X: Any) -> Rows:
+    def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
         if self.binarize is None:
             return {BLOCK: X}
         import jax.numpy as jnp

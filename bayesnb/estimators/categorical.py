@@ -81,7 +81,7 @@ class CategoricalNB(AbstractLevels):
         sizes = sizes_of(state or self._state)
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes)}
 
-    def _moved(self, state: State, after: State) -> dict[str, Any]:
+    def _move_counts(self, state: State, after: State) -> dict[str, Any]:
         sizes = sizes_of(after)
         n_before = {}  # of each column, (c, k), and the variances of their rounding
         error_before = {}
@@ -102,7 +102,7 @@ class CategoricalNB(AbstractLevels):
             blocks[name] = Counts(n, np.zeros(n.shape[:2]), {"n": error} if error.any() else {})
         return blocks
 
-    def _rows(self, state: State, X: Any) -> Rows:
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
         groups = self.block_columns(state)
         if sparse.issparse(X):
             without_codes = [j for j, levels in enumerate(state.encoding) if not are_codes(levels)]
@@ -119,7 +119,7 @@ class CategoricalNB(AbstractLevels):
             return dict.fromkeys(groups, table)
         return {name: table[:, columns] for name, columns in groups.items()}
 
-    def _traced_rows(self, state: State, X: Any) -> Rows:
+    def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
         """Traced cells are codes, or places among the levels; missing cells are NaN."""
         return {name: X[:, columns] for name, columns in self.block_columns(state).items()}
 

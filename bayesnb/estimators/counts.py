@@ -335,13 +335,13 @@ class ComplementNB(AbstractNB):
             return super()._class_prior(state)
         return FixedClasses(np.full(len(state.classes), 1 / len(state.classes)))
 
-    def _table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
+    def _joint_table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
         """With `norm` the linear score."""
         if not self.norm:
-            return super()._table(X, scores, normalized)
+            return super()._joint_table(X, scores, normalized)
         state = self._fitted()
         weights, intercept = self.linear_form()
-        counts = self._encoded(state, self._checked(X, state)[0])[BLOCK]
+        counts = self._float_rows_by_block(state, self._validate(X, state)[0])[BLOCK]
         scores_by_class = counts @ weights + intercept
         return log_normalize(scores_by_class) if normalized else scores_by_class
 

@@ -172,7 +172,7 @@ class MixedNB(AbstractNB):
 
     # --- columns ----------------------------------------------------------------------------------------------------
 
-    def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
+    def _validate(self, X: Any, state: State | None, *y: Any) -> Any:
         sparse = self.__sklearn_tags__().input_tags.sparse
         fitted_columns = None if state is None else state.columns
         X, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=sparse)
@@ -190,14 +190,14 @@ class MixedNB(AbstractNB):
         parts = self._resolve(state, X) if state.encoding is None else state.encoding
         for part in parts:
             part_state = part.state(state) if hasattr(part.estimator, "_state") else None
-            rows, _, columns = part.estimator._checked(part.table(X), part_state)
+            rows, _, columns = part.estimator._validate(part.table(X), part_state)
             if part_state is None:
                 labels = state.classes if part.k is None else state.classes[[part.k]]
                 part_state = State(labels, columns)
             learnt.append((part, part.estimator._learn_encoding(part_state, rows)))
         return _of_parts(state, learnt)
 
-    def _united(self, state: State, other: State) -> State:
+    def _merge_states(self, state: State, other: State) -> State:
         parts = ", ".join(map(str, state.encoding))
         other_parts = ", ".join(map(str, other.encoding))
         if parts != other_parts:  # names, columns or kinds of estimators
@@ -206,7 +206,7 @@ class MixedNB(AbstractNB):
             )
         united = []
         for part, twin in zip(state.encoding, other.encoding, strict=True):
-            united.append((part, part.estimator._united(part.state(state), twin.state(other))))
+            united.append((part, part.estimator._merge_states(part.state(state), twin.state(other))))
         return _of_parts(_without_blocks(state).with_rows(_without_blocks(other)), united)
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
@@ -236,7 +236,7 @@ class MixedNB(AbstractNB):
     @property
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
         """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
-        state = self._known()
+        state = self._known_state()
         return [(part.name, part.holding(part.state(state)).estimator, part.at) for part in state.encoding]
 
     # --- what the parts supply --------------------------------------------------------------------------------------
@@ -258,11 +258,11 @@ class MixedNB(AbstractNB):
     @property
     def prior_follows_rows(self) -> bool:
         """Whether the rows scale the prior of some part, so that leaving a row out changes it. Provisional."""
-        return any(part.estimator.prior_follows_rows for part in self._known().encoding)
+        return any(part.estimator.prior_follows_rows for part in self._known_state().encoding)
 
     def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any] | None:
         with_rules = dict(blocks)
-        for part in self._known().encoding:
+        for part in self._known_state().encoding:
             if not part.estimator.prior_follows_rows:
                 continue
             of_part = part.estimator._blocks_with_rules(part.inner_blocks(blocks))
@@ -271,20 +271,20 @@ class MixedNB(AbstractNB):
             with_rules |= {name: part.placed(blocks[name], of_part[inner]) for inner, name in part.names.items()}
         return with_rules
 
-    def _rows(self, state: State, X: Any) -> Rows:
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
         rows: dict[str, Any] = {}
         for part in state.encoding:
             nb = part.estimator
-            table = nb._checked(part.table(X), nb._state)[0]
+            table = nb._validate(part.table(X), nb._state)[0]
             nb._check_finite(table)
-            part_rows = nb._rows(nb._state, table)
+            part_rows = nb._rows_by_block(nb._state, table)
             rows |= {name: part_rows[inner] for inner, name in part.names.items()}
         return rows
 
-    def _traced_rows(self, state: State, X: Any) -> Rows:
+    def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
         rows: dict[str, Any] = {}
         for part in state.encoding:
-            part_rows = part.estimator._traced_rows(part.estimator._state, X[:, part.at])
+            part_rows = part.estimator._traced_rows_by_block(part.estimator._state, X[:, part.at])
             rows |= {name: part_rows[inner] for inner, name in part.names.items()}
         return rows
 
@@ -408,7 +408,7 @@ def _of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
     parts: list[Part] = []
     blocks: dict[str, Any] = {}
     for part, part_state in learnt:
-        with_state = part.holding(part_state.bare)
+        with_state = part.holding(part_state.without_rows)
         parts.append(with_state)
         if part_state.statistics is not None:
             blocks |= {name: part_state.statistics.blocks[inner] for inner, name in with_state.names.items()}

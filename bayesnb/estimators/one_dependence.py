@@ -123,7 +123,7 @@ class OneDependenceNB(AbstractLevels):
             )
         return super()._recode(state, levels)
 
-    def _moved(self, state: State, after: State) -> dict[str, Any]:
+    def _move_counts(self, state: State, after: State) -> dict[str, Any]:
         first = _first_levels(state)  # of each feature, in the table of all levels before
         first_after = _first_levels(after)
         source = []
@@ -136,13 +136,13 @@ class OneDependenceNB(AbstractLevels):
         error = {name: move.table(value) for name, value in (block.error or {}).items() if name == "n"}
         return {BLOCK: Counts(move.table(block.n), np.zeros(len(block.n)), error)}
 
-    def _rows(self, state: State, X: Any) -> Rows:
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
         return {BLOCK: self._codes(state, X).astype(float, copy=False)}
 
     def _pseudo_counts(self, state: State) -> list[np.ndarray]:
         """Pseudo-counts of the levels of each feature, (c, k_j) each."""
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
-        blocks = nb._blocks(state.bare)
+        blocks = nb._blocks(state.without_rows)
         by_column = {}
         for name, columns in nb.block_columns(state).items():
             for i, j in enumerate(columns.tolist()):
@@ -154,7 +154,7 @@ class OneDependenceNB(AbstractLevels):
         alpha = np.concatenate(self._pseudo_counts(state), -1)
         return OneDependence.prior(len(state.classes), sizes_of(state).tolist(), alpha, total)
 
-    _gatherer = _prior
+    _model_of_statistics = _prior
 
     @property
     def class_prior_parameter(self) -> str:
@@ -164,7 +164,9 @@ class OneDependenceNB(AbstractLevels):
     def _blocks(self, state: State) -> dict[str, Any]:
         raise ValueError("OneDependenceNB averages models, so it cannot be a part of another model; use CategoricalNB")
 
-    def _draw(self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any) -> tuple[Rows, np.ndarray]:
+    def _draw_rows(
+        self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any
+    ) -> tuple[Rows, np.ndarray]:
         x, y = model.sample_predictive(rng, n)
         return {BLOCK: x}, y
 
@@ -240,7 +242,7 @@ class OneDependenceNB(AbstractLevels):
         nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
         if X is None:
             return nb, None, None
-        X = self._checked(X, state)[0]
+        X = self._validate(X, state)[0]
         parent_level = self._codes(state, X)[:, j]
         has_parent = np.flatnonzero(~np.isnan(parent_level))
         rows = _safe_indexing(_safe_indexing(X, others, axis=1), has_parent)
