@@ -130,7 +130,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
         Several fields can have one public name: the pseudo-counts `a` and `b` of a beta are both `alpha`.
         """
-        if not all(field.is_number for field in self.fields_.values()):
+        if not all(field.is_number for field in self.fields_.values()):  # a matrix, such as a scale of covariances
             return {}
         hyperparameters: dict[str, tuple[str, ...]] = {}
         for name, field in self.fields_.items():
@@ -277,8 +277,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """
         selected = {}
         for name, value in theta.items():
-            site = name.removeprefix("log_").removeprefix("logit_")
-            axes = self._parameter_axes[site]
+            site = name.removeprefix("log_").removeprefix("logit_")  # the name in NumPyro
+            axes = self._parameter_axes[site]  # such as ("class", "feature")
             feature_axis = "feature" if "feature" in axes else "event"
             taken = value
             for position in range(-len(axes), 0):  # counted from the end, because draws are in front
@@ -321,7 +321,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         independent features the contribution is log p of the feature alone. For others it is the Shapley value of
         log p(x_S | y = c) over the sets S of features.
         """
-        if self.separable:
+        if self.separable:  # independent features: log p of each alone
             return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
 
         # where cells may be missing, log p(x_S) is that of the row with all other cells missing

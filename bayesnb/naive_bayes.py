@@ -176,20 +176,25 @@ class NaiveBayes:
         return by_rows(table_of_slice, rows, lambda: self.min_chunk_cells(theta) // 8)
 
     def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
-        """`log_joint` of so few rows that they are worked on at once.
+        """`log_joint` of so few rows that they are worked on at once: log p(x_i, y = c), (…, n, c).
 
-        With `scores` it is without terms that are equal in all classes of a row: enough for class probabilities.
+        Parameters
+        ----------
+        rows : columns by block
+        theta : parameters by block, leading axes are draws; None integrates them out
+        scores : True leaves out terms that are equal in all classes of a row: enough for class probabilities
         """
         if theta is None:
             log_pi = self.classes.log_predictive()  # (c,)
         else:
             log_pi = theta[CLASS]["log_pi"][..., None, :]  # (…, 1, c), leading axes are draws
-        xp = namespace(log_pi, *rows.values())
+        xp = namespace(log_pi, *rows.values())  # numpy or jax.numpy
 
+        # log π_c + Σ_blocks log p(x_i,block | y = c)
         total = log_pi
         with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
             for name, block in self.blocks.items():
-                x = as_compute_dtype(rows[name], log_pi, block.cells_.kind)
+                x = as_compute_dtype(rows[name], log_pi, block.cells_.kind)  # float64, where rows are held in less
                 block_theta = None if theta is None else theta[name]
                 table = block.log_score(x, block_theta) if scores else _log_density(block, x, block_theta)
                 total = total + table  # (…, n, c)
@@ -348,7 +353,7 @@ class NaiveBayes:
 
     def from_sites(self, sites: Theta) -> Parameters:
         """Inverse of `to_sites`: the parameters by block, in the basis in which the closed form holds them."""
-        if "pi" in sites:
+        if "pi" in sites:  # otherwise it is fixed, and has no site
             theta = {CLASS: from_sites(("log_pi",), sites)}
         else:
             theta = {CLASS: self.classes.mean()}
@@ -373,7 +378,7 @@ class NaiveBayes:
         import numpyro
         import numpyro.distributions as dist
 
-        prior = as_jax(self)
+        prior = as_jax(self)  # the same with JAX's arrays
         if rows is not None:
             n = next(iter(rows.values())).shape[0]
         elif y is not None:
@@ -381,7 +386,7 @@ class NaiveBayes:
         if n is None:
             raise ValueError("`n` is None, and neither rows nor labels are given; give one of them")
 
-        pi = prior.classes.model()
+        pi = prior.classes.model()  # class probabilities (c,)
         inference = None if y is not None else ENUMERATED
         with numpyro.plate("row", n, dim=-1):
             labels = numpyro.sample("y", dist.Categorical(pi), obs=y, infer=inference)
@@ -391,7 +396,7 @@ class NaiveBayes:
             # counts given their total: to draw a row, the model must be told the total
             is_length_needed = rows is None and block.cells_.measure == GIVEN_TOTALS
             options = {"length": length} if is_length_needed else {}
-            with self._scope(name):
+            with self._scope(name):  # which puts the block's name in front of its sites
                 block.model(x.toarray() if is_sparse(x) else x, labels, **options)
 
     def model_from_statistics(self, stats: Statistics) -> None:
@@ -403,7 +408,7 @@ class NaiveBayes:
         import numpyro
 
         prior, posterior = as_jax((self, self.update(stats)))
-        pi = prior.classes.model()
+        pi = prior.classes.model()  # class probabilities (c,), random or fixed
         sites = {"pi": pi} if self.classes.marginals() else {}
 
         # the sites of θ: each block's model is run with one row of zeros, whose likelihood is hidden
@@ -416,6 +421,7 @@ class NaiveBayes:
             if site["type"] == "sample":
                 sites[name] = site["value"]
 
+        # the likelihood, by Bayes' identity
         theta = self.from_sites(sites)
         numpyro.factor("data", posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats))
 

@@ -87,15 +87,17 @@ class OneDependence:
         n_classes, sizes : number of classes, and of levels of each feature
         alpha : (k,) pseudo-count of each level of each feature, or (c, k) where classes differ; the same under all
             parents
-        total : the a of the head of this module
+        total : pseudo-rows of the model of each parent, shared equally by its pairs of class and level
         """
         feature = np.repeat(np.arange(len(sizes)), sizes)  # (k,), the feature that each level belongs to
 
-        # [u, v] is the pseudo-count of child v, whatever the parent u; 1 where both are levels of one feature
+        # table[y, u, v]: class y, level u of the parent, level v of a child; u and v run over the k levels of all
+        # features. The pseudo-count of v is the same for all u; it is 1, and not used, where both are levels of one
+        # feature
         is_same_feature = feature[:, None] == feature
         table = np.where(is_same_feature, 1.0, alpha[..., None, :])  # (k, k) or (c, k, k)
 
-        # [u, u] is that of the pair (y, u): a pair of each class and each of the k_j levels has an equal share
+        # [y, u, u] is that of the pair (y, u): a parent with k_j levels has c·k_j pairs, with equal shares
         level = np.arange(len(feature))
         table[..., level, level] = total / (n_classes * np.asarray(sizes)[feature])
 
@@ -170,7 +172,10 @@ class OneDependence:
     # --- the table --------------------------------------------------------------------------------------------------
 
     def suffstats(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Statistics:
-        """n[y, u, v] = Σ_i r_iy [row i has levels u and v] and N_y = Σ_i r_iy: one sparse product ZᵀZ a class.
+        """n[y, u, v] = Σ_i r_iy [row i has levels u and v] and N_y = Σ_i r_iy: one sparse product ZᵀRZ a class.
+
+        u and v run over the k levels of all features. Z (n, k) has a 1 at the level of each cell, and R holds the
+        weights of the rows in the class.
 
         Parameters
         ----------
@@ -178,8 +183,8 @@ class OneDependence:
         r : non-negative weights: one-hot label times sample weight
         """
         z = self.indicators(rows[BLOCK])  # (n, k)
-        r = sparse.csc_array(r)
-        table = np.zeros(self.alpha.shape)
+        r = sparse.csc_array(r)  # class by class: rows with weight are `indices`, and their weights `data`
+        table = np.zeros(self.alpha.shape)  # (c, k, k)
         for y, (start, end) in enumerate(itertools.pairwise(r.indptr)):
             members = r.indices[start:end]  # rows with weight in class y
             weight = r.data[start:end, None]
@@ -199,7 +204,8 @@ class OneDependence:
         log B(a/(c k_j) + n_j) / B(a/(c k_j)) + Σ_{i≠j} Σ_{y,u} log B(α_i + n_yui) / B(α_i), B the multivariate beta
         function. A row whose x_j is missing is no part of the data of model j.
         """
-        n = stats.blocks[BLOCK].n  # (c, k, k)
+        # n[y, u, v]: rows of class y that have level u and level v, (c, k, k); k levels of all features
+        n = stats.blocks[BLOCK].n
 
         # log B(α + n)/B(α) = Σ_v log Γ(α_v + n_v)/Γ(α_v) − log Γ(A + N)/Γ(A), sums over the levels v of a feature
         log_rising_of_cells = np.zeros(n.shape)
@@ -222,12 +228,15 @@ class OneDependence:
     def log_parents(self, rows: Rows) -> Iterator[tuple[slice, Float[np.ndarray, "n d c"]]]:
         """log p_j(y, x | data) of each model, some rows at a time; −∞ where x_j is missing.
 
+        In model j all features depend on the class and on feature j, the parent:
+        p_j(y, x) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j).
+
         Yields
         ------
         part : which rows
         log_p : (rows, parent, class), in nats
         """
-        places = self.places(rows[BLOCK])  # (n, d)
+        places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
         used, position = np.unique(places, return_inverse=True)
         position = position.reshape(places.shape)  # of each cell's level among those that are used
         table = self._log_table(used)  # (used, used, c): [parent's level, child's level, class]
@@ -236,7 +245,8 @@ class OneDependence:
 
         d = len(self.sizes)
         for part in slices(len(places), d * max(d, len(self.alpha)), _CELLS):
-            # log p_j = Σ_child table[level of parent j, level of the child]; the parent itself adds its pair
+            # log p_j = Σ_child table[level of parent j, level of the child]. On the diagonal is log p(y, x_j) of the
+            # pairs, so the parent adds its own factor when it is its own child
             first_entry = position[part] * len(used)  # (rows, parent), where the parent's level begins in `flat`
             total = np.zeros((*first_entry.shape, n_classes))
             for child in range(d):
@@ -247,10 +257,10 @@ class OneDependence:
     def log_joint(
         self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False
     ) -> Float[np.ndarray, "*s n c"]:
-        """log of the mean of p_j(y, x | data) over the parents that are not missing.
+        """log of the mean of p_j(y, x | data) over the parents j that are not missing.
 
-        With draws of `sample`, log p_j(y, x | θ_j) of the parent of each draw. A row without cells has the class
-        probabilities.
+        p_j is the model in which all features depend on the class and on feature j. With draws of `sample` the result
+        is log p_j(y, x | θ_j) of the parent of each draw. A row without cells has the class probabilities.
         """
         if theta is not None:
             return self._log_drawn(rows[BLOCK], theta[BLOCK])
@@ -324,11 +334,11 @@ class OneDependence:
         log_p : (rows, parent, class), in nats
         """
         r = sparse.csr_array(r)
-        places = self.places(rows[BLOCK])
-        totals = self._totals  # (d,)
-        sums = self.sum_over_levels(self.alpha)  # (c, k, d)
+        places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
+        totals = self._totals  # (d,), pseudo-rows and rows of each parent
+        sums = self.sum_over_levels(self.alpha)  # (c, k, d), [y, u, child]: counts of the child given (y, u)
         for part, table in self.log_parents(rows):
-            # in all classes: the log of each parent's total is replaced by that without the row
+            # in all classes: p(y, x_j) is a count over the parent's total, which is replaced by that without the row
             row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
             log_total = np.log(remove_row(totals, row_weight))  # (rows, parent)
             np.add(table, (np.log(totals) - log_total)[..., None], out=table)
@@ -350,10 +360,13 @@ class OneDependence:
     ) -> Float[np.ndarray, "m d"]:
         """log p_j(y, x) of rows in a class in which they have weight w, each left out; −∞ where x_j is missing.
 
+        p_j(y, x) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j), ratios of counts. The row has weight w in each count of its
+        levels.
+
         Parameters
         ----------
-        places : of the levels of each row, −1 where a cell is missing
-        label : the class
+        places : of each row's levels among the k levels of all features, −1 where a cell is missing
+        label : class y of each row
         sums : α summed over the levels of each child
         log_total : log of what remains of all pseudo-rows and rows of each parent
 
@@ -379,7 +392,12 @@ class OneDependence:
         return np.where(is_observed, sum_over_children, -np.inf)
 
     def log_loo(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Float[np.ndarray, "n c"]:
-        """`log_joint` of a posterior that knows the rows, each left out of its own prediction."""
+        """`log_joint` of a posterior that contains the rows, each left out of its own prediction.
+
+        Parameters
+        ----------
+        rows, r : rows that the posterior contains, and the weights (n, c) that they had in `suffstats`
+        """
         r = sparse.csr_array(r)
         table = self.classes.log_loo(r)  # (n, c), what a row without cells keeps
 
@@ -402,10 +420,11 @@ class OneDependence:
         return table
 
     def _log_table_without(self, weight: float) -> Float[np.ndarray, "k k c"]:
-        """`_log_table_of_all` as a row of that weight sees it in its own class, after it was removed.
+        """Log predictive probabilities [u, v, y] for a row of class y that has this weight in it and was removed.
 
-        Every count [y, u, v] of a pair of its levels is less by its weight. The entries of pairs that the row does not
-        have are wrong, but they are not used for it; so one table serves all rows.
+        They are log p(level v of a child | y, level u of the parent), and on the diagonal log p(y, u). Every count of a
+        pair of levels of the row is less by its weight. The entries of pairs that the row does not have are wrong, but
+        they are not used for it; so one table serves all rows.
         """
         feature = np.repeat(np.arange(len(self.sizes)), self.sizes)  # (k,), of each level
         log_totals = np.log(remove_row(self._totals, weight))[feature]  # (k,)
@@ -458,11 +477,17 @@ class OneDependence:
 
         Of θ_j, which is as large as the table, only the class probabilities are given. The rest is a key, from which
         `log_joint` draws it again: a draw is the same for all rows, in whatever blocks they come.
+
+        Parameters
+        ----------
+        key : NumPy's generator
+        shape : of the draws, the leading axes of the result
         """
         keys = key.integers(1 << 63, size=shape)
         log_pi_draws = []
         for draw_key in keys.ravel().tolist():
-            _, theta = self._model_and_draw(self._parent_of_draw(draw_key), draw_key)
+            j = self._parent_of_draw(draw_key)
+            _, theta = self._model_and_draw(j, draw_key)  # naive Bayes of the pairs (y, u), and its parameters
             log_pairs = theta[CLASS]["log_pi"].reshape(len(self.alpha), -1)  # (c, k_j)
             log_pi_draws.append(np.logaddexp.reduce(log_pairs, 1))  # p(y) = Σ_u p(y, u)
         log_pi = np.reshape(log_pi_draws, (*shape, -1))
@@ -480,6 +505,7 @@ class OneDependence:
         key : of one draw; parent and parameters are drawn again from it
         log_pi : log class probabilities of the draw
         """
+        # which feature is the parent of each row
         drawn_parent = self._parent_of_draw(key)
         is_observed = self.places(x) >= 0
         has_cells = is_observed.any(1)
@@ -489,9 +515,9 @@ class OneDependence:
         for j in np.unique(parents[has_cells]).tolist():
             members = np.flatnonzero(has_cells & (parents == j))  # rows that take parent j
 
-            # the log joint of all pairs (y, u) as compound classes
+            # the log joint of all pairs (y, u) of class and parent's level, which are the classes of the model
             model, theta = self._model_and_draw(j, key)
-            rows = {name: x[members][:, group] for name, group in self.groups(j).items()}
+            rows = {name: x[members][:, group] for name, group in self.groups(j).items()}  # the children, by block
             n_pairs = theta[CLASS]["log_pi"].size
             log_p = np.broadcast_to(model.log_table(rows, theta), (len(members), n_pairs))
             log_p_of_pairs = log_p.reshape(-1, len(self.alpha), self.sizes[j])  # (members, c, k_j)
@@ -568,8 +594,8 @@ class OneDependence:
     def _log_table(self, used: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m m c"]:
         """Log predictive probabilities [u, v, y]: of level v of a child, given class y and level u of the parent.
 
-        On the diagonal stands the log probability of the pair (y, u) itself. log p_j of a row is then the sum of the
-        row u of this table over the levels v that the row of data has.
+        On the diagonal stands log p(y, u) of the pair itself. Then log p_j(y, x) = Σ_v [u, v, y], with u the level of
+        the parent in x, and v the levels of all features in x.
 
         Parameters
         ----------
@@ -583,8 +609,9 @@ class OneDependence:
         table = np.zeros((len(used), len(used), len(self.alpha)))
         positions = np.ix_(is_level, is_level)
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
+            # a count of the child's level over the sum of those of all its levels
             alpha_of_parents = alpha[u]  # (levels, k)
-            log_p = np.log(alpha_of_parents[:, u])
+            log_p = np.log(alpha_of_parents[:, u])  # (levels, levels)
             log_p -= np.log(self.sum_over_levels(alpha_of_parents))[:, feature]
             np.fill_diagonal(log_p, log_pairs[y])
             table[:, :, y][positions] = log_p

@@ -96,7 +96,7 @@ class AbstractNB(AbstractFitted):
         rows, _, _ = self._validate(X, state)
         result = joint_average(state.posterior, self._float_rows_by_block(state, rows), draws)
 
-        # an average that rests on few draws is not to be relied on
+        # an average that rests on few draws is not to be relied on: `effective_draws` has the number for each row
         is_thin = result.effective_draws < ENOUGH_DRAWS
         if is_thin.any():
             warnings.warn(
@@ -113,7 +113,7 @@ class AbstractNB(AbstractFitted):
         Probabilities count as equal if their difference may be rounding. With equal class priors a tie goes to the
         first label.
         """
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         scores = nb._joint_table(X, scores=True)  # (n, c)
         return nb.classes_[most_probable(scores, nb.tie_prior())]
 
@@ -146,8 +146,8 @@ class AbstractNB(AbstractFitted):
 
         With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood, without its option `norm`.
         """
-        nb = copy.copy(self)
-        blocks_by_part = nb.part_blocks()
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        blocks_by_part = nb.part_blocks()  # names of the blocks of each part
         block_names = [*blocks_by_part.values()]
         theta = nb.point_estimate(nb._state)
         posterior = nb._state.posterior
@@ -209,7 +209,7 @@ class AbstractNB(AbstractFitted):
         ----------
         state : what was learnt; the current state by default
         """
-        state = state or self._fitted()
+        state = state or self._fitted()  # an error before a fit
         estimate = self.estimate
         if estimate == "predictive":
             return None
@@ -221,13 +221,14 @@ class AbstractNB(AbstractFitted):
                 "not unique. Use estimate='predictive', or concentrations above 1.",
                 stacklevel=3,
             )
+        # parameters by block, in the basis in which the closed form holds them
         if estimate == "mle":
             theta = state.prior.mle(state.statistics)
         elif estimate == "mean":
             theta = state.posterior.mean()
         else:
             theta = state.posterior.mode()
-        return self._refined(state, theta)
+        return self._refined(state, theta)  # variances may be smoothed, singular covariances refused
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         """A point estimate as prediction uses it; raises ValueError where it cannot be plugged in."""
@@ -240,7 +241,7 @@ class AbstractNB(AbstractFitted):
         ----------
         name : in the basis of the block, such as "logit_theta"
         """
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         state = nb._fitted()
         theta = nb.point_estimate(state) or state.posterior.mean()
         return theta[BLOCK][name]
@@ -256,7 +257,7 @@ class AbstractNB(AbstractFitted):
     @property
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         state = nb._fitted()
         theta = nb.point_estimate(state)
         if theta is None:
@@ -296,7 +297,7 @@ class AbstractNB(AbstractFitted):
         With "predictive" the discriminant is linear only if it equals plugging in the posterior mean. Otherwise these
         are the weights of the posterior mean.
         """
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         weights, _ = nb.linear_form()
         coef = weights.T  # (c, k)
         if coef.shape[1] != nb.n_features_in_:
@@ -488,7 +489,7 @@ class AbstractNB(AbstractFitted):
         >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         contributions, b = nb.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
         return nb._frame(contributions, X, b)
 
@@ -667,9 +668,9 @@ class AbstractNB(AbstractFitted):
         check_least(0, n_samples=n_samples)
         check_choice("source", source, ("posterior", "prior"))
         rng = generator(seed)
-        model = state.posterior if source == "posterior" else state.prior
+        model = state.posterior if source == "posterior" else state.prior  # the density of the parameters
         if source == "prior" and model.is_improper:
-            model.require_proper("draws from the prior")
+            model.require_proper("draws from the prior")  # raises an error with the reason
         rows, y = self._draw_rows(state, model, rng, int(n_samples), length)
         return self._as_input(state, rows), state.classes[y]
 
@@ -751,7 +752,7 @@ class AbstractNB(AbstractFitted):
             nb = copy.copy(self)
             state = nb._fitted()
         prior = nb._prior(state) if state.prior is None else state.prior
-        prior.require_proper("draws from its generative model")
+        prior.require_proper("draws from its generative model")  # or a ValueError with the reason
 
         # rows and labels as the prior takes them: columns by block, and class indices
         if X is None and length is None:
@@ -840,7 +841,7 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.posterior import sample_posterior
 
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup)
 
     def check(self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None, **settings: Any) -> "CheckReport":

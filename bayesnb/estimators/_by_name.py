@@ -41,7 +41,7 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
     """
     column_of = {column.name: column for column in contract.columns}
     roles = [column_of[name].role for name in X.columns]
-    if model == "auto":
+    if model == "auto":  # the name of the estimator for the only role, or of that for several
         is_of_one_kind = len({*roles}) == 1
         model = next(iter(default_estimators()[roles[0]].variants)) if is_of_one_kind else "mixed"
 

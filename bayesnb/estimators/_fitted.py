@@ -338,6 +338,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         posterior = self.posterior_
         if prior == "kept" or not self.prior_follows_rows:
             return posterior
+
+        # blocks that know the rule by which rows scale their prior can apply it without a row
         blocks = self._blocks_with_rules(posterior.blocks)
         if blocks is None:
             return None
@@ -372,10 +374,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """
         rows, labels, columns = self._validate(X, None, y)
         classes, class_index = classes_of(labels)
-        state = self._learn_encoding(State(classes, columns), rows)
+        state = self._learn_encoding(State(classes, columns), rows)  # such as the levels of each column
         state = self._compute_statistics(state, rows, class_index, sample_weight)
         refuse_no_weight(state.statistics.n)
-        state = self._with_prior(state)
+        state = self._with_prior(state)  # which may be on the scale of the rows
         _ = state.posterior  # raises where an improper prior and these rows do not make it a density
         self._state = state  # the last step: an error before leaves the estimator as it was
         return self
@@ -481,6 +483,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         if type(other) is not type(self):
             raise ValueError(f"`other` is a {type(other).__name__}; merge a {type(self).__name__} with one of its kind")
         other_state = other._fitted()
+
+        # both have to be the same model: hyperparameters, labels and columns
         settings = other.get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
             if not alike(value, settings[name]):
@@ -490,6 +494,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                 )
         _require_equal("classes", other_state.classes, state.classes)
         _require_equal("features", other_state.columns.labels, state.columns.labels)
+
         self._state = self._with_prior(self._merge_states(state, other_state))
         return self
 
@@ -535,13 +540,15 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         r = one_hot(index, len(state.classes), weights)  # (n, c), sparse
 
-        # the blocks of any prior compute the same statistics; an encoding may have changed the shape of blocks
+        # any prior computes the same statistics; but with an encoding, such as new levels, blocks may have other shapes
         has_usable_prior = state.prior is not None and state.encoding is None
         model = state.prior if has_usable_prior else self._model_of_statistics(state.without_rows)
 
         def statistics_of_slice(part: slice) -> Statistics:
-            return model.statistics(self._rows_by_block(state, cut_rows(X, part)), csr_slice(r, part))
+            rows = self._rows_by_block(state, cut_rows(X, part))
+            return model.statistics(rows, csr_slice(r, part))
 
+        # statistics of disjoint slices of rows add
         parts = row_slices({BLOCK: X}, model.min_chunk_cells)
         with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are refused below
             stats = fold_rows(statistics_of_slice, parts)

@@ -111,6 +111,7 @@ def checked_rows(
         if y:
             labels = checked_labels(*y)
 
+        # cells: numbers, or anything that a data frame holds
         if numbers or not isinstance(table, pd.DataFrame):
             rows = _checked_array(estimator, table, names, numbers, sparse)
         elif all(table.shape):
@@ -169,6 +170,7 @@ def align(name: str, value: Any, *labels: Any) -> Any:
     is_pandas = hasattr(value, "iloc")
     if not is_pandas:
         return value
+    # axis by axis: the same labels in another order are put in order, other labels are an error
     aligned = value
     for axis, expected in enumerate(labels[-value.ndim :]):
         index = value.axes[axis]
@@ -351,7 +353,7 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
 
 
 def _wrong_values(value: Scalar, cells: Cells) -> str:
-    """What is wrong with a value, as the message begins."""
+    """What is wrong with a cell that the family does not know: the begin of a message."""
     if value < 0:
         return "Negative values"
     if cells.kind == "yes/no":
@@ -384,7 +386,7 @@ def naming(*names: str) -> Iterator[None]:
         yield
     except (TypeError, ValueError, OverflowError) as error:
         has_name = re.search(rf"\b({'|'.join(names)})\b", str(error))
-        if has_name:
+        if has_name:  # the message says which argument is wrong already
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         quoted_names = ", ".join(f"`{name}`" for name in names)

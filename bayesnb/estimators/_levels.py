@@ -55,7 +55,16 @@ class AbstractLevels(AbstractNB):
     # --- learning levels ----------------------------------------------------------------------------------------------
 
     def _learn_encoding(self, state: State, X: Any) -> State:
-        """The state that knows the levels of these rows, after those that it has known before."""
+        """The state that knows the levels of these rows, after those that it has known before.
+
+        The levels of a column are those that its type declares; codes 0 … max if its cells are whole numbers; else its
+        values. A column without a cell has `min_categories` codes.
+
+        Parameters
+        ----------
+        state : its encoding is the list of the levels of each column, None before the first rows
+        X : validated rows
+        """
         min_levels = self._min_levels(state.columns.n)
         levels = []  # of each column
         offenders = []  # (smallest number that is no code, column)
@@ -73,7 +82,9 @@ class AbstractLevels(AbstractNB):
                 n_levels = max(int(codes.max()) + 1, min_levels[j])
                 levels.append(np.arange(n_levels))
         if offenders:
-            self._refuse_codes(state, *min(offenders))
+            smallest, j = min(offenders)
+            self._refuse_codes(state, smallest, j)
+
         if state.encoding is None:
             return self._recode(state, levels)
         all_levels = [_union(before, new) for before, new in zip(state.encoding, levels, strict=True)]
@@ -89,7 +100,7 @@ class AbstractLevels(AbstractNB):
         )
 
     def _min_levels(self, d: int) -> list[int]:
-        """`min_categories`, checked, for each of d features; 0 where it is None."""
+        """The argument `min_categories`, checked, as a number for each of d features; 0 where it is None."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
         is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))
         if not is_whole or value.min(initial=0) < 0 or value.max(initial=0) > _MAX_LEVELS:
@@ -133,7 +144,7 @@ class AbstractLevels(AbstractNB):
             return _code_table(X, n_levels)
 
         codes = []
-        for j, (column, levels) in enumerate(zip(columns_of(X), state.encoding, strict=True)):
+        for j, (column, levels) in enumerate(zip(columns_of(X), state.encoding, strict=True)):  # levels of the fit
             codes.append(_positions(column.cells, levels, state.columns.label(j)))
         return np.stack(codes, 1)
 

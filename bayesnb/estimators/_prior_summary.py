@@ -25,7 +25,7 @@ class PriorSummary(str):
 def prior_summary(nb: Any) -> PriorSummary:
     """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`."""
     prior = nb.prior_
-    stats = nb.statistics_
+    stats = nb.statistics_  # sufficient statistics of the rows, `n` the weight of each class
     rows_alone = prior.mle(stats)  # maximum likelihood: what the rows say without the prior
 
     lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes"]
@@ -84,7 +84,12 @@ def _groups_of_equal_priors(blocks: dict[str, Any]) -> list[_Group]:
 
 
 def _equal_columns(block: Any) -> list[np.ndarray]:
-    """Positions of the columns of a block, grouped by their prior; one group of all columns if they share a prior."""
+    """Positions of the columns of a block, grouped by their prior; one group of all columns if they share a prior.
+
+    Parameters
+    ----------
+    block : of a family whose `fields_` declares the axes of each field
+    """
     for field, declared in block.fields_.items():
         is_of_single_columns = declared.axes.count("feature") == 1
         if isinstance(getattr(block, field), np.ndarray) and not is_of_single_columns:
@@ -103,6 +108,7 @@ def _density(block: Any, columns: np.ndarray) -> str:
 
     Parameters
     ----------
+    block : of a family whose `fields_` declares the axes of each field
     columns : positions in the block
     """
     # the name of the NumPyro distribution, if it has the same arguments as the family has fields
@@ -110,7 +116,7 @@ def _density(block: Any, columns: np.ndarray) -> str:
     arguments = []
     for field, declared in block.fields_.items():
         value = getattr(block, field)
-        if not declared.fitted or not isinstance(value, np.ndarray):
+        if not declared.fitted or not isinstance(value, np.ndarray):  # a constant of the model
             continue
         if declared.axes.count("feature") == 1:
             shown = columns[:1] if block.separable else columns  # separable columns of a group are equal

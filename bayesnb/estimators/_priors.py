@@ -41,6 +41,7 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
         if the prior is of another family, is not conjugate, has a wrong or an ambiguous shape or a value outside its
         range, or names a column that is not there; the message names the entry
     """
+    # a mapping from columns: the others keep the default, so its hyperparameters are of use, if there are others
     if _is_by_column(state, nb.prior, default):
         if not _leaves_some_column(nb.prior, state):
             _refuse_unused(nb)
@@ -75,7 +76,13 @@ def _leaves_some_column(prior: Mapping[Any, Any], state: "State") -> bool:
 
 
 def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> bool:
-    """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well."""
+    """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well.
+
+    Parameters
+    ----------
+    prior : as the user gave it
+    default : the default blocks by name, all of one family
+    """
     if not isinstance(prior, Mapping):
         return False
 
@@ -124,7 +131,7 @@ def _set_column(block: Any, column: np.ndarray, entry: "_Entry") -> None:
 
     Parameters
     ----------
-    block : whose fields may be written to
+    block : of a family whose `fields_` declares the axes of each field; the arrays may be written to
     column : (1,), its position in the block
     """
     if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
@@ -135,13 +142,13 @@ def _set_column(block: Any, column: np.ndarray, entry: "_Entry") -> None:
     # `select` of the base: the fields of the column, also where the family couples its features
     default_of_column = AbstractConjugate.select(block, column)
     of_column = _block_of(entry, default_of_column)
-    for field, declared in block.fields_.items():
+    for field, declared in block.fields_.items():  # into the column along the axis of the features
         axes_before = (slice(None),) * declared.axes.index("feature")
         getattr(block, field)[(*axes_before, column)] = getattr(of_column, field)
 
 
 def _position(state: "State", key: Any) -> int:
-    """Position of a column given by name or position."""
+    """Position of a column given by name or position, a key of `prior`; ValueError if there is no such column."""
     position = state.columns.place(key)
     if position is not None:
         return position
@@ -240,6 +247,7 @@ def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
     """The values of the fields from the arguments of a NumPyro distribution."""
     first_field = next(iter(block.fields_))  # all fields of such a family have the same axes
 
+    # an argument of the distribution, with the axes of the fields
     def with_axes(value: Any) -> Any:
         return _with_feature_axis(block, first_field, value) if entry.of_column else value
 
@@ -250,7 +258,7 @@ def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
 
 
 def _fields_of_mapping(entry: _Entry, block: Any) -> dict[str, Any]:
-    """The values of a mapping of fields; ValueError if a field is missing or unknown."""
+    """The values of the fields from a mapping of fields; ValueError if a field is missing or unknown."""
     required = _required_fields(block)
     family = type(block).__name__
     listed = f"{{{', '.join(required)}}}"
@@ -294,7 +302,7 @@ def _with_feature_axis(block: Any, field: str, value: Any) -> Any:
     value : a number, or an array with the axes of the field but that of the features, such as one number a class. Axes
         in front may be left out
     """
-    axes = block.fields_[field].axes
+    axes = block.fields_[field].axes  # such as ("class", "feature")
     array = np.asarray(value)
     if "feature" not in axes:
         return array
@@ -312,7 +320,7 @@ def _refuse_ambiguous(label: str, field: str, shape: tuple[int, ...], block: Any
     field, shape : name of a field, and the shape that the user gave to it
     block : the default block
     """
-    axes = block.fields_[field].axes
+    axes = block.fields_[field].axes  # such as ("class", "feature", "level")
     n_classes, n_features = block.shape
     by_class_and_feature = axes[:2] == ("class", "feature") and axes.count("feature") == 1
     if not by_class_and_feature or n_classes != n_features or n_classes < 2:

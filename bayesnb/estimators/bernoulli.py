@@ -84,7 +84,7 @@ class BernoulliNB(AbstractNB):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
 
         if not sparse.issparse(X):
-            table, is_finite = binarize(X, self.binarize)
+            table, is_finite = binarize(X, self.binarize)  # bytes, and whether all cells of X are finite
             if not is_finite:  # an infinite cell is an error, a missing one stays missing
                 self._check_finite(X)
                 table = np.where(np.isnan(X), np.nan, table)

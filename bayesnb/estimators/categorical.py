@@ -86,7 +86,7 @@ class CategoricalNB(AbstractLevels):
 
         A column that gets levels changes its block, because the columns of a block have equally many levels.
         """
-        # the counts of each column before, (c, k), and the variances of their rounding
+        # column by column the counts before, (c, k), and the variances of their rounding
         n_before = {}
         error_before = {}
         for name, columns in self.block_columns(state).items():
@@ -96,13 +96,15 @@ class CategoricalNB(AbstractLevels):
                 n_before[j] = block.n[:, i]
                 error_before[j] = error[:, i]
 
-        sizes = sizes_of(after)
+        # block by block the counts after
+        sizes = sizes_of(after)  # (d,), number of levels of each column
         blocks = {}
         for name, columns in self.block_columns(after).items():
             n_levels = sizes[columns[0]]
             n = np.zeros((len(state.classes), len(columns), n_levels))
             error = np.zeros_like(n)
             for i, j in enumerate(columns.tolist()):
+                # where the levels that have counts stand among the new levels
                 positions = places_among(counted_levels(state.encoding[j]), after.encoding[j])
                 n_known = len(positions)
                 n[:, i, positions] = n_before[j][:, :n_known]
@@ -128,7 +130,7 @@ class CategoricalNB(AbstractLevels):
             raise ValueError(
                 f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1; pass dense rows"
             )
-        codes = sparse.csr_array(X, dtype=float, copy=True)
+        codes = sparse.csr_array(X, dtype=float, copy=True)  # a copy, because stored cells are changed
         codes.data[codes.data != np.floor(codes.data)] = np.nan
         return {name: codes[:, columns] for name, columns in self.block_columns(state).items()}
 
@@ -140,9 +142,10 @@ class CategoricalNB(AbstractLevels):
         """Dirichlet(α_j) for each class and column j, one block for each number of levels."""
         n_classes, n_columns = state.shape
         alpha = self._concentration(state, (n_columns,))
-        sizes = sizes_of(state)
+        sizes = sizes_of(state)  # (d,), number of levels of each column
         blocks = {}
         for name, columns in self.block_columns(state).items():
+            # all columns of a block have the same number of levels
             shape = (n_classes, len(columns), sizes[columns[0]])
             blocks[name] = DirichletCategorical(np.broadcast_to(alpha[None, columns, None], shape))
         return blocks
@@ -150,7 +153,7 @@ class CategoricalNB(AbstractLevels):
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
         names = super().block_labels(block)["feature"]
-        groups = self.block_columns()
+        groups = self.block_columns()  # by block the positions of its columns
         n_levels = int(block.removeprefix("levels_"))
         codes = np.arange(n_levels)
         if len(groups) == 1:

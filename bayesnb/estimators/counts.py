@@ -40,13 +40,13 @@ class AbstractRates(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         """The prior with shape α and rate β; where β is not given, the rows give it."""
-        alpha = state.numbers("alpha", self.alpha)
+        alpha = state.numbers("alpha", self.alpha)  # (c, d)
         if self.beta is not None:
             beta = state.numbers("beta", self.beta, self._family.fields_["b"].support)
             return {BLOCK: self._family(alpha, beta)}
         if state.statistics is None:  # a prior that only computes statistics
             return {BLOCK: self._family(alpha, alpha)}
-        totals = state.statistics.blocks[BLOCK]  # by class and feature
+        totals = state.statistics.blocks[BLOCK]  # number and sum of the cells, (c, d) each
         shape, rate = self._shape_and_rate(alpha, totals.n.sum(0), totals.total.sum(0))
         return {BLOCK: self._family(shape, rate)}
 

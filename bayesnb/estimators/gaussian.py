@@ -97,7 +97,10 @@ class GaussianNB(AbstractNB):
     _infinite_shows = True
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        """The default prior of the Notes, on the scale of all rows: m = x̄, κ = 0.1, a = 1, b = s²."""
+        """The default prior, on the scale of all rows: μ ~ Normal(x̄, σ²/0.1), σ² ~ InverseGamma(1, scale s²).
+
+        x̄ and s² are mean and variance of a column over all rows. A column that never varies has its own constants.
+        """
         check_choice("variance", self.variance, ("class", "pooled"))
         if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MAX_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MAX_SMOOTHING:g}")
@@ -117,13 +120,13 @@ class GaussianNB(AbstractNB):
         # a column that never varies has so many pseudo-rows that the classes hardly differ in it
         varies = spread > 0
         zeros = np.zeros((c, d))
-        m = zeros + centre
+        m = zeros + centre  # (c, d), equal in all classes
         kappa = zeros + np.where(varies, _KAPPA, constant_rows)
         if self.known_variance is not None:
             variance = state.numbers("known_variance", self.known_variance, AMOUNT)
             return {BLOCK: KnownVarianceNormal(m, kappa, variance, zeros)}
 
-        # its scale is the size of the constant, or 1 where that is 0
+        # the scale of such a column is the size of its constant, or 1 where that is 0
         square = np.where(centre * centre > _MIN_SQUARE, centre * centre, 1)
         a = np.where(varies, _SHAPE, constant_rows)
         b = np.where(varies, _SHAPE * spread, constant_rows * square)

@@ -84,7 +84,10 @@ class GaussianDA(AbstractNB):
     _default_follows_rows = True
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        """The default prior of the Notes, on the scale of all rows: m = x̄, κ = 0.1, ν = d + 1, S = 2 diag(s²)."""
+        """The default prior, on the scale of all rows: μ ~ Normal(x̄, Σ/0.1), Σ ~ InverseWishart(d + 1, 2 diag(s²)).
+
+        x̄ and s² are means and variances of the columns over all rows.
+        """
         check_choice("covariance", self.covariance, ("class", "shared", "identity"))
         is_identity = self.covariance == "identity"
 
@@ -101,7 +104,7 @@ class GaussianDA(AbstractNB):
             known_variance = np.ones((c, d))
             return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), known_variance, np.zeros((c, d)))}
         kappa = np.full(c, _KAPPA)
-        nu = d + _DEGREES
+        nu = d + _DEGREES  # degrees of freedom
         scale = 2 * np.where(spread > 0, spread, 1) * np.eye(d)
         if self.covariance == "shared":
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([nu]), scale)}
@@ -115,7 +118,7 @@ class GaussianDA(AbstractNB):
         covariance = theta[BLOCK]["covariance"].reshape(-1, d, d)  # of each class, or one of all
 
         # the rank of the correlations, so that the units of the features do not matter
-        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))  # of each class and column
         unit = np.where(sd > 0, sd, 1)
         correlation = covariance / unit[:, :, None] / unit[:, None, :]
         rank = np.linalg.matrix_rank(correlation, hermitian=True)

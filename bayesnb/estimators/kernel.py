@@ -97,7 +97,7 @@ class KernelNB(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         """A kernel density without cells; its bandwidth is given, or has a prior around a rule of thumb of the rows."""
-        no_cells = Sample.none(*state.shape)
+        no_cells = Sample.none(*state.shape)  # a prior has no kernels
         if not isinstance(self.bandwidth, str):
             widths = state.numbers("bandwidth", self.bandwidth, LENGTH)
             return {BLOCK: KernelDensity(np.log(widths), no_cells)}

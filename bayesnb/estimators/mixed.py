@@ -164,20 +164,21 @@ class MixedNB(AbstractNB):
         if not deep:
             return params
         for name, estimator, _ in self._listed():
-            if isinstance(estimator, AbstractNB):
+            if isinstance(estimator, AbstractNB):  # not "drop", nor a mapping of estimators by class
                 params[name] = estimator
                 params |= {f"{name}__{key}": value for key, value in estimator.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `part=estimator` replaces a part's estimator, `part__parameter=value` sets its parameter."""
+        # whole estimators first; scikit-learn sets what is left, also the parameters of the new estimators
         replaced = {name: params.pop(name) for name, _, _ in self._listed() if name in params}
         if replaced:
             self.parts = [(name, replaced.get(name, estimator), columns) for name, estimator, columns in self.parts]
         return super().set_params(**params)
 
     def _listed(self) -> list[Any]:
-        """The parts where they are listed by name; `fit` tells what is wrong with others."""
+        """The (name, estimator, columns) of each part, as the user lists them; without those that `fit` will refuse."""
         if not isinstance(self.parts, list):
             return []
         return [part for part in self.parts if isinstance(part, tuple) and len(part) == 3]
@@ -195,23 +196,29 @@ class MixedNB(AbstractNB):
         fitted_columns = None if state is None else state.columns
         rows, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=sparse)
         if self._is_automatic and isinstance(rows, pd.DataFrame):
+            # the contract says what each column is; it is learnt from the first rows, and later rows are read by it
             if state is None:
                 columns = replace(columns, contract=automatic_contract(rows))
             if columns.contract is not None:
                 rows = as_described(rows, columns.contract)
-        is_to_predict = state is not None and not y
-        if is_to_predict:
+        if state is not None and not y:  # rows to predict
             rows = _without_unseen(state, rows)
         return rows, labels, columns
 
     def _learn_encoding(self, state: State, X: Any) -> State:
-        """The state with the parts, whose estimators know the encoding of their columns."""
-        learnt: list[tuple[Part, State]] = []
+        """The state with the parts, whose estimators know the encoding of their columns.
+
+        Parameters
+        ----------
+        state : with labels and columns; its encoding is the list of parts, None at the first rows
+        X : validated rows
+        """
+        learnt: list[tuple[Part, State]] = []  # each part, and the state that its estimator gets
         parts = self._resolve(state, X) if state.encoding is None else state.encoding
         for part in parts:
             part_state = part.state(state) if hasattr(part.estimator, "_state") else None
             rows, _, columns = part.estimator._validate(part.table(X), part_state)
-            if part_state is None:  # the first rows
+            if part_state is None:  # the first rows; a part of one class knows only that label
                 labels = state.classes if part.k is None else state.classes[[part.k]]
                 part_state = State(labels, columns)
             learnt.append((part, part.estimator._learn_encoding(part_state, rows)))
@@ -225,6 +232,7 @@ class MixedNB(AbstractNB):
             raise ValueError(
                 f"`other` has the parts {other_parts}, but this estimator has {parts}; list the same parts in both"
             )
+        # the encoding of a state is its list of parts, each with an estimator of its own
         merged = []
         for part, twin in zip(state.encoding, other.encoding, strict=True):
             merged.append((part, part.estimator._merge_states(part.state(state), twin.state(other))))
@@ -280,7 +288,8 @@ class MixedNB(AbstractNB):
         """Positions of the columns of each block. Provisional."""
         block_columns: dict[str, np.ndarray] = {}
         for part in (state or self._state).encoding:
-            for name, within_part in part.outer(part.estimator.block_columns()).items():
+            columns_within_part = part.outer(part.estimator.block_columns())  # by the names of the blocks here
+            for name, within_part in columns_within_part.items():
                 block_columns[name] = part.at[within_part]
         return block_columns
 
@@ -301,7 +310,7 @@ class MixedNB(AbstractNB):
         A part whose prior does not follow the rows stays as it is.
         """
         with_rules = dict(blocks)
-        for part in self._known_state().encoding:
+        for part in self._known_state().encoding:  # the parts, each with an estimator of its own
             if not part.estimator.prior_follows_rows:
                 continue
             of_part = part.estimator._blocks_with_rules(part.inner_blocks(blocks))
@@ -312,31 +321,34 @@ class MixedNB(AbstractNB):
         return with_rules
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
-        """Some validated rows by block: each part encodes its columns."""
+        """Some validated rows as columns by block: the estimator of each part encodes the columns of its part."""
         rows: dict[str, Any] = {}
         for part in state.encoding:
-            nb = part.estimator
+            nb = part.estimator  # its `_state` knows the encoding of its columns
             part_rows, _, _ = nb._validate(part.table(X), nb._state)
             nb._check_finite(part_rows)
-            rows |= part.outer(nb._rows_by_block(nb._state, part_rows))
+            part_blocks = nb._rows_by_block(nb._state, part_rows)
+            rows |= part.outer(part_blocks)  # under the names that these blocks have among those of all parts
         return rows
 
     def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
-        """Rows that JAX traces by block."""
+        """Rows that JAX traces as columns by block; see `_rows_by_block`."""
         rows: dict[str, Any] = {}
         for part in state.encoding:
             nb = part.estimator
-            rows |= part.outer(nb._traced_rows_by_block(nb._state, X[:, part.at]))
+            part_blocks = nb._traced_rows_by_block(nb._state, X[:, part.at])
+            rows |= part.outer(part_blocks)
         return rows
 
     def _blocks(self, state: State) -> dict[str, Any]:
-        """The prior blocks of all parts, those of one class in a wrapper among all classes."""
+        """The prior blocks of all parts, by name."""
         blocks: dict[str, Any] = {}
         for part in state.encoding:
-            for name, block in part.outer(part.estimator._blocks(part.state(state))).items():
+            blocks_of_part = part.estimator._blocks(part.state(state))
+            for name, block in part.outer(blocks_of_part).items():
                 if part.k is None:
                     blocks[name] = block
-                else:
+                else:  # the part is for class k only, so its block has one class
                     blocks[name] = _block_of_class(part, block, len(state.classes))
         return blocks
 
@@ -346,7 +358,8 @@ class MixedNB(AbstractNB):
         for part in state.encoding:
             nb = copy.copy(part.estimator)
             nb.estimate = self.estimate
-            refined = nb._refined(part.state(state), {CLASS: theta[CLASS], **part.inner(theta)})
+            theta_of_part = {CLASS: theta[CLASS], **part.inner(theta)}  # by the names of blocks in that estimator
+            refined = nb._refined(part.state(state), theta_of_part)
             all_refined = {**all_refined, **part.outer(refined)}
         return all_refined
 
@@ -359,7 +372,7 @@ class MixedNB(AbstractNB):
             table = np.asarray(nb._as_input(nb._state, part.inner(rows)), object)
             # a part of one class has cells in the rows of its class alone
             cells[:, part.at] = np.where(pd.isna(table), cells[:, part.at], table)
-        frame = pd.DataFrame(cells, columns=state.columns.names).infer_objects()
+        frame = pd.DataFrame(cells, columns=state.columns.names).infer_objects()  # numbers are no objects any more
         return frame.to_numpy() if state.columns.names is None else frame
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
@@ -378,7 +391,7 @@ class MixedNB(AbstractNB):
         return None
 
     def _part_of(self, block: str) -> tuple[Part, str]:
-        """The part that a block belongs to, and the block's name there."""
+        """The part that a block belongs to, and the block's name in the estimator of that part."""
         for part in self._state.encoding:
             for inner, name in part.names.items():
                 if name == block:
@@ -407,7 +420,7 @@ class MixedNB(AbstractNB):
         tags = super().__sklearn_tags__()
         tags_of_parts = []
         for _, estimator, _ in self._listed():
-            estimators = estimator.values() if isinstance(estimator, dict) else [estimator]
+            estimators = estimator.values() if isinstance(estimator, dict) else [estimator]  # a mapping: by class
             tags_of_parts += [nb.__sklearn_tags__().input_tags for nb in estimators if isinstance(nb, AbstractNB)]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
@@ -445,7 +458,10 @@ def _parts_by_class(name: str, estimators: dict[Any, Any], columns: np.ndarray, 
 
 
 def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
-    """The block of a part that speaks of one class only, among all classes."""
+    """The block of a part that is for one class only, in a wrapper that has a table of all classes.
+
+    Other classes have log p = 0 in its table, because their own parts describe the same columns.
+    """
     if block.missing_value is None:
         raise ValueError(
             f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of complete rows "
@@ -471,7 +487,7 @@ def _state_of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
     parts: list[Part] = []
     blocks: dict[str, Any] = {}
     for part, part_state in learnt:
-        with_state = part.holding(part_state.without_rows)
+        with_state = part.holding(part_state.without_rows)  # a copy of the part whose estimator has that state
         parts.append(with_state)
         if part_state.statistics is not None:
             blocks |= with_state.outer(part_state.statistics.blocks)
@@ -507,6 +523,7 @@ def _without_unseen(state: State, X: Any) -> Any:
     if not yes_no_columns:
         return X
 
+    # in a copy such cells become missing
     frame = pd.DataFrame(X).copy(deep=False)
     columns_with_others = []
     for j in yes_no_columns:

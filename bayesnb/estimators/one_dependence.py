@@ -113,7 +113,7 @@ class OneDependenceNB(AbstractLevels):
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
         """As in `AbstractLevels`; ValueError if the table of all pairs of levels would be too large."""
-        sizes = sizes_of(replace(state, encoding=levels))
+        sizes = sizes_of(replace(state, encoding=levels))  # (d,), number of levels of each column
         n_bytes = 8 * len(state.classes) * int(sizes.sum()) ** 2
         if n_bytes > _MAX_BYTES:
             largest = int(sizes.argmax())
@@ -137,6 +137,7 @@ class OneDependenceNB(AbstractLevels):
             target.append(first_after[j] + places_among(counted, levels_after))
         move = _PairsMoved(np.concatenate(source), np.concatenate(target), first_after[-1])
 
+        # the counts, and the variances of their rounding
         counts = state.statistics.blocks[BLOCK]
         error = {name: move.table(variance) for name, variance in (counts.error or {}).items() if name == "n"}
         return {BLOCK: Counts(move.table(counts.n), np.zeros(len(counts.n)), error)}
@@ -148,7 +149,7 @@ class OneDependenceNB(AbstractLevels):
     def _pseudo_counts(self, state: State) -> list[np.ndarray]:
         """Pseudo-counts of the levels of each feature, (c, k_j) each, as `CategoricalNB` has them."""
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
-        blocks = nb._blocks(state.without_rows)
+        blocks = nb._blocks(state.without_rows)  # a block for each number of levels, with `alpha` (c, columns, levels)
         by_column = {}
         for name, columns in nb.block_columns(state).items():
             for i, j in enumerate(columns.tolist()):
@@ -216,8 +217,8 @@ class OneDependenceNB(AbstractLevels):
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
         state = self._fitted()
-        nb = CategoricalNB()
-        alpha_of_pairs = state.posterior.alpha  # (c, k, k)
+        nb = CategoricalNB()  # which makes the tables
+        alpha_of_pairs = state.posterior.alpha  # (c, k, k), over the levels of all features
 
         # the pairs (y, u) of each parent, on the diagonal, are the pseudo-counts of its levels u in class y
         blocks: dict[str, Any] = {}
@@ -225,7 +226,7 @@ class OneDependenceNB(AbstractLevels):
         for name, columns in nb.block_columns(state).items():
             of_columns = []
             for j in columns.tolist():
-                places = state.posterior.levels(j)
+                places = state.posterior.levels(j)  # of the levels of feature j among those of all features
                 of_columns.append(diagonal(alpha_of_pairs[:, places, places]))  # (c, k_j)
             alpha = np.stack(of_columns, 1)
             blocks[name] = DirichletCategorical(alpha)
@@ -263,20 +264,21 @@ class OneDependenceNB(AbstractLevels):
                 f"`parent` is {parent!r}; give the name or the number of one of several features, of which here are {d}"
             )
 
-        # every pair of a class has the prior of that class
+        # every pair of a class has the prior of that class; columns are counted without the parent's
         others = np.delete(np.arange(d), j)
         n_levels = int(sizes_of(state)[j])
         pseudo_counts = self._pseudo_counts(state)  # (c, k_i) of each feature
-        prior = {i: np.repeat(pseudo_counts[column], n_levels, axis=0) for i, column in enumerate(others)}
-        nb = CategoricalNB(class_alpha=self.pair_alpha / (c * n_levels), prior=prior)
+        prior_by_column = {i: np.repeat(pseudo_counts[column], n_levels, axis=0) for i, column in enumerate(others)}
+        nb = CategoricalNB(class_alpha=self.pair_alpha / (c * n_levels), prior=prior_by_column)
 
+        # it has learnt the same rows: their counts are read from the table of pairs
         pairs_as_labels = np.arange(c * n_levels)
         nb._state = State(pairs_as_labels, state.columns.take(others), [state.encoding[i] for i in others])
         nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
         if X is None:
             return nb, None, None
 
-        X, _, _ = self._validate(X, state)
+        X, _, _ = self._validate(X, state)  # rows, checked
         parent_level = self._codes(state, X)[:, j]
         has_parent = np.flatnonzero(~np.isnan(parent_level))
         rows = _safe_indexing(_safe_indexing(X, others, axis=1), has_parent)
@@ -319,7 +321,7 @@ class OneDependenceNB(AbstractLevels):
         """
         from ..inference.held_out import counted_rows
 
-        X, y = counted_rows(X, np.asarray(y), sample_weight)
+        X, y = counted_rows(X, np.asarray(y), sample_weight)  # each row as often as its weight says
         nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
         return nb.check(rows, pairs, seed, **settings)
 

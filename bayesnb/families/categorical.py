@@ -74,7 +74,7 @@ class DirichletCategorical(Conjugate[Counts]):
         x : cells, of any shape that broadcasts with that of `alpha` without its last axis
         alpha : (…, k), pseudo-counts of the levels
         """
-        xp = namespace(x, alpha)
+        xp = namespace(x, alpha)  # numpy or jax.numpy
         level = x.astype(int)[..., None]
         # as many axes in both, which `take_along_axis` needs to broadcast them
         n_axes = max(level.ndim, alpha.ndim)

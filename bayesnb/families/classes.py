@@ -119,8 +119,13 @@ class DirichletClasses(FromPrior, AbstractClasses):
         return xp.log(self.alpha) - xp.log(self.alpha.sum())
 
     def log_loo(self, r: Weights) -> Table:
-        """log (α_c − r_ic) / (Σα − Σ_c r_ic); of sparse weights only those that are there are subtracted."""
-        xp = namespace(self.alpha, r)
+        """log (α_c − r_ic) / (Σα − Σ_c r_ic): the Dirichlet predictive without label i, as rows with these weights.
+
+        Parameters
+        ----------
+        r : (n, c), weights of the labels in the counts α, dense or sparse
+        """
+        xp = namespace(self.alpha, r)  # numpy or jax.numpy
         log_total = xp.log(remove_row(self.alpha.sum(), row_totals(r)))[:, None]  # (n, 1)
         if not is_sparse(r):
             return xp.log(remove_row(self.alpha, r)) - log_total

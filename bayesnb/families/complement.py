@@ -121,7 +121,7 @@ class DirichletComplement(AbstractEvents):
 
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
-            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
+            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))  # (c, d), of the complement of each class
         if x is None:
             raise ValueError("`x` is None, but a composite likelihood cannot draw rows; give the rows")
 
@@ -139,7 +139,7 @@ def _others(table: Array, axis: int = 0) -> Array:
     It is what comes before the class plus what comes after it. To subtract the class from the whole would leave
     rounding where the others have nothing.
     """
-    xp = namespace(table)
+    xp = namespace(table)  # numpy or jax.numpy
     by_class = xp.moveaxis(table, axis, 0)
     nothing = xp.zeros_like(by_class[:1])
     sum_before = xp.concatenate([nothing, xp.cumsum(by_class[:-1], 0)])

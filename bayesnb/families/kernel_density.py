@@ -155,6 +155,8 @@ class KernelDensity(AbstractConjugate[Sample]):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
         """Σ_j log f_cj(x_j; h_cj): the log density of each row under each class, at given bandwidths.
 
+        f_cj is the kernel density of the training cells of class c in feature j, and h_cj its bandwidth.
+
         Parameters
         ----------
         theta : `log_bandwidth`, (…, c, d), leading axes are draws; empty where the bandwidth is known
@@ -166,7 +168,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         t = theta["log_bandwidth"] if theta else self.log_h
         n_draws = t.shape[:-2]
-        xp = namespace(x, t, *self.cells.value)
+        xp = namespace(x, t, *self.cells.value)  # numpy or jax.numpy
         t_of_draws = xp.asarray(t.reshape(-1, *self.log_h.shape))  # (s, c, d), all draws along one axis
 
         def log_f(u: Array, k: int, j: Any) -> Array:
@@ -192,7 +194,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         (…, n, c), in nats
         """
         c, d = self.shape
-        xp = namespace(x, self.log_h, *self.cells.value, *others)
+        xp = namespace(x, self.log_h, *self.cells.value, *others)  # numpy or jax.numpy
         x = xp.asarray(x)
 
         def log_f_of_observed(k: int, j: Any) -> Array:
@@ -202,24 +204,24 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         # kernels to evaluate: one for each row, bandwidth and training cell. NumPy starts threads if there are many
         n_kernels = x.shape[0] * n_bandwidths * sum(v.size for v in self.cells.value)
-        total: list[Any] = [0] * c
+        total: list[Any] = [0] * c  # of each class, (…, n)
         for k, log_density_of_feature in by_piece(log_f_of_observed, c, d, n_kernels if xp is np else None):
-            total[k] = total[k] + log_density_of_feature
+            total[k] = total[k] + log_density_of_feature  # one class k and one feature at a time, in order
         return xp.stack(total, -1)
 
     def _densities(self, u: Array, k: int, j: Any, t: Float[Array, " g"]) -> Float[Array, "g n"]:
-        """log f_kj(u; eᵗ), the kernel density of class k in feature j; of the cells of all classes if k has none.
+        """log f_kj(u; eᵗ), the kernel density of class k in feature j; that of all classes if k has no training cell.
 
         Parameters
         ----------
         u : (n,), where the density is taken, unit of the feature
         t : (g,), logarithms of bandwidths
         """
-        xp = namespace(u, t, *self.cells.value)
+        xp = namespace(u, t, *self.cells.value)  # numpy or jax.numpy
         cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
-        no_weight_leaves = xp.zeros_like(u)
+        no_weight_leaves = xp.zeros_like(u)  # no training row is left out of the density
 
-        value, weight = cells.of_piece(k, j)
+        value, weight = cells.of_piece(k, j)  # distinct training cells and their weights, (m,) each
         of_class = log_density(u, value, weight, t, no_weight_leaves)
         if xp is np and weight.sum() > 0:
             return of_class
@@ -256,14 +258,14 @@ class KernelDensity(AbstractConjugate[Sample]):
             rows = np.flatnonzero(~np.isnan(x[:, j]))
             departures = _departures_of(x[rows, j].astype(float), None if r is None else r[rows], k)
             rule = None if r is None else self.rule  # the rows take part in the prior only if they leave it again
-            log_f = np.zeros(n_rows)  # a missing cell adds 0
+            log_f = np.zeros(n_rows)  # of the cells of feature j under class k; a missing cell adds 0
             log_f[rows] = _log_averages(self._posterior_of(k, j), Cells(*pooled.of_piece(0, j)), departures, rule)
             return log_f
 
         table = np.zeros((n_rows, c))
         n_kernels = n_rows * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work, which may be worth threads
         for k, log_f in by_piece(log_f_of, c, d, n_kernels):
-            table[:, k] += log_f
+            table[:, k] += log_f  # one class k and one feature at a time, in order
         return table
 
     def _posterior_of(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
@@ -271,11 +273,11 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         It is computed at the first call and kept in the instance, which is frozen, so it stays valid.
         """
-        posteriors = vars(self).setdefault("_posteriors", {})
+        posteriors = vars(self).setdefault("_posteriors", {})  # by class and feature
         if (k, j) in posteriors:
             return posteriors[k, j]
 
-        value, weight = self.cells.of_piece(k, j)
+        value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights, (m,) each
         cells = Cells(value.astype(float), weight.astype(float))
         if self.low is None or self.high is None:
             posteriors[k, j] = KnownBandwidth(cells, float(self.log_h[k, j]))
@@ -295,12 +297,12 @@ class KernelDensity(AbstractConjugate[Sample]):
         """`log_predictive` in JAX, (n, c): log Σ_g exp(log weight_g + log f(x; exp t_g)) over the nodes of log h."""
         import jax.numpy as jnp
 
-        nodes, weights = self._nodes
+        nodes, weights = self._nodes  # of the quadrature over the posterior of log h
         t = jnp.asarray(nodes)  # (g, c, d)
         log_weight = jnp.asarray(weights)  # (g, c, d)
 
         def log_average(u: Array, k: int, j: Any) -> Array:
-            log_f = self._densities(u, k, j, t[:, k, j])  # (g, n)
+            log_f = self._densities(u, k, j, t[:, k, j])  # (g, n), of the cells u of feature j under class k
             return logsumexp(log_f + log_weight[:, k, j, None], 0)
 
         return self._sum_over_features(x, len(t), log_average, t)
@@ -360,7 +362,7 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         # a draw at a limit, taken to h and back by exp and log, may differ from it in the last digits
         is_within_limits = (t > self.low - 1e-6) & (t < self.high + 1e-6)
-        xp = namespace(log_density_of_t)
+        xp = namespace(log_density_of_t)  # numpy or jax.numpy
         return xp.where(is_within_limits, log_density_of_t - t - self.log_normalizer(), -xp.inf)
 
     def _log_density(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
@@ -370,22 +372,24 @@ class KernelDensity(AbstractConjugate[Sample]):
     def _leave_one_out(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
         """The log of the leave-one-out product, Σ_i w_i log f_−i(v_i; eᵗ), at logarithms t of the bandwidths.
 
-        One unit of weight leaves each cell, or all of it where that is less. The sum is 0 in a feature that never
-        varies, and a cell that is alone adds 0.
+        f_−i is the kernel density of a class and feature without cell v_i: one unit of its weight w_i leaves the
+        kernels, or all of it where that is less. The sum is 0 in a feature that never varies, and a cell that is alone
+        adds 0.
         """
-        xp = namespace(t, *self.cells.value)
+        xp = namespace(t, *self.cells.value)  # numpy or jax.numpy
         cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
         varies = _varies(cells)  # (d,)
 
         def log_product(k: int, j: Any) -> Float[Array, " g"]:
             value, weight = cells.of_piece(k, j)  # (m,) each; in JAX with weight 0 behind the last cell
             v = xp.where(weight != 0, value, 0)
-            unit = xp.minimum(weight, 1)
-            terms = weight * log_density(v, value, weight, t[:, k, j], unit)  # (g, m)
+            leaving = xp.minimum(weight, 1)
+            terms = weight * log_density(v, value, weight, t[:, k, j], leaving)  # (g, m)
             return xp.where(varies[j], terms.sum(-1), 0)
 
         n_pairs_of_cells = sum(v.size * v.shape[-1] for v in self.cells.value)
         n_kernels = len(t) * n_pairs_of_cells
+        # the features of the first class, then those of the next
         pieces = by_piece(log_product, *self.shape, n_kernels if xp is np else None)
         return xp.stack([log_p for _, log_p in pieces], -1).reshape(t.shape)
 
@@ -415,8 +419,9 @@ class KernelDensity(AbstractConjugate[Sample]):
     def _integrate(self) -> _Grid:
         """Normalise the posterior of log h by Gauss–Legendre quadrature over the range that holds its mass."""
         assert self.low is not None and self.high is not None
-        xp = namespace(self.log_h, *self.cells.value)
+        xp = namespace(self.log_h, *self.cells.value)  # numpy or jax.numpy
 
+        # nodes t = log h and logarithms of their weights, for each class and feature
         low, high = search_range(self._log_density, self.low, self.high)  # (c, d) each
         rule = gauss_legendre(low, high, WIDE_NODES)
         log_mass = self._log_density(rule.t) + rule.log_weight  # (g, c, d), of each node
@@ -444,11 +449,11 @@ class KernelDensity(AbstractConjugate[Sample]):
         t : (f, c, d), nodes of the mesh in ascending order
         cdf : (f, c, d), P(log h ≤ t), from 0 to 1
         """
-        nodes = even_nodes(self._grid.low, self._grid.high, _NODES)
+        nodes = even_nodes(self._grid.low, self._grid.high, _NODES)  # (nodes, c, d), where the posterior has its mass
         log_p = self._log_density(nodes)
         log_p_normalized = log_p - logsumexp(log_p, 0)
 
-        xp = namespace(nodes)
+        xp = namespace(nodes)  # numpy or jax.numpy
         spline = xp.asarray(_spline(), nodes.dtype)  # (f, nodes)
         p = xp.exp(xp.tensordot(spline, log_p_normalized, 1))  # (f, c, d)
         area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])  # up to the width of a step
@@ -470,7 +475,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         t_of_mesh = mesh.reshape(-1, n_bandwidths).T  # (c·d, f)
         cdf_of_mesh = cdf.reshape(-1, n_bandwidths).T  # (c·d, f)
         u_of_draws = u.reshape(-1, n_bandwidths).T  # (c·d, s)
-        xp = namespace(u, mesh)
+        xp = namespace(u, mesh)  # numpy or jax.numpy
         interpolate: Any = xp.vectorize(xp.interp, signature="(s),(f),(f)->(s)")
         t = interpolate(u_of_draws, cdf_of_mesh, t_of_mesh)  # (c·d, s)
         return {"log_bandwidth": t.T.reshape(full_shape).astype(t_of_mesh.dtype)}
@@ -524,14 +529,15 @@ class KernelDensity(AbstractConjugate[Sample]):
             raise ValueError("a kernel density draws rows near its cells, and a prior has none; use source='posterior'")
         x = np.full((len(y), self.shape[1]), np.nan)
 
-        # one draw of all bandwidths for each row; the i-th row of every class takes the i-th draw
+        # x = v + h z: v a cell of the class, z standard normal, h a draw of the bandwidth for each row. The i-th row of
+        # every class takes the i-th draw
         n_draws = int(np.bincount(y).max(initial=0))
         known_log_h = self.log_h + np.zeros((n_draws, 1, 1))
         h = np.exp(self.sample(rng, (n_draws,)).get("log_bandwidth", known_log_h))  # (n_draws, c, d)
 
         for k, j in np.ndindex(self.shape):
             rows = np.flatnonzero(y == k)
-            value, weight = self.cells.of_piece(k, j)
+            value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights
             if not len(value):
                 value, weight = pooled.of_piece(0, j)
             if len(value):
@@ -560,7 +566,7 @@ class KernelDensity(AbstractConjugate[Sample]):
             )
         import jax.numpy as jnp
 
-        posterior = self._with_rows(x, y)
+        posterior = self._with_rows(x, y)  # whose cells are those of this block and of the rows
         if self.low is None or self.high is None:  # θ is empty: the rows add a constant
             numpyro.factor("x", posterior.log_normalizer() - self.log_normalizer())
             return
@@ -570,8 +576,8 @@ class KernelDensity(AbstractConjugate[Sample]):
             numpyro.factor("x", posterior._leave_one_out(t)[0])
             return
 
-        # this block has cells already: its density is the truncated normal times the product of its cells. Both
-        # normalisers turn the product into a density ratio; the new rows then add what they change in the product
+        # this block has cells already: its density is the truncated normal times the leave-one-out product of its
+        # cells, normalised. The rows multiply it by the change of that product
         log_product_before = self._leave_one_out(t)
         without_cells = replace(self, cells=self.cells.zero())
         numpyro.factor("seen", log_product_before[0] - self.log_normalizer() + without_cells.log_normalizer())
@@ -629,8 +635,13 @@ class GridMarginal:
         return partial(self._of_each, name)
 
     def _of_each(self, name: str, *args: Any) -> np.ndarray:
-        """A method of each distribution, (…, c, d), with arguments that broadcast to (…, c, d)."""
-        by_distribution = []  # each argument as (…, c·d)
+        """A method of each distribution, (…, c, d), with arguments that broadcast to (…, c, d).
+
+        Parameters
+        ----------
+        name : of the method of `scipy.stats`, such as "ppf"
+        """
+        by_distribution = []  # each argument as (…, c·d): the last axis is that of the distributions
         for argument in args:
             wide = np.broadcast_to(argument, np.broadcast_shapes(np.shape(argument), self._shape))
             by_distribution.append(wide.reshape(*wide.shape[: wide.ndim - 2], -1))
@@ -657,7 +668,7 @@ def _climb(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
     f : values (g, c, d) at arguments (g, c, d), of each function its own g arguments
     low, high : (c, d), ends of the search
     """
-    xp = namespace(low, high)
+    xp = namespace(low, high)  # numpy or jax.numpy
 
     def bracket(t: Array) -> tuple[Array, Array, Array]:
         """The node before the best of the nodes t, the node after it, and the best itself, (c, d) each."""
@@ -681,7 +692,7 @@ def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array)
     Derivatives are central differences of seven points: the first of sixth order, for which a step of ε^(1/7) makes
     truncation and rounding equally large. The second only sets the length of the step, so order two is enough.
     """
-    xp = namespace(t)
+    xp = namespace(t)  # numpy or jax.numpy
     h = float(np.finfo(t.dtype).eps) ** (1 / 7)
     steps = np.arange(-3, 4, dtype=t.dtype)[:, None, None]
     y = f(t + h * steps)  # (7, c, d), at t − 3h … t + 3h; y[3] is at t
@@ -758,7 +769,7 @@ def _log_averages(
     """
     if not len(departures.u):
         return np.zeros(0)
-    distinct, index = departures.distinct()
+    distinct, index = departures.distinct()  # equal ones are computed once, and copied by `index` at the end
     u, leaving_class, leaving_all = distinct
     cells = posterior.cells
     priors = None if rule is None else rule.without(cells, pooled, u, leaving_class, leaving_all)
@@ -766,7 +777,7 @@ def _log_averages(
     def priors_of(rows: np.ndarray) -> BandwidthPriors | None:
         return None if priors is None else priors.select(rows)
 
-    # the density of a cell depends on what its row leaves behind: each cell is in at most one of four cases
+    # how many distinct cells remain without the row decides between four cases; a cell is in at most one of them
     n_in_all = _n_remaining(pooled, u, leaving_all)
     class_is_empty = _n_remaining(cells, u, leaving_class) == 0
     varied_by_row = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row

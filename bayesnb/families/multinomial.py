@@ -85,11 +85,12 @@ class AbstractEvents(Conjugate[Counts]):
     ) -> Float[Array, "*s n k c"]:
         """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
 
-        The rule is additive, treats all kinds alike, and gives 0 to a kind that does not occur. If each event were its
-        own row with L = 1, it would be x_j log θ_j. The multinomial coefficient is equal in all classes.
+        a^(x) = Γ(a + x)/Γ(a) is a rising factorial, A = Σ_j α_j and L = Σ_j x_j. The rule is additive, treats all kinds
+        alike, and gives 0 to a kind that does not occur. If each event were its own row with L = 1, it would be
+        x_j log θ_j. The multinomial coefficient is equal in all classes.
         """
         counts = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
-        cells = counts[..., None]  # (n, k, 1)
+        cells = counts[..., None]  # (n, k, 1), k columns, against classes along the last axis
         if theta is not None:
             log_theta = theta["log_theta"][..., columns].swapaxes(-1, -2)  # (…, k, c)
             return cells * log_theta[..., None, :, :]

@@ -75,7 +75,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
                 mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))  # (c, d)
 
         # a missing cell is masked: it adds nothing to the likelihood
-        mask, filled = observed(x)
+        mask, filled = observed(x)  # where a cell is not missing, and x with numbers in place of NaN
         with numpyro.plate("row", n_rows(filled, y), dim=-1):
             cells = dist.Normal(mu[y], jnp.sqrt(variance)).mask(mask)
             numpyro.sample("x", cells.to_event(1), obs=filled)
@@ -105,26 +105,28 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         return sum_of_logs(x, self.m, slope, -(self.a + 0.5), level)
 
     def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
-        """log p of rows that are left out with weights w, (n, c): gain(e_c − w) − gain(−w) of each cell.
+        """log p of each row under each class, (n, c), without the row, which has weights w (n, c) in the classes.
 
-        The classes that a row leaves take Σ_k w_k from a and Σ_k h_k δ_k² from b, δ_k = x − m_k; then the cell comes
-        back in class c, with weight 1. Scales are (n, d) or (1, d); all other arrays are (c, n, d) or (c, n, 1).
+        A row of weight v in a class, at δ = x − m, changes κ to κ + v, a by v/2 and b by ½ h δ² with h = v κ/(κ + v).
+        First all its cells leave, with v = −w in every class, because classes share a and b. Then the cell comes back
+        in class c, with v = 1, and log p is the gain of that. Scales are (n, d) or (1, d); all other arrays are
+        (c, n, d) or (c, n, 1).
         """
-        xp = namespace(x, w, self.m)
+        xp = namespace(x, w, self.m)  # numpy or jax.numpy
         kappa = self.kappa[:, None]
         removed = -w.T[:, :, None]  # (c, n, 1), the negative weight v = −w that the row adds to each class
         remaining = floor_at_rounding(kappa + removed, kappa)  # κ' = κ − w
         is_observed = ~xp.isnan(x)
         square = xp.where(is_observed, x - self.m[:, None], 0) ** 2  # δ²
 
-        # the scale without the row: h = v κ/(κ + v) with v = −w, as in the head of `normals`
+        # the scale without the row: v = −w gives h = −w κ/κ'
         growth = (removed * kappa / remaining * square).sum(0)
         fitted = self._scale()  # a and b
         without_row = self.added(CellStatistics(shared_weight(removed.sum(0)), ss=growth), *fitted)
         scale = [_remaining_scale(after, before) for after, before in zip(without_row, fitted, strict=True)]
 
-        # the gain of the cell, which comes back with weight 1:
-        # m' = m + wδ/κ', so the row lies at (κ/κ') δ from m', and v = 1 gives h = κ'/(κ' + 1)
+        # the gain of the cell that comes back: m' = m − wδ/κ', so it lies at (κ/κ') δ from m', and v = 1 gives
+        # h = κ'/(κ' + 1)
         growth_of_one = kappa / remaining * (kappa / (remaining + 1)) * square
         gain = self.gain(CellStatistics(1, ss=growth_of_one), *scale)
         log_p = gain - 0.5 * (xp.log1p(1 / remaining) + LOG_2PI)

@@ -67,23 +67,28 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         return by_slices(self._log_loo_of_rows, self.m, x, r)
 
     def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
-        """`log_loo` of some rows x (n, d) with weights w (n, c); index k runs over all classes."""
+        """`log_loo` of some rows x (n, d) with weights w (n, c): log p of each row under each class, without the row.
+
+        The row leaves the classes one after the other. Removing it from one class changes S by −g δδᵀ, a matrix of rank
+        one. With z_k = L⁻¹(x − m_k), S = LLᵀ, the determinant lemma and the formula of Sherman & Morrison update
+        log |S| and all z_k; the formulas are in the docstring of `log_loo`. Index k runs over all classes.
+        """
         inverse_root, log_det = self._root()  # L⁻¹ and log |S|, S = LLᵀ
-        xp = namespace(x, w, inverse_root)
-        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ', (n, c)
+        xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w, (n, c)
         g = w * self.kappa / remaining  # (n, c)
         z = whitened(x, self.m, inverse_root)  # z_k = L⁻¹(x − m_k), (c, n, d)
         squares = xp.einsum("knd,knd->kn", z, z)  # z_kᵀz_k, (c, n)
         log_det = log_det[:, None]
 
-        # the rank-one updates of the docstring of `log_loo`, one class of each row at a time
+        # in each step every row leaves one class
         rows = np.arange(len(x))
         steps = _classes_to_remove(w)
-        for step, leaving in enumerate(steps, 1):  # of each row one class, (n,)
-            z_leaving = z[leaving, rows]  # (n, d)
-            g_leaving = g[rows, leaving]
+        for step, leaving in enumerate(steps, 1):  # (n,), the class of each row
+            z_leaving = z[leaving, rows]  # z of that class, (n, d)
+            g_leaving = g[rows, leaving]  # (n,)
             cross = xp.einsum("knd,nd->kn", z, z_leaving)  # zᵀz_k, (c, n)
-            rho = floor_at_rounding(1 - g_leaving * cross[leaving, rows], xp.ones(()))
+            rho = floor_at_rounding(1 - g_leaving * cross[leaving, rows], xp.ones(()))  # 1 − g zᵀz = |S'|/|S|, (n,)
             squares = squares + g_leaving / rho * cross**2
             log_det = log_det + xp.log(rho)
             if step < len(steps):  # the next step needs the new z, whitened by the new S
@@ -91,7 +96,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
                 z = z + factor[:, :, None] * z_leaving
 
         nu = self.nu - shared_weight(w.sum(1, keepdims=True))
-        # m' = m − wδ/κ', so that x − m' = (κ/κ') δ
+        # log of a multivariate t; m' = m − wδ/κ', so that x − m' = (κ/κ') δ
         return self._log_t(squares.T * (self.kappa / remaining) ** 2, remaining, nu, log_det.T)
 
     def shared_quadratic(self, x: Real[Array, "n d"]) -> TiedQuadratic:
