@@ -128,7 +128,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     def hyperparameters(self) -> dict[str, tuple[str, ...]]:
         """Names of the hyperparameters that `fit_prior` can fit, with the fields of each; empty if there are none.
 
-        Several fields can have one public name: the pseudo-counts `a` and `b` of a beta are both `alpha`.
+        `fields_` declares of each field its axes, its public name, and whether it can be fitted. Several fields can have
+        one public name: the pseudo-counts `a` and `b` of a beta are both `alpha`.
         """
         if not all(field.is_number for field in self.fields_.values()):  # a matrix, such as a scale of covariances
             return {}
@@ -178,7 +179,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         selected = {}
         for name, field in self.fields_.items():
             value = getattr(self, name)
-            if "feature" in field.axes and value is not None:
+            if "feature" in field.axes and value is not None:  # the columns along the axis of the features
                 axes_before = (slice(None),) * field.axes.index("feature")
                 selected[name] = value[(*axes_before, columns)]
         return replace(self, **selected)  # fields without an axis of features stay
@@ -329,8 +330,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
             log_p = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
             return shapley_of_cells(log_p, np.asarray(x))[..., columns, :]
 
-        # otherwise it comes from marginal models, averaged over random orders; fewer of them where there are draws,
-        # because each of these needs a table of its own
+        # otherwise it comes from marginal models, averaged over random orders of the features. Draws of θ, which have
+        # leading axes that the mean of θ has not, take fewer orders, because each needs a table of its own
         has_draws = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
         n_pairs_of_orders = PAIRS if has_draws else MANY_PAIRS
         n_features = x.shape[1]

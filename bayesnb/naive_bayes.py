@@ -170,6 +170,7 @@ class NaiveBayes:
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
 
+        # some rows at a time, in threads where there are many: the memory is bounded
         def table_of_slice(part: slice) -> Tables:
             return self.log_table(rows_at(rows, part), theta)
 

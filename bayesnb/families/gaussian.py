@@ -146,7 +146,11 @@ class NormalInverseGamma(NormalCells):
             return m, slope, -n * (a + 0.5 * n), level
 
     def _cumulant(self, order: int, x: Any) -> Array:
-        """Those of Student's t in closed form: for λ = 1/σ² the cumulants of log λ, E λ = a/b, Cov(log λ, λ) = 1/b."""
+        """Cumulants over θ of log p(x | θ), (n, c): mean, variance and third for order 1, 2 and 3.
+
+        With λ = 1/σ² ~ Gamma(a, rate b) they need the cumulants of log λ, which are polygamma functions, E λ = a/b and
+        Cov(log λ, λ) = 1/b.
+        """
         m, kappa, a, b = self._arrays()
         log_2pi_b = LOG_2PI + namespace(b).log(b) if order == 1 else 0  # only the mean depends on the unit
         psi = polygamma(order - 1, a) - log_2pi_b
