@@ -128,8 +128,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     def hyperparameters(self) -> dict[str, tuple[str, ...]]:
         """Names of the hyperparameters that `fit_prior` can fit, with the fields of each; empty if there are none.
 
-        `fields_` declares of each field its axes, its public name, and whether it can be fitted. Several fields can have
-        one public name: the pseudo-counts `a` and `b` of a beta are both `alpha`.
+        `fields_` declares of each field its axes, its public name, and whether it can be fitted. Several fields can
+        have one public name: the pseudo-counts `a` and `b` of a beta are both `alpha`.
         """
         if not all(field.is_number for field in self.fields_.values()):  # a matrix, such as a scale of covariances
             return {}
