@@ -85,7 +85,12 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
         Parameters
         ----------
+        prior : a NumPyro distribution, such as `dist.Beta(2, 8)`
         place : function that gives each argument the axes of the fields
+
+        Returns
+        -------
+        value of each field by its name
         """
         kind = type(self).__name__
         names = ", ".join(self.fields_)
@@ -102,7 +107,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def allows_missing(self) -> bool:
         """Whether a cell may be missing (NaN); it is then left out."""
-        return self.missing_value != self.missing_value
+        return self.missing_value is not None and bool(np.isnan(self.missing_value))
 
     @property
     def is_composite(self) -> bool:
@@ -121,10 +126,14 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
     @property
     def hyperparameters(self) -> dict[str, tuple[str, ...]]:
-        """Names of the hyperparameters that `fit_prior` can fit, with the fields of each; empty if there are none."""
+        """Names of the hyperparameters that `fit_prior` can fit, with the fields of each; empty if there are none.
+
+        `fields_` declares of each field its axes, its public name, and whether it can be fitted. Several fields can
+        have one public name: the pseudo-counts `a` and `b` of a beta are both `alpha`.
+        """
+        if not all(field.is_number for field in self.fields_.values()):  # a matrix, such as a scale of covariances
+            return {}
         hyperparameters: dict[str, tuple[str, ...]] = {}
-        if not all(field.is_number for field in self.fields_.values()):
-            return hyperparameters
         for name, field in self.fields_.items():
             if field.fitted:
                 public_name = field.public or name
@@ -167,12 +176,13 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
         The default selects the fields of these columns, which is right if features are independent given the class.
         """
-        chosen = {}
+        selected = {}
         for name, field in self.fields_.items():
             value = getattr(self, name)
-            if "feature" in field.axes and value is not None:
-                chosen[name] = value[(*(slice(None),) * field.axes.index("feature"), columns)]
-        return replace(self, **chosen)
+            if "feature" in field.axes and value is not None:  # the columns along the axis of the features
+                axes_before = (slice(None),) * field.axes.index("feature")
+                selected[name] = value[(*axes_before, columns)]
+        return replace(self, **selected)  # fields without an axis of features stay
 
     @abc.abstractmethod
     def suffstats(self, x: Data, r: Weights) -> Stats:
@@ -229,10 +239,11 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     def log_moments(self, x: Data) -> tuple[Table, Table]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
         mean = self._cumulant(1, x)
-        if mean is not None:
+        if mean is not None:  # the family has a closed form
             return mean, self._cumulant(2, x)
-        table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)
-        return table.mean(0), table.var(0)
+        draws = self.sample(np.random.default_rng(0), (1000,))
+        log_p = self.log_likelihood(draws, x)  # (1000, n, c)
+        return log_p.mean(0), log_p.var(0)
 
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order, 1, 2 or 3, over θ of log p(x_i | θ_c), if a family writes it; otherwise None."""
@@ -241,7 +252,10 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     def log_cumulants(self, x: Data) -> tuple[Table, Table, Table] | None:
         """Mean, variance and third cumulant over θ of log p(x_i | θ_c); None if they have no closed form."""
         third = self._cumulant(3, x)
-        return None if third is None else (*self.log_moments(x), third)
+        if third is None:
+            return None
+        mean, variance = self.log_moments(x)
+        return mean, variance, third
 
     def shared_quadratic(self, x: Data) -> "SharedQuadratic | None":
         """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""
@@ -257,13 +271,18 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     # --- what each feature adds -------------------------------------------------------------------------------------
 
     def select_parameters(self, theta: Theta, columns: Int[np.ndarray, " k"]) -> Theta:
-        """Parameters of some features, in the form of `select(columns)`; axes of draws stay in front."""
+        """Parameters of some features, in the form of `select(columns)`; axes of draws stay in front.
+
+        A parameter has an axis "feature", or, where all features of a class are one random vector (a mean with a full
+        covariance), the axis "event". A covariance has two such axes, and columns are taken from both.
+        """
         selected = {}
         for name, value in theta.items():
-            axes = self._parameter_axes[name.removeprefix("log_").removeprefix("logit_")]
+            site = name.removeprefix("log_").removeprefix("logit_")  # the name in NumPyro
+            axes = self._parameter_axes[site]  # such as ("class", "feature")
             feature_axis = "feature" if "feature" in axes else "event"
             taken = value
-            for position in range(-len(axes), 0):
+            for position in range(-len(axes), 0):  # counted from the end, because draws are in front
                 if axes[position] == feature_axis:
                     taken = np.take(taken, columns, position)
             selected[name] = taken
@@ -275,7 +294,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return axes_of(self._model_of_one_row())
 
     def _log_of(self, x: Array | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Tables:
-        """log p of some features under their marginal model."""
+        """log p of the cells of some features under their marginal model, (…, n, c), with θ integrated out or given."""
         marginal = self.select(columns)
         cells = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
         if theta:
@@ -285,8 +304,14 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     def log_prefixes(
         self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
     ) -> Float[Array, "*s n d c"]:
-        """log p of the first k features in an order, k = 1 … d, each under the marginal model of these features."""
-        return np.stack([self._log_of(x, order[: k + 1], theta) for k in range(len(order))], -2)
+        """log p of the first k features in an order, k = 1 … d, each under the marginal model of these features.
+
+        Parameters
+        ----------
+        order : a permutation of the features
+        """
+        tables = [self._log_of(x, order[:k], theta) for k in range(1, len(order) + 1)]
+        return np.stack(tables, -2)
 
     def log_contributions(
         self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
@@ -297,14 +322,21 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         independent features the contribution is log p of the feature alone. For others it is the Shapley value of
         log p(x_S | y = c) over the sets S of features.
         """
-        if self.separable:
+        if self.separable:  # independent features: log p of each alone
             return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
+
+        # where cells may be missing, log p(x_S) is that of the row with all other cells missing
         if self.allows_missing:
             log_p = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
             return shapley_of_cells(log_p, np.asarray(x))[..., columns, :]
+
+        # otherwise it comes from marginal models, averaged over random orders of the features. Draws of θ, which have
+        # leading axes that the mean of θ has not, take fewer orders, because each needs a table of its own
         has_draws = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
-        pairs = PAIRS if has_draws else MANY_PAIRS
-        return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]
+        n_pairs_of_orders = PAIRS if has_draws else MANY_PAIRS
+        n_features = x.shape[1]
+        values = shapley(lambda order: self.log_prefixes(x, order, theta), n_features, n_pairs_of_orders)
+        return values[..., columns, :]
 
     def lump_other_columns(self, columns: Int[np.ndarray, " k"]) -> "Block | None":
         """The block of these columns and of one column that merges all others; None if the family has no such block.

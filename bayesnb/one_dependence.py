@@ -84,12 +84,23 @@ class OneDependence:
 
         Parameters
         ----------
-        alpha : (k,) pseudo-count of each level of each feature, or (c, k) where classes differ
+        n_classes, sizes : number of classes, and of levels of each feature
+        alpha : (k,) pseudo-count of each level of each feature, or (c, k) where classes differ; the same under all
+            parents
+        total : pseudo-rows of the model of each parent, shared equally by its pairs of class and level
         """
-        feature = np.repeat(np.arange(len(sizes)), sizes)
-        table = np.where(feature[:, None] == feature, 1.0, alpha[..., None, :])
+        feature = np.repeat(np.arange(len(sizes)), sizes)  # (k,), the feature that each level belongs to
+
+        # table[y, u, v]: class y, level u of the parent, level v of a child; u and v run over the k levels of all
+        # features. The pseudo-count of v is the same for all u; it is 1, and not used, where both are levels of one
+        # feature
+        is_same_feature = feature[:, None] == feature
+        table = np.where(is_same_feature, 1.0, alpha[..., None, :])  # (k, k) or (c, k, k)
+
+        # [y, u, u] is that of the pair (y, u): a parent with k_j levels has c·k_j pairs, with equal shares
         level = np.arange(len(feature))
         table[..., level, level] = total / (n_classes * np.asarray(sizes)[feature])
+
         classes = DirichletClasses(np.full(n_classes, total / n_classes))
         return cls(classes, np.broadcast_to(table, (n_classes, *table.shape[-2:])), tuple(sizes))
 
@@ -115,16 +126,19 @@ class OneDependence:
         return slice(int(ends[j]), int(ends[j + 1]))
 
     def places(self, x: Real[np.ndarray, "n d"]) -> Int[np.ndarray, "n d"]:
-        """The place of each cell's level; −1 where it is missing."""
-        is_observed = (x >= 0) & (x < np.asarray(self.sizes))
-        return np.where(is_observed, np.where(is_observed, x, 0).astype(np.intp) + self.offsets[:-1], -1)
+        """The place of each cell's level among all k levels; −1 where the cell is missing."""
+        is_observed = (x >= 0) & (x < np.asarray(self.sizes))  # False for NaN
+        level = np.where(is_observed, x, 0).astype(np.intp)
+        return np.where(is_observed, level + self.offsets[:-1], -1)
 
     def indicators(self, x: Real[np.ndarray, "n d"]) -> Sparse:
-        """Z: 1 at the place of each cell's level."""
+        """Z (n, k): 1 at the place of each cell's level; a missing cell has no entry."""
         places = self.places(x)
         is_observed = places >= 0
+        # CSR: the columns of the entries row by row, and where the entries of each row end
         ends = np.concatenate([[0], np.cumsum(is_observed.sum(1))])
-        return sparse.csr_array((np.ones(ends[-1]), places[is_observed], ends), shape=(len(x), int(self.offsets[-1])))
+        shape = len(x), int(self.offsets[-1])
+        return sparse.csr_array((np.ones(ends[-1]), places[is_observed], ends), shape=shape)
 
     def sum_over_levels(self, table: Array) -> Array:
         """Sums over the levels of each feature, along the last axis."""
@@ -133,34 +147,49 @@ class OneDependence:
     def groups(self, j: int) -> dict[str, Int[np.ndarray, " m"]]:
         """Children of parent j by block: those with the same number of levels."""
         sizes = np.array(self.sizes)
-        sizes[j] = 0
+        sizes[j] = 0  # the parent is no child
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes[sizes > 0])}
 
     def children(self, j: int, table: Array) -> dict[str, Array]:
-        """The cells of each block of model j, (c·k_j, children, levels)."""
-        parent_levels = self.levels(j)
+        """The cells of each block of model j: for each pair (y, u) of class and parent's level those of its children.
+
+        Parameters
+        ----------
+        table : (c, k, k), pseudo-counts or counts [y, u, v]
+
+        Returns
+        -------
+        by block, (c·k_j, children, levels)
+        """
+        of_parent = table[:, self.levels(j)]  # (c, k_j, k)
         cells = {}
         for name, group in self.groups(j).items():
-            k = self.sizes[group[0]]
-            columns = self.offsets[group][:, None] + np.arange(k)
-            cells[name] = table[:, parent_levels][:, :, columns].reshape(-1, len(group), k)
+            n_levels = self.sizes[group[0]]  # which all children of the block have
+            level_places = self.offsets[group][:, None] + np.arange(n_levels)  # (children, levels)
+            cells[name] = of_parent[:, :, level_places].reshape(-1, len(group), n_levels)
         return cells
 
     # --- the table --------------------------------------------------------------------------------------------------
 
     def suffstats(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Statistics:
-        """n[y, u, v] = Σ_i r_iy [row i has levels u and v] and N_y = Σ_i r_iy: one sparse product ZᵀZ a class.
+        """n[y, u, v] = Σ_i r_iy [row i has levels u and v] and N_y = Σ_i r_iy: one sparse product ZᵀRZ a class.
+
+        u and v run over the k levels of all features. Z (n, k) has a 1 at the level of each cell, and R holds the
+        weights of the rows in the class.
 
         Parameters
         ----------
+        rows : levels (n, d) by the name "x"; NaN = missing
         r : non-negative weights: one-hot label times sample weight
         """
-        z = self.indicators(rows[BLOCK])
-        r = sparse.csc_array(r)
-        table = np.zeros(self.alpha.shape)
+        z = self.indicators(rows[BLOCK])  # (n, k)
+        r = sparse.csc_array(r)  # class by class: rows with weight are `indices`, and their weights `data`
+        table = np.zeros(self.alpha.shape)  # (c, k, k)
         for y, (start, end) in enumerate(itertools.pairwise(r.indptr)):
-            z_class = z[r.indices[start:end]]
-            table[y] = (z_class.T @ z_class.multiply(r.data[start:end, None])).toarray()
+            members = r.indices[start:end]  # rows with weight in class y
+            weight = r.data[start:end, None]
+            z_class = z[members]
+            table[y] = (z_class.T @ z_class.multiply(weight)).toarray()
         return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
 
     statistics = suffstats
@@ -175,54 +204,80 @@ class OneDependence:
         log B(a/(c k_j) + n_j) / B(a/(c k_j)) + Σ_{i≠j} Σ_{y,u} log B(α_i + n_yui) / B(α_i), B the multivariate beta
         function. A row whose x_j is missing is no part of the data of model j.
         """
+        # n[y, u, v]: rows of class y that have level u and level v, (c, k, k); k levels of all features
         n = stats.blocks[BLOCK].n
-        cells = np.zeros(n.shape)
-        has_rows = n > 0
-        cells[has_rows] = log_rising(self.alpha[has_rows], n[has_rows])
-        pieces = self.sum_over_levels(cells) - log_rising(self.sum_over_levels(self.alpha), self.sum_over_levels(n))
-        children = self.sum_over_levels(pieces.sum(0).T)  # (child, parent)
-        pairs = self.sum_over_levels(diagonal(cells).sum(0))
+
+        # log B(α + n)/B(α) = Σ_v log Γ(α_v + n_v)/Γ(α_v) − log Γ(A + N)/Γ(A), sums over the levels v of a feature
+        log_rising_of_cells = np.zeros(n.shape)
+        has_rows = n > 0  # elsewhere it is 0
+        log_rising_of_cells[has_rows] = log_rising(self.alpha[has_rows], n[has_rows])
+        log_rising_of_totals = log_rising(self.sum_over_levels(self.alpha), self.sum_over_levels(n))
+        log_ratio = self.sum_over_levels(log_rising_of_cells) - log_rising_of_totals  # (c, k, d): [y, u, child]
+
+        # the sum over classes and levels of the parent; a feature is no child of itself
+        of_children = self.sum_over_levels(log_ratio.sum(0).T)  # (child, parent)
+        all_children = of_children.sum(0) - np.diagonal(of_children)
+
+        # the pairs (y, u) of each parent, which are on the diagonal
+        of_pairs = self.sum_over_levels(diagonal(log_rising_of_cells).sum(0))  # (d,)
         n_rows = self.sum_over_levels(diagonal(n).sum(0))
-        return children.sum(0) - np.diagonal(children) + pairs - log_rising(self._totals, n_rows)
+        return all_children + of_pairs - log_rising(self._totals, n_rows)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
     def log_parents(self, rows: Rows) -> Iterator[tuple[slice, Float[np.ndarray, "n d c"]]]:
-        """log p_j(y, x | data) of each model, some rows at a time; −∞ where x_j is missing."""
-        places = self.places(rows[BLOCK])
+        """log p_j(y, x | data) of each model, some rows at a time; −∞ where x_j is missing.
+
+        In model j all features depend on the class and on feature j, the parent:
+        p_j(y, x) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j).
+
+        Yields
+        ------
+        part : which rows
+        log_p : (rows, parent, class), in nats
+        """
+        places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
         used, position = np.unique(places, return_inverse=True)
         position = position.reshape(places.shape)  # of each cell's level among those that are used
-        table = self._log_table(used)
-        flat = table.reshape(-1, table.shape[-1])
+        table = self._log_table(used)  # (used, used, c): [parent's level, child's level, class]
+        n_classes = table.shape[-1]
+        flat = table.reshape(-1, n_classes)
+
         d = len(self.sizes)
         for part in slices(len(places), d * max(d, len(self.alpha)), _CELLS):
-            table_row = position[part] * len(used)  # where the row of each parent begins in `flat`
-            total = np.zeros((*table_row.shape, table.shape[-1]))
+            # log p_j = Σ_child table[level of parent j, level of the child]. On the diagonal is log p(y, x_j) of the
+            # pairs, so the parent adds its own factor when it is its own child
+            first_entry = position[part] * len(used)  # (rows, parent), where the parent's level begins in `flat`
+            total = np.zeros((*first_entry.shape, n_classes))
             for child in range(d):
-                total += flat.take(table_row + position[part, child, None], axis=0)
+                total += flat.take(first_entry + position[part, child, None], axis=0)
             total[places[part] < 0] = -np.inf
             yield part, total
 
     def log_joint(
         self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False
     ) -> Float[np.ndarray, "*s n c"]:
-        """log of the mean of p_j(y, x | data) over the parents that are not missing.
+        """log of the mean of p_j(y, x | data) over the parents j that are not missing.
 
-        With draws of `sample`, log p_j(y, x | θ_j) of the parent of each draw.
+        p_j is the model in which all features depend on the class and on feature j. With draws of `sample` the result
+        is log p_j(y, x | θ_j) of the parent of each draw. A row without cells has the class probabilities.
         """
         if theta is not None:
             return self._log_drawn(rows[BLOCK], theta[BLOCK])
-        table = np.tile(self.classes.log_predictive(), (len(rows[BLOCK]), 1))
+        table = np.tile(self.classes.log_predictive(), (len(rows[BLOCK]), 1))  # (n, c)
+
         if self._is_worth_a_loop(rows):
             from .sums._compiled import one_dependence
 
+            # the loop can also leave each row out of the class of its label; here nothing leaves, so nothing shifts
             log_table = self._log_table_of_all()
-            nothing = np.zeros(len(self.sizes))
             no_label = np.full(len(table), -1)
-            one_dependence(self.places(rows[BLOCK]), no_label, log_table, log_table, nothing, nothing, table)
+            no_shift = np.zeros(len(self.sizes))
+            one_dependence(self.places(rows[BLOCK]), no_label, log_table, log_table, no_shift, no_shift, table)
             return table
-        for part, of_parents in self.log_parents(rows):
-            table[part] = self._pooled(of_parents, self.classes.log_predictive())
+
+        for part, log_p_of_parents in self.log_parents(rows):
+            table[part] = self._log_mean(log_p_of_parents, self.classes.log_predictive())
         return table
 
     def _is_worth_a_loop(self, rows: Rows) -> bool:
@@ -231,18 +286,28 @@ class OneDependence:
         return n > 0 and use_compiled_loop(8 * n * d * d * len(self.alpha))
 
     def _log_table_of_all(self) -> Float[np.ndarray, "k k c"]:
-        """`_log_table` of all levels."""
-        return self._log_table(np.arange(int(self.offsets[-1])))
+        """`_log_table` of all k levels, whether rows have them or not."""
+        n_levels = int(self.offsets[-1])
+        return self._log_table(np.arange(n_levels))
 
     log_table = log_joint
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
-        """log p_j(y, x | θ_j) of the parent of each draw."""
+        """log p_j(y, x | θ_j) of the parent of each draw.
+
+        Parameters
+        ----------
+        x : (n, d), levels; NaN = missing
+        theta : `key` (…), from which parent and parameters of each draw are drawn again, and `log_pi` (…, c); see
+            `sample`
+        """
         keys = theta["key"]
-        log_pi = theta["log_pi"]
-        draws = zip(keys.ravel().tolist(), log_pi.reshape(-1, len(self.alpha)), strict=True)
-        tables = np.array([self._draw(x, *draw) for draw in draws])
-        return tables.reshape(*keys.shape, len(x), len(self.alpha))
+        n_classes = len(self.alpha)
+        log_pi = theta["log_pi"].reshape(-1, n_classes)
+        tables = []
+        for key, log_pi_of_draw in zip(keys.ravel().tolist(), log_pi, strict=True):
+            tables.append(self._log_joint_of_draw(x, key, log_pi_of_draw))
+        return np.array(tables).reshape(*keys.shape, len(x), n_classes)
 
     def log_parts(
         self, rows: Rows, parts: Any = None, theta: Parameters | None = None
@@ -262,20 +327,27 @@ class OneDependence:
         Parameters
         ----------
         rows, r : rows that this posterior knows, and the weights that they came with
+
+        Yields
+        ------
+        part : which rows
+        log_p : (rows, parent, class), in nats
         """
         r = sparse.csr_array(r)
-        places = self.places(rows[BLOCK])
-        totals = self._totals
-        sums = self.sum_over_levels(self.alpha)
+        places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
+        totals = self._totals  # (d,), pseudo-rows and rows of each parent
+        sums = self.sum_over_levels(self.alpha)  # (c, k, d), [y, u, child]: counts of the child given (y, u)
         for part, table in self.log_parents(rows):
+            # in all classes: p(y, x_j) is a count over the parent's total, which is replaced by that without the row
             row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
-            log_total = np.log(remove_row(totals, row_weight))  # (n, d) of each parent without the row
+            log_total = np.log(remove_row(totals, row_weight))  # (rows, parent)
             np.add(table, (np.log(totals) - log_total)[..., None], out=table)
+
+            # in the classes that the row has weight in: all counts change, so these entries are computed anew
             entries = r[part].tocoo()
             row, label = entries.coords
-            table[row, :, label] = self._log_loo_of_label(
-                places[part][row], label, entries.data[:, None], sums, log_total[row]
-            )
+            weight = entries.data[:, None]
+            table[row, :, label] = self._log_loo_of_label(places[part][row], label, weight, sums, log_total[row])
             yield part, table
 
     def _log_loo_of_label(
@@ -288,50 +360,83 @@ class OneDependence:
     ) -> Float[np.ndarray, "m d"]:
         """log p_j(y, x) of rows in a class in which they have weight w, each left out; −∞ where x_j is missing.
 
+        p_j(y, x) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j), ratios of counts. The row has weight w in each count of its
+        levels.
+
         Parameters
         ----------
-        places : of the levels of each row, −1 where a cell is missing
+        places : of each row's levels among the k levels of all features, −1 where a cell is missing
+        label : class y of each row
         sums : α summed over the levels of each child
         log_total : log of what remains of all pseudo-rows and rows of each parent
+
+        Returns
+        -------
+        (m, d), for each parent j, in nats
         """
         is_observed = places >= 0
         u = np.where(is_observed, places, 0)
+
+        # a child v: log (α[y, u, v] − w) − log (Σ_v α[y, u, v] − w), with u the level of the parent
         alpha_of_pairs = self.alpha[label[:, None, None], u[:, :, None], u[:, None, :]]  # (m, parent, child)
-        cells = np.log(remove_row(alpha_of_pairs, w[..., None]))
-        cells -= np.log(remove_row(sums[label[:, None], u], w[..., None]))
+        sums_of_children = sums[label[:, None], u]  # (m, parent, child)
+        log_p = np.log(remove_row(alpha_of_pairs, w[..., None]))
+        log_p -= np.log(remove_row(sums_of_children, w[..., None]))
+
+        # the parent itself: the probability of the pair (y, u)
         feature = np.arange(len(self.sizes))
-        cells[:, feature, feature] = np.log(remove_row(self.alpha[label[:, None], u, u], w)) - log_total
-        return np.where(is_observed, np.where(is_observed[:, None, :], cells, 0).sum(2), -np.inf)
+        alpha_of_own_pair = self.alpha[label[:, None], u, u]  # (m, parent)
+        log_p[:, feature, feature] = np.log(remove_row(alpha_of_own_pair, w)) - log_total
+
+        sum_over_children = np.where(is_observed[:, None, :], log_p, 0).sum(2)
+        return np.where(is_observed, sum_over_children, -np.inf)
 
     def log_loo(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Float[np.ndarray, "n c"]:
-        """`log_joint` of a posterior that knows the rows, each left out of its own prediction."""
+        """`log_joint` of a posterior that contains the rows, each left out of its own prediction.
+
+        Parameters
+        ----------
+        rows, r : rows that the posterior contains, and the weights (n, c) that they had in `suffstats`
+        """
         r = sparse.csr_array(r)
-        table = self.classes.log_loo(r)
+        table = self.classes.log_loo(r)  # (n, c), what a row without cells keeps
+
+        # one table of all pairs without a row serves all rows if each has one label and they have the same weight
         if self._is_worth_a_loop(rows) and is_one_hot(r) and (r.data == r.data[0]).all():
             from .sums._compiled import one_dependence
 
             weight = float(r.data[0])
+            # in the other classes only the total of each parent is less by the row
             shift = np.log(self._totals) - np.log(remove_row(self._totals, weight))
-            without = self._log_table_without(weight)
-            nothing = np.zeros(len(shift))
+            no_shift = np.zeros(len(shift))  # the table without the row has the new total already
+            without_row = self._log_table_without(weight)
             label = r.indices.astype(np.int64)
-            one_dependence(self.places(rows[BLOCK]), label, self._log_table_of_all(), without, shift, nothing, table)
+            places = self.places(rows[BLOCK])
+            one_dependence(places, label, self._log_table_of_all(), without_row, shift, no_shift, table)
             return table
-        for part, of_parents in self.log_loo_parents(rows, r):
-            table[part] = self._pooled(of_parents, table[part])
+
+        for part, log_p_of_parents in self.log_loo_parents(rows, r):
+            table[part] = self._log_mean(log_p_of_parents, table[part])
         return table
 
     def _log_table_without(self, weight: float) -> Float[np.ndarray, "k k c"]:
-        """`_log_table_of_all` in the class of a row of that weight which has left: every count of its pairs is less."""
-        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        log_totals = np.log(remove_row(self._totals, weight))[feature]
+        """Log predictive probabilities [u, v, y] for a row of class y that has this weight in it and was removed.
+
+        They are log p(level v of a child | y, level u of the parent), and on the diagonal log p(y, u). Every count of a
+        pair of levels of the row is less by its weight. The entries of pairs that the row does not have are wrong, but
+        they are not used for it; so one table serves all rows.
+        """
+        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)  # (k,), of each level
+        log_totals = np.log(remove_row(self._totals, weight))[feature]  # (k,)
         table = np.empty((len(feature), len(feature), len(self.alpha)))
-        for y, alpha in enumerate(self.alpha):
-            cells = np.log(remove_row(alpha, weight))
-            np.fill_diagonal(cells, np.diagonal(cells) - log_totals)
-            of_level = np.log(remove_row(self.sum_over_levels(alpha), weight))[:, feature]
-            np.fill_diagonal(of_level, 0)
-            table[:, :, y] = cells - of_level
+        for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
+            log_alpha = np.log(remove_row(alpha, weight))
+            log_sums = np.log(remove_row(self.sum_over_levels(alpha), weight))[:, feature]
+
+            # a pair (y, u), on the diagonal, is divided by the total of its parent, a child by the sum over its levels
+            np.fill_diagonal(log_alpha, np.diagonal(log_alpha) - log_totals)
+            np.fill_diagonal(log_sums, 0)
+            table[:, :, y] = log_alpha - log_sums
         return table
 
     def log_loo_parts(
@@ -341,10 +446,17 @@ class OneDependence:
         classes = self.classes.log_loo(sparse.csr_array(r))
         return np.stack([classes, self.log_loo(rows, r) - classes])
 
-    def _pooled(self, of_parents: np.ndarray, alone: np.ndarray) -> Float[np.ndarray, "n c"]:
-        """log of the mean of p_j over the parents at hand; where there is none, the class probabilities alone."""
-        n = np.isfinite(of_parents).any(2).sum(1, keepdims=True)
-        return np.where(n, logsumexp(of_parents, 1) - np.log(np.maximum(n, 1)), alone)
+    def _log_mean(self, log_p_of_parents: np.ndarray, log_pi: np.ndarray) -> Float[np.ndarray, "n c"]:
+        """log of the mean of p_j over the parents that a row has; where it has none, the class probabilities.
+
+        Parameters
+        ----------
+        log_p_of_parents : (n, d, c), −∞ where the parent is missing
+        log_pi : (c,) or (n, c), log class probabilities
+        """
+        n_parents = np.isfinite(log_p_of_parents).any(2).sum(1, keepdims=True)  # (n, 1)
+        log_mean = logsumexp(log_p_of_parents, 1) - np.log(np.maximum(n_parents, 1))
+        return np.where(n_parents > 0, log_mean, log_pi)
 
     # --- what each feature adds -------------------------------------------------------------------------------------
 
@@ -365,46 +477,71 @@ class OneDependence:
 
         Of θ_j, which is as large as the table, only the class probabilities are given. The rest is a key, from which
         `log_joint` draws it again: a draw is the same for all rows, in whatever blocks they come.
+
+        Parameters
+        ----------
+        key : NumPy's generator
+        shape : of the draws, the leading axes of the result
         """
         keys = key.integers(1 << 63, size=shape)
         log_pi_draws = []
         for draw_key in keys.ravel().tolist():
-            _, theta = self._drawn(self._drawn_parent(draw_key), draw_key)
+            j = self._parent_of_draw(draw_key)
+            _, theta = self._model_and_draw(j, draw_key)  # naive Bayes of the pairs (y, u), and its parameters
             log_pairs = theta[CLASS]["log_pi"].reshape(len(self.alpha), -1)  # (c, k_j)
-            log_pi_draws.append(np.logaddexp.reduce(log_pairs, 1))
+            log_pi_draws.append(np.logaddexp.reduce(log_pairs, 1))  # p(y) = Σ_u p(y, u)
         log_pi = np.reshape(log_pi_draws, (*shape, -1))
         return {CLASS: {"log_pi": log_pi}, BLOCK: {"key": keys, "log_pi": log_pi}}
 
-    def _draw(self, x: Real[np.ndarray, "n d"], key: int, log_pi: Float[np.ndarray, " c"]) -> Float[np.ndarray, "n c"]:
+    def _log_joint_of_draw(
+        self, x: Real[np.ndarray, "n d"], key: int, log_pi: Float[np.ndarray, " c"]
+    ) -> Float[np.ndarray, "n c"]:
         """log p_j(y, x | θ_j) of rows; without x_j they take the parent that the key gives among the others.
 
         A row without a single cell has the class probabilities of the draw.
+
+        Parameters
+        ----------
+        key : of one draw; parent and parameters are drawn again from it
+        log_pi : log class probabilities of the draw
         """
-        drawn_parent = self._drawn_parent(key)
+        # which feature is the parent of each row
+        drawn_parent = self._parent_of_draw(key)
         is_observed = self.places(x) >= 0
         has_cells = is_observed.any(1)
-        parents = np.where(is_observed[:, drawn_parent], drawn_parent, self._parents(key, is_observed))
+        parents = np.where(is_observed[:, drawn_parent], drawn_parent, self._parents_of_rows(key, is_observed))
+
         table = np.tile(log_pi, (len(x), 1))
         for j in np.unique(parents[has_cells]).tolist():
-            members = np.flatnonzero(has_cells & (parents == j))
-            model, theta = self._drawn(j, key)
-            rows = {name: x[members][:, group] for name, group in self.groups(j).items()}
-            pairs = np.broadcast_to(model.log_table(rows, theta), (len(members), theta[CLASS]["log_pi"].size))
-            pairs = pairs.reshape(-1, len(self.alpha), self.sizes[j])
+            members = np.flatnonzero(has_cells & (parents == j))  # rows that take parent j
+
+            # the log joint of all pairs (y, u) of class and parent's level, which are the classes of the model
+            model, theta = self._model_and_draw(j, key)
+            rows = {name: x[members][:, group] for name, group in self.groups(j).items()}  # the children, by block
+            n_pairs = theta[CLASS]["log_pi"].size
+            log_p = np.broadcast_to(model.log_table(rows, theta), (len(members), n_pairs))
+            log_p_of_pairs = log_p.reshape(-1, len(self.alpha), self.sizes[j])  # (members, c, k_j)
+
+            # of these the pairs with the level that the row has
             level = x[members, j].astype(int)
-            table[members] = np.take_along_axis(pairs, level[:, None, None], 2)[..., 0]
+            table[members] = np.take_along_axis(log_p_of_pairs, level[:, None, None], 2)[..., 0]
         return table
 
-    def _parents(self, key: int, is_observed: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
-        """The parent of a draw among the features that each row has."""
-        n = is_observed.cumsum(1)
-        return (np.random.default_rng(key).random() * n[:, -1:] < n).argmax(1)
+    def _parents_of_rows(self, key: int, is_observed: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
+        """The parent of a draw among the features that each row has, all equally probable.
 
-    def _drawn_parent(self, key: int) -> int:
-        """The parent of a draw."""
-        return int(self._parents(key, np.ones((1, len(self.sizes)), bool))[0])
+        One uniform number of the key serves all rows: with n_i features, row i takes the one in which u n_i falls.
+        """
+        n_up_to = is_observed.cumsum(1)  # (n, d), how many features are observed up to each
+        u = np.random.default_rng(key).random()
+        return (u * n_up_to[:, -1:] < n_up_to).argmax(1)
 
-    def _drawn(self, j: int, key: int) -> tuple[NaiveBayes, Parameters]:
+    def _parent_of_draw(self, key: int) -> int:
+        """The parent of a draw, for rows without missing cells."""
+        has_all = np.ones((1, len(self.sizes)), bool)
+        return int(self._parents_of_rows(key, has_all)[0])
+
+    def _model_and_draw(self, j: int, key: int) -> tuple[NaiveBayes, Parameters]:
         """Model j, and a draw of its parameters."""
         model = self.parent(j)
         return model, model.sample(np.random.default_rng([key, j]))
@@ -416,11 +553,14 @@ class OneDependence:
         y = np.empty(n, int)
         parents = rng.choice(d, n, p=np.full(d, 1 / d))
         for j in np.unique(parents):
-            members = np.flatnonzero(parents == j)
+            members = np.flatnonzero(parents == j)  # rows with parent j
             model = self.parent(int(j))
+
+            # the pairs are numbered y·k_j + u
             p = np.exp(model.classes.log_predictive())
             pair = rng.choice(len(p), len(members), p=p / p.sum())
             y[members], x[members, j] = np.divmod(pair, self.sizes[j])
+
             for name, group in self.groups(int(j)).items():
                 x[np.ix_(members, group)] = model.blocks[name].sample_predictive(rng, pair)
         return x, y
@@ -430,16 +570,21 @@ class OneDependence:
     def parent(self, j: int) -> NaiveBayes:
         """Model j: naive Bayes of the compound class (y, u), numbered y·k_j + u, a block for each number of levels."""
         parent_levels = self.levels(j)
-        pairs = diagonal(self.alpha[:, parent_levels, parent_levels]).reshape(-1)
-        blocks = {name: DirichletCategorical(cells) for name, cells in self.children(j, self.alpha).items()}
-        return NaiveBayes(DirichletClasses(pairs), {**blocks})
+        alpha_of_pairs = diagonal(self.alpha[:, parent_levels, parent_levels]).reshape(-1)  # (c·k_j,)
+        blocks: dict[str, Any] = {}
+        for name, alpha_of_children in self.children(j, self.alpha).items():
+            blocks[name] = DirichletCategorical(alpha_of_children)
+        return NaiveBayes(DirichletClasses(alpha_of_pairs), blocks)
 
     def parent_statistics(self, j: int, stats: Statistics) -> Statistics:
-        """The statistics of model j, read from the table."""
-        n = stats.blocks[BLOCK].n
+        """The statistics of model j, read from the table: weights of the pairs, and counts of the children by block."""
+        n = stats.blocks[BLOCK].n  # (c, k, k)
         parent_levels = self.levels(j)
-        blocks = {name: Counts(cells, 0 * cells[..., 0]) for name, cells in self.children(j, n).items()}
-        return Statistics(diagonal(n[:, parent_levels, parent_levels]).reshape(-1), blocks)
+        n_of_pairs = diagonal(n[:, parent_levels, parent_levels]).reshape(-1)  # (c·k_j,)
+        blocks = {}
+        for name, n_of_children in self.children(j, n).items():
+            blocks[name] = Counts(n_of_children, 0 * n_of_children[..., 0])
+        return Statistics(n_of_pairs, blocks)
 
     @property
     def _totals(self) -> Float[np.ndarray, " d"]:
@@ -447,22 +592,29 @@ class OneDependence:
         return self.sum_over_levels(diagonal(self.alpha).sum(0))
 
     def _log_table(self, used: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m m c"]:
-        """log of the predictive [u, v, y]: of a child v given (y, u), on the diagonal of the pair itself.
+        """Log predictive probabilities [u, v, y]: of level v of a child, given class y and level u of the parent.
 
-        Only of the levels that are used, −1 for a missing one, which gives 0.
+        On the diagonal stands log p(y, u) of the pair itself. Then log p_j(y, x) = Σ_v [u, v, y], with u the level of
+        the parent in x, and v the levels of all features in x.
+
+        Parameters
+        ----------
+        used : places of the levels to compute; −1 stands for a missing cell, whose entries are 0
         """
         is_level = used >= 0
         u = used[is_level]
-        positions = np.ix_(is_level, is_level)
-        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]
-        pairs = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])
+        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]  # which each of the levels belongs to
+        log_pairs = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])  # (c, levels)
+
         table = np.zeros((len(used), len(used), len(self.alpha)))
+        positions = np.ix_(is_level, is_level)
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
-            of_parents = alpha[u]
-            cells = np.log(of_parents[:, u])
-            cells -= np.log(self.sum_over_levels(of_parents))[:, feature]
-            np.fill_diagonal(cells, pairs[y])
-            table[:, :, y][positions] = cells
+            # a count of the child's level over the sum of those of all its levels
+            alpha_of_parents = alpha[u]  # (levels, k)
+            log_p = np.log(alpha_of_parents[:, u])  # (levels, levels)
+            log_p -= np.log(self.sum_over_levels(alpha_of_parents))[:, feature]
+            np.fill_diagonal(log_p, log_pairs[y])
+            table[:, :, y][positions] = log_p
         return table
 
 

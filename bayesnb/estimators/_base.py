@@ -44,7 +44,7 @@ class AbstractNB(AbstractFitted):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
-        return copy.copy(self)._table(X)  # one moment of it, whatever another thread fits or sets meanwhile
+        return copy.copy(self)._joint_table(X)  # one moment of it, whatever another thread fits or sets meanwhile
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) in nats, (n, c): the normalised joint table.
@@ -53,7 +53,7 @@ class AbstractNB(AbstractFitted):
         joint probability. The posterior mean of the class probabilities is a different number,
         `sample_proba(X).mean(0)`.
         """
-        return copy.copy(self)._table(X, scores=True, normalized=True)
+        return copy.copy(self)._joint_table(X, scores=True, normalized=True)
 
     def predict_proba(self, X: Any, *, draws: Any = None, average: str = "posterior") -> np.ndarray:
         """p(y = c | x_i), (n, c); see `predict_log_proba`. With `draws` it is an average over draws of the parameters.
@@ -93,7 +93,10 @@ class AbstractNB(AbstractFitted):
         from ..inference.given_draws import ENOUGH_DRAWS, joint_average
 
         state = self._fitted()
-        result = joint_average(state.posterior, self._encoded(state, self._checked(X, state)[0]), draws)
+        rows, _, _ = self._validate(X, state)
+        result = joint_average(state.posterior, self._float_rows_by_block(state, rows), draws)
+
+        # an average that rests on few draws is not to be relied on: `effective_draws` has the number for each row
         is_thin = result.effective_draws < ENOUGH_DRAWS
         if is_thin.any():
             warnings.warn(
@@ -110,8 +113,9 @@ class AbstractNB(AbstractFitted):
         Probabilities count as equal if their difference may be rounding. With equal class priors a tie goes to the
         first label.
         """
-        nb = copy.copy(self)
-        return nb.classes_[most_probable(nb._table(X, scores=True), nb.tie_prior())]
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        scores = nb._joint_table(X, scores=True)  # (n, c)
+        return nb.classes_[most_probable(scores, nb.tie_prior())]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The decision score in nats: the log odds of the second of two classes, (n,).
@@ -119,8 +123,10 @@ class AbstractNB(AbstractFitted):
         With more than two classes it is log p(y = c | x_i), (n, c), and the largest value wins. Moving the threshold on
         the log odds away from 0 is the same as moving the class prior. It trades precision against recall.
         """
-        table = copy.copy(self)._table(X, scores=True)
-        return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
+        table = copy.copy(self)._joint_table(X, scores=True)
+        if table.shape[1] == 2:
+            return table[:, 1] - table[:, 0]
+        return log_normalize(table)
 
     def novelty_score(self, X: Any) -> np.ndarray:
         """log p(x_i) in nats, (n,), under the current `estimate`; low for rows that differ from the training rows.
@@ -128,7 +134,8 @@ class AbstractNB(AbstractFitted):
         The score is log Σ_c p(x_i, y = c). Only compare it between rows: its level depends on the units and on the
         number of features. For counts of words it also depends on the length of the row.
         """
-        return np.logaddexp.reduce(self.predict_joint_log_proba(X), axis=1)
+        log_joint = self.predict_joint_log_proba(X)
+        return np.logaddexp.reduce(log_joint, axis=1)
 
     def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
         """log p(x_i,part | y = c) in nats, a table (n, c) for each part, under the current `estimate`.
@@ -139,42 +146,70 @@ class AbstractNB(AbstractFitted):
 
         With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood, without its option `norm`.
         """
-        nb = copy.copy(self)
-        parts = nb.part_blocks()
-        names = [*parts.values()]
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        blocks_by_part = nb.part_blocks()  # names of the blocks of each part
+        block_names = [*blocks_by_part.values()]
         theta = nb.point_estimate(nb._state)
         posterior = nb._state.posterior
-        tables = nb._by_encoded_rows(nb._state, X, lambda rows: posterior.log_parts(rows, names, theta))
-        return dict(zip(parts, tables, strict=True))
 
-    def _table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
-        """`predict_joint_log_proba`; as scores up to what is the same in all classes of a row, or normalised."""
+        def tables_of(rows: Rows) -> np.ndarray:
+            return posterior.log_parts(rows, block_names, theta)  # (parts, n, c)
+
+        tables = nb._table_of_all_rows(nb._state, X, tables_of)
+        return dict(zip(blocks_by_part, tables, strict=True))
+
+    def _joint_table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
+        """log p(x_i, y = c) in nats, (n, c), under the current `estimate`, a slice of rows at a time.
+
+        Parameters
+        ----------
+        X : rows as the user gives them
+        scores : True leaves out terms that are equal in all classes of a row, such as multinomial coefficients
+        normalized : True subtracts log p(x_i) from each row, which gives log p(y = c | x_i)
+        """
         state = self._fitted()
         posterior = state.posterior
         theta = self.point_estimate(state)
-        X = self._checked(X, state)[0]
-        if theta is not None and is_sparse(X):  # the sparse product reads the values of a column in all classes
+        rows, _, _ = self._validate(X, state)
+        if theta is not None and is_sparse(rows):  # the sparse product reads the values of a column in all classes
             theta = map_leaves(np.asfortranarray, theta)
 
-        def table(part: slice) -> np.ndarray:
-            rows = cut_rows(X, part)
-            log_joint = posterior.log_table(self._rows(state, rows), theta, scores=scores)
-            # infinite cells are detected from the result, so dense rows are not scanned before
+        def table_of_slice(part: slice) -> np.ndarray:
+            rows_of_slice = cut_rows(rows, part)
+            log_joint = posterior.log_table(self._rows_by_block(state, rows_of_slice), theta, scores=scores)
+            # an infinite cell shows in the result, as the lowest number or NaN. So dense rows are not searched for it
+            # before, but only where there is such a number
             if self._infinite_shows and not log_joint.min() > np.finfo(float).min:
-                self._check_finite(rows)
+                self._check_finite(rows_of_slice)
             return log_normalize(log_joint, out=log_joint) if normalized else log_joint
 
-        return by_rows(table, {BLOCK: X}, lambda: posterior.min_chunk_cells() // 8)  # as in `log_joint`
+        return by_rows(table_of_slice, {BLOCK: rows}, lambda: posterior.min_chunk_cells() // 8)  # as in `log_joint`
 
-    def _by_encoded_rows(self, state: State, X: Any, table: Callable[[Rows], np.ndarray]) -> np.ndarray:
-        """A table (…, n, c) of encoded rows, made a slice of rows at a time: memory does not grow with the rows."""
-        X = self._checked(X, state)[0]
-        least = state.posterior.min_chunk_cells
-        return by_rows(lambda part: table(self._encoded(state, cut_rows(X, part))), {BLOCK: X}, least)
+    def _table_of_all_rows(self, state: State, X: Any, table_of: Callable[[Rows], np.ndarray]) -> np.ndarray:
+        """A table (…, n, c) of rows, made a slice of rows at a time, so that memory does not grow with the rows.
+
+        Parameters
+        ----------
+        X : rows as the user gives them
+        table_of : rows by block, in float64 → their table (…, rows, c)
+        """
+        rows, _, _ = self._validate(X, state)
+
+        def table_of_slice(part: slice) -> np.ndarray:
+            return table_of(self._float_rows_by_block(state, cut_rows(rows, part)))
+
+        return by_rows(table_of_slice, {BLOCK: rows}, state.posterior.min_chunk_cells)
 
     def point_estimate(self, state: State | None = None) -> Parameters | None:
-        """Parameters that `estimate` plugs in; None for "predictive". Provisional."""
-        state = state or self._fitted()
+        """Parameters that `estimate` plugs in; None for "predictive". Provisional.
+
+        Warns if the mode lies on the boundary of the parameter space, where probabilities are 0.
+
+        Parameters
+        ----------
+        state : what was learnt; the current state by default
+        """
+        state = state or self._fitted()  # an error before a fit
         estimate = self.estimate
         if estimate == "predictive":
             return None
@@ -186,39 +221,56 @@ class AbstractNB(AbstractFitted):
                 "not unique. Use estimate='predictive', or concentrations above 1.",
                 stacklevel=3,
             )
+        # parameters by block, in the basis in which the closed form holds them
         if estimate == "mle":
-            return self._refined(state, state.prior.mle(state.statistics))
-        theta = state.posterior.mean() if estimate == "mean" else state.posterior.mode()
-        return self._refined(state, theta)
+            theta = state.prior.mle(state.statistics)
+        elif estimate == "mean":
+            theta = state.posterior.mean()
+        else:
+            theta = state.posterior.mode()
+        return self._refined(state, theta)  # variances may be smoothed, singular covariances refused
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         """A point estimate as prediction uses it; raises ValueError where it cannot be plugged in."""
         return theta
 
     def _parameter(self, name: str) -> np.ndarray:
-        """A parameter of the only block under the current estimate; the posterior mean for "predictive"."""
-        nb = copy.copy(self)
+        """A parameter of the only block under the current estimate; the posterior mean for "predictive".
+
+        Parameters
+        ----------
+        name : in the basis of the block, such as "logit_theta"
+        """
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         state = nb._fitted()
-        return (nb.point_estimate(state) or state.posterior.mean())[BLOCK][name]
+        theta = nb.point_estimate(state) or state.posterior.mean()
+        return theta[BLOCK][name]
 
     def tie_prior(self) -> np.ndarray:
         """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
         state = self._fitted()
         classes = state.posterior.classes
-        return classes.mle(state.statistics.n)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
+        if self.estimate == "mle":
+            return classes.mle(state.statistics.n)["log_pi"]
+        return classes.log_predictive()
 
     @property
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         state = nb._fitted()
         theta = nb.point_estimate(state)
-        return state.posterior.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
+        if theta is None:
+            return state.posterior.classes.log_predictive()
+        return theta[CLASS]["log_pi"]
 
     # --- the linear discriminant ------------------------------------------------------------------------------------
 
     def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
         """Weights (k, c) and intercepts (c,) of the discriminant, by default under the current estimate. Provisional.
+
+        The discriminant is log p(x, y = c | θ) up to a term that all classes share. The k weights are those of the
+        columns, or of their levels, block after block.
 
         Raises
         ------
@@ -230,8 +282,9 @@ class AbstractNB(AbstractFitted):
         forms = [block.linear_form(theta[name]) for name, block in state.posterior.blocks.items()]
         if None in forms:
             raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
-        weights = np.concatenate([weights for weights, _ in forms])
-        return weights, sum(intercept for _, intercept in forms) + theta[CLASS]["log_pi"]
+        weights = np.concatenate([block_weights for block_weights, _ in forms])
+        intercept = sum(block_intercept for _, block_intercept in forms)
+        return weights, intercept + theta[CLASS]["log_pi"]
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
@@ -244,16 +297,17 @@ class AbstractNB(AbstractFitted):
         With "predictive" the discriminant is linear only if it equals plugging in the posterior mean. Otherwise these
         are the weights of the posterior mean.
         """
-        nb = copy.copy(self)
-        weights = nb.linear_form()[0].T
-        if weights.shape[1] != nb.n_features_in_:
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        weights, _ = nb.linear_form()
+        coef = weights.T  # (c, k)
+        if coef.shape[1] != nb.n_features_in_:
             raise AttributeError(f"{type(nb).__name__} is linear in levels, not in `X`; use rank_features")
-        return weights[1:] - weights[:1] if len(weights) == 2 else weights
+        return coef[1:] - coef[:1] if len(coef) == 2 else coef
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of the linear discriminant, which includes the log class prior; (c,), or (1,) for two classes."""
-        intercept = copy.copy(self).linear_form()[1]
+        _, intercept = copy.copy(self).linear_form()
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
     # --- how sure a prediction is -----------------------------------------------------------------------------------
@@ -273,17 +327,20 @@ class AbstractNB(AbstractFitted):
 
         check_least(1, n_draws=n_draws)
         state = self._fitted()
-        rows = self._encoded(state, self._checked(X, state)[0])
+        valid_rows, _, _ = self._validate(X, state)
+        rows = self._float_rows_by_block(state, valid_rows)
         if draws is not None:
             from ..inference.given_draws import proba_at_draws
 
             return proba_at_draws(state.posterior, rows, draws)
+
+        # the log probabilities come some rows at a time, (rows, c, s), all from the same draws of θ
         seed = fix_seed(seed)
         n_rows = next(iter(rows.values())).shape[0]
-        draws = np.empty((int(n_draws), n_rows, len(state.classes)))
+        proba = np.empty((int(n_draws), n_rows, len(state.classes)))
         for part, log_p in log_probability_draws(state.posterior, rows, int(n_draws), seed):
-            np.exp(np.moveaxis(log_p, -1, 0), out=draws[:, part])
-        return draws
+            np.exp(np.moveaxis(log_p, -1, 0), out=proba[:, part])
+        return proba
 
     def predict_interval(
         self, X: Any, level: Scalar = 0.9, method: str = "auto", n_draws: int | None = None, seed: Seed = 0
@@ -335,10 +392,11 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         fixed_seed = fix_seed(seed)
 
-        def ends(rows: Rows) -> np.ndarray:
-            return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, fixed_seed), 2, 0)
+        def ends_of(rows: Rows) -> np.ndarray:
+            low_and_high = intervals(state.posterior, rows, level, method, n_draws, fixed_seed)  # (rows, c, 2)
+            return np.moveaxis(low_and_high, 2, 0)  # as two tables (rows, c)
 
-        return np.moveaxis(self._by_encoded_rows(state, X, ends), 0, 2)
+        return np.moveaxis(self._table_of_all_rows(state, X, ends_of), 0, 2)
 
     def uncertainty(self, X: Any, method: str = "auto", n_draws: int | None = None, seed: Seed = 0) -> "Uncertainty":
         """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
@@ -353,10 +411,12 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         fixed_seed = fix_seed(seed)
 
-        def entropies(rows: Rows) -> np.ndarray:
-            return np.stack(uncertainty(state.posterior, rows, method, n_draws, fixed_seed))[..., None]
+        def entropies_of(rows: Rows) -> np.ndarray:
+            entropies = uncertainty(state.posterior, rows, method, n_draws, fixed_seed)
+            return np.stack(entropies)[..., None]  # (3, rows, 1), a table (…, rows, c) with one column
 
-        return Uncertainty(*self._by_encoded_rows(state, X, entropies)[..., 0])
+        table = self._table_of_all_rows(state, X, entropies_of)  # (3, n, 1)
+        return Uncertainty(*table[..., 0])
 
     def explain(
         self,
@@ -429,53 +489,67 @@ class AbstractNB(AbstractFitted):
         >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         contributions, b = nb.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
         return nb._frame(contributions, X, b)
 
     def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
-        """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
+        """What `explain` shows, as arrays, and the position of the class that the odds are against. Provisional.
+
+        Parameters
+        ----------
+        against : label of that class; None is the geometric mean of all other classes, and its position is None
+        settings : `n`, `level`, `n_draws` and `seed` of `explain`
+        """
         from ..inference.explanation import contributions, odds_against
 
         state = self._fitted()
         labels = state.classes
-        b = None
         if len(labels) < 2:
             raise ValueError(
                 f"the model has a single class, {labels[0]!r}, but log odds need two; fit it to rows of two classes"
             )
-        if against is not None:
-            is_label = is_single(against)
-            matches = np.flatnonzero(labels == against) if is_label else np.zeros(0, int)
-            if not matches.size:
-                raise ValueError(f"`against` is {against!r}; the classes are {labels.tolist()}")
-            b = int(matches[0])
+        base = None if against is None else _position_of_label(against, labels)
+
         check_level(settings.get("level", 0.9))
         check_least(1, n_draws=settings.get("n_draws", 1))
         if settings.get("n") is not None:
-            check_least(1, np.inf, n=settings["n"])  # as many as there are
-            settings["n"] = min(settings["n"], state.columns.n)
-        return contributions(
+            check_least(1, np.inf, n=settings["n"])
+            settings["n"] = min(settings["n"], state.columns.n)  # no row has more features than there are
+
+        rows, _, _ = self._validate(X, state)
+        values = contributions(
             state.posterior,
-            self._encoded(state, self._checked(X, state)[0]),
+            self._float_rows_by_block(state, rows),
             self.block_columns(state),
             self.point_estimate(state),
             state.columns.n,
-            odds_against(len(labels), b),
+            odds_against(len(labels), base),
             **settings,
-        ), b
+        )
+        return values, base
 
     def _frame(self, contributions: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
-        """The frame of `explain`: for each row and class the prior, the features by size, then all other features."""
+        """The frame of `explain`: for each row and class the prior, the features by size, then all other features.
+
+        Parameters
+        ----------
+        contributions : one entry for each row and listed feature, with a value for each class
+        X : the rows as the user gave them, of which the frame shows cells
+        b : position of the class that the odds are against, which has no entries; None if there is none
+        """
         import pandas as pd
 
         from ..inference.explanation import OTHERS
 
         state = self._fitted()
-        is_feature = contributions.feature >= 0
+        # `feature` is a column's number; PRIOR = −1 and OTHERS = −2 count from the end of the names
         names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
-        rank = np.where(is_feature, 1, 2 * (contributions.feature == OTHERS))  # of prior, features, all others: 0, 1, 2
+        is_feature = contributions.feature >= 0
         cells = _cells_at(X, contributions.row, contributions.feature, is_feature)
+
+        # in each row the class prior comes first, then the features, then all others
+        rank = np.where(is_feature, 1, np.where(contributions.feature == OTHERS, 2, 0))
         frames = []
         for k, label in enumerate(state.classes):
             if k == b:
@@ -491,7 +565,8 @@ class AbstractNB(AbstractFitted):
                     "high": contributions.high[:, k],
                 }
             )
-            frames.append(frame.iloc[np.lexsort([-abs(contributions.value[:, k]), rank, contributions.row])])
+            order = np.lexsort([-abs(contributions.value[:, k]), rank, contributions.row])  # the last key comes first
+            frames.append(frame.iloc[order])
         return pd.concat(frames).sort_values("row", kind="stable", ignore_index=True)
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------
@@ -531,9 +606,11 @@ class AbstractNB(AbstractFitted):
         all_names = columns.labels.tolist()
         if features is None:
             names = all_names
+        elif is_single(features):
+            names = [features]
         else:
-            names = [features] if is_single(features) else list(features)
-        positions: list[Any] = [columns.place(name) for name in names]
+            names = list(features)
+        positions: list[Any] = [columns.place(name) for name in names]  # None where there is no such column
         if None in positions:
             unknown = names[positions.index(None)]
             raise ValueError(f"`features` has {unknown!r}; the features are {listed(all_names)}")
@@ -567,7 +644,7 @@ class AbstractNB(AbstractFitted):
         """log p(X, y) of all training rows in nats, with all constants."""
         state = self._fitted()
         for block in state.prior.blocks.values():
-            if block.evidence_error:
+            if block.evidence_error:  # the reason why there is none, such as an improper prior
                 raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.evidence_error}")
         return float(state.prior.log_marginal(state.statistics))
 
@@ -591,15 +668,25 @@ class AbstractNB(AbstractFitted):
         check_least(0, n_samples=n_samples)
         check_choice("source", source, ("posterior", "prior"))
         rng = generator(seed)
-        model = state.posterior if source == "posterior" else state.prior
+        model = state.posterior if source == "posterior" else state.prior  # the density of the parameters
         if source == "prior" and model.is_improper:
-            model.require_proper("draws from the prior")
-        rows, y = self._draw(state, model, rng, int(n_samples), length)
+            model.require_proper("draws from the prior")  # raises an error with the reason
+        rows, y = self._draw_rows(state, model, rng, int(n_samples), length)
         return self._as_input(state, rows), state.classes[y]
 
-    def _draw(self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any) -> tuple[Rows, np.ndarray]:
-        """New rows by block and class indices; `length` is the number of events of a row whose total is given."""
-        y = categorical(rng, np.broadcast_to(model.classes.log_predictive(), (n, len(state.classes))))
+    def _draw_rows(
+        self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any
+    ) -> tuple[Rows, np.ndarray]:
+        """n new rows by block, and their class indices (n,), from the predictive of a model.
+
+        Parameters
+        ----------
+        model : the prior or the posterior
+        length : number of events of a row of counts whose total is given, or (n,); None is the average of the training
+            rows
+        """
+        log_pi = model.classes.log_predictive()  # (c,)
+        y = categorical(rng, np.broadcast_to(log_pi, (n, len(state.classes))))
         rows = {}
         for name, block in model.blocks.items():
             if block.cells_.measure == GIVEN_TOTALS:
@@ -657,35 +744,48 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.twin_rows import rows_that_stand_for
 
-        is_before_a_fit = classes is not None or n_features is not None
-        nb = self._before_a_fit(classes, n_features) if is_before_a_fit else copy.copy(self)
-        state = nb._known() if is_before_a_fit else nb._fitted()
+        # the prior: without a fit it has to follow from the settings alone
+        if classes is not None or n_features is not None:
+            nb = self._before_a_fit(classes, n_features)
+            state = nb._known_state()
+        else:
+            nb = copy.copy(self)
+            state = nb._fitted()
         prior = nb._prior(state) if state.prior is None else state.prior
-        prior.require_proper("draws from its generative model")
+        prior.require_proper("draws from its generative model")  # or a ValueError with the reason
+
+        # rows and labels as the prior takes them: columns by block, and class indices
         if X is None and length is None:
             length = _default_length(state, prior)
-        rows = None if X is None else nb._twin_rows(state, X)
-        index = None if y is None else nb._twin_index(state, y)
-        with rows_that_stand_for(n, rows):
-            prior.model(rows, index, n, length)
+        rows = None if X is None else nb._numpyro_rows(state, X)
+        class_index = None if y is None else nb._numpyro_labels(state, y)
+        with rows_that_stand_for(n, rows):  # scales the likelihood of a minibatch
+            prior.model(rows, class_index, n, length)
 
-    def _twin_rows(self, state: State, X: Any) -> Rows:
+    def _numpyro_rows(self, state: State, X: Any) -> Rows:
         """Rows by block for the NumPyro model; without checks where JAX traces them."""
         from ..inference.twin_rows import is_traced
 
-        return self._traced_rows(state, X) if is_traced(X) else self.encode(X)
+        if is_traced(X):
+            return self._traced_rows_by_block(state, X)
+        return self.encode(X)
 
-    def _traced_rows(self, state: State, X: Any) -> Rows:
+    def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
         """Rows that JAX traces as columns by block."""
         return {BLOCK: X}
 
-    def _twin_index(self, state: State, y: Any) -> Any:
-        """Places of labels among the classes; of traced labels without checks, and as they are if labels are texts."""
+    def _numpyro_labels(self, state: State, y: Any) -> Any:
+        """Class indices (n,) of labels, for the NumPyro model.
+
+        Traced labels cannot be checked. If the classes are texts, JAX cannot hold labels, so traced ones are class
+        indices already.
+        """
         from ..inference.twin_rows import is_traced
 
         if not is_traced(y):
             return places_of(checked_labels(y), state.classes)
-        if state.classes.dtype.kind not in "biuf":
+        are_classes_numbers = state.classes.dtype.kind in "biuf"
+        if not are_classes_numbers:
             return y
         import jax.numpy as jnp
 
@@ -703,7 +803,8 @@ class AbstractNB(AbstractFitted):
                 "give `prior`, or fit first"
             )
         labels, _ = classes_of(np.asarray(classes))
-        return copy.copy(self).learn_columns(np.zeros((1, int(n_features))), labels)
+        one_row = np.zeros((1, int(n_features)))  # only the number of its columns is learnt
+        return copy.copy(self).learn_columns(one_row, labels)
 
     def sample_posterior(
         self,
@@ -740,7 +841,7 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.posterior import sample_posterior
 
-        nb = copy.copy(self)
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup)
 
     def check(self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None, **settings: Any) -> "CheckReport":
@@ -798,33 +899,51 @@ class AbstractNB(AbstractFitted):
         """Whether the family has cells of a kind, and n rows of d columns are few enough to try. Provisional.
 
         Yes and no are two levels.
+
+        Parameters
+        ----------
+        kind : "yes/no", "levels", "counts", "amounts" or "real"
         """
         if d > cls._most_columns or n * d > cls._most_cells:
             return False
         cells = cls._family.cells_
-        if cells.measure == COMPOSITE:
+        if cells.measure == COMPOSITE:  # no density of rows, so it cannot be compared with other models
             return False
         return cells.kind == kind or (kind == "yes/no" and cells.kind == "levels")
 
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
-        """Of each part its name, estimator, names of blocks by that in the estimator, and class if one. Provisional."""
+        """The estimators behind the blocks; one, named "x", unless this is a `MixedNB`. Provisional.
+
+        Returns
+        -------
+        of each part its name, its estimator, a mapping from block names in that estimator to those in this one, and
+        the position of the class that the part is for; None if it is for all classes
+        """
         return [(BLOCK, self, {name: name for name in self.block_columns()}, None)]
 
     def part_blocks(self) -> dict[str, list[str]]:
         """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
         blocks_by_part: dict[str, list[str]] = {}
-        for name, _, blocks, _ in self.part_estimators():
-            blocks_by_part.setdefault(name, []).extend(blocks.values())
+        for name, _, block_names, _ in self.part_estimators():
+            blocks_by_part.setdefault(name, []).extend(block_names.values())
         return blocks_by_part
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
-        return {"feature": self._known().columns.labels}
+        return {"feature": self._known_state().columns.labels}
 
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
+        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional.
+
+        Parameters
+        ----------
+        block, parameter : name of a block, and of a NumPyro site in it
+        ndim : number of the parameter's axes
+        """
         dims = list(self.block_labels(block))
-        return dims[:1] if ndim == 1 else ["class", *dims[: ndim - 1]]
+        if ndim == 1:
+            return dims[:1]
+        return ["class", *dims[: ndim - 1]]
 
     def feature_names(self) -> list[Any]:
         """Names of the columns of X, or their numbers. Provisional."""
@@ -840,8 +959,22 @@ class AbstractNB(AbstractFitted):
         return "" if self.estimate == "predictive" else f"estimate={self.estimate!r}"
 
 
+def _position_of_label(label: Any, labels: np.ndarray) -> int:
+    """The position of the class `against` among the labels; ValueError if it is none of them."""
+    matches = np.flatnonzero(labels == label) if is_single(label) else np.zeros(0, int)
+    if not matches.size:
+        raise ValueError(f"`against` is {label!r}; the classes are {labels.tolist()}")
+    return int(matches[0])
+
+
 def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.ndarray) -> np.ndarray:
-    """The cells of a table at places (row, feature), as objects; an empty text where an entry is no feature."""
+    """The cells of a table that entries are about, as objects, (e,); an empty text where an entry is no feature.
+
+    Parameters
+    ----------
+    rows, features : (e,) position of each entry's cell
+    is_feature : (e,) whether the entry is about a cell
+    """
     table = as_table(X)
     cells = table.tocsr() if is_sparse(table) else np.asarray(table, object)
     values = np.full(len(rows), "", object)
@@ -851,7 +984,7 @@ def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.nda
 
 
 def _default_length(state: State, prior: Any) -> int | None:
-    """The average number of events of a row, where a block's rows are counts with given totals."""
+    """The average number of events of a row, where a block's rows are counts with given totals; otherwise None."""
     names = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]
     if not names:
         return None
@@ -861,5 +994,7 @@ def _default_length(state: State, prior: Any) -> int | None:
 
 
 def _average_length(state: State, name: str) -> int:
-    """Rounded average of the events of a row of counts."""
-    return round(state.statistics.blocks[name].n.sum() / max(state.statistics.n.sum(), 1))
+    """Rounded average of the number of events of a row, in the block of that name."""
+    n_events = state.statistics.blocks[name].n.sum()
+    n_rows = state.statistics.n.sum()
+    return round(n_events / max(n_rows, 1))

@@ -13,7 +13,7 @@ from ._base import AbstractNB
 
 
 def variants() -> dict[str, AbstractNB]:
-    """Models by their names."""
+    """A new estimator by each name that the command line knows."""
     by_name = {}
     for class_name in dir(estimators):
         kind = getattr(estimators, class_name)
@@ -28,6 +28,12 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
     "auto" is the family of the columns if all have one role (yes/no, numbers, counts or levels), else each kind of
     column with its own. "mixed:kernel" and the like take that variant for the columns of numbers.
 
+    Parameters
+    ----------
+    X : the features
+    model : a name of `variants`, "auto", or "mixed:" and the name of a variant for numbers
+    contract : the role of each column
+
     Raises
     ------
     ValueError
@@ -35,15 +41,19 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
     """
     column_of = {column.name: column for column in contract.columns}
     roles = [column_of[name].role for name in X.columns]
-    if model == "auto":
+    if model == "auto":  # the name of the estimator for the only role, or of that for several
         is_of_one_kind = len({*roles}) == 1
         model = next(iter(default_estimators()[roles[0]].variants)) if is_of_one_kind else "mixed"
+
     kind, _, kind_of_numbers = model.partition(":")
     models: dict[str, Any] = variants()
     chosen = models[kind]
+
     if kind == "mixed":
+        # MixedNB finds the parts on its own, unless the user chose a role or a variant, or roles are not those of types
         is_asked = any(column.why == ASKED for column in contract.used)
-        if kind_of_numbers or is_asked or roles != [role_of_type(X, j) for j in range(X.shape[1])]:
+        has_roles_of_types = roles == [role_of_type(X, j) for j in range(X.shape[1])]
+        if kind_of_numbers or is_asked or not has_roles_of_types:
             chosen.parts = []
             for name, nb, columns in parts_of_roles(roles):
                 part = models.get(kind_of_numbers, nb) if name == "numbers" else nb
@@ -54,7 +64,7 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
 
 
 def _refuse_text(X: pd.DataFrame, model: str) -> None:
-    """Raise a ValueError that names the first column of text."""
+    """Raise a ValueError that names the first column of text, and the model that needs numbers."""
     for name, kind in zip(X.columns, X.dtypes, strict=True):
         if not pd.api.types.is_numeric_dtype(kind):
             value = X[name].dropna().tolist()[0]
@@ -62,17 +72,25 @@ def _refuse_text(X: pd.DataFrame, model: str) -> None:
 
 
 def contract_of(model: Any, decimal: str | None = None, thousands: str | None = None) -> ColumnContract:
-    """The contract by which a fitted model reads new rows, with the separators that the user names."""
+    """The contract by which a fitted model reads new rows, with the separators that the user names.
+
+    Parameters
+    ----------
+    model : an estimator, or a calibrated one
+    decimal, thousands : separators of numbers that are written as text; None leaves those of the contract
+    """
     if not hasattr(model, "feature_names_in_"):
         raise ValueError("the model was fitted to an array, so its columns have no names; fit it to a data frame")
     names = model.feature_names_in_.tolist()
     nb = getattr(model, "estimator_", model)  # the one inside of a calibrated model
     contract = getattr(nb, "contract_", None)
-    if contract is None:
+    if contract is None:  # fitted in Python: the columns are what the model makes of them
         contract = ColumnContract(tuple(_column_of_model(nb, name, j) for j, name in enumerate(names)), 0)
+
     columns = list(contract.columns)
     for i, column in enumerate(columns):
-        if column.role == "dropped" and column.name in names:  # the model leaves out what was dropped
+        if column.role == "dropped" and column.name in names:
+            # the model has the column and leaves it out: any cell will do
             columns[i] = replace(column, role="levels", missing=1.0)
         elif column.role != "levels" and (decimal or thousands):
             columns[i] = replace(column, written=_format_with(decimal, thousands, column))
@@ -80,16 +98,28 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
 
 
 def _column_of_model(nb: Any, name: str, feature: int) -> Column:
-    """A column of a model that was fitted in Python: numbers, or levels if some of them are text."""
+    """A column of a model that was fitted in Python: numbers, or levels if some of them are text.
+
+    Parameters
+    ----------
+    nb : the model
+    name, feature : name and position of the column
+    """
     levels = nb.levels_of(feature)
     if levels is None or not any(isinstance(level, str) for level in levels):
         return Column(name, "numbers", "", 0, 1, "")
-    texts = tuple(str(level) for level in levels) if len(levels) <= LISTED else ()
+    texts = (
+        tuple(str(level) for level in levels) if len(levels) <= LISTED else ()
+    )  # a contract lists none if there are many
     return Column(name, "levels", "", len(levels), 1, "", levels=texts)
 
 
 def _format_with(decimal: str | None, thousands: str | None, column: Column) -> NumberFormat:
-    """The format of a column with the separators that the user names; the other one follows."""
+    """The format of a column with the separators that the user names; the other one follows.
+
+    Of point and comma, one separates decimals and the other thousands.
+    """
     point = decimal or ("," if thousands == "." else ".")
     group = thousands or ("." if point == "," else ",")
-    return NumberFormat(point, group, column.written.sign if column.written else "")
+    sign = column.written.sign if column.written else ""
+    return NumberFormat(point, group, sign)

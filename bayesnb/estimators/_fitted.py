@@ -99,21 +99,32 @@ class State:
         return len(self.classes), self.columns.n
 
     def numbers(self, name: str, value: Any, support: Any = COUNT) -> np.ndarray:
-        """A hyperparameter as numbers (c, d); labels of pandas are followed."""
-        return checked_numbers(name, align(name, value, self.classes, self.columns.names), self.shape, support)
+        """A hyperparameter as numbers (c, d); labels of pandas are followed.
+
+        Parameters
+        ----------
+        name : how an error names it
+        value : as the user gave it: a number, or an array that broadcasts to (c, d)
+        support : the permitted values; others are a ValueError
+        """
+        aligned = align(name, value, self.classes, self.columns.names)
+        return checked_numbers(name, aligned, self.shape, support)
 
     @property
-    def bare(self) -> Self:
-        """The same without rows."""
+    def without_rows(self) -> Self:
+        """The same labels, columns and encoding, without statistics and prior."""
         return replace(self, statistics=None, prior=None)
 
     @functools.cached_property
     def bounded(self) -> Statistics:
-        """The statistics with what is known of their rounding, for subtracting some."""
+        """The statistics with bounds of their rounding, which are needed before other statistics are subtracted."""
         return with_error(self.statistics, self.longest, self.pieces)
 
     def with_rows(self, other: "State") -> Self:
-        """The state of the rows of both. If one of the two has bounds of its rounding, the other gets them too."""
+        """The state of the rows of both: their statistics add.
+
+        If one of the two has bounds of its rounding, the other gets them too, because only then the sum has them.
+        """
         mine = self.statistics
         theirs = other.statistics
         if (mine.error is None) != (theirs.error is None):
@@ -129,10 +140,10 @@ class State:
     @functools.cached_property
     def posterior(self) -> Any:
         """The model after the rows; a ValueError where an improper prior and few rows do not make it a density."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, which is looked at below
             posterior = self.prior.update(self.statistics)
         for name, block in self.prior.blocks.items():
-            reason = improper(posterior.blocks[name])
+            reason = improper(posterior.blocks[name])  # None if the block is a density
             if reason and block.is_improper:
                 raise Unavailable(
                     f"`prior` is improper, and with the rows so far the posterior is not a density: {reason}. "
@@ -161,7 +172,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     _n_levels: ClassVar[int | None] = None  # of cells that are levels, where the family fixes their number
     _takes_text: ClassVar[bool] = False
     _default_follows_rows: ClassVar[Any] = False  # whether the rows scale the default prior
-    _infinite_shows: ClassVar[bool] = False  # in what is computed of dense rows, which are not looked through
+    _infinite_shows: ClassVar[bool] = False  # in the result of a prediction, so that dense rows are not scanned before
     _learnt_names = frozenset({"_state"})
 
     # --- rows -------------------------------------------------------------------------------------------------------
@@ -171,8 +182,21 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts. Provisional."""
         return self._family.cells_
 
-    def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
-        """Rows, labels if they are given, and columns, as `checked_rows` finds them."""
+    def _validate(self, X: Any, state: State | None, *y: Any) -> Any:
+        """Rows, labels and columns, checked.
+
+        Parameters
+        ----------
+        X : rows as the user gives them
+        state : with the columns that X has to have; None at the first fit
+        y : the labels, if there are any
+
+        Returns
+        -------
+        rows : array, sparse array or data frame, whose cells are as they were
+        labels : (n,), None without y
+        columns : number and names of the columns
+        """
         fitted_columns = None if state is None else state.columns
         sparse = self._family.cells_.sparse
         return checked_rows(self, X, fitted_columns, *y, numbers=not self._takes_text, sparse=sparse)
@@ -181,9 +205,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """The state that knows the encoding of rows, such as their levels; statistics are recoded."""
         return state
 
-    def _rows(self, state: State, X: Any) -> Rows:
-        """Some checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
-        if not self._infinite_shows or is_sparse(X):
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
+        """Some validated rows as columns by block; raises ValueError on values that the likelihood does not know."""
+        shows_later = self._infinite_shows and not is_sparse(X)
+        if not shows_later:
             self._check_finite(X)
         cells = self._family.cells_
         if cells.kind != "real":
@@ -191,10 +216,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return {BLOCK: X}
 
     def _check_finite(self, X: Any) -> None:
-        """Raise a ValueError if a cell of checked rows is infinite, or missing where it must not be."""
-        missing = self._family.missing_value
+        """Raise a ValueError if a cell of validated rows is infinite, or missing where it must not be."""
+        marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
+        allows_nan = marker is not None and bool(np.isnan(marker))
         if not self._takes_text:
-            check_finite(self, X, gaps=missing != missing)  # NaN is left out
+            check_finite(self, X, gaps=allows_nan)
 
     def _cell_advice(self) -> str:
         """What to do about a cell that the likelihood does not know."""
@@ -212,22 +238,24 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def encode(self, X: Any) -> Rows:
         """Rows as the blocks of `prior_` take them, by block and in float64. Provisional."""
-        state = self._known()
-        return self._encoded(state, self._checked(X, state)[0])
+        state = self._known_state()
+        rows, _, _ = self._validate(X, state)
+        return self._float_rows_by_block(state, rows)
 
-    def _encoded(self, state: State, X: Any) -> Rows:
-        """Checked rows by block, in float64."""
-        if self._infinite_shows:
+    def _float_rows_by_block(self, state: State, X: Any) -> Rows:
+        """Validated rows as columns by block, in float64 and with finite cells (or missing ones, where they may be)."""
+        if self._infinite_shows:  # then `_rows_by_block` leaves it to its caller to notice infinite cells
             self._check_finite(X)
-        return {name: x.astype(float, copy=False) for name, x in self._rows(state, X).items()}
+        rows = self._rows_by_block(state, X)
+        return {name: x.astype(float, copy=False) for name, x in rows.items()}
 
     def encode_labelled(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
         """Rows by block with the types that they have, and the class index of each. Provisional."""
         state = self._fitted()
-        X, y, _ = self._checked(X, state, y)
-        if self._infinite_shows:
-            self._check_finite(X)
-        return self._rows(state, X), places_of(y, state.classes)
+        rows, labels, _ = self._validate(X, state, y)
+        if self._infinite_shows:  # see `_float_rows_by_block`
+            self._check_finite(rows)
+        return self._rows_by_block(state, rows), places_of(labels, state.classes)
 
     # --- the prior --------------------------------------------------------------------------------------------------
 
@@ -236,14 +264,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _blocks(self, state: State) -> dict[str, Any]:
-        """Prior blocks; without statistics any that can gather them."""
+        """Prior blocks by name, with the user's `prior`; without statistics any that can compute them."""
         blocks = self._default_blocks(state)
-        return blocks if self.prior is None else with_own_prior(self, state, blocks)
+        if self.prior is None:
+            return blocks
+        return with_own_prior(self, state, blocks)
 
     def _prior(self, state: State) -> Any:
+        """The model before the rows, that the hyperparameters stand for; its scale may be that of the statistics."""
         return NaiveBayes(self._class_prior(state), self._blocks(state))
 
-    def _gatherer(self, state: State) -> Any:
+    def _model_of_statistics(self, state: State) -> Any:
         """A model used only to compute statistics; its numbers do not matter."""
         return NaiveBayes(None, self._blocks(state))  # type: ignore[arg-type]  # no label is asked for
 
@@ -262,22 +293,29 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
         name = self.class_prior_parameter
         probabilities = getattr(self, name)
-        c = len(state.classes)
+        n_classes = len(state.classes)
+
         if probabilities is not None:
-            requirement = f"{c} {SIMPLEX.describe()}, in the order of `classes_`"
+            requirement = f"{n_classes} {SIMPLEX.describe()}, in the order of `classes_`"
             pi = as_numbers(name, align(name, probabilities, state.classes), requirement)
-            if pi.shape != (c,) or not SIMPLEX.holds(pi):
+            if pi.shape != (n_classes,) or not SIMPLEX.holds(pi):
                 raise ValueError(f"`{name}` is {shortened(probabilities)}; it needs {requirement}")
-            return FixedClasses(pi / pi.sum())
+            return FixedClasses(pi / pi.sum())  # a sum of one to all digits
+
         if not boolean("fit_prior", self.fit_prior):
-            return FixedClasses(np.full(c, 1 / c))
+            return FixedClasses(np.full(n_classes, 1 / n_classes))
+
         alpha = align("class_alpha", self.class_alpha, state.classes)
-        return DirichletClasses(np.array(checked_numbers("class_alpha", alpha, (c,))))
+        return DirichletClasses(np.array(checked_numbers("class_alpha", alpha, (n_classes,))))
 
     def _concentration(self, state: State, shape: tuple[int, ...]) -> np.ndarray:
         """scikit-learn's `alpha` and `force_alpha` as concentrations of a prior, for estimators that have them.
 
         With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
+
+        Parameters
+        ----------
+        shape : of the result, to which `alpha` has to broadcast
         """
         alpha = align("alpha", self.alpha, state.classes, state.columns.names)
         if not boolean("force_alpha", self.force_alpha):
@@ -297,11 +335,15 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         prior : "kept", or "refit" if the row leaves the scale of the prior too; the result is then None where only a
             fit to all other rows does that
         """
-        if prior == "kept" or not self.prior_follows_rows:
-            return self.posterior_
         posterior = self.posterior_
+        if prior == "kept" or not self.prior_follows_rows:
+            return posterior
+
+        # blocks that know the rule by which rows scale their prior can apply it without a row
         blocks = self._blocks_with_rules(posterior.blocks)
-        return None if blocks is None else replace(posterior, blocks=blocks)
+        if blocks is None:
+            return None
+        return replace(posterior, blocks=blocks)
 
     def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any] | None:
         """The blocks with the rules by which rows scale their priors; None if blocks do not know such rules."""
@@ -330,14 +372,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             if X or y is empty, if their lengths differ, if all weights are 0, if a value is outside the range of the
             likelihood, or if a parameter is out of range. The message names the argument
         """
-        X, y, columns = self._checked(X, None, y)
-        classes, index = classes_of(y)
-        state = self._learn_encoding(State(classes, columns), X)
-        state = self._gather(state, X, index, sample_weight)
+        rows, labels, columns = self._validate(X, None, y)
+        classes, class_index = classes_of(labels)
+        state = self._learn_encoding(State(classes, columns), rows)  # such as the levels of each column
+        state = self._compute_statistics(state, rows, class_index, sample_weight)
         refuse_no_weight(state.statistics.n)
-        state = self._conditioned(state)
+        state = self._with_prior(state)  # which may be on the scale of the rows
         _ = state.posterior  # raises where an improper prior and these rows do not make it a density
-        self._state = state
+        self._state = state  # the last step: an error before leaves the estimator as it was
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
@@ -379,18 +421,20 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "classes must be passed on the first call to partial_fit: give all labels that will ever occur"
             )
-        labels = None if classes is None else _labels_of_all_calls(classes, state)
-        X, y, columns = self._checked(X, state, y)
+        class_labels = None if classes is None else _labels_of_all_calls(classes, state)
+        rows, labels, columns = self._validate(X, state, y)
         if state is None:
-            state = State(labels, columns)  # type: ignore[arg-type]  # the first call names them
-        state = self._learn_encoding(state, X)
-        batch = self._gather(state, X, places_of(y, state.classes), sample_weight)
+            state = State(class_labels, columns)  # type: ignore[arg-type]  # the first call names them
+        state = self._learn_encoding(state, rows)  # the batch may have new levels
+        batch = self._compute_statistics(state, rows, places_of(labels, state.classes), sample_weight)
+
+        # statistics of disjoint sets of rows add; those of all earlier rows are scaled by the decay first
         if state.statistics is None:
-            self._state = self._conditioned(batch)
+            self._state = self._with_prior(batch)
             return self
         if decay != 1:
             state = replace(state, statistics=state.statistics.scaled(decay))
-        self._state = self._conditioned(state.with_rows(batch))
+        self._state = self._with_prior(state.with_rows(batch))
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -406,12 +450,16 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             if a class or a count has less weight than would be removed: such rows were never fitted
         """
         state = self._fitted()
-        X, y, _ = self._checked(X, state, y)
-        state = self._learn_encoding(state, X)
-        removed = self._gather(state, X, places_of(y, state.classes), sample_weight)
+        rows, labels, _ = self._validate(X, state, y)
+        state = self._learn_encoding(state, rows)
+        class_index = places_of(labels, state.classes)
+        removed = self._compute_statistics(state, rows, class_index, sample_weight)
+
+        # the difference of the statistics, and the same moved by the bound of its rounding: if the two posteriors
+        # differ by too much, the difference has lost its digits, and the rows are not removed
         remaining = without(state.bounded, removed.bounded)
-        after = self._conditioned(replace(state, statistics=remaining.estimate))
-        check_digits(after, self._conditioned(replace(state, statistics=remaining.moved)))
+        after = self._with_prior(replace(state, statistics=remaining.estimate))
+        check_digits(after, self._with_prior(replace(state, statistics=remaining.moved)))
         self._state = after
         return self
 
@@ -435,6 +483,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         if type(other) is not type(self):
             raise ValueError(f"`other` is a {type(other).__name__}; merge a {type(self).__name__} with one of its kind")
         other_state = other._fitted()
+
+        # both have to be the same model: hyperparameters, labels and columns
         settings = other.get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
             if not alike(value, settings[name]):
@@ -444,23 +494,24 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                 )
         _require_equal("classes", other_state.classes, state.classes)
         _require_equal("features", other_state.columns.labels, state.columns.labels)
-        self._state = self._conditioned(self._united(state, other_state))
+
+        self._state = self._with_prior(self._merge_states(state, other_state))
         return self
 
-    def _united(self, state: State, other: State) -> State:
-        """The state of the rows of both, in an encoding that knows what either knew."""
+    def _merge_states(self, state: State, other: State) -> State:
+        """The state of the rows of both, in an encoding that knows the levels and parts of either."""
         return state.with_rows(other)
 
     def learn_columns(self, X: Any, classes: Any) -> Self:
         """Learn names, number and levels of the columns beside all labels, sorted, and nothing else. Provisional."""
-        X, _, columns = self._checked(X, None)
-        self._state = self._learn_encoding(State(classes, columns), X)
+        rows, _, columns = self._validate(X, None)
+        self._state = self._learn_encoding(State(classes, columns), rows)
         return self
 
     def with_statistics(self, stats: Statistics) -> Self:
         """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
         other = copy.copy(self)
-        other._state = self._conditioned(replace(other._state, statistics=stats))
+        other._state = self._with_prior(replace(other._state, statistics=stats))
         return other
 
     def statistics_without(self, stats: Statistics) -> Statistics:
@@ -476,44 +527,59 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """
         return without(self._fitted().bounded, with_error(stats, n_rows))
 
-    def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
-        """The state with the statistics of checked rows with class indices, and no others."""
+    def _compute_statistics(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
+        """The state with the statistics of these rows, and of no others.
+
+        Parameters
+        ----------
+        state : with the encoding of the rows
+        X : validated rows
+        index : (n,) class index of each
+        sample_weight : (n,) as the user gave it, or None
+        """
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        r = one_hot(index, len(state.classes), weights)
-        has_prior = state.prior is not None and state.encoding is None
-        prior = state.prior if has_prior else self._gatherer(state.bare)
+        r = one_hot(index, len(state.classes), weights)  # (n, c), sparse
 
-        def gather(part: slice) -> Statistics:
-            return prior.statistics(self._rows(state, cut_rows(X, part)), csr_slice(r, part))
+        # any prior computes the same statistics; but with an encoding, such as new levels, blocks may have other shapes
+        has_usable_prior = state.prior is not None and state.encoding is None
+        model = state.prior if has_usable_prior else self._model_of_statistics(state.without_rows)
 
-        parts = row_slices({BLOCK: X}, prior.min_chunk_cells)
-        with np.errstate(over="ignore", invalid="ignore"):
-            stats = fold_rows(gather, parts)
+        def statistics_of_slice(part: slice) -> Statistics:
+            rows = self._rows_by_block(state, cut_rows(X, part))
+            return model.statistics(rows, csr_slice(r, part))
+
+        # statistics of disjoint slices of rows add
+        parts = row_slices({BLOCK: X}, model.min_chunk_cells)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are refused below
+            stats = fold_rows(statistics_of_slice, parts)
         if not all(map(_can_be_squared, stats.blocks.values())):
             self._check_finite(X)  # which names an infinite cell
             raise ValueError(
                 f"Values too large to be summed in data passed to {type(self).__name__} (input X); "
                 "rescale the columns or the weights, because sums or squares overflow"
             )
-        return replace(state, statistics=stats, longest=len(index[parts[0]]), pieces=len(parts))
+        n_rows_of_slice = len(index[parts[0]])
+        return replace(state, statistics=stats, longest=n_rows_of_slice, pieces=len(parts))
 
-    def _conditioned(self, state: State) -> State:
-        """The state with the prior that belongs to its statistics."""
+    def _with_prior(self, state: State) -> State:
+        """The state with the prior that the hyperparameters give beside its statistics."""
         check_choice("estimate", self.estimate, ESTIMATES)
         return replace(state, prior=self._prior(state))
 
     # --- model files ------------------------------------------------------------------------------------------------
 
     def _to_save(self) -> dict[str, Any]:
+        """The attributes that a model file holds, beside the hyperparameters; none before a fit."""
         if "_state" not in vars(self):
             return {}
         return {"_state": replace(self._state, prior=None)}  # the settings and the statistics give the prior
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        """The estimator of a model file: its hyperparameters, and the attributes of `_to_save`."""
         estimator = super()._from_file(parameters, learnt)
         if estimator.__sklearn_is_fitted__():
-            estimator._state = estimator._conditioned(estimator._state)
+            estimator._state = estimator._with_prior(estimator._state)
             _ = estimator._state.posterior  # what cannot be updated shows here, and not in the first prediction
         return estimator
 
@@ -532,17 +598,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> np.ndarray:
         """The labels, sorted, (c,)."""
-        return self._known().classes
+        return self._known_state().classes
 
     @property
     def n_features_in_(self) -> int:
         """Number of columns of X."""
-        return self._known().columns.n
+        return self._known_state().columns.n
 
     @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of the columns of X, (d,), if they have names."""
-        names = self._known().columns.names
+        names = self._known_state().columns.names
         if names is None:
             raise AttributeError("`X` had no names of columns")
         return names
@@ -552,14 +618,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         state = self._fitted()
         self._state = replace(state, columns=replace(state.columns, names=np.asarray(names, object)))
 
-    def _known(self) -> State:
+    def _known_state(self) -> State:
         """The state, which may be without statistics."""
         return vars(self).get("_state") or self._fitted()
 
     @property
     def contract_(self) -> Any:
         """What `describe` found in the columns of a data frame; None if nobody asked. Provisional."""
-        return self._known().columns.contract
+        return self._known_state().columns.contract
 
     @contract_.setter
     def contract_(self, contract: Any) -> None:
@@ -590,21 +656,29 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return self._fitted().statistics.n
 
     def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn may give to the estimator: read from what the family declares of its cells."""
         tags = super().__sklearn_tags__()
         cells = self.cells
-        tags.input_tags.allow_nan = self._family.missing_value != self._family.missing_value
+        marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
+        is_discrete = cells.kind in ("levels", "yes/no")
+        tags.input_tags.allow_nan = marker is not None and bool(np.isnan(marker))
         tags.input_tags.sparse = cells.sparse
         tags.input_tags.string = self._takes_text
         tags.input_tags.positive_only = cells.kind != "real"
-        discrete = cells.kind in ("levels", "yes/no")
-        tags.input_tags.categorical = cells.whole or discrete  # to scikit-learn's checks this means whole numbers
-        # on the blobs of scikit-learn's checks, as its own
-        tags.classifier_tags.poor_score = discrete or cells.measure in (COMPOSITE, GIVEN_TOTALS)
+        tags.input_tags.categorical = cells.whole or is_discrete  # to scikit-learn's checks this means whole numbers
+        # its checks require accuracy on Gaussian clouds of points, which other models need not have. Its own naive
+        # Bayes of discrete cells has this tag too
+        tags.classifier_tags.poor_score = is_discrete or cells.measure in (COMPOSITE, GIVEN_TOTALS)
         return tags
 
 
 def _labels_of_all_calls(classes: Any, state: State | None) -> np.ndarray:
-    """The argument `classes` of `partial_fit`, sorted; ValueError if an earlier call had others."""
+    """The argument `classes` of `partial_fit`, sorted; ValueError if an earlier call had others.
+
+    Parameters
+    ----------
+    state : after the earlier calls; None at the first one
+    """
     with naming("classes"):
         labels = np.unique(checked_labels(classes, "classes"))
     if state is not None and not np.array_equal(labels, state.classes):
@@ -622,9 +696,16 @@ def _require_equal(kind: str, theirs: np.ndarray, mine: np.ndarray) -> None:
 
 
 def _can_be_squared(block: Any) -> bool:
-    """Whether the sums of a block are finite, and so are their squares."""
+    """Whether the sums of a block are finite, and so are their squares.
+
+    Parameters
+    ----------
+    block : statistics, which have some of the fields n, total, mean and ss
+    """
     for name in ("n", "total", "mean", "ss"):
         value = np.asarray(getattr(block, name, 0.0))
-        if not (value.max(initial=0.0) <= _MAX_SUM and value.min(initial=0.0) >= -_MAX_SUM):
+        # comparisons with NaN are False, so a NaN is refused too
+        is_small = value.max(initial=0.0) <= _MAX_SUM and value.min(initial=0.0) >= -_MAX_SUM
+        if not is_small:
             return False
     return True

@@ -12,10 +12,18 @@ if TYPE_CHECKING:
 
 
 def check_digits(after: "State", moved: "State") -> None:
-    """Raise a ValueError if rounding may move a field of the posterior by more than 1e-9 of it: to that of `moved`."""
+    """Raise a ValueError if rounding may move a field of the posterior by more than 1e-9 of it.
+
+    Parameters
+    ----------
+    after : the state without the forgotten rows
+    moved : the same, with each statistic moved by the bound of its rounding. A field of its posterior differs from that
+        of `after` by what rounding may do to it
+    """
     with np.errstate(all="ignore"):  # an improper prior without rows: `posterior_` refuses it
-        posterior, moved_posterior = (state.prior.update(state.statistics) for state in (after, moved))
-    doubt = find_doubt(posterior, moved_posterior)
+        posterior = after.prior.update(after.statistics)
+        moved_posterior = moved.prior.update(moved.statistics)
+    doubt = find_doubt(posterior, moved_posterior)  # the first such field
     if doubt is None:
         return
     where = ""

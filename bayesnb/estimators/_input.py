@@ -67,17 +67,19 @@ class Columns:
         return str(j) if self.names is None else repr(str(self.names[j]))
 
     def place(self, column: Any) -> int | None:
-        """The place of a column given by its name or its number; None where there is no such column."""
+        """The position of a column given by its name or its number; None where there is no such column."""
         names = [] if self.names is None else self.names.tolist()
         if column in names:
             return names.index(column)
-        if isinstance(column, int | np.integer) and 0 <= column < self.n:
+        is_number = isinstance(column, int | np.integer)
+        if is_number and 0 <= column < self.n:
             return int(column)
         return None
 
     def take(self, positions: np.ndarray) -> "Columns":
         """Some of the columns."""
-        return Columns(len(positions), None if self.names is None else self.names[positions])
+        names = None if self.names is None else self.names[positions]
+        return Columns(len(positions), names)
 
 
 def checked_rows(
@@ -89,6 +91,8 @@ def checked_rows(
 
     Parameters
     ----------
+    estimator : whose class is named in errors
+    X : rows as the user gives them
     fitted : the columns of the fit, which these have to be; None at the first fit
     y : labels; without them None is returned
     numbers : whether cells have to be numbers. Otherwise they may be of any type, and a data frame stays as it is
@@ -97,13 +101,17 @@ def checked_rows(
     table = as_table(X)
     labels = None
     with naming("X", "y"):
+        # names of the columns, which have to be those of the fit
         names = None if isinstance(table, np.ndarray) else _get_feature_names(table)
         if numbers:
             _refuse_times(table, names)
         if fitted is not None and (names is not None or fitted.names is not None):
             _check_feature_names(estimator, table, reset=False)
+
         if y:
             labels = checked_labels(*y)
+
+        # cells: numbers, or anything that a data frame holds
         if numbers or not isinstance(table, pd.DataFrame):
             rows = _checked_array(estimator, table, names, numbers, sparse)
         elif all(table.shape):
@@ -112,6 +120,7 @@ def checked_rows(
             raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*table.shape))
         if y:
             check_consistent_length(rows, labels)
+
     if fitted is not None and fitted.n != rows.shape[1]:
         kind = type(estimator).__name__
         raise ValueError(f"X has {rows.shape[1]} features, but {kind} is expecting {fitted.n} features as input")
@@ -119,35 +128,49 @@ def checked_rows(
 
 
 def _checked_array(estimator: Any, table: Any, names: np.ndarray | None, numbers: bool, sparse: bool) -> Any:
-    """Rows as an array or a sparse array."""
+    """Rows as an array or a sparse array, by scikit-learn's check; see `checked_rows` for the arguments.
+
+    Infinite and missing cells are allowed here: `check_finite` looks for them later, some rows at a time.
+    """
     try:
         return check_array(
             table,
             accept_sparse="csr" if sparse else False,
             dtype=_NUMBERS if numbers else None,
-            ensure_all_finite=False,  # `check_finite` looks at some rows at a time
+            ensure_all_finite=False,
             estimator=estimator,
             input_name="X",
         )
     except ValueError as error:
-        _refuse_text(table, names, error)
+        _refuse_text(table, names, error)  # a better message, if text was the reason
         raise
 
 
 def _canonical(rows: Any) -> Any:
-    """Sparse rows as an array of SciPy without duplicates; others as they are."""
-    if isinstance(rows, spmatrix):  # whose sums are matrices, and whose `*` is a product of matrices
+    """Sparse rows as an array of SciPy with each cell stored once; others as they are."""
+    # a `spmatrix` of SciPy's older interface has sums that are matrices, and its `*` is a matrix product
+    if isinstance(rows, spmatrix):
         rows = csr_array(rows)
     if is_sparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
+        rows = rows.copy()  # the user's own rows do not change
         rows.sum_duplicates()
     return rows
 
 
 def align(name: str, value: Any, *labels: Any) -> Any:
-    """A pandas hyperparameter in the order of the labels of its last axes; a default index, or None, stays."""
-    if not hasattr(value, "iloc"):
+    """A pandas hyperparameter in the order of the labels of its last axes; a default index, or None, stays.
+
+    Parameters
+    ----------
+    name : how an error names the hyperparameter
+    value : anything; what is no Series or DataFrame is returned as it is
+    labels : of each axis the labels in the order that is needed, such as classes and columns; None if it has none. A
+        Series, of one axis, is aligned with the last of them
+    """
+    is_pandas = hasattr(value, "iloc")
+    if not is_pandas:
         return value
+    # axis by axis: the same labels in another order are put in order, other labels are an error
     aligned = value
     for axis, expected in enumerate(labels[-value.ndim :]):
         index = value.axes[axis]
@@ -164,14 +187,16 @@ def align(name: str, value: Any, *labels: Any) -> Any:
 def as_table(X: Any) -> Any:
     """Data frames as those of pandas; masked cells, None and pandas.NA among objects as NaN.
 
-    Levels that a type declares stay declared: those of Arrow's dictionaries, and of polars' Enum.
+    Levels that a type declares stay declared: those of Arrow's dictionaries, and of polars' Enum. Libraries are told
+    apart by the methods that only their tables have, so none of them is imported.
     """
     if hasattr(X, "collect_schema") and hasattr(X, "collect"):  # a LazyFrame of polars
         raise ValueError(f"`X` is a {type(X).__name__}, whose rows are not computed yet; give `X.collect()`")
     if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow
         return X.to_pandas()
     if hasattr(X, "columns") and hasattr(X, "get_column"):  # polars
-        return _plain_frame(pd.DataFrame({name: _column_of_polars(X.get_column(name)) for name in X.columns}))
+        columns = {name: _column_of_polars(X.get_column(name)) for name in X.columns}
+        return _plain_frame(pd.DataFrame(columns))
     if isinstance(X, pd.DataFrame):
         return _plain_frame(X)
     if isinstance(X, np.ndarray):
@@ -182,7 +207,8 @@ def as_table(X: Any) -> Any:
 def _plain_array(X: np.ndarray) -> np.ndarray:
     """An array with NaN where a cell is masked, None or pandas.NA."""
     if isinstance(X, np.ma.MaskedArray):
-        return np.ma.filled(X.astype(float if X.dtype.kind in "biuf" else object), np.nan)
+        holds_numbers = X.dtype.kind in "biuf"
+        return np.ma.filled(X.astype(float if holds_numbers else object), np.nan)
     if X.dtype == object:
         return np.where(pd.isna(X), np.nan, X)
     return X
@@ -190,16 +216,16 @@ def _plain_array(X: np.ndarray) -> np.ndarray:
 
 def _plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """A data frame with NaN where an object is None or pandas.NA, and with categories for Arrow's dictionaries."""
-    replaced = {}
+    new_columns = {}  # by position
     for j, dtype in enumerate(frame.dtypes):
         if isinstance(dtype, np.dtypes.ObjectDType):
-            replaced[j] = _plain_array(frame.iloc[:, j].to_numpy())
+            new_columns[j] = _plain_array(frame.iloc[:, j].to_numpy())
         elif str(dtype).startswith("dictionary<"):
-            replaced[j] = frame.iloc[:, j].array.__arrow_array__().to_pandas().array
-    if not replaced:
+            new_columns[j] = frame.iloc[:, j].array.__arrow_array__().to_pandas().array
+    if not new_columns:
         return frame
-    plain = frame.copy(deep=False)
-    for j, cells in replaced.items():
+    plain = frame.copy(deep=False)  # the columns are shared, and those of the user do not change
+    for j, cells in new_columns.items():
         plain.isetitem(j, cells)
     return plain
 
@@ -215,8 +241,12 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
     """Raise a ValueError that names a column of dates or durations.
 
     As numbers they would be in a unit that nobody chose, and a missing one would be −2⁶³ of them.
+
+    Parameters
+    ----------
+    names : of the columns, for the message; None if they have none
     """
-    may_have_times = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OmM"
+    may_have_times = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OmM"  # objects, durations, dates
     frame = pd.DataFrame(X) if may_have_times else X
     if not isinstance(frame, pd.DataFrame):
         return
@@ -232,11 +262,20 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
 
 
 def _refuse_text(X: Any, names: np.ndarray | None, error: ValueError) -> None:
-    """Name the column of text behind an error of NumPy, and say what to do."""
+    """Raise a ValueError that names the column of text, if text is the reason of an error of NumPy.
+
+    Parameters
+    ----------
+    names : of the columns; None if they have none
+    error : what was raised when numbers were made of X
+    """
+    # a list of documents in place of a table
     if "Expected 2D array, got 1D array" in str(error) and _is_text(np.asarray(X, dtype=object)[:1]):
         raise ValueError(f"`X` is a list of texts, such as {shortened(np.asarray(X)[0])}; {COUNT_WORDS}") from error
     if "could not convert string to float" not in str(error):
         return
+
+    # the first column with a cell that is no number
     table = pd.DataFrame(X if hasattr(X, "shape") else np.asarray(X, dtype=object))
     for j in range(table.shape[1]):
         cells = table.iloc[:, j]
@@ -256,40 +295,65 @@ def _is_text(values: np.ndarray) -> bool:
 
 @np.errstate(over="ignore", invalid="ignore")  # a sum shows whether all cells are finite
 def check_finite(estimator: Any, X: Any, gaps: bool) -> None:
-    """Raise a ValueError if a cell is infinite, or missing where there may be no gaps."""
-    if X.dtype.kind == "f":
-        options = {
-            "allow_nan": gaps and not is_sparse(X),
-            "estimator_name": type(estimator).__name__,
-            "input_name": "X",
-        }
-        for _ in parallel_map(lambda part: assert_all_finite(cut_rows(X, part), **options), row_slices({BLOCK: X})):
-            pass
+    """Raise a ValueError if a cell is infinite, or missing where it must not be.
+
+    Parameters
+    ----------
+    estimator : whose class is named in the error
+    X : array or sparse array; integers are finite
+    gaps : whether cells of dense rows may be missing (NaN)
+    """
+    if X.dtype.kind != "f":
+        return
+    options = {
+        "allow_nan": gaps and not is_sparse(X),
+        "estimator_name": type(estimator).__name__,
+        "input_name": "X",
+    }
+
+    def check_slice(part: slice) -> None:
+        assert_all_finite(cut_rows(X, part), **options)
+
+    for _ in parallel_map(check_slice, row_slices({BLOCK: X})):
+        pass  # nothing comes back, but the loop makes the checks run, and raises their errors
 
 
 def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: str, levels: int | None = None) -> None:
-    """Raise a ValueError that names the first column with a cell that a family does not know."""
+    """Raise a ValueError that names the first column with a cell outside the range of a family.
+
+    Parameters
+    ----------
+    estimator, columns : for the message: the class, and the names of the columns
+    X : array or sparse array
+    cells : what the family declares of a cell
+    advice : what to do, the end of the message
+    levels : number of levels, if the family fixes it
+    """
     values = X.data if is_sparse(X) else X
-    if cells.kind in ("counts", "amounts") and not cells.whole and values.size and values.min() >= 0:
-        return  # False if a cell is missing
+    # one pass is enough where the only condition is a sign; a missing cell makes the comparison False
+    needs_sign_only = cells.kind in ("counts", "amounts") and not cells.whole
+    if needs_sign_only and values.size and values.min() >= 0:
+        return
     is_wrong = cells.wrong(values, levels)
     if not is_wrong.any():
         return
+
+    # a negative value is shown first: it is the error that most needs a word
     is_negative = is_wrong & (values < 0)
-    chosen = is_negative if is_negative.any() else is_wrong
-    j = (X.indices[chosen] if is_sparse(X) else np.nonzero(chosen)[1])[0]
-    value = values[chosen][0]
+    is_shown = is_negative if is_negative.any() else is_wrong
+    column_of_shown = X.indices[is_shown] if is_sparse(X) else np.nonzero(is_shown)[1]
+    value = values[is_shown][0]
     hint = ""
     if value < 0 and is_sparse(X):
         hint = " If they are hashed features, use HashingVectorizer(alternate_sign=False)."
     raise ValueError(
         f"{_wrong_values(value, cells)} in data passed to {type(estimator).__name__} (input X): `X` has {value:g} in "
-        f"column {columns.label(j)}; {advice}{hint}"
+        f"column {columns.label(column_of_shown[0])}; {advice}{hint}"
     )
 
 
 def _wrong_values(value: Scalar, cells: Cells) -> str:
-    """What is wrong with a value, as the message begins."""
+    """What is wrong with a cell that the family does not know: the begin of a message."""
     if value < 0:
         return "Negative values"
     if cells.kind == "yes/no":
@@ -298,34 +362,47 @@ def _wrong_values(value: Scalar, cells: Cells) -> str:
 
 
 def cut_rows(X: Any, part: slice) -> Any:
-    """Some rows of checked input; all of them as they are, of which there is no copy to make."""
+    """A slice of the rows of an array, sparse array or data frame; X itself, without a copy, if it is all of them."""
     if part.start == 0 and part.stop >= X.shape[0]:
         return X
     if is_sparse(X) and X.format == "csr":
         return csr_slice(X, part)
-    return X[part] if isinstance(X, np.ndarray) else _safe_indexing(X, part)
+    if isinstance(X, np.ndarray):
+        return X[part]
+    return _safe_indexing(X, part)
 
 
 @contextmanager
 def naming(*names: str) -> Iterator[None]:
-    """Errors of scikit-learn's checks that name no argument say whose they are.
+    """Within, an error of scikit-learn's checks that names no argument gets the names of these in front.
 
     A whole number that no float can hold is an OverflowError, and becomes a ValueError.
+
+    Parameters
+    ----------
+    names : of the arguments that are checked, such as "X"
     """
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
-        if re.search(rf"\b({'|'.join(names)})\b", str(error)):
+        has_name = re.search(rf"\b({'|'.join(names)})\b", str(error))
+        if has_name:  # the message says which argument is wrong already
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{', '.join(f'`{name}`' for name in names)}: {error}") from error
+        quoted_names = ", ".join(f"`{name}`" for name in names)
+        raise kind(f"{quoted_names}: {error}") from error
 
 
 # --- labels and weights -----------------------------------------------------------------------------------------------
 
 
 def checked_labels(y: Any, name: str = "y") -> np.ndarray:
-    """Labels that are all strings or all numbers, none of them missing; a ValueError on those of a regression."""
+    """Labels that are all strings or all numbers, none of them missing; a ValueError on those of a regression.
+
+    Parameters
+    ----------
+    name : of the argument, for the message: "y", or "classes" where all labels are listed
+    """
     is_complete = isinstance(y, np.ndarray) and y.dtype.kind in "biuSU"  # no label of such a type is missing
     if not is_complete:
         _refuse_missing(y, name)
@@ -334,34 +411,44 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
     else:
         with naming(name):
             labels = _check_y(y)
+
+    # labels of a mixed type cannot be sorted
     kind = pd.api.types.infer_dtype(labels) if labels.dtype == object else "string"
     if kind != "string":
         raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
+
     if name == "y" and labels.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
+        with np.errstate(invalid="ignore"):  # scikit-learn casts numbers to int64, however large
             check_classification_targets(labels)
     return labels
 
 
 def _refuse_missing(y: Any, name: str) -> None:
-    """Raise a ValueError that lists the rows without a label."""
-    has_type = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")
+    """Raise a ValueError that lists the rows without a label.
+
+    Parameters
+    ----------
+    y : labels in any form; what has no single axis is left to other checks
+    name : of the argument, for the message
+    """
+    has_type = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")  # pandas cannot look into polars
     is_missing = pd.isna(y if has_type else np.asarray(y, object))
     if np.ndim(is_missing) != 1 or not is_missing.any():
         return
     rows = np.flatnonzero(is_missing)
-    shown = ", ".join(map(str, rows[:8]))
+    listed = ", ".join(map(str, rows[:8]))
     if len(rows) > 8:
-        shown += ", …"
+        listed += ", …"
     raise ValueError(
-        f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {shown}; leave out these "
+        f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}; leave out these "
         "rows"
     )
 
 
 def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels in order, and the place of each label among them."""
-    if y.dtype.kind in "iuO" and y.dtype.isnative:  # found by hashing, without sorting the rows
+    """The distinct labels in order, (c,), and the position of each label among them, (n,)."""
+    can_be_hashed = y.dtype.kind in "iuO" and y.dtype.isnative
+    if can_be_hashed:  # then only the classes are sorted, and not the rows
         index, classes = pd.factorize(y, sort=True)
     else:
         classes, index = np.unique(y, return_inverse=True)
@@ -371,8 +458,14 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The place of each label among the classes; a ValueError on a label that is not among them."""
+    """The position of each label among the classes, (n,); a ValueError on a label that is not among them.
+
+    Parameters
+    ----------
+    classes : (c,), sorted
+    """
     try:
+        # where a label would have to stand; it is known if it does stand there
         index = np.minimum(classes.searchsorted(y), len(classes) - 1)
         unknown = y[classes[index] != y]
     except TypeError:  # dates among numbers
@@ -383,11 +476,17 @@ def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
-    """Weights of rows, (n,), not negative; all may be 0, as in one batch of many."""
+    """Weights of rows, (n,), not negative; all may be 0, as in one batch of many.
+
+    Parameters
+    ----------
+    X : the rows, whose number the weights must have
+    """
     with naming("sample_weight"):
         values = np.asarray(sample_weight)
         all_zero = values.dtype.kind in "biuf" and values.size > 0 and not values.any()
-        positive = np.ones_like(values) if all_zero else sample_weight  # scikit-learn refuses weights that are all 0
+        # scikit-learn refuses weights that are all 0, so ones are checked in their place
+        positive = np.ones_like(values) if all_zero else sample_weight
         weights = _check_sample_weight(positive, X, dtype=np.float64, ensure_non_negative=True)
     if not np.isfinite(weights).all():  # scikit-learn looks at a list of weights, and not at one for all rows
         raise ValueError("`sample_weight` has NaN or infinite values; give each row a finite weight, 0 to ignore it")
@@ -421,6 +520,8 @@ def alike(a: Any, b: Any) -> bool:
     """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
     if distributions.is_distribution(a) and distributions.is_distribution(b):
         return distributions.alike(a, b)
+
+    # numbers, arrays and texts are compared as they are, everything else part by part
     parts_of_a = _parts_of(a)
     parts_of_b = _parts_of(b)
     if parts_of_a is None or parts_of_b is None:
@@ -431,7 +532,10 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def _parts_of(value: Any) -> dict[Any, Any] | None:
-    """What a hyperparameter is made of; None of a number or an array."""
+    """What a hyperparameter is made of, by name or position; None of a number, a text or an array.
+
+    The parts of an object include its class, under the name "".
+    """
     if isinstance(value, list | tuple):
         return dict(enumerate(value))
     if isinstance(value, BaseEstimator):

@@ -31,7 +31,7 @@ class AbstractLevels(AbstractNB):
 
     The encoding is a list of the levels of each column. Codes 0 … K−1 are an array of signed integers, those of a
     column without a cell an array of unsigned ones, and declared levels and values are an array of objects. A subclass
-    says how its counts are moved to other levels (`_moved`).
+    says how its counts are moved to other levels (`_move_counts`).
     """
 
     min_categories: Any
@@ -41,7 +41,7 @@ class AbstractLevels(AbstractNB):
     @property
     def categories_(self) -> list[np.ndarray]:
         """Levels of each feature; of a column without a cell `min_categories` codes, at least the code 0."""
-        return _shown_levels(self._known())
+        return _shown_levels(self._known_state())
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column. Provisional."""
@@ -50,35 +50,48 @@ class AbstractLevels(AbstractNB):
     @property
     def n_categories_(self) -> np.ndarray:
         """Number of levels of each feature, (d,)."""
-        return sizes_of(self._known())
+        return sizes_of(self._known_state())
 
     # --- learning levels ----------------------------------------------------------------------------------------------
 
     def _learn_encoding(self, state: State, X: Any) -> State:
-        """The state that knows the levels of these rows, after those that it has known before."""
+        """The state that knows the levels of these rows, after those that it has known before.
+
+        The levels of a column are those that its type declares; codes 0 … max if its cells are whole numbers; else its
+        values. A column without a cell has `min_categories` codes.
+
+        Parameters
+        ----------
+        state : its encoding is the list of the levels of each column, None before the first rows
+        X : validated rows
+        """
         min_levels = self._min_levels(state.columns.n)
-        levels = []
-        offenders = []
+        levels = []  # of each column
+        offenders = []  # (smallest number that is no code, column)
         for j, column in enumerate(columns_of(_largest_codes(X))):
-            codes = _codes_in(column)
+            codes = _codes_in(column)  # None if the cells are no numbers, or the type declares levels
             if column.declared is not None:
                 levels.append(column.declared)
             elif codes is None:
                 levels.append(_distinct(column.cells))
-            elif not len(codes):
+            elif not len(codes):  # no cell: unsigned integers mark levels that a cell may still replace
                 levels.append(np.arange(min_levels[j], dtype=np.uint64))
             elif _is_no_code(codes).any():
                 offenders.append((codes[_is_no_code(codes)].min(), j))
             else:
-                levels.append(np.arange(max(int(codes.max()) + 1, min_levels[j])))
+                n_levels = max(int(codes.max()) + 1, min_levels[j])
+                levels.append(np.arange(n_levels))
         if offenders:
-            self._refuse_codes(state, *min(offenders))
+            smallest, j = min(offenders)
+            self._refuse_codes(state, smallest, j)
+
         if state.encoding is None:
             return self._recode(state, levels)
-        return self._recode(state, [*map(_union, state.encoding, levels)])
+        all_levels = [_union(before, new) for before, new in zip(state.encoding, levels, strict=True)]
+        return self._recode(state, all_levels)
 
     def _refuse_codes(self, state: State, value: float, j: int) -> None:
-        """ValueError for a number in column j that is no code."""
+        """Raise the ValueError for a number in column j that is no code."""
         name = type(self).__name__
         start = f"Negative values in data passed to {name}: " if value < 0 else ""
         raise ValueError(
@@ -87,7 +100,7 @@ class AbstractLevels(AbstractNB):
         )
 
     def _min_levels(self, d: int) -> list[int]:
-        """`min_categories` for each feature."""
+        """The argument `min_categories`, checked, as a number for each of d features; 0 where it is None."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
         is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))
         if not is_whole or value.min(initial=0) < 0 or value.max(initial=0) > _MAX_LEVELS:
@@ -100,36 +113,49 @@ class AbstractLevels(AbstractNB):
     # --- moving counts to other levels --------------------------------------------------------------------------------
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
-        """The state by other levels, which hold all that were known; with its statistics, if there are any."""
+        """The state with other levels; its counts, if there are any, move to the positions that their levels get.
+
+        Parameters
+        ----------
+        levels : of each column, all that the state knows among them
+        """
         after = replace(state, encoding=levels)
         if state.statistics is None or all(map(np.array_equal, levels, state.encoding)):
             return after
-        return replace(after, statistics=replace(state.statistics, blocks=self._moved(state, after)))
+        blocks = self._move_counts(state, after)
+        return replace(after, statistics=replace(state.statistics, blocks=blocks))
 
-    def _moved(self, state: State, after: State) -> dict[str, Any]:
-        """The counts of a state at the levels of another one."""
+    def _move_counts(self, state: State, after: State) -> dict[str, Any]:
+        """The counts of a state, by block, in the encoding of another state, with 0 for levels that are new."""
         raise NotImplementedError
 
-    def _united(self, state: State, other: State) -> State:
+    def _merge_states(self, state: State, other: State) -> State:
+        """The state of the rows of both, with the levels that either knows."""
         levels = [*map(_union, state.encoding, other.encoding)]
-        return super()._united(self._recode(state, levels), self._recode(other, levels))
+        return super()._merge_states(self._recode(state, levels), self._recode(other, levels))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _codes(self, state: State, X: Any) -> np.ndarray:
         """The position of each cell among the levels of its column, (n, d); NaN where it is missing or unknown."""
+        # an array of numbers whose levels are all codes 0 … K−1: each cell is its own position
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(map(are_codes, state.encoding)):
-            return _code_table(X, np.array([*map(len, state.encoding)]))
+            n_levels = np.array([*map(len, state.encoding)])
+            return _code_table(X, n_levels)
+
         codes = []
-        for j, (column, levels) in enumerate(zip(columns_of(X), state.encoding, strict=True)):
+        for j, (column, levels) in enumerate(zip(columns_of(X), state.encoding, strict=True)):  # levels of the fit
             codes.append(_positions(column.cells, levels, state.columns.label(j)))
         return np.stack(codes, 1)
 
     def _as_input(self, state: State, rows: Rows) -> np.ndarray:
-        codes: dict[int, np.ndarray] = {}
+        """Rows of codes by block as an array of levels, (n, d)."""
+        codes: dict[int, np.ndarray] = {}  # of each column, (n,)
         for name, columns in self.block_columns(state).items():
-            codes |= dict(zip(columns.tolist(), rows[name].T.astype(int), strict=True))
-        return np.stack([levels[codes[j]] for j, levels in enumerate(_shown_levels(state))], 1)
+            codes_of_block = rows[name].T.astype(int)
+            codes |= dict(zip(columns.tolist(), codes_of_block, strict=True))
+        levels_by_column = _shown_levels(state)
+        return np.stack([levels[codes[j]] for j, levels in enumerate(levels_by_column)], 1)
 
 
 # --- levels of a fit --------------------------------------------------------------------------------------------------
@@ -141,12 +167,12 @@ def are_codes(levels: np.ndarray) -> bool:
 
 
 def _are_unseen(levels: np.ndarray) -> bool:
-    """Whether no cell of the column has shown what its levels are."""
+    """Whether no cell of the column has shown what its levels are, which unsigned integers stand for."""
     return levels.dtype.kind == "u" or not len(levels)
 
 
 def _shown_levels(state: State) -> list[np.ndarray]:
-    """Levels of each column, at least one."""
+    """Levels of each column; the codes of a column without a cell, at least the code 0."""
     shown = []
     for levels in state.encoding:
         shown.append(np.arange(max(1, len(levels))) if _are_unseen(levels) else levels)
@@ -169,16 +195,23 @@ def places_among(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Old levels in their order, then those that are new."""
+    """Old levels in their order, then those that are new; levels of a column without a cell give way to others."""
     if _are_unseen(old) and _are_unseen(new):
         return max(old, new, key=len)
-    if _are_unseen(old) or _are_unseen(new):
-        return new if _are_unseen(old) else old
+    if _are_unseen(old):
+        return new
+    if _are_unseen(new):
+        return old
+
+    # codes 0 … K−1: the longer of the two holds the other
     if are_codes(old) and are_codes(new):
         return max(old, new, key=len)
-    old_values = set(old.tolist())
-    added = [level for level in new.tolist() if level not in old_values]
-    return np.concatenate([old.astype(object), np.array(added, dtype=object)]) if added else old
+
+    known = set(old.tolist())
+    added = [level for level in new.tolist() if level not in known]
+    if not added:
+        return old
+    return np.concatenate([old.astype(object), np.array(added, dtype=object)])
 
 
 # --- columns of a table -----------------------------------------------------------------------------------------------
@@ -202,27 +235,39 @@ def columns_of(X: Any) -> list[Column]:
     if isinstance(X, np.ndarray):
         return [Column(cells, None) for cells in X.T]
     if sparse.issparse(X):
-        X = sparse.csc_array(X)
-        return [Column(np.append(X.data[start:end], 0), None) for start, end in itertools.pairwise(X.indptr)]
+        X = sparse.csc_array(X)  # whose stored cells lie column after column
+        columns = []
+        for start, end in itertools.pairwise(X.indptr):
+            columns.append(Column(np.append(X.data[start:end], 0), None))
+        return columns
     return [_column_of_frame(column) for _, column in X.items()]
 
 
 def _column_of_frame(column: Any) -> Column:
+    """A column of a data frame of pandas, with the levels that its type declares."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return Column(column.to_numpy(dtype=object), None)
     # as objects: beside a gap pandas would make floats of whole numbers. Declared numbers are names, and no codes
     declared = column.dtype.categories.to_numpy(dtype=object)
-    return Column(np.append(declared, np.nan)[column.cat.codes], declared)
+    # the code of a missing cell is −1, so it takes the NaN at the end
+    cells = np.append(declared, np.nan)[column.cat.codes]
+    return Column(cells, declared)
 
 
 def _largest_codes(X: Any) -> Any:
-    """Of an array of integers one cell below 0 or the largest of each column: its levels depend on nothing else."""
+    """A table with the same levels, but quicker to go through, if X is an array of integers; otherwise X.
+
+    Integers are codes 0 … max, so one row with the largest of each column is enough, or with one below 0, which is an
+    error.
+    """
     is_whole = isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size
-    return _as_unsigned(X).max(0, keepdims=True).astype(X.dtype) if is_whole else X
+    if not is_whole:
+        return X
+    return _as_unsigned(X).max(0, keepdims=True).astype(X.dtype)
 
 
 def _as_unsigned(X: np.ndarray) -> np.ndarray:
-    """The same integers, of which those below 0 are larger than any other."""
+    """The same bytes as unsigned integers, in which those below 0 are larger than all others."""
     return X.view(X.dtype.str.replace("i", "u"))
 
 
@@ -242,7 +287,7 @@ def _as_numbers(values: np.ndarray) -> np.ndarray | None:
     """Values as floats if all are real numbers, else None."""
     if values.dtype == object and not all(isinstance(value, numbers.Real) for value in values.tolist()):
         return None
-    if values.dtype.kind not in "biufO":
+    if values.dtype.kind not in "biufO":  # no numbers: text or times
         return None
     try:
         return values.astype(float)
@@ -252,34 +297,52 @@ def _as_numbers(values: np.ndarray) -> np.ndarray | None:
 
 def _distinct(cells: np.ndarray) -> np.ndarray:
     """The values of a column, sorted; values of different types by the name of the type first."""
+
+    def type_and_value(value: Any) -> tuple[str, Any]:
+        return type(value).__name__, value  # values of different types cannot be compared
+
     values = set(cells[~pd.isna(cells)].tolist())
-    return np.array(sorted(values, key=lambda value: (type(value).__name__, value)), dtype=object)
+    return np.array(sorted(values, key=type_and_value), dtype=object)
 
 
 # --- positions of cells -----------------------------------------------------------------------------------------------
 
 
 def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
-    """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
+    """Codes (n, d): X itself if all cells are levels 0 … K−1 of their column, else floats with NaN for the others.
+
+    Parameters
+    ----------
+    n_levels : (d,), K of each column
+    """
     if X.dtype.kind in "iu" and X.size and (_as_unsigned(X).max(0) < n_levels).all():
         return X
     return _valid(X.astype(float), n_levels)
 
 
 def _valid(codes: np.ndarray, n_levels: Any) -> np.ndarray:
-    """Numbers that are levels 0 … K−1; NaN for others."""
-    return np.where((codes >= 0) & (codes < n_levels) & (codes == np.floor(codes)), codes, np.nan)
+    """Numbers that are levels 0 … K−1 as they are; NaN for others."""
+    is_level = (codes >= 0) & (codes < n_levels) & (codes == np.floor(codes))
+    return np.where(is_level, codes, np.nan)
 
 
 def _positions(cells: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
-    """Position of each cell among the levels; NaN where it is missing or unknown.
+    """Position of each cell among the levels, (n,); NaN where it is missing or unknown.
 
     Warns where all are unknown because one side is text and the other is numbers.
+
+    Parameters
+    ----------
+    cells, levels : (n,) and (k,), of one column
+    label : how the warning names the column
     """
+    # among codes 0 … K−1 a number is its own position
     if are_codes(levels):
         codes = _as_numbers(np.where(pd.isna(cells), np.nan, cells))
         if codes is not None:
             return _valid(codes, len(levels))
+
+    # pandas gives −1 to what it does not find
     positions = pd.Index(levels).get_indexer(pd.Index(cells, dtype=object)).astype(float)
     if len(positions) and positions.max() < 0:
         _warn_of_types(cells, levels, label)
@@ -287,12 +350,15 @@ def _positions(cells: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
 
 
 def _warn_of_types(cells: np.ndarray, levels: np.ndarray, label: str) -> None:
-    """Warn if the cells of a column are text and its levels are numbers, or the other way round."""
+    """Warn if the cells of a column are text and its levels are numbers, or the other way round.
+
+    The first of each is looked at, because all cells of a column have one type as a rule.
+    """
     values = cells[~pd.isna(cells)].tolist()
-    names = counted_levels(levels).tolist()
-    if values and names and isinstance(values[0], str) != isinstance(names[0], str):
+    level_names = counted_levels(levels).tolist()
+    if values and level_names and isinstance(values[0], str) != isinstance(level_names[0], str):
         warnings.warn(
             f"`X` has no known level in column {label}, because text is not a number: it has {values[0]!r}, and the "
-            f"levels are like {names[0]!r}. The column is left out; convert it to the type that was fitted",
+            f"levels are like {level_names[0]!r}. The column is left out; convert it to the type that was fitted",
             stacklevel=2,
         )

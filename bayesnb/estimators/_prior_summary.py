@@ -25,18 +25,21 @@ class PriorSummary(str):
 def prior_summary(nb: Any) -> PriorSummary:
     """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`."""
     prior = nb.prior_
-    stats = nb.statistics_
+    stats = nb.statistics_  # sufficient statistics of the rows, `n` the weight of each class
     rows_alone = prior.mle(stats)  # maximum likelihood: what the rows say without the prior
+
     lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes"]
-    lines.append(_of_classes(prior.classes, np.exp(rows_alone[CLASS]["log_pi"])))
-    groups = _groups_of_blocks(prior.blocks)
+    lines.append(_line_of_classes(prior.classes, np.exp(rows_alone[CLASS]["log_pi"])))
+
+    # a line for all columns that have one prior, and below it a line for each of its parameters
+    groups = _groups_of_equal_priors(prior.blocks)
     block_columns = nb.block_columns()
     feature_names = nb.feature_names()
     for group in groups[:_MAX_PRIORS]:
-        columns = block_columns[group.name][group.columns]
+        columns = block_columns[group.name][group.columns]  # positions in X
         lines.append(f"{_listed([feature_names[j] for j in columns])} ~ {_density(group.block, group.columns)}")
-        if not group.block.is_improper:
-            lines += _scales(group.block, group.columns, to_sites(rows_alone[group.name]))
+        if not group.block.is_improper:  # an improper prior has no quantiles
+            lines += _lines_of_parameters(group.block, group.columns, to_sites(rows_alone[group.name]))
     if len(groups) > _MAX_PRIORS:
         lines.append(f"… and {len(groups) - _MAX_PRIORS} more")
     return PriorSummary("\n".join(lines))
@@ -50,8 +53,14 @@ class _Group(NamedTuple):
     columns: np.ndarray  # positions in the block
 
 
-def _of_classes(classes: Any, probabilities: np.ndarray) -> str:
-    """The line of the class prior."""
+def _line_of_classes(classes: Any, probabilities: np.ndarray) -> str:
+    """The line of the class prior.
+
+    Parameters
+    ----------
+    classes : the prior of the labels
+    probabilities : (c,), the class probabilities, if they are fixed
+    """
     if isinstance(classes, DirichletClasses):
         return f"classes ~ Dirichlet({_numbers(classes.alpha)}): {classes.alpha.sum():g} pseudo-rows"
     return f"classes: probabilities fixed at {_numbers(probabilities)}"
@@ -65,31 +74,49 @@ def _listed(names: list[Any]) -> str:
     return ", ".join(texts)
 
 
-def _groups_of_blocks(blocks: dict[str, Any]) -> list[_Group]:
+def _groups_of_equal_priors(blocks: dict[str, Any]) -> list[_Group]:
+    """The columns of all blocks, grouped by their prior."""
     groups: list[_Group] = []
     for name, block in blocks.items():
-        groups += [_Group(name, block.unwrapped, columns) for columns in _equal_columns(block.unwrapped)]
+        for columns in _equal_columns(block.unwrapped):
+            groups.append(_Group(name, block.unwrapped, columns))
     return groups
 
 
 def _equal_columns(block: Any) -> list[np.ndarray]:
-    """Positions of columns that have one prior; all columns where they share one."""
+    """Positions of the columns of a block, grouped by their prior; one group of all columns if they share a prior.
+
+    Parameters
+    ----------
+    block : of a family whose `fields_` declares the axes of each field
+    """
     for field, declared in block.fields_.items():
-        if isinstance(getattr(block, field), np.ndarray) and declared.axes.count("feature") != 1:
+        is_of_single_columns = declared.axes.count("feature") == 1
+        if isinstance(getattr(block, field), np.ndarray) and not is_of_single_columns:
             return [np.arange(block.shape[1])]
+
+    # columns have the same prior if it is shown by the same text
     by_density: dict[str, list[int]] = {}
     for j in range(block.shape[1]):
-        by_density.setdefault(_density(block, np.array([j])), []).append(j)
+        text = _density(block, np.array([j]))
+        by_density.setdefault(text, []).append(j)
     return [np.array(columns) for columns in by_density.values()]
 
 
 def _density(block: Any, columns: np.ndarray) -> str:
-    """The density by its name and its numbers: `Beta(2, 8)`, or the fields of a family."""
+    """The density of columns with one prior, by its name and its numbers: `Beta(2, 8)`, or the fields of a family.
+
+    Parameters
+    ----------
+    block : of a family whose `fields_` declares the axes of each field
+    columns : positions in the block
+    """
+    # the name of the NumPyro distribution, if it has the same arguments as the family has fields
     has_name = block.distribution_ is not None and block.distribution_[1].keys() == block.fields_.keys()
     arguments = []
     for field, declared in block.fields_.items():
         value = getattr(block, field)
-        if not declared.fitted or not isinstance(value, np.ndarray):
+        if not declared.fitted or not isinstance(value, np.ndarray):  # a constant of the model
             continue
         if declared.axes.count("feature") == 1:
             shown = columns[:1] if block.separable else columns  # separable columns of a group are equal
@@ -100,25 +127,32 @@ def _density(block: Any, columns: np.ndarray) -> str:
     return f"{text}, improper" if block.is_improper else text
 
 
-def _scales(block: Any, columns: np.ndarray, rows_alone: dict[str, Any]) -> Iterator[str]:
-    """For each parameter of columns with one prior: median and 90 % of it, and what the rows alone say."""
+def _lines_of_parameters(block: Any, columns: np.ndarray, rows_alone: dict[str, Any]) -> Iterator[str]:
+    """For each parameter of columns with one prior: median and 90 % of it, and what the rows alone say.
+
+    Parameters
+    ----------
+    columns : positions in the block
+    rows_alone : maximum likelihood estimates by NumPyro site
+    """
     for site, marginal in block.marginals().items():
-        law = marginal
+        distribution = marginal
         estimate = rows_alone[site]
-        if isinstance(marginal, InverseWishartMarginal):
-            law = marginal.diagonal()
+        if isinstance(marginal, InverseWishartMarginal):  # of a covariance the variances are shown
+            distribution = marginal.diagonal()
             estimate = np.diagonal(estimate, axis1=-2, axis2=-1)
-        median = _of_columns(law.ppf(0.5), columns)
-        low = _of_columns(law.ppf(0.05), columns).min()
-        high = _of_columns(law.ppf(0.95), columns).max()
+        median = _of_columns(distribution.ppf(0.5), columns)
+        low = _of_columns(distribution.ppf(0.05), columns).min()
+        high = _of_columns(distribution.ppf(0.95), columns).max()
         name = block.names_.get(site, site)
-        alone = _span(_of_columns(estimate, columns))
-        yield f"    {name}: {_numbers(median)}, 90 % in {low:.3g} to {high:.3g}; the rows alone: {alone}"
+        range_of_estimates = _span(_of_columns(estimate, columns))
+        yield (f"    {name}: {_numbers(median)}, 90 % in {low:.3g} to {high:.3g}; the rows alone: {range_of_estimates}")
 
 
 def _of_columns(array: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The numbers of some columns, whose axis is the second, or the only one."""
-    return np.take(array, columns, min(np.ndim(array) - 1, 1))
+    """The numbers of some columns, of an array (c, d, …) or (d,)."""
+    feature_axis = min(np.ndim(array) - 1, 1)
+    return np.take(array, columns, feature_axis)
 
 
 def _span(values: np.ndarray) -> str:
@@ -130,9 +164,15 @@ def _span(values: np.ndarray) -> str:
 
 
 def _numbers(value: np.ndarray) -> str:
-    """Numbers in short: of one class if classes agree; one if all are equal, all if they are few, else their range."""
+    """Numbers in short: of one class if classes agree; one if all are equal, all if they are few, else their range.
+
+    Parameters
+    ----------
+    value : (…, d), whose first axis is that of the classes if it has more than one
+    """
     by_class = np.reshape(value, (-1, np.shape(value)[-1]))
-    numbers = by_class[0] if (by_class == by_class[0]).all() else by_class.ravel()
+    is_same_in_all_classes = (by_class == by_class[0]).all()
+    numbers = by_class[0] if is_same_in_all_classes else by_class.ravel()
     if (numbers == numbers[0]).all():
         return f"{numbers[0]:.4g}"
     if numbers.size <= _MAX_LISTED:

@@ -29,16 +29,25 @@ _HELP = "a family, a NumPyro distribution, a mapping of fields, or a mapping fro
 def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str, Any]:
     """The default blocks of an estimator with its `prior` in their place, or in the place of some of their columns.
 
+    Parameters
+    ----------
+    nb : the estimator
+    state : with its classes and columns
+    default : the prior blocks that it has without a `prior`, by name
+
     Raises
     ------
     ValueError
         if the prior is of another family, is not conjugate, has a wrong or an ambiguous shape or a value outside its
         range, or names a column that is not there; the message names the entry
     """
+    # a mapping from columns: the others keep the default, so its hyperparameters are of use, if there are others
     if _is_by_column(state, nb.prior, default):
         if not _leaves_some_column(nb.prior, state):
             _refuse_unused(nb)
         return _blocks_by_column(nb, state, default)
+
+    # one prior for all columns: the fields of every block come from it
     _refuse_unused(nb)
     block_columns = nb.block_columns(state)
     blocks = {}
@@ -61,19 +70,29 @@ def leaves_default(nb: Any) -> bool:
 
 def _leaves_some_column(prior: Mapping[Any, Any], state: "State") -> bool:
     """Whether a mapping from columns names some columns and leaves others to the default."""
-    positions = {state.columns.place(key) for key in prior} - {None}
+    positions = {state.columns.place(key) for key in prior}
+    positions.discard(None)  # of a key that is no column
     return 0 < len(positions) < state.columns.n
 
 
 def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> bool:
-    """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well."""
+    """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well.
+
+    Parameters
+    ----------
+    prior : as the user gave it
+    default : the default blocks by name, all of one family
+    """
     if not isinstance(prior, Mapping):
         return False
+
+    # the keys of a mapping of fields; parameters count too where they are no fields, for the sake of the message
     block = next(iter(default.values()))
     fields = set(block.fields_)
     if not block.distribution_:
         fields |= set(block.parameters)
     field_keys = [key for key in prior if isinstance(key, str) and key in fields]
+
     labels = state.columns.labels.tolist()
     ambiguous = [key for key in field_keys if key in labels]
     if ambiguous:
@@ -87,10 +106,11 @@ def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> boo
 
 
 def _blocks_by_column(nb: Any, state: "State", default: dict[str, Any]) -> dict[str, Any]:
-    """Copies of the default blocks, in which the named columns have the fields of their entry."""
+    """Copies of the default blocks, in which the named columns have the fields of their entry in `nb.prior`."""
     block_columns = nb.block_columns(state)
     blocks = {name: _with_copied_fields(block) for name, block in default.items()}
     for key, value in nb.prior.items():
+        # the block that has the column, and the column's position in it, (1,)
         column = _position(state, key)
         name = next(name for name, columns in block_columns.items() if column in columns)
         within_block = np.flatnonzero(block_columns[name] == column)
@@ -102,25 +122,33 @@ def _blocks_by_column(nb: Any, state: "State", default: dict[str, Any]) -> dict[
 
 def _with_copied_fields(block: Any) -> Any:
     """The block with fields that may be written to."""
-    return replace(block, **{field: np.array(getattr(block, field)) for field in block.fields_})
+    copies = {field: np.array(getattr(block, field)) for field in block.fields_}
+    return replace(block, **copies)
 
 
 def _set_column(block: Any, column: np.ndarray, entry: "_Entry") -> None:
-    """Write the fields that an entry describes into one column of a block, (1,) its position."""
+    """Write the fields that an entry describes into one column of a block.
+
+    Parameters
+    ----------
+    block : of a family whose `fields_` declares the axes of each field; the arrays may be written to
+    column : (1,), its position in the block
+    """
     if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
         raise ValueError(
             f"`{entry.label}` is the prior of one column, but all columns of a {type(block).__name__} share one prior; "
             f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
         )
     # `select` of the base: the fields of the column, also where the family couples its features
-    of_column = _block_of(entry, AbstractConjugate.select(block, column))
-    for field, declared in block.fields_.items():
+    default_of_column = AbstractConjugate.select(block, column)
+    of_column = _block_of(entry, default_of_column)
+    for field, declared in block.fields_.items():  # into the column along the axis of the features
         axes_before = (slice(None),) * declared.axes.index("feature")
         getattr(block, field)[(*axes_before, column)] = getattr(of_column, field)
 
 
 def _position(state: "State", key: Any) -> int:
-    """Position of a column given by name or position."""
+    """Position of a column given by name or position, a key of `prior`; ValueError if there is no such column."""
     position = state.columns.place(key)
     if position is not None:
         return position
@@ -134,11 +162,12 @@ def _position(state: "State", key: Any) -> int:
 
 def _refuse_unused(nb: Any) -> None:
     """Raise a ValueError on hyperparameters of the default prior beside a `prior` that takes its place everywhere."""
-    for name, parameter in inspect.signature(type(nb).__init__).parameters.items():
-        if name not in ("alpha", "beta"):
+    parameters = inspect.signature(type(nb).__init__).parameters
+    for name in ("alpha", "beta"):
+        if name not in parameters:
             continue
         value = getattr(nb, name)
-        if not np.array_equal(value, parameter.default):
+        if not np.array_equal(value, parameters[name].default):
             raise ValueError(
                 f"`{name}` is {shortened(value)}, but `prior` is given for all columns, so it has no effect. "
                 "Leave out one of the two"
@@ -169,21 +198,36 @@ class _Entry:
 
 
 def _block_of(entry: _Entry, block: Any) -> Any:
-    """The block that one entry describes, its fields checked and broadcast to those of the default block."""
+    """The block that one entry describes, its fields checked and broadcast to those of the default block.
+
+    Parameters
+    ----------
+    block : the default block, of all columns that the entry is for
+    """
     fields = _fields_of(entry, block)
+
+    # an array of one axis may be meant for classes or for features; a family has its axes
     if not (entry.of_column or isinstance(entry.value, AbstractConjugate)):
         for field, value in fields.items():
             _refuse_ambiguous(entry.label, field, np.shape(value), block)
+
+    # a Series of pandas comes in the order of its labels
     for field, value in fields.items():
         axis_labels = [entry.labels.get(axis) for axis in block.fields_[field].axes]
         fields[field] = align(f"{entry.label}.{field}", value, *axis_labels)
-    if entry.of_column and not is_distribution(entry.value):
+
+    if entry.of_column and not is_distribution(entry.value):  # a distribution has the axis already
         fields = {field: _with_feature_axis(block, field, value) for field, value in fields.items()}
     return checked_prior(entry.label, block, _axis_sizes(block), fields)
 
 
 def _fields_of(entry: _Entry, block: Any) -> dict[str, Any]:
-    """The values of the fields, by name, whatever form the entry has."""
+    """The values of the fields, by name, whatever form the entry has: a family, a distribution, a mapping or numbers.
+
+    Parameters
+    ----------
+    block : the default block, whose family the entry must have
+    """
     prior = entry.value
     if isinstance(prior, AbstractConjugate):
         if type(prior) is not type(block):
@@ -200,8 +244,10 @@ def _fields_of(entry: _Entry, block: Any) -> dict[str, Any]:
 
 
 def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
-    first_field = next(iter(block.fields_))
+    """The values of the fields from the arguments of a NumPyro distribution."""
+    first_field = next(iter(block.fields_))  # all fields of such a family have the same axes
 
+    # an argument of the distribution, with the axes of the fields
     def with_axes(value: Any) -> Any:
         return _with_feature_axis(block, first_field, value) if entry.of_column else value
 
@@ -212,6 +258,7 @@ def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
 
 
 def _fields_of_mapping(entry: _Entry, block: Any) -> dict[str, Any]:
+    """The values of the fields from a mapping of fields; ValueError if a field is missing or unknown."""
     required = _required_fields(block)
     family = type(block).__name__
     listed = f"{{{', '.join(required)}}}"
@@ -227,7 +274,7 @@ def _fields_of_mapping(entry: _Entry, block: Any) -> dict[str, Any]:
 
 
 def _field_of_numbers(entry: _Entry, block: Any) -> dict[str, Any]:
-    """Numbers on their own are a prior where the family has only one field."""
+    """The value of the only field: numbers on their own are a prior where the family has no other field."""
     required = _required_fields(block)
     if len(required) == 1 and isinstance(entry.value, int | float | list | tuple | np.ndarray | np.generic):
         return {required[0]: entry.value}
@@ -235,6 +282,7 @@ def _field_of_numbers(entry: _Entry, block: Any) -> dict[str, Any]:
 
 
 def _required_fields(block: Any) -> list[str]:
+    """Names of the fields that a mapping has to give. Others, such as a known variance, may keep their value."""
     return [field for field, declared in block.fields_.items() if declared.fitted]
 
 
@@ -247,23 +295,38 @@ def _axis_sizes(block: Any) -> dict[str, int]:
 
 
 def _with_feature_axis(block: Any, field: str, value: Any) -> Any:
-    """A number of one column, or one a class, with the axes of its field, that of the features too."""
-    axes = block.fields_[field].axes
+    """A value for one column, with an axis of length 1 where its field has the axis of features.
+
+    Parameters
+    ----------
+    value : a number, or an array with the axes of the field but that of the features, such as one number a class. Axes
+        in front may be left out
+    """
+    axes = block.fields_[field].axes  # such as ("class", "feature")
     array = np.asarray(value)
     if "feature" not in axes:
         return array
-    from_the_end = len(axes) - axes.index("feature")
-    return np.expand_dims(array, -from_the_end) if array.ndim >= from_the_end - 1 else array
+    from_the_end = len(axes) - axes.index("feature")  # 1 if it is the last axis
+    reaches_the_axis = array.ndim >= from_the_end - 1
+    return np.expand_dims(array, -from_the_end) if reaches_the_axis else array
 
 
 def _refuse_ambiguous(label: str, field: str, shape: tuple[int, ...], block: Any) -> None:
-    """Raise a ValueError on one axis too few where there are as many classes as features: it may be either."""
-    axes = block.fields_[field].axes
+    """Raise a ValueError on one axis too few where there are as many classes as features: it may be either.
+
+    Parameters
+    ----------
+    label : how the message names the prior
+    field, shape : name of a field, and the shape that the user gave to it
+    block : the default block
+    """
+    axes = block.fields_[field].axes  # such as ("class", "feature", "level")
     n_classes, n_features = block.shape
     by_class_and_feature = axes[:2] == ("class", "feature") and axes.count("feature") == 1
     if not by_class_and_feature or n_classes != n_features or n_classes < 2:
         return
-    if len(shape) == len(axes) - 1 and shape[0] == n_classes:
+    lacks_one_axis = len(shape) == len(axes) - 1
+    if lacks_one_axis and shape[0] == n_classes:
         raise ValueError(
             f"`{label}` has {field} of shape {shape}, which is ambiguous with {n_classes} classes and {n_features} "
             f"features. Give shape {(1, *shape)} for one value a feature, or {(shape[0], 1, *shape[1:])} for one value "

@@ -75,28 +75,33 @@ class BernoulliNB(AbstractNB):
     _family = BetaBernoulli
     variants: ClassVar = {"bernoulli": {"binarize": None}}
 
-    def _rows(self, state: State, X: Any) -> Rows:
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
+        """Some validated rows as zeros and ones: 1 where a cell is above the threshold `binarize`."""
         if self.binarize is None:
-            return super()._rows(state, X)
+            return super()._rows_by_block(state, X)
         threshold = as_numbers("binarize", self.binarize, "a number, or None")
         if threshold.ndim or np.isnan(threshold):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
+
         if not sparse.issparse(X):
-            table, finite = binarize(X, self.binarize)
-            if not finite:
+            table, is_finite = binarize(X, self.binarize)  # bytes, and whether all cells of X are finite
+            if not is_finite:  # an infinite cell is an error, a missing one stays missing
                 self._check_finite(X)
                 table = np.where(np.isnan(X), np.nan, table)
             return {BLOCK: table}
+
+        # sparse rows: only the stored cells are looked at, so an empty cell has to become 0
         self._check_finite(X)
         if self.binarize < 0:
-            why = f"`binarize` is {self.binarize}, which would turn every empty cell of sparse rows into a one"
-            raise ValueError(f"{why}. Pass dense rows.")
+            problem = f"`binarize` is {self.binarize}, which would turn every empty cell of sparse rows into a one"
+            raise ValueError(f"{problem}. Pass dense rows.")
         table = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
         table.data = (X.data > self.binarize).astype(float)
         table.eliminate_zeros()
         return {BLOCK: table}
 
-    def _traced_rows(self, state: State, X: Any) -> Rows:
+    def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
+        """Rows that JAX traces as zeros and ones, NaN where a cell is missing."""
         if self.binarize is None:
             return {BLOCK: X}
         import jax.numpy as jnp
@@ -110,10 +115,11 @@ class BernoulliNB(AbstractNB):
         )
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
+        """Beta(α, α), or Beta(m, 1 − m) with the share m of ones in all rows for "clop"."""
         if isinstance(self.alpha, str):
             if self.alpha != "clop":
                 raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
-            m = np.broadcast_to(_shares(state), state.shape)
+            m = np.broadcast_to(_share_of_ones(state), state.shape)  # (c, d)
             return {BLOCK: BetaBernoulli(m, 1 - m)}
         alpha = self._concentration(state, state.shape)
         return {BLOCK: BetaBernoulli(alpha, alpha)}
@@ -124,14 +130,22 @@ class BernoulliNB(AbstractNB):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = tags.input_tags.categorical = False  # `binarize` takes any number
+        # `binarize` takes any number
+        tags.input_tags.positive_only = False
+        tags.input_tags.categorical = False
         return tags
 
 
-def _shares(state: State) -> np.ndarray:
-    """Share of ones in all rows, (d,); half a row away from 0 and 1 where a column has only zeros or ones."""
+def _share_of_ones(state: State) -> np.ndarray:
+    """Share of ones in all rows, (d,); half a row away from 0 and 1 where a column has only zeros or ones.
+
+    So both pseudo-counts of the prior are positive.
+    """
     if state.statistics is None:
-        return np.full(state.columns.n, 0.5)
-    zeros, ones = np.moveaxis(state.statistics.blocks[BLOCK].n.sum(0), -1, 0)
-    least = 0.5 / (zeros + ones + 1)
-    return np.clip(ones / np.maximum(zeros + ones, least), least, 1 - least)
+        return np.full(state.columns.n, 0.5)  # a prior that only computes statistics
+    counts = state.statistics.blocks[BLOCK].n.sum(0)  # (d, 2), of zeros and of ones in all classes
+    zeros = counts[:, 0]
+    ones = counts[:, 1]
+    smallest_share = 0.5 / (zeros + ones + 1)
+    share = ones / np.maximum(zeros + ones, smallest_share)  # 0, not 0/0, in a column without cells
+    return np.clip(share, smallest_share, 1 - smallest_share)

@@ -81,9 +81,13 @@ class CategoricalNB(AbstractLevels):
         sizes = sizes_of(state or self._state)
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes)}
 
-    def _moved(self, state: State, after: State) -> dict[str, Any]:
-        sizes = sizes_of(after)
-        n_before = {}  # of each column, (c, k), and the variances of their rounding
+    def _move_counts(self, state: State, after: State) -> dict[str, Any]:
+        """The counts of a state, by block, in the encoding of another state, with 0 for levels that are new.
+
+        A column that gets levels changes its block, because the columns of a block have equally many levels.
+        """
+        # column by column the counts before, (c, k), and the variances of their rounding
+        n_before = {}
         error_before = {}
         for name, columns in self.block_columns(state).items():
             block = state.statistics.blocks[name]
@@ -91,53 +95,67 @@ class CategoricalNB(AbstractLevels):
             for i, j in enumerate(columns.tolist()):
                 n_before[j] = block.n[:, i]
                 error_before[j] = error[:, i]
+
+        # block by block the counts after
+        sizes = sizes_of(after)  # (d,), number of levels of each column
         blocks = {}
         for name, columns in self.block_columns(after).items():
-            n = np.zeros((len(state.classes), len(columns), sizes[columns[0]]))
+            n_levels = sizes[columns[0]]
+            n = np.zeros((len(state.classes), len(columns), n_levels))
             error = np.zeros_like(n)
             for i, j in enumerate(columns.tolist()):
+                # where the levels that have counts stand among the new levels
                 positions = places_among(counted_levels(state.encoding[j]), after.encoding[j])
-                n[:, i, positions] = n_before[j][:, : len(positions)]
-                error[:, i, positions] = error_before[j][:, : len(positions)]
+                n_known = len(positions)
+                n[:, i, positions] = n_before[j][:, :n_known]
+                error[:, i, positions] = error_before[j][:, :n_known]
             blocks[name] = Counts(n, np.zeros(n.shape[:2]), {"n": error} if error.any() else {})
         return blocks
 
-    def _rows(self, state: State, X: Any) -> Rows:
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
+        """Some validated rows as codes, the position of each cell among the levels of its column, by block."""
         groups = self.block_columns(state)
         if sparse.issparse(X):
-            without_codes = [j for j, levels in enumerate(state.encoding) if not are_codes(levels)]
-            if without_codes:
-                label = state.columns.label(without_codes[0])
-                raise ValueError(
-                    f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1; pass dense rows"
-                )
-            codes = sparse.csr_array(X, dtype=float, copy=True)
-            codes.data[codes.data != np.floor(codes.data)] = np.nan
-            return {name: codes[:, columns] for name, columns in groups.items()}
+            return self._sparse_rows_by_block(state, X)
         table = self._codes(state, X)
         if len(groups) == 1:
-            return dict.fromkeys(groups, table)
+            return dict.fromkeys(groups, table)  # all columns, which need no copy
         return {name: table[:, columns] for name, columns in groups.items()}
 
-    def _traced_rows(self, state: State, X: Any) -> Rows:
+    def _sparse_rows_by_block(self, state: State, X: Any) -> Rows:
+        """Sparse rows by block: an empty cell is level 0, and a cell that is not whole is a missing one."""
+        without_codes = [j for j, levels in enumerate(state.encoding) if not are_codes(levels)]
+        if without_codes:
+            label = state.columns.label(without_codes[0])
+            raise ValueError(
+                f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1; pass dense rows"
+            )
+        codes = sparse.csr_array(X, dtype=float, copy=True)  # a copy, because stored cells are changed
+        codes.data[codes.data != np.floor(codes.data)] = np.nan
+        return {name: codes[:, columns] for name, columns in self.block_columns(state).items()}
+
+    def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
         """Traced cells are codes, or places among the levels; missing cells are NaN."""
         return {name: X[:, columns] for name, columns in self.block_columns(state).items()}
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        c, d = state.shape
-        alpha = self._concentration(state, (d,))
-        sizes = sizes_of(state)
+        """Dirichlet(α_j) for each class and column j, one block for each number of levels."""
+        n_classes, n_columns = state.shape
+        alpha = self._concentration(state, (n_columns,))
+        sizes = sizes_of(state)  # (d,), number of levels of each column
         blocks = {}
         for name, columns in self.block_columns(state).items():
-            shape = (c, len(columns), sizes[columns[0]])
+            # all columns of a block have the same number of levels
+            shape = (n_classes, len(columns), sizes[columns[0]])
             blocks[name] = DirichletCategorical(np.broadcast_to(alpha[None, columns, None], shape))
         return blocks
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
         names = super().block_labels(block)["feature"]
-        groups = self.block_columns()
-        codes = np.arange(int(block.removeprefix("levels_")))
+        groups = self.block_columns()  # by block the positions of its columns
+        n_levels = int(block.removeprefix("levels_"))
+        codes = np.arange(n_levels)
         if len(groups) == 1:
             return {"feature": names, "level": codes}
         return {f"{block}_feature": names[groups[block]], f"{block}_level": codes}
@@ -145,5 +163,8 @@ class CategoricalNB(AbstractLevels):
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
         feature_names = super().weight_labels(names)
-        order = np.concatenate([*self.block_columns().values()])
-        return np.array([f"{feature_names[j]}={level}" for j in order for level in self.categories_[j]])
+        columns_in_order = np.concatenate([*self.block_columns().values()])  # block after block
+        labels = []
+        for j in columns_in_order:
+            labels += [f"{feature_names[j]}={level}" for level in self.categories_[j]]
+        return np.array(labels)

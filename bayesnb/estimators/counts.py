@@ -28,19 +28,26 @@ class AbstractRates(AbstractNB):
     alpha: Any = 1.0
     beta: Any = None
 
-    def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Shape and rate (c, d) of the default prior, from the number and the sum of the cells of each feature."""
+    def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Shape and rate (c, d) of the default prior, on the scale of the rows.
+
+        Parameters
+        ----------
+        alpha : (c, d), the argument `alpha`
+        n, total : (d,), number and sum of the cells of each feature, in all classes together
+        """
         raise NotImplementedError
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        alpha = state.numbers("alpha", self.alpha)
+        """The prior with shape α and rate β; where β is not given, the rows give it."""
+        alpha = state.numbers("alpha", self.alpha)  # (c, d)
         if self.beta is not None:
             beta = state.numbers("beta", self.beta, self._family.fields_["b"].support)
             return {BLOCK: self._family(alpha, beta)}
         if state.statistics is None:  # a prior that only computes statistics
             return {BLOCK: self._family(alpha, alpha)}
-        totals = state.statistics.blocks[BLOCK]
-        shape, rate = self._scaled(alpha, totals.n.sum(0), totals.total.sum(0))
+        totals = state.statistics.blocks[BLOCK]  # number and sum of the cells, (c, d) each
+        shape, rate = self._shape_and_rate(alpha, totals.n.sum(0), totals.total.sum(0))
         return {BLOCK: self._family(shape, rate)}
 
     @property
@@ -97,8 +104,9 @@ class PoissonNB(AbstractRates):
     _family = GammaPoisson
     variants: ClassVar = {"poisson": {}}
 
-    def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return alpha, np.maximum(alpha * (n + 1) / (total + 0.5), 1e-300)  # 1/b stays finite
+    def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """α, and β = α (n + 1)/(Σx + ½): the prior mean α/β is close to the mean count of all rows."""
+        return alpha, np.maximum(alpha * (n + 1) / (total + 0.5), 1e-300)  # 1/β stays finite
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -151,10 +159,12 @@ class ExponentialNB(AbstractRates):
     _family = GammaExponential
     variants: ClassVar = {"exponential": {}}
 
-    def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """α and β = α x̄; a column of zeros has so many pseudo-rows of mean one that classes hardly differ in it."""
         mean = total / np.where(n > 0, n, 1)
-        firm = np.broadcast_to(_EMPTY_PSEUDO_ROWS * (1 + n), alpha.shape)
-        return np.where(mean > _MIN_MEAN, alpha, firm), np.where(mean > _MIN_MEAN, alpha * mean, firm)
+        is_positive = mean > _MIN_MEAN
+        pseudo_rows = np.broadcast_to(_EMPTY_PSEUDO_ROWS * (1 + n), alpha.shape)
+        return np.where(is_positive, alpha, pseudo_rows), np.where(is_positive, alpha * mean, pseudo_rows)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -331,17 +341,20 @@ class ComplementNB(AbstractNB):
         return {BLOCK: self._family(self._concentration(state, state.shape))}
 
     def _class_prior(self, state: State) -> AbstractClasses:
+        """Fixed class probabilities: those given, otherwise equal ones."""
         if getattr(self, self.class_prior_parameter) is not None:
             return super()._class_prior(state)
-        return FixedClasses(np.full(len(state.classes), 1 / len(state.classes)))
+        n_classes = len(state.classes)
+        return FixedClasses(np.full(n_classes, 1 / n_classes))
 
-    def _table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
-        """With `norm` the linear score."""
+    def _joint_table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
+        """As in `AbstractNB`; with `norm` the linear scores x·w + b instead, (n, c)."""
         if not self.norm:
-            return super()._table(X, scores, normalized)
+            return super()._joint_table(X, scores, normalized)
         state = self._fitted()
         weights, intercept = self.linear_form()
-        counts = self._encoded(state, self._checked(X, state)[0])[BLOCK]
+        rows, _, _ = self._validate(X, state)
+        counts = self._float_rows_by_block(state, rows)[BLOCK]
         scores_by_class = counts @ weights + intercept
         return log_normalize(scores_by_class) if normalized else scores_by_class
 
@@ -357,7 +370,7 @@ class ComplementNB(AbstractNB):
     def ignored_by_loo(self) -> str:
         """Settings that `predict` uses and leave-one-out does not: `estimate` and `norm`. Provisional."""
         settings = [super().ignored_by_loo, "norm=True" if self.norm else ""]
-        return " and ".join(filter(None, settings))
+        return " and ".join(setting for setting in settings if setting)
 
     def contributions(self, X: Any, **settings: Any) -> Any:
         """As in `AbstractNB`, without `norm`, whose weights come from no likelihood. Provisional."""
@@ -368,4 +381,5 @@ class ComplementNB(AbstractNB):
     @property
     def feature_log_prob_(self) -> np.ndarray:
         """Weights −log θ (c, d) under the current estimate; `norm` divides them by their sum, as in scikit-learn."""
-        return self.linear_form()[0].T
+        weights, _ = self.linear_form()
+        return weights.T

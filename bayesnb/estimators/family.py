@@ -88,13 +88,14 @@ class FamilyNB(AbstractNB):
         return None if self._n_levels is None else np.arange(self._n_levels)
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
+        """The family, with its fields broadcast to classes and columns."""
         if self._family is not self.family or self.family.is_composite or not self.family.fields_:
             raise ValueError(
                 f"`family` is {shortened(self.family)}; it needs a conjugate family with declared fields that is a "
                 "density of rows, as families.GammaPoisson(1, 1)"
             )
-        sizes = dict(zip(("class", "feature"), state.shape, strict=True))
-        return {BLOCK: checked_prior("family", self._family, sizes)}
+        n_classes, n_columns = state.shape
+        return {BLOCK: checked_prior("family", self._family, {"class": n_classes, "feature": n_columns})}
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
@@ -104,5 +105,6 @@ class FamilyNB(AbstractNB):
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
         axes = self._fitted().prior.blocks[BLOCK].sites()[parameter].axes
+        # an axis "event" is that of the levels of a feature, or those of features that are one random vector
         event_dims = iter(["level"] if "feature" in axes else ["feature", "feature_"])
         return [next(event_dims) if axis == "event" else axis for axis in axes]

@@ -97,26 +97,36 @@ class GaussianNB(AbstractNB):
     _infinite_shows = True
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
+        """The default prior, on the scale of all rows: μ ~ Normal(x̄, σ²/0.1), σ² ~ InverseGamma(1, scale s²).
+
+        x̄ and s² are mean and variance of a column over all rows. A column that never varies has its own constants.
+        """
         check_choice("variance", self.variance, ("class", "pooled"))
         if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MAX_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MAX_SMOOTHING:g}")
         is_pooled = self.variance == "pooled"
         if is_pooled and self.known_variance is not None:
             raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
+
+        # mean and variance of each column over all rows; without rows the prior only computes statistics
         c, d = state.shape
         centre = np.zeros(d)
-        spread = np.ones(d)  # variance of each column over all rows, 0 where it never varies
+        spread = np.ones(d)
         constant_rows = _CONSTANT_PSEUDO_ROWS
         if state.statistics is not None:
             centre, spread = column_scale(state.statistics.blocks[BLOCK])
             constant_rows *= 1 + state.statistics.n.sum()
+
+        # a column that never varies has so many pseudo-rows that the classes hardly differ in it
         varies = spread > 0
         zeros = np.zeros((c, d))
-        m = zeros + centre
+        m = zeros + centre  # (c, d), equal in all classes
         kappa = zeros + np.where(varies, _KAPPA, constant_rows)
         if self.known_variance is not None:
             variance = state.numbers("known_variance", self.known_variance, AMOUNT)
             return {BLOCK: KnownVarianceNormal(m, kappa, variance, zeros)}
+
+        # the scale of such a column is the size of its constant, or 1 where that is 0
         square = np.where(centre * centre > _MIN_SQUARE, centre * centre, 1)
         a = np.where(varies, _SHAPE, constant_rows)
         b = np.where(varies, _SHAPE * spread, constant_rows * square)
@@ -125,8 +135,9 @@ class GaussianNB(AbstractNB):
         return {BLOCK: NormalInverseGamma(m, kappa, zeros + a, zeros + b)}
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
+        """Add `var_smoothing` times the largest variance of all columns to each variance, as scikit-learn does."""
         parameters = theta[BLOCK]
-        if "variance" not in parameters:
+        if "variance" not in parameters:  # it is known
             return theta
         _, spread = column_scale(state.statistics.blocks[BLOCK])
         smoothed = parameters["variance"] + self.var_smoothing * spread.max()
@@ -146,8 +157,15 @@ class GaussianNB(AbstractNB):
 
 
 def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of every feature over all classes, (d,); the variance is 0 where a feature never varies."""
-    pooled = moments.pooled()
-    spread = pooled.ss[0] / np.where(pooled.n[0] > 0, pooled.n[0], 1)
-    rounding = np.maximum((1e-15 * pooled.mean[0]) ** 2, 1e-280)  # the variance that rounding gives a constant column
-    return pooled.mean[0], np.where(spread > rounding, spread, 0)
+    """Mean and variance of every feature over all classes, (d,) each; the variance is 0 where a feature never varies.
+
+    Parameters
+    ----------
+    moments : weight, mean and centred squares of each class and feature
+    """
+    pooled = moments.pooled()  # as of one class
+    n = pooled.n[0]
+    mean = pooled.mean[0]
+    variance = pooled.ss[0] / np.where(n > 0, n, 1)
+    variance_of_rounding = np.maximum((1e-15 * mean) ** 2, 1e-280)  # which a constant column may seem to have
+    return mean, np.where(variance > variance_of_rounding, variance, 0)

@@ -84,37 +84,51 @@ class GaussianDA(AbstractNB):
     _default_follows_rows = True
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
+        """The default prior, on the scale of all rows: μ ~ Normal(x̄, Σ/0.1), Σ ~ InverseWishart(d + 1, 2 diag(s²)).
+
+        x̄ and s² are means and variances of the columns over all rows.
+        """
         check_choice("covariance", self.covariance, ("class", "shared", "identity"))
+        is_identity = self.covariance == "identity"
+
+        # mean and variance of each column over all rows; without rows the prior only computes statistics
         c, d = state.shape
-        identity = self.covariance == "identity"
         centre = np.zeros(d)
         spread = np.ones(d)
         if state.statistics is not None:
-            block = state.statistics.blocks[BLOCK]
-            centre, spread = column_scale(block if identity else block.moments())
+            stats = state.statistics.blocks[BLOCK]
+            centre, spread = column_scale(stats if is_identity else stats.moments())
+
         m = np.tile(centre, (c, 1))
+        if is_identity:
+            known_variance = np.ones((c, d))
+            return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), known_variance, np.zeros((c, d)))}
         kappa = np.full(c, _KAPPA)
-        if identity:
-            return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), np.ones((c, d)), np.zeros((c, d)))}
-        nu = d + _DEGREES
+        nu = d + _DEGREES  # degrees of freedom
         scale = 2 * np.where(spread > 0, spread, 1) * np.eye(d)
         if self.covariance == "shared":
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([nu]), scale)}
         return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, nu), np.tile(scale, (c, 1, 1)))}
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
+        """The point estimate as it is; an error if one of its covariances is singular, so that it has no density."""
         if "covariance" not in theta[BLOCK]:
             return theta
         d = state.columns.n
-        covariance = theta[BLOCK]["covariance"].reshape(-1, d, d)
-        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        unit = np.where(sd > 0, sd, 1)  # the rank of correlations: the units of the features do not matter
-        rank = np.linalg.matrix_rank(covariance / unit[:, :, None] / unit[:, None, :], hermitian=True)
+        covariance = theta[BLOCK]["covariance"].reshape(-1, d, d)  # of each class, or one of all
+
+        # the rank of the correlations, so that the units of the features do not matter
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))  # of each class and column
+        unit = np.where(sd > 0, sd, 1)
+        correlation = covariance / unit[:, :, None] / unit[:, None, :]
+        rank = np.linalg.matrix_rank(correlation, hermitian=True)
         if (rank < d).any():
             k = int(np.argmin(rank))
-            whose = f" of class {state.classes[k]} ({state.statistics.n[k]:g} rows)" if len(covariance) > 1 else ""
+            of_class = ""
+            if len(covariance) > 1:
+                of_class = f" of class {state.classes[k]} ({state.statistics.n[k]:g} rows)"
             raise Unavailable(
-                f"the covariance{whose} is singular under estimate={self.estimate!r}: rank {rank[k]} of {d}. "
+                f"the covariance{of_class} is singular under estimate={self.estimate!r}: rank {rank[k]} of {d}. "
                 "Use estimate='predictive', or covariance='shared'."
             )
         return theta
@@ -127,7 +141,9 @@ class GaussianDA(AbstractNB):
     @property
     def covariance_(self) -> np.ndarray:
         """Σ under the current estimate: (c, d, d) with "class", (d, d) with "shared" and "identity"."""
-        return np.eye(self.n_features_in_) if self.covariance == "identity" else self._parameter("covariance")
+        if self.covariance == "identity":
+            return np.eye(self.n_features_in_)
+        return self._parameter("covariance")
 
     @property
     def quadratic_(self) -> np.ndarray:
@@ -137,7 +153,8 @@ class GaussianDA(AbstractNB):
         if nb.covariance != "class":
             raise AttributeError(f"covariance={nb.covariance!r} has no quadratic term; use coef_")
         theta = nb.point_estimate(state) or state.posterior.mean()
-        return state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])[0]
+        quadratic, _, _ = state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])
+        return quadratic
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""

@@ -96,16 +96,18 @@ class KernelNB(AbstractNB):
     _most_cells = 20_000
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        cells = Sample.none(*state.shape)
+        """A kernel density without cells; its bandwidth is given, or has a prior around a rule of thumb of the rows."""
+        no_cells = Sample.none(*state.shape)  # a prior has no kernels
         if not isinstance(self.bandwidth, str):
             widths = state.numbers("bandwidth", self.bandwidth, LENGTH)
-            return {BLOCK: KernelDensity(np.log(widths), cells)}
+            return {BLOCK: KernelDensity(np.log(widths), no_cells)}
         check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
-        training = cells if state.statistics is None else state.statistics.blocks[BLOCK]
-        prior = self._rule.of_cells(training)
+
+        training_cells = no_cells if state.statistics is None else state.statistics.blocks[BLOCK]
+        prior = self._rule.of_cells(training_cells)  # centre and limits of log h, (c, d) each
         if self.bandwidth == "nrd0":
-            return {BLOCK: KernelDensity(prior.centre, cells)}
-        return {BLOCK: KernelDensity(prior.centre, cells, prior.low, prior.high)}
+            return {BLOCK: KernelDensity(prior.centre, no_cells)}
+        return {BLOCK: KernelDensity(prior.centre, no_cells, prior.low, prior.high)}
 
     @property
     def _rule(self) -> RuleOfThumb:
@@ -113,6 +115,7 @@ class KernelNB(AbstractNB):
         return RuleOfThumb(is_known=self.bandwidth == "nrd0")
 
     def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any]:
+        """The blocks with the rule of thumb, so that `log_loo` makes the prior of a bandwidth without the row."""
         return {name: replace(block, rule=self._rule) for name, block in blocks.items()}
 
     @property

@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -29,6 +29,7 @@ class Part:
 
     Fields
     ------
+    name : of the part, as the user lists it; with the label of its class where it is for one only
     estimator : its state holds what is known of the columns, and no statistics
     at : positions of the columns
     k : the class, where it speaks of one only
@@ -55,23 +56,38 @@ class Part:
         return _safe_indexing(X, self.at, axis=1)
 
     def state(self, whole: State) -> State:
-        """What its estimator knows, with its share in the statistics of all parts."""
+        """The state of its estimator, with its share in the statistics of all parts.
+
+        Parameters
+        ----------
+        whole : the state of all parts
+        """
         stats = whole.statistics
         if stats is None:
             return self.estimator._state
         classes = slice(None) if self.k is None else [self.k]
         error = None if stats.error is None else stats.error[classes]
-        blocks = {inner: stats.blocks[name] for inner, name in self.names.items()}
+        blocks = self.inner(stats.blocks)
         of_part = Statistics(stats.n[classes], blocks, error)
         return replace(self.estimator._state, statistics=of_part, longest=whole.longest, pieces=whole.pieces)
 
+    def inner(self, by_block: Mapping[str, Any]) -> dict[str, Any]:
+        """Of a mapping from the blocks of all parts the entries of its own, by their name in the estimator."""
+        return {inner: by_block[name] for inner, name in self.names.items()}
+
+    def outer(self, by_inner_block: Mapping[str, Any]) -> dict[str, Any]:
+        """The inverse of `inner`: a mapping from its blocks, by their name among those of all parts."""
+        return {name: by_inner_block[inner] for inner, name in self.names.items()}
+
     def inner_blocks(self, blocks: dict[str, Any]) -> dict[str, Any]:
-        """Its blocks among those of all parts, by their name in the estimator."""
-        of_part = {inner: blocks[name] for inner, name in self.names.items()}
-        return of_part if self.k is None else {inner: block.unwrapped for inner, block in of_part.items()}
+        """Its blocks as the estimator has them: a part of one class without the wrapper `OneClass`."""
+        of_part = self.inner(blocks)
+        if self.k is None:
+            return of_part
+        return {inner: block.unwrapped for inner, block in of_part.items()}
 
     def placed(self, block: Any, inner: Any) -> Any:
-        """A block with other contents, as it is among those of all parts."""
+        """A block of the estimator, `inner`, as it is among those of all parts: in the wrapper of `block`, if any."""
         return inner if self.k is None else replace(block, block=inner)
 
     def holding(self, state: State) -> "Part":
@@ -148,106 +164,134 @@ class MixedNB(AbstractNB):
         if not deep:
             return params
         for name, estimator, _ in self._listed():
-            if isinstance(estimator, AbstractNB):
+            if isinstance(estimator, AbstractNB):  # not "drop", nor a mapping of estimators by class
                 params[name] = estimator
                 params |= {f"{name}__{key}": value for key, value in estimator.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `part=estimator` replaces a part's estimator, `part__parameter=value` sets its parameter."""
+        # whole estimators first; scikit-learn sets what is left, also the parameters of the new estimators
         replaced = {name: params.pop(name) for name, _, _ in self._listed() if name in params}
         if replaced:
             self.parts = [(name, replaced.get(name, estimator), columns) for name, estimator, columns in self.parts]
         return super().set_params(**params)
 
     def _listed(self) -> list[Any]:
-        """The parts where they are listed by name; `fit` tells what is wrong with others."""
+        """The (name, estimator, columns) of each part, as the user lists them; without those that `fit` will refuse."""
         if not isinstance(self.parts, list):
             return []
         return [part for part in self.parts if isinstance(part, tuple) and len(part) == 3]
 
     @property
     def _is_automatic(self) -> bool:
+        """Whether the parts follow from the columns, and are not listed."""
         return isinstance(self.parts, str) and self.parts == "auto"
 
     # --- columns ----------------------------------------------------------------------------------------------------
 
-    def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
+    def _validate(self, X: Any, state: State | None, *y: Any) -> Any:
+        """As in `AbstractFitted`; cells may be of any type, and parts="auto" reads columns by their contract."""
         sparse = self.__sklearn_tags__().input_tags.sparse
         fitted_columns = None if state is None else state.columns
-        X, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=sparse)
-        if self._is_automatic and isinstance(X, pd.DataFrame):
+        rows, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=sparse)
+        if self._is_automatic and isinstance(rows, pd.DataFrame):
+            # the contract says what each column is; it is learnt from the first rows, and later rows are read by it
             if state is None:
-                columns = replace(columns, contract=automatic_contract(X))
+                columns = replace(columns, contract=automatic_contract(rows))
             if columns.contract is not None:
-                X = as_described(X, columns.contract)
+                rows = as_described(rows, columns.contract)
         if state is not None and not y:  # rows to predict
-            X = _without_unseen(state, X)
-        return X, labels, columns
+            rows = _without_unseen(state, rows)
+        return rows, labels, columns
 
     def _learn_encoding(self, state: State, X: Any) -> State:
-        learnt: list[tuple[Part, State]] = []
+        """The state with the parts, whose estimators know the encoding of their columns.
+
+        Parameters
+        ----------
+        state : with labels and columns; its encoding is the list of parts, None at the first rows
+        X : validated rows
+        """
+        learnt: list[tuple[Part, State]] = []  # each part, and the state that its estimator gets
         parts = self._resolve(state, X) if state.encoding is None else state.encoding
         for part in parts:
             part_state = part.state(state) if hasattr(part.estimator, "_state") else None
-            rows, _, columns = part.estimator._checked(part.table(X), part_state)
-            if part_state is None:
+            rows, _, columns = part.estimator._validate(part.table(X), part_state)
+            if part_state is None:  # the first rows; a part of one class knows only that label
                 labels = state.classes if part.k is None else state.classes[[part.k]]
                 part_state = State(labels, columns)
             learnt.append((part, part.estimator._learn_encoding(part_state, rows)))
-        return _of_parts(state, learnt)
+        return _state_of_parts(state, learnt)
 
-    def _united(self, state: State, other: State) -> State:
+    def _merge_states(self, state: State, other: State) -> State:
+        """The state of the rows of both: each part merges with its twin, and the class weights add."""
         parts = ", ".join(map(str, state.encoding))
         other_parts = ", ".join(map(str, other.encoding))
         if parts != other_parts:  # names, columns or kinds of estimators
             raise ValueError(
                 f"`other` has the parts {other_parts}, but this estimator has {parts}; list the same parts in both"
             )
-        united = []
+        # the encoding of a state is its list of parts, each with an estimator of its own
+        merged = []
         for part, twin in zip(state.encoding, other.encoding, strict=True):
-            united.append((part, part.estimator._united(part.state(state), twin.state(other))))
-        return _of_parts(_without_blocks(state).with_rows(_without_blocks(other)), united)
+            merged.append((part, part.estimator._merge_states(part.state(state), twin.state(other))))
+        class_weights = _without_blocks(state).with_rows(_without_blocks(other))
+        return _state_of_parts(class_weights, merged)
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
-        """The parts with their columns looked up in X; refuses columns in two parts or in none."""
+        """The parts with their columns looked up in X; refuses columns in two parts or in none.
+
+        Parameters
+        ----------
+        state : with labels and columns, before parts are known
+        X : validated rows
+        """
         parts = automatic_parts(X, state.columns.contract) if self._is_automatic else self.parts
         _check_parts(parts)
         labels = state.columns.labels.tolist()
-        owner: dict[int, str] = {}  # the part of each column
+        part_of_column: dict[int, str] = {}
         for name, estimator, columns in parts:
             part_columns = positions(X, columns, name)
             for j in part_columns.tolist():
-                if j in owner:
+                if j in part_of_column:
+                    first = part_of_column[j]
                     raise ValueError(
-                        f"`parts` has column {labels[j]} in both {owner[j]!r} and {name!r}; list it in one part"
+                        f"`parts` has column {labels[j]} in both {first!r} and {name!r}; list it in one part"
                     )
-            owner |= dict.fromkeys(part_columns.tolist(), name)
+            part_of_column |= dict.fromkeys(part_columns.tolist(), name)
+
             if estimator == "drop" or not len(part_columns):
                 continue
-            if isinstance(estimator, dict):
+            if isinstance(estimator, dict):  # an estimator for each class
                 yield from _parts_by_class(name, estimator, part_columns, state.classes)
             else:
                 yield Part(name, _fresh(name, estimator), part_columns)
-        missed = [label for j, label in enumerate(labels) if j not in owner]
+
+        missed = [label for j, label in enumerate(labels) if j not in part_of_column]
         if missed:
             raise ValueError(f"`parts` leaves out the columns {listed(missed)}; give them an estimator or 'drop'")
 
     @property
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
         """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
-        state = self._known()
-        return [(part.name, part.holding(part.state(state)).estimator, part.at) for part in state.encoding]
+        state = self._known_state()
+        parts = []
+        for part in state.encoding:
+            fitted = part.holding(part.state(state)).estimator
+            parts.append((part.name, fitted, part.at))
+        return parts
 
     # --- what the parts supply --------------------------------------------------------------------------------------
 
     def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
         """Positions of the columns of each block. Provisional."""
-        columns: dict[str, np.ndarray] = {}
+        block_columns: dict[str, np.ndarray] = {}
         for part in (state or self._state).encoding:
-            within_part = part.estimator.block_columns()
-            columns |= {name: part.at[within_part[inner]] for inner, name in part.names.items()}
-        return columns
+            columns_within_part = part.outer(part.estimator.block_columns())  # by the names of the blocks here
+            for name, within_part in columns_within_part.items():
+                block_columns[name] = part.at[within_part]
+        return block_columns
 
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
@@ -258,82 +302,96 @@ class MixedNB(AbstractNB):
     @property
     def prior_follows_rows(self) -> bool:
         """Whether the rows scale the prior of some part, so that leaving a row out changes it. Provisional."""
-        return any(part.estimator.prior_follows_rows for part in self._known().encoding)
+        return any(part.estimator.prior_follows_rows for part in self._known_state().encoding)
 
     def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any] | None:
+        """The blocks of all parts with the rules by which rows scale their priors; None if a part has no such rules.
+
+        A part whose prior does not follow the rows stays as it is.
+        """
         with_rules = dict(blocks)
-        for part in self._known().encoding:
+        for part in self._known_state().encoding:  # the parts, each with an estimator of its own
             if not part.estimator.prior_follows_rows:
                 continue
             of_part = part.estimator._blocks_with_rules(part.inner_blocks(blocks))
             if of_part is None:
                 return None
-            with_rules |= {name: part.placed(blocks[name], of_part[inner]) for inner, name in part.names.items()}
+            for name, block in part.outer(of_part).items():
+                with_rules[name] = part.placed(blocks[name], block)
         return with_rules
 
-    def _rows(self, state: State, X: Any) -> Rows:
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
+        """Some validated rows as columns by block: the estimator of each part encodes the columns of its part."""
+        rows: dict[str, Any] = {}
+        for part in state.encoding:
+            nb = part.estimator  # its `_state` knows the encoding of its columns
+            part_rows, _, _ = nb._validate(part.table(X), nb._state)
+            nb._check_finite(part_rows)
+            part_blocks = nb._rows_by_block(nb._state, part_rows)
+            rows |= part.outer(part_blocks)  # under the names that these blocks have among those of all parts
+        return rows
+
+    def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
+        """Rows that JAX traces as columns by block; see `_rows_by_block`."""
         rows: dict[str, Any] = {}
         for part in state.encoding:
             nb = part.estimator
-            table = nb._checked(part.table(X), nb._state)[0]
-            nb._check_finite(table)
-            part_rows = nb._rows(nb._state, table)
-            rows |= {name: part_rows[inner] for inner, name in part.names.items()}
-        return rows
-
-    def _traced_rows(self, state: State, X: Any) -> Rows:
-        rows: dict[str, Any] = {}
-        for part in state.encoding:
-            part_rows = part.estimator._traced_rows(part.estimator._state, X[:, part.at])
-            rows |= {name: part_rows[inner] for inner, name in part.names.items()}
+            part_blocks = nb._traced_rows_by_block(nb._state, X[:, part.at])
+            rows |= part.outer(part_blocks)
         return rows
 
     def _blocks(self, state: State) -> dict[str, Any]:
+        """The prior blocks of all parts, by name."""
         blocks: dict[str, Any] = {}
         for part in state.encoding:
-            for inner, block in part.estimator._blocks(part.state(state)).items():
+            blocks_of_part = part.estimator._blocks(part.state(state))
+            for name, block in part.outer(blocks_of_part).items():
                 if part.k is None:
-                    blocks[part.names[inner]] = block
-                else:
-                    blocks[part.names[inner]] = _block_of_class(part, block, len(state.classes))
+                    blocks[name] = block
+                else:  # the part is for class k only, so its block has one class
+                    blocks[name] = _block_of_class(part, block, len(state.classes))
         return blocks
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
+        """The point estimate as prediction uses it: each part refines its parameters, under the `estimate` of all."""
+        all_refined = theta
         for part in state.encoding:
             nb = copy.copy(part.estimator)
             nb.estimate = self.estimate
-            of_part = {CLASS: theta[CLASS]} | {inner: theta[name] for inner, name in part.names.items()}
-            refined = nb._refined(part.state(state), of_part)
-            theta = {**theta, **{name: refined[inner] for inner, name in part.names.items()}}
-        return theta
+            theta_of_part = {CLASS: theta[CLASS], **part.inner(theta)}  # by the names of blocks in that estimator
+            refined = nb._refined(part.state(state), theta_of_part)
+            all_refined = {**all_refined, **part.outer(refined)}
+        return all_refined
 
     def _as_input(self, state: State, rows: Rows) -> Any:
+        """Rows by block as a table of all columns: a data frame if the columns have names, else an array."""
         n_rows = len(next(iter(rows.values())))
         cells = np.full((n_rows, state.columns.n), np.nan, object)
         for part in state.encoding:
-            part_rows = {inner: rows[name] for inner, name in part.names.items()}
-            table = np.asarray(part.estimator._as_input(part.estimator._state, part_rows), object)
+            nb = part.estimator
+            table = np.asarray(nb._as_input(nb._state, part.inner(rows)), object)
             # a part of one class has cells in the rows of its class alone
             cells[:, part.at] = np.where(pd.isna(table), cells[:, part.at], table)
-        frame = pd.DataFrame(cells, columns=state.columns.names).infer_objects()
+        frame = pd.DataFrame(cells, columns=state.columns.names).infer_objects()  # numbers are no objects any more
         return frame.to_numpy() if state.columns.names is None else frame
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
-        names = super().weight_labels(names)
-        return np.concatenate([part.estimator.weight_labels(names[part.at]) for part in self._state.encoding])
+        column_names = super().weight_labels(names)
+        labels = [part.estimator.weight_labels(column_names[part.at]) for part in self._state.encoding]
+        return np.concatenate(labels)
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column, None where it has no levels. Provisional."""
         for part in self._state.encoding:
-            for within_part in np.flatnonzero(part.at == feature):
+            for within_part in np.flatnonzero(part.at == feature):  # its position there, if the part has the column
                 levels = part.estimator.levels_of(int(within_part))
                 if levels is not None:
                     return levels
         return None
 
     def _part_of(self, block: str) -> tuple[Part, str]:
-        """The part that a block belongs to, and the block's name there."""
+        """The part that a block belongs to, and the block's name in the estimator of that part."""
         for part in self._state.encoding:
             for inner, name in part.names.items():
                 if name == block:
@@ -351,19 +409,23 @@ class MixedNB(AbstractNB):
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
         part, inner = self._part_of(block)
-        names = part.estimator.block_dims(inner, parameter, ndim)
-        return [name if name == "class" and part.k is None else f"{part.name}_{name}" for name in names]
+        dims = []
+        for name in part.estimator.block_dims(inner, parameter, ndim):
+            is_axis_of_all_classes = name == "class" and part.k is None
+            dims.append(name if is_axis_of_all_classes else f"{part.name}_{name}")
+        return dims
 
     def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn may give to the estimator: sparse rows if all parts take them."""
         tags = super().__sklearn_tags__()
-        of_parts = []
+        tags_of_parts = []
         for _, estimator, _ in self._listed():
-            estimators = estimator.values() if isinstance(estimator, dict) else [estimator]
-            of_parts += [nb.__sklearn_tags__().input_tags for nb in estimators if isinstance(nb, AbstractNB)]
+            estimators = estimator.values() if isinstance(estimator, dict) else [estimator]  # a mapping: by class
+            tags_of_parts += [nb.__sklearn_tags__().input_tags for nb in estimators if isinstance(nb, AbstractNB)]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        tags.input_tags.sparse = bool(of_parts) and all(part_tags.sparse for part_tags in of_parts)
-        tags.input_tags.positive_only = any(part_tags.positive_only for part_tags in of_parts)
+        tags.input_tags.sparse = bool(tags_of_parts) and all(part_tags.sparse for part_tags in tags_of_parts)
+        tags.input_tags.positive_only = any(part_tags.positive_only for part_tags in tags_of_parts)
         return tags
 
 
@@ -374,6 +436,7 @@ def _check_parts(parts: Any) -> None:
         raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
     names = [name for name, _, _ in parts]
     for name in names:
+        # "class" is the name of the labels; "." and "__" separate parts of names
         if not isinstance(name, str) or names.count(name) > 1 or name == "class" or "." in name or "__" in name:
             raise ValueError(
                 f"`parts` has the name {name!r}; a name must be a string without '.' and '__', and must be used once"
@@ -381,7 +444,13 @@ def _check_parts(parts: Any) -> None:
 
 
 def _parts_by_class(name: str, estimators: dict[Any, Any], columns: np.ndarray, classes: np.ndarray) -> Iterator[Part]:
-    """A part for each class, from a mapping of class labels to estimators."""
+    """A part for each class, from a mapping of class labels to estimators.
+
+    Parameters
+    ----------
+    name, columns : of the entry of `parts`; positions in X
+    classes : (c,), all labels
+    """
     for k, label in enumerate(classes.tolist()):
         if label not in estimators:
             raise ValueError(f"`parts` has no estimator for class {label!r} in {name!r}; add one")
@@ -389,7 +458,10 @@ def _parts_by_class(name: str, estimators: dict[Any, Any], columns: np.ndarray, 
 
 
 def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
-    """The block of a part that speaks of one class only, among all classes."""
+    """The block of a part that is for one class only, in a wrapper that has a table of all classes.
+
+    Other classes have log p = 0 in its table, because their own parts describe the same columns.
+    """
     if block.missing_value is None:
         raise ValueError(
             f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of complete rows "
@@ -403,22 +475,29 @@ def _without_blocks(state: State) -> State:
     return replace(state, statistics=replace(state.statistics, blocks={}))
 
 
-def _of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
-    """The state of all parts, from the state of each part's estimator."""
+def _state_of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
+    """The state of all parts, from the state of each part's estimator.
+
+    Parameters
+    ----------
+    state : labels, columns and class weights
+    learnt : the parts, and the states that their estimators get. Their statistics are kept with those of all parts, and
+        not in the estimators
+    """
     parts: list[Part] = []
     blocks: dict[str, Any] = {}
     for part, part_state in learnt:
-        with_state = part.holding(part_state.bare)
+        with_state = part.holding(part_state.without_rows)  # a copy of the part whose estimator has that state
         parts.append(with_state)
         if part_state.statistics is not None:
-            blocks |= {name: part_state.statistics.blocks[inner] for inner, name in with_state.names.items()}
+            blocks |= with_state.outer(part_state.statistics.blocks)
     if state.statistics is None:
         return replace(state, encoding=parts)
     return replace(state, encoding=parts, statistics=replace(state.statistics, blocks=blocks))
 
 
 def _fresh(name: str, estimator: Any) -> AbstractNB:
-    """A clone of an estimator that may be a part."""
+    """A clone, without rows, of the estimator of a part; ValueError if it cannot be one."""
     if not isinstance(estimator, AbstractNB) or isinstance(estimator, MixedNB | ComplementNB):
         raise ValueError(
             f"`parts` has {estimator!r} for {name!r}; give an estimator of bayesnb with a class-conditional "
@@ -428,26 +507,37 @@ def _fresh(name: str, estimator: Any) -> AbstractNB:
 
 
 def _without_unseen(state: State, X: Any) -> Any:
-    """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these."""
+    """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these.
+
+    Warns of such cells, because nothing was learnt about them.
+
+    Parameters
+    ----------
+    state : with the parts, of which the yes/no columns are those without a threshold
+    X : array, sparse array or data frame, which does not change
+    """
     yes_no_columns: list[int] = []
     for part in state.encoding:
         if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
             yes_no_columns += part.at.tolist()
     if not yes_no_columns:
         return X
+
+    # in a copy such cells become missing
     frame = pd.DataFrame(X).copy(deep=False)
-    counted = []
+    columns_with_others = []
     for j in yes_no_columns:
         cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
         is_other = np.isfinite(cells) & (cells != 0) & (cells != 1)
         if is_other.any():
-            counted.append(f"column {state.columns.label(j)}: {int(is_other.sum())} cells")
+            columns_with_others.append(f"column {state.columns.label(j)}: {int(is_other.sum())} cells")
             frame.isetitem(j, frame.iloc[:, j].mask(is_other))
-    if not counted:
+    if not columns_with_others:
         return X
     warnings.warn(
-        f"`X` has numbers other than 0 and 1 where the training rows had only these ({', '.join(counted)}); they count "
-        "as missing. To use such numbers, fit the model to rows that have them",
+        "`X` has numbers other than 0 and 1 where the training rows had only these "
+        f"({', '.join(columns_with_others)}); they count as missing. To use such numbers, fit the model to rows that "
+        "have them",
         stacklevel=1,  # one place, whatever predicts: Python shows it once
     )
     return frame if isinstance(X, pd.DataFrame) else frame.to_numpy()

@@ -112,7 +112,8 @@ class OneDependenceNB(AbstractLevels):
     # --- levels and prior -------------------------------------------------------------------------------------------
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
-        sizes = sizes_of(replace(state, encoding=levels))
+        """As in `AbstractLevels`; ValueError if the table of all pairs of levels would be too large."""
+        sizes = sizes_of(replace(state, encoding=levels))  # (d,), number of levels of each column
         n_bytes = 8 * len(state.classes) * int(sizes.sum()) ** 2
         if n_bytes > _MAX_BYTES:
             largest = int(sizes.argmax())
@@ -123,26 +124,32 @@ class OneDependenceNB(AbstractLevels):
             )
         return super()._recode(state, levels)
 
-    def _moved(self, state: State, after: State) -> dict[str, Any]:
-        first = _first_levels(state)  # of each feature, in the table of all levels before
+    def _move_counts(self, state: State, after: State) -> dict[str, Any]:
+        """The table of pairs of a state in the encoding of another state, with zeros for levels that are new."""
+        # for each level that has counts its place in the table before and after: feature after feature, levels in order
+        first = _first_levels(state)
         first_after = _first_levels(after)
         source = []
         target = []
         for j, (levels, levels_after) in enumerate(zip(state.encoding, after.encoding, strict=True)):
-            source.append(first[j] + np.arange(len(counted_levels(levels))))
-            target.append(first_after[j] + places_among(counted_levels(levels), levels_after))
-        block = state.statistics.blocks[BLOCK]
+            counted = counted_levels(levels)
+            source.append(first[j] + np.arange(len(counted)))
+            target.append(first_after[j] + places_among(counted, levels_after))
         move = _PairsMoved(np.concatenate(source), np.concatenate(target), first_after[-1])
-        error = {name: move.table(value) for name, value in (block.error or {}).items() if name == "n"}
-        return {BLOCK: Counts(move.table(block.n), np.zeros(len(block.n)), error)}
 
-    def _rows(self, state: State, X: Any) -> Rows:
+        # the counts, and the variances of their rounding
+        counts = state.statistics.blocks[BLOCK]
+        error = {name: move.table(variance) for name, variance in (counts.error or {}).items() if name == "n"}
+        return {BLOCK: Counts(move.table(counts.n), np.zeros(len(counts.n)), error)}
+
+    def _rows_by_block(self, state: State, X: Any) -> Rows:
+        """Some validated rows as positions among the levels of each column, in float64."""
         return {BLOCK: self._codes(state, X).astype(float, copy=False)}
 
     def _pseudo_counts(self, state: State) -> list[np.ndarray]:
-        """Pseudo-counts of the levels of each feature, (c, k_j) each."""
+        """Pseudo-counts of the levels of each feature, (c, k_j) each, as `CategoricalNB` has them."""
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
-        blocks = nb._blocks(state.bare)
+        blocks = nb._blocks(state.without_rows)  # a block for each number of levels, with `alpha` (c, columns, levels)
         by_column = {}
         for name, columns in nb.block_columns(state).items():
             for i, j in enumerate(columns.tolist()):
@@ -150,11 +157,12 @@ class OneDependenceNB(AbstractLevels):
         return [by_column[j] for j in range(state.columns.n)]
 
     def _prior(self, state: State) -> Any:
+        """The model before the rows: α for the levels of children, and `pair_alpha` pseudo-rows for the pairs."""
         total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
-        alpha = np.concatenate(self._pseudo_counts(state), -1)
+        alpha = np.concatenate(self._pseudo_counts(state), -1)  # (c, k), k levels of all features
         return OneDependence.prior(len(state.classes), sizes_of(state).tolist(), alpha, total)
 
-    _gatherer = _prior
+    _model_of_statistics = _prior
 
     @property
     def class_prior_parameter(self) -> str:
@@ -164,7 +172,10 @@ class OneDependenceNB(AbstractLevels):
     def _blocks(self, state: State) -> dict[str, Any]:
         raise ValueError("OneDependenceNB averages models, so it cannot be a part of another model; use CategoricalNB")
 
-    def _draw(self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any) -> tuple[Rows, np.ndarray]:
+    def _draw_rows(
+        self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any
+    ) -> tuple[Rows, np.ndarray]:
+        """n new rows by block, and their class indices; rows of levels have no `length`."""
         x, y = model.sample_predictive(rng, n)
         return {BLOCK: x}, y
 
@@ -188,8 +199,11 @@ class OneDependenceNB(AbstractLevels):
     def log_evidence_(self) -> float:
         """log (1/d) Σ_j p(X, y | parent j), in nats: one unknown parent for all rows, all parents equally probable."""
         state = self._fitted()
+
+        # the models describe the same rows only if no parent is missing; n[y, u, u] is the number of rows with level u
         n_rows = state.statistics.n.sum()
-        n_present = state.posterior.sum_over_levels(diagonal(state.statistics.blocks[BLOCK].n).sum(0))
+        n_of_levels = diagonal(state.statistics.blocks[BLOCK].n).sum(0)  # (k,)
+        n_present = state.posterior.sum_over_levels(n_of_levels)  # (d,), rows in which the feature is not missing
         has_missing = n_present < n_rows * (1 - 1e-12)
         if has_missing.any():
             column = state.columns.label(int(has_missing.argmax()))
@@ -203,15 +217,21 @@ class OneDependenceNB(AbstractLevels):
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
         state = self._fitted()
-        nb = CategoricalNB()
-        pairs = state.posterior.alpha
+        nb = CategoricalNB()  # which makes the tables
+        alpha_of_pairs = state.posterior.alpha  # (c, k, k), over the levels of all features
+
+        # the pairs (y, u) of each parent, on the diagonal, are the pseudo-counts of its levels u in class y
         blocks: dict[str, Any] = {}
         counts = {}
         for name, columns in nb.block_columns(state).items():
-            levels = [state.posterior.levels(j) for j in columns.tolist()]
-            alpha = np.stack([diagonal(pairs[:, of_column, of_column]) for of_column in levels], 1)
+            of_columns = []
+            for j in columns.tolist():
+                places = state.posterior.levels(j)  # of the levels of feature j among those of all features
+                of_columns.append(diagonal(alpha_of_pairs[:, places, places]))  # (c, k_j)
+            alpha = np.stack(of_columns, 1)
             blocks[name] = DirichletCategorical(alpha)
             counts[name] = Counts(alpha, alpha[..., 0])
+
         # the posterior of the levels as the prior of a model that has seen no rows
         no_rows = Statistics(state.statistics.n, counts).zero()
         nb._state = replace(state, statistics=no_rows, prior=NaiveBayes(state.posterior.classes, blocks))
@@ -220,9 +240,21 @@ class OneDependenceNB(AbstractLevels):
     # --- the model of one parent ------------------------------------------------------------------------------------
 
     def _of_parent(self, parent: Any, X: Any = None, y: Any = None) -> tuple[CategoricalNB, Any, Any]:
-        """`CategoricalNB` of all features but one, whose classes are the pairs y·k_j + u of class and its level.
+        """The model of one parent as a `CategoricalNB`, with rows and labels in its form.
 
-        Rows and labels become those of this model; a row whose x_j is missing is left out.
+        Its features are all but the parent j, and its classes are the pairs of class y and level u of the parent,
+        numbered y·k_j + u.
+
+        Parameters
+        ----------
+        parent : name or position of the parent's column
+        X, y : rows and labels of this estimator, or None
+
+        Returns
+        -------
+        nb : fitted to the rows of this estimator
+        rows, pairs : the rows without the parent's column, and the numbers of their pairs; None where X is None. Rows
+            whose parent is missing are left out
         """
         state = self._fitted()
         c, d = state.shape
@@ -231,20 +263,27 @@ class OneDependenceNB(AbstractLevels):
             raise ValueError(
                 f"`parent` is {parent!r}; give the name or the number of one of several features, of which here are {d}"
             )
+
+        # every pair of a class has the prior of that class; columns are counted without the parent's
         others = np.delete(np.arange(d), j)
-        k = int(sizes_of(state)[j])
-        pseudo_counts = self._pseudo_counts(state)
-        prior = {i: np.repeat(pseudo_counts[column], k, axis=0) for i, column in enumerate(others)}
-        nb = CategoricalNB(class_alpha=self.pair_alpha / (c * k), prior=prior)
-        nb._state = State(np.arange(c * k), state.columns.take(others), [state.encoding[i] for i in others])
+        n_levels = int(sizes_of(state)[j])
+        pseudo_counts = self._pseudo_counts(state)  # (c, k_i) of each feature
+        prior_by_column = {i: np.repeat(pseudo_counts[column], n_levels, axis=0) for i, column in enumerate(others)}
+        nb = CategoricalNB(class_alpha=self.pair_alpha / (c * n_levels), prior=prior_by_column)
+
+        # it has learnt the same rows: their counts are read from the table of pairs
+        pairs_as_labels = np.arange(c * n_levels)
+        nb._state = State(pairs_as_labels, state.columns.take(others), [state.encoding[i] for i in others])
         nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
         if X is None:
             return nb, None, None
-        X = self._checked(X, state)[0]
+
+        X, _, _ = self._validate(X, state)  # rows, checked
         parent_level = self._codes(state, X)[:, j]
         has_parent = np.flatnonzero(~np.isnan(parent_level))
         rows = _safe_indexing(_safe_indexing(X, others, axis=1), has_parent)
-        return nb, rows, self.class_index(y)[has_parent] * k + parent_level[has_parent].astype(int)
+        pairs = self.class_index(y)[has_parent] * n_levels + parent_level[has_parent].astype(int)
+        return nb, rows, pairs
 
     def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **settings: Any) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior.
@@ -282,7 +321,7 @@ class OneDependenceNB(AbstractLevels):
         """
         from ..inference.held_out import counted_rows
 
-        X, y = counted_rows(X, np.asarray(y), sample_weight)
+        X, y = counted_rows(X, np.asarray(y), sample_weight)  # each row as often as its weight says
         nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
         return nb.check(rows, pairs, seed, **settings)
 

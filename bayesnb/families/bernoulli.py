@@ -66,8 +66,11 @@ class BetaBernoulli(Conjugate[Counts]):
 
     def suffstats(self, x: Data, r: Weights) -> Counts:
         """n_cj0 = Σ_i r_ic (1 − x_ij) and n_cj1 = Σ_i r_ic x_ij over the observed cells, last axis (0, 1)."""
+        # (c, d) each: `n`, the weight of the observed cells, and `total`, their weighted sum, which is that of the ones
         totals: Totals = super().suffstats(x, r)  # type: ignore[assignment]
         zeros = subtract_weight(totals.n, totals.total)
+
+        # where nearly all cells are ones, the difference n − n₁ loses digits: there zeros are counted
         columns = small_rest(totals.n, zeros)
         if len(columns):
             cells = x[:, columns].toarray() if is_sparse(x) else x[:, columns]

@@ -67,9 +67,16 @@ class DirichletCategorical(Conjugate[Counts]):
         return log_rising(alpha, s.total).sum(-1) - log_rising(alpha.sum(-1), s.n)
 
     def _of_level(self, x: Array, alpha: Array) -> tuple[Array, Array]:
-        """α_x and Σα of a cell of level x."""
-        xp = namespace(x, alpha)
+        """α_x and Σα of a cell of level x.
+
+        Parameters
+        ----------
+        x : cells, of any shape that broadcasts with that of `alpha` without its last axis
+        alpha : (…, k), pseudo-counts of the levels
+        """
+        xp = namespace(x, alpha)  # numpy or jax.numpy
         level = x.astype(int)[..., None]
+        # as many axes in both, which `take_along_axis` needs to broadcast them
         n_axes = max(level.ndim, alpha.ndim)
         level = level.reshape((1,) * (n_axes - level.ndim) + level.shape)
         alpha_of_levels = alpha.reshape((1,) * (n_axes - alpha.ndim) + alpha.shape)
@@ -97,11 +104,13 @@ class DirichletCategorical(Conjugate[Counts]):
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """Σ_j log θ_jx over the observed cells."""
-        log_theta = theta["log_theta"]
+        log_theta = theta["log_theta"]  # (…, c, d, k)
         if namespace(x, log_theta) is np:
             return look_up(x, log_theta)
+        # in JAX as a product with the indicators [x_j = k], (n, d·k); a missing cell has none
         is_level = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
-        return is_level.reshape(len(x), -1) @ log_theta.reshape(*log_theta.shape[:-2], -1).swapaxes(-1, -2)
+        log_theta_by_class = log_theta.reshape(*log_theta.shape[:-2], -1)  # (…, c, d·k)
+        return is_level.reshape(len(x), -1) @ log_theta_by_class.swapaxes(-1, -2)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""

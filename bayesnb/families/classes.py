@@ -119,15 +119,23 @@ class DirichletClasses(FromPrior, AbstractClasses):
         return xp.log(self.alpha) - xp.log(self.alpha.sum())
 
     def log_loo(self, r: Weights) -> Table:
-        """log (α_c − r_ic) / (Σα − Σ_c r_ic); of sparse weights only those that are there are subtracted."""
-        xp = namespace(self.alpha, r)
-        log_total = xp.log(remove_row(self.alpha.sum(), row_totals(r)))[:, None]
+        """log (α_c − r_ic) / (Σα − Σ_c r_ic): the Dirichlet predictive without label i, as rows with these weights.
+
+        Parameters
+        ----------
+        r : (n, c), weights of the labels in the counts α, dense or sparse
+        """
+        xp = namespace(self.alpha, r)  # numpy or jax.numpy
+        log_total = xp.log(remove_row(self.alpha.sum(), row_totals(r)))[:, None]  # (n, 1)
         if not is_sparse(r):
             return xp.log(remove_row(self.alpha, r)) - log_total
+
+        # first as if no class lost weight, then the entries (row, class) that have some
         r = r.tocsr()
-        table = xp.log(self.alpha) - log_total
+        table = xp.log(self.alpha) - log_total  # (n, c)
         row = np.repeat(np.arange(len(table)), np.diff(r.indptr))
-        table[row, r.indices] = np.log(remove_row(self.alpha[r.indices], r.data)) - log_total[row, 0]
+        label = r.indices
+        table[row, label] = np.log(remove_row(self.alpha[label], r.data)) - log_total[row, 0]
         return table
 
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
@@ -145,15 +153,19 @@ class DirichletClasses(FromPrior, AbstractClasses):
 
     def marginals(self) -> dict[str, Any]:
         """Beta(α_c, Σα − α_c) for each component of `pi`; a single class has nothing to learn."""
-        return super().marginals() if len(self.alpha) > 1 else {}
+        if len(self.alpha) == 1:
+            return {}
+        return super().marginals()
 
     def model(self) -> Float[Array, " c"]:
-        """π ~ Dirichlet(α)."""
+        """π ~ Dirichlet(α); a single class has probability 1 and no site."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist
 
-        return numpyro.sample("pi", dist.Dirichlet(self.alpha)) if len(self.alpha) > 1 else jnp.ones(1)
+        if len(self.alpha) == 1:
+            return jnp.ones(1)
+        return numpyro.sample("pi", dist.Dirichlet(self.alpha))
 
 
 @pytree

@@ -72,7 +72,9 @@ class DirichletComplement(AbstractEvents):
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:
         """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""
-        return _others(super().log_loo_score(x, _others(r.toarray() if is_sparse(r) else r, -1)), -1)
+        weights = r.toarray() if is_sparse(r) else r
+        weights_in_complements = _others(weights, -1)  # (n, c)
+        return _others(super().log_loo_score(x, weights_in_complements), -1)
 
     def log_contributions(
         self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
@@ -92,8 +94,12 @@ class DirichletComplement(AbstractEvents):
         without what all classes share. The third is −Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A): that of −log Multinomial(x; θ_c), up
         to terms that all classes share.
         """
-        cumulant = self._of_events(order, x)
-        return (self._coefficient(x) if order == 1 else 0) + _others(cumulant, -1) if order < 3 else -cumulant
+        cumulant = self._of_events(order, x)  # of log p(x | θ_k) for each complement k, (n, c)
+        if order == 1:
+            return self._coefficient(x) + _others(cumulant, -1)
+        if order == 2:
+            return _others(cumulant, -1)
+        return -cumulant
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Always raises an error: this model cannot draw rows.
@@ -115,24 +121,28 @@ class DirichletComplement(AbstractEvents):
 
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
-            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
+            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))  # (c, d), of the complement of each class
         if x is None:
             raise ValueError("`x` is None, but a composite likelihood cannot draw rows; give the rows")
-        x = as_jax(x)[:, None]
-        outside = jnp.asarray(y)[..., None] != jnp.arange(c)
-        with numpyro.plate("row", len(x), dim=-1):
-            numpyro.sample("x", dist.Multinomial(x.sum(-1), theta).mask(outside).to_event(1), obs=x)
+
+        # a row is one event for each class; the mask leaves only those of classes that are not its own
+        counts = as_jax(x)[:, None]  # (n, 1, d), against θ (c, d)
+        is_outside = jnp.asarray(y)[..., None] != jnp.arange(c)  # (n, c)
+        multinomial = dist.Multinomial(counts.sum(-1), theta)
+        with numpyro.plate("row", len(counts), dim=-1):
+            numpyro.sample("x", multinomial.mask(is_outside).to_event(1), obs=counts)
 
 
 def _others(table: Array, axis: int = 0) -> Array:
-    """For each class the sum over all other classes, which lie along an axis.
+    """For each class the sum over all other classes, which lie along an axis; the shape stays.
 
-    What comes before it plus what comes after: taking the class out of the whole would leave rounding where the others
-    have nothing.
+    It is what comes before the class plus what comes after it. To subtract the class from the whole would leave
+    rounding where the others have nothing.
     """
-    xp = namespace(table)
-    table = xp.moveaxis(table, axis, 0)
-    none = xp.zeros_like(table[:1])
-    before = xp.concatenate([none, xp.cumsum(table[:-1], 0)])
-    after = xp.concatenate([xp.cumsum(table[:0:-1], 0)[::-1], none])
-    return xp.moveaxis(before + after, 0, axis)
+    xp = namespace(table)  # numpy or jax.numpy
+    by_class = xp.moveaxis(table, axis, 0)
+    nothing = xp.zeros_like(by_class[:1])
+    sum_before = xp.concatenate([nothing, xp.cumsum(by_class[:-1], 0)])
+    from_the_end = by_class[:0:-1]  # the last class first, without the first class
+    sum_after = xp.concatenate([xp.cumsum(from_the_end, 0)[::-1], nothing])
+    return xp.moveaxis(sum_before + sum_after, 0, axis)

@@ -56,11 +56,11 @@ class NormalInverseWishart(AbstractNormalRows):
 
         With τ = δᵀS⁻¹δ the determinant lemma gives |S'| = |S| (1 − gτ), Sherman & Morrison δᵀS'⁻¹δ = τ/(1 − gτ).
         """
-        root, log_det = self._root()
-        w = r.toarray() if is_sparse(r) else r
-        xp = namespace(x, w, root)
-        tau = squares(x, self.m, root)
-        remaining = floor_at_rounding(self.kappa - w, self.kappa)
+        inverse_root, log_det = self._root()  # L⁻¹ and log |S| of each class, S = LLᵀ
+        w = r.toarray() if is_sparse(r) else r  # (n, c), as all arrays below
+        xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
+        tau = squares(x, self.m, inverse_root)
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ'
         det_ratio = floor_at_rounding(1 - w * self.kappa / remaining * tau, xp.ones(()))  # 1 − gτ = |S'|/|S|
         square = tau / det_ratio * (self.kappa / remaining) ** 2  # x − m' = (κ/κ') δ
         return self._log_t(square, remaining, self.nu - w, log_det + xp.log(det_ratio))
@@ -69,6 +69,7 @@ class NormalInverseWishart(AbstractNormalRows):
         """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""
         mu = theta["mu"]
         sigma = theta["covariance"]
-        precision = namespace(sigma).linalg.inv(sigma)
-        weights = (precision @ mu[..., None])[..., 0]
-        return -0.5 * precision, weights.T, -0.5 * ((weights * mu).sum(-1) + log_det(sigma))
+        precision = namespace(sigma).linalg.inv(sigma)  # (c, d, d)
+        weights = (precision @ mu[..., None])[..., 0]  # (c, d)
+        intercept = -0.5 * ((weights * mu).sum(-1) + log_det(sigma))
+        return -0.5 * precision, weights.T, intercept

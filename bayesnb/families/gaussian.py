@@ -39,7 +39,10 @@ class NormalCells(Conjugate[Moments]):
     kappa: Float[Array, "c d"]
 
     def _terms(self, n: float) -> tuple[Array, ...]:
-        """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.tables`."""
+        """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.tables`.
+
+        n = 1 is the predictive of a new cell, n = −1 that of a fitted cell that is left out.
+        """
         raise NotImplementedError
 
     @cached_property
@@ -61,10 +64,15 @@ class NormalCells(Conjugate[Moments]):
         return sum_of_logs(self._of_cells(x), *self._predictive_terms, student=self.student) + self._change(x)
 
     def log_loo_of_label(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Σ_j left_out: in one pass for rows of weight 1."""
+        """Σ_j log p of rows that are left out, each in one class, (m,): in one pass for dense rows of weight 1.
+
+        Parameters
+        ----------
+        at, y, w : (m,) which rows of x, in which class, and their weights in it
+        """
         if is_sparse(x) or (w != 1).any():
             return super().log_loo_of_label(x, at, y, w)
-        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]
+        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]  # (m,)
         return sum_of_own(self._of_cells(x), at, y, self._terms(-1.0), self.student) + change
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
@@ -130,21 +138,29 @@ class NormalInverseGamma(NormalCells):
         return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
 
     def _terms(self, n: float) -> tuple[Array, ...]:
+        """log p = level + weight log(1 + n v) of a Student cell, v = slope² (x − m)²; see `NormalCells._terms`."""
         m, kappa, a, b = self._arrays()
         with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+            slope = np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b)
             level = n * (log_rising(a, 0.5 * n) - 0.5 * log1p(n / kappa)) - 0.5 * (np.log(b) + LOG_2PI)
-            return m, np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b), -n * (a + 0.5 * n), level
+            return m, slope, -n * (a + 0.5 * n), level
 
     def _cumulant(self, order: int, x: Any) -> Array:
-        """Those of Student's t in closed form: for λ = 1/σ² the cumulants of log λ, E λ = a/b, Cov(log λ, λ) = 1/b."""
+        """Cumulants over θ of log p(x | θ), (n, c): mean, variance and third for order 1, 2 and 3.
+
+        With λ = 1/σ² ~ Gamma(a, rate b) they need the cumulants of log λ, which are polygamma functions, E λ = a/b and
+        Cov(log λ, λ) = 1/b.
+        """
         m, kappa, a, b = self._arrays()
-        psi = polygamma(order - 1, a) - (LOG_2PI + namespace(b).log(b) if order == 1 else 0)
+        log_2pi_b = LOG_2PI + namespace(b).log(b) if order == 1 else 0  # only the mean depends on the unit
+        psi = polygamma(order - 1, a) - log_2pi_b
         table = cumulant_of_cells(order, psi, a / b, 0.5 / b, kappa, self._of_cells(x), m)
         return table + self._change(x) if order == 1 else table
 
     def mean(self) -> Theta:
         """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
-        return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
+        divisor = namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)
+        return {"mu": self.m, "variance": self.b / divisor}
 
     def mode_of_shifted_fields(self, mean: Theta, m: Array, kappa: Array, a: Array, b: Array) -> Theta:
         """m and b/(a + 3/2), the joint mode; the flat density has a = −3/2."""

@@ -153,115 +153,184 @@ class KernelDensity(AbstractConjugate[Sample]):
         return self._traced_loo(x, dense)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
-        """Σ_j log f_cj(x_j; h_cj)."""
+        """Σ_j log f_cj(x_j; h_cj): the log density of each row under each class, at given bandwidths.
+
+        f_cj is the kernel density of the training cells of class c in feature j, and h_cj its bandwidth.
+
+        Parameters
+        ----------
+        theta : `log_bandwidth`, (…, c, d), leading axes are draws; empty where the bandwidth is known
+        x : (n, d), rows; NaN = missing
+
+        Returns
+        -------
+        (…, n, c), in nats
+        """
         t = theta["log_bandwidth"] if theta else self.log_h
-        flat = namespace(x, t, *self.cells.value).asarray(t.reshape(-1, *self.log_h.shape))
-        table = self._sum_over_features(x, len(flat), lambda u, k, j: self._densities(u, k, j, flat[:, k, j]), flat)
-        return table.reshape(*t.shape[:-2], *table.shape[1:])
+        n_draws = t.shape[:-2]
+        xp = namespace(x, t, *self.cells.value)  # numpy or jax.numpy
+        t_of_draws = xp.asarray(t.reshape(-1, *self.log_h.shape))  # (s, c, d), all draws along one axis
+
+        def log_f(u: Array, k: int, j: Any) -> Array:
+            return self._densities(u, k, j, t_of_draws[:, k, j])  # (s, n)
+
+        table = self._sum_over_features(x, len(t_of_draws), log_f, t_of_draws)  # (s, n, c)
+        return table.reshape(*n_draws, *table.shape[1:])
 
     def _sum_over_features(
-        self, x: Array, n_bandwidths: int, of_piece: Callable[[Array, int, Any], Array], *others: Array
+        self, x: Array, n_bandwidths: int, log_f: Callable[[Array, int, Any], Array], *others: Array
     ) -> Array:
-        """Σ_j over the observed cells of a log density (…, n) of class k and feature j: (…, n, c)."""
+        """The log density of rows under each class: the sum over the features of the log density of each cell.
+
+        Parameters
+        ----------
+        x : (n, d), rows; a missing cell (NaN) adds 0
+        n_bandwidths : at how many bandwidths `log_f` sums over the kernels; only used to judge the work
+        log_f : (cells (n,) of feature j, class k, feature j) → log densities (…, n)
+        others : arrays that `log_f` uses; with them it is decided whether this runs in NumPy or in JAX
+
+        Returns
+        -------
+        (…, n, c), in nats
+        """
         c, d = self.shape
-        xp = namespace(x, self.log_h, *self.cells.value, *others)
+        xp = namespace(x, self.log_h, *self.cells.value, *others)  # numpy or jax.numpy
         x = xp.asarray(x)
 
-        def observed(k: int, j: Any) -> Array:
+        def log_f_of_observed(k: int, j: Any) -> Array:
             is_observed = ~xp.isnan(x[:, j])
-            return xp.where(is_observed, of_piece(xp.where(is_observed, x[:, j], 0), k, j), 0)
+            u = xp.where(is_observed, x[:, j], 0)  # any number will do where the cell is missing
+            return xp.where(is_observed, log_f(u, k, j), 0)
 
-        cost = x.shape[0] * n_bandwidths * sum(v.size for v in self.cells.value)
-        total: list[Any] = [0] * c
-        for k, log_f in by_piece(observed, c, d, cost if xp is np else None):
-            total[k] = total[k] + log_f
+        # kernels to evaluate: one for each row, bandwidth and training cell. NumPy starts threads if there are many
+        n_kernels = x.shape[0] * n_bandwidths * sum(v.size for v in self.cells.value)
+        total: list[Any] = [0] * c  # of each class, (…, n)
+        for k, log_density_of_feature in by_piece(log_f_of_observed, c, d, n_kernels if xp is np else None):
+            total[k] = total[k] + log_density_of_feature  # one class k and one feature at a time, in order
         return xp.stack(total, -1)
 
     def _densities(self, u: Array, k: int, j: Any, t: Float[Array, " g"]) -> Float[Array, "g n"]:
-        """log f_kj(u; eᵗ); under the cells of all classes where class k has none."""
-        xp = namespace(u, t, *self.cells.value)
+        """log f_kj(u; eᵗ), the kernel density of class k in feature j; that of all classes if k has no training cell.
+
+        Parameters
+        ----------
+        u : (n,), where the density is taken, unit of the feature
+        t : (g,), logarithms of bandwidths
+        """
+        xp = namespace(u, t, *self.cells.value)  # numpy or jax.numpy
         cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
-        nothing = xp.zeros_like(u)
-        value, weight = cells.of_piece(k, j)
-        of_class = log_density(u, value, weight, t, nothing)
+        no_weight_leaves = xp.zeros_like(u)  # no training row is left out of the density
+
+        value, weight = cells.of_piece(k, j)  # distinct training cells and their weights, (m,) each
+        of_class = log_density(u, value, weight, t, no_weight_leaves)
         if xp is np and weight.sum() > 0:
             return of_class
+
+        # in JAX whether the class has cells is not known before the program runs, so both densities are computed
         pooled_value, pooled_weight = cells.pooled().of_piece(0, j)
-        of_all = log_density(u, pooled_value, pooled_weight, t, nothing)
-        return xp.where(weight.sum() > 0, of_class, of_all)
+        of_all_classes = log_density(u, pooled_value, pooled_weight, t, no_weight_leaves)
+        return xp.where(weight.sum() > 0, of_class, of_all_classes)
 
     # --- averages on the host, class by class and feature by feature: `sums.bandwidth` --------------------------------
 
     def _is_on_host(self, *arrays: Array) -> bool:
+        """Whether this block and the arrays are NumPy's, not JAX's."""
         return namespace(self.log_h, *self.cells.value, *self.cells.weight, *arrays) is np
 
     def _on_host(self, x: np.ndarray, r: np.ndarray | None) -> np.ndarray:
-        """`log_predictive`, or `log_loo` where weights r (n, c) leave with the rows."""
+        """The log density of each row under each class, averaged over the posterior of the bandwidths, in NumPy.
+
+        Parameters
+        ----------
+        x : (n, d), rows; NaN = missing
+        r : (n, c), weights that the rows have in the training data: each leaves before its row is predicted, as
+            `log_loo` asks. None: nothing leaves, as `log_predictive` asks
+
+        Returns
+        -------
+        (n, c), in nats
+        """
         c, d = self.shape
         n_rows = len(x)
-        leaving = np.zeros((n_rows, c)) if r is None else r
-        pooled = self.cells.pooled()
+        pooled = self.cells.pooled()  # the cells of all classes, as of one class
 
-        def of_piece(k: int, j: int) -> np.ndarray:
-            posterior = self._posterior_of(k, j)
+        def log_f_of(k: int, j: int) -> np.ndarray:
             rows = np.flatnonzero(~np.isnan(x[:, j]))
-            if r is None:
-                departures = _Departures(x[rows, j].astype(float), np.zeros(len(rows)), np.zeros(len(rows)))
-            else:
-                departures = _Departures(x[rows, j].astype(float), leaving[rows, k], leaving[rows].sum(1))
-            log_f = np.zeros(n_rows)
-            rule = None if r is None else self.rule
-            log_f[rows] = _log_averages(posterior, Cells(*pooled.of_piece(0, j)), departures, rule)
+            departures = _departures_of(x[rows, j].astype(float), None if r is None else r[rows], k)
+            rule = None if r is None else self.rule  # the rows take part in the prior only if they leave it again
+            log_f = np.zeros(n_rows)  # of the cells of feature j under class k; a missing cell adds 0
+            log_f[rows] = _log_averages(self._posterior_of(k, j), Cells(*pooled.of_piece(0, j)), departures, rule)
             return log_f
 
         table = np.zeros((n_rows, c))
-        cost = n_rows * WIDE_NODES * sum(v.size for v in self.cells.value)
-        for k, log_f in by_piece(of_piece, c, d, cost):
-            table[:, k] += log_f
+        n_kernels = n_rows * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work, which may be worth threads
+        for k, log_f in by_piece(log_f_of, c, d, n_kernels):
+            table[:, k] += log_f  # one class k and one feature at a time, in order
         return table
 
     def _posterior_of(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
-        """The posterior of one bandwidth, which is computed once."""
-        posteriors = vars(self).setdefault("_posteriors", {})
-        if (k, j) not in posteriors:
-            cells = Cells(*(part.astype(float) for part in self.cells.of_piece(k, j)))
-            if self.low is None or self.high is None:
-                posteriors[k, j] = KnownBandwidth(cells, float(self.log_h[k, j]))
-            else:
-                centre, low, high = (float(field[k, j]) for field in (self.log_h, self.low, self.high))
-                posteriors[k, j] = BandwidthPosterior(cells, centre, low, high, bool(_varies(self.cells)[j]))
+        """The posterior of log h of class k and feature j.
+
+        It is computed at the first call and kept in the instance, which is frozen, so it stays valid.
+        """
+        posteriors = vars(self).setdefault("_posteriors", {})  # by class and feature
+        if (k, j) in posteriors:
+            return posteriors[k, j]
+
+        value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights, (m,) each
+        cells = Cells(value.astype(float), weight.astype(float))
+        if self.low is None or self.high is None:
+            posteriors[k, j] = KnownBandwidth(cells, float(self.log_h[k, j]))
+        else:
+            posteriors[k, j] = BandwidthPosterior(
+                cells,
+                centre=float(self.log_h[k, j]),
+                low=float(self.low[k, j]),
+                high=float(self.high[k, j]),
+                has_product=bool(_varies(self.cells)[j]),
+            )
         return posteriors[k, j]
 
     # --- averages in JAX: the formulas as they are --------------------------------------------------------------------
 
     def _traced_average(self, x: Array) -> Array:
-        """`log_predictive`, with the average over the nodes of the quadrature."""
+        """`log_predictive` in JAX, (n, c): log Σ_g exp(log weight_g + log f(x; exp t_g)) over the nodes of log h."""
         import jax.numpy as jnp
 
-        t, log_weight = map(jnp.asarray, self._nodes)
+        nodes, weights = self._nodes  # of the quadrature over the posterior of log h
+        t = jnp.asarray(nodes)  # (g, c, d)
+        log_weight = jnp.asarray(weights)  # (g, c, d)
 
-        def average(u: Array, k: int, j: Any) -> Array:
-            return logsumexp(self._densities(u, k, j, t[:, k, j]) + log_weight[:, k, j, None], 0)
+        def log_average(u: Array, k: int, j: Any) -> Array:
+            log_f = self._densities(u, k, j, t[:, k, j])  # (g, n), of the cells u of feature j under class k
+            return logsumexp(log_f + log_weight[:, k, j, None], 0)
 
-        return self._sum_over_features(x, len(t), average, t)
+        return self._sum_over_features(x, len(t), log_average, t)
 
     def _traced_loo(self, x: Array, r: Array) -> Array:
-        """`log_loo`, row by row, with the posterior of all cells but its own."""
+        """`log_loo` in JAX, (n, c): for each row a new posterior from all cells but its own.
+
+        Parameters
+        ----------
+        x, r : rows (n, d) that this posterior contains, and their weights (n, c)
+        """
         import jax
         import jax.numpy as jnp
 
         cells = map_leaves(jnp.asarray, self.cells)
 
-        def of_row(row: tuple[Array, Array]) -> Array:
-            x_i, r_i = row
+        def log_p_without(row: tuple[Array, Array]) -> Array:
+            x_i, r_i = row  # (d,) and (c,)
             remaining = []
-            for k, (value, weight) in enumerate(zip(cells.value, cells.weight, strict=True)):
-                rest = weight - r_i[k] * (value == x_i[:, None])
-                remaining.append(jnp.where(rest > rounding(weight) * weight, rest, 0))
-            without = replace(self, cells=Sample(cells.value, tuple(remaining)))
-            return without._traced_average(x_i[None])[0]
+            for k, (value, weight) in enumerate(zip(cells.value, cells.weight, strict=True)):  # (d, m) of class k
+                is_cell_of_row = value == x_i[:, None]
+                difference = weight - r_i[k] * is_cell_of_row
+                # a difference of the size of rounding means that the row was the only one with this cell
+                remaining.append(jnp.where(difference > rounding(weight) * weight, difference, 0))
+            without_row = replace(self, cells=Sample(cells.value, tuple(remaining)))
+            return without_row._traced_average(x_i[None])[0]
 
-        return jax.lax.map(of_row, (jnp.asarray(x), jnp.asarray(r)))
+        return jax.lax.map(log_p_without, (jnp.asarray(x), jnp.asarray(r)))
 
     # --- the posterior of the bandwidth, by quadrature: it knows the cells through their leave-one-out product alone --
 
@@ -272,7 +341,9 @@ class KernelDensity(AbstractConjugate[Sample]):
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log ∫ exp(−½ (t − log h⁰)²) Π_i f_−i(v_i; eᵗ)^{w_i} dt; the log product if the bandwidth is known."""
-        return self._leave_one_out(self.log_h[None])[0] if self.low is None else self._grid.log_z
+        if self.low is None:
+            return self._leave_one_out(self.log_h[None])[0]
+        return self._grid.log_z
 
     def log_marginal(self, stats: Sample) -> Float[Array, "c d"]:
         """The pseudo-evidence: log of the leave-one-out product, averaged over the prior of the bandwidth."""
@@ -281,63 +352,84 @@ class KernelDensity(AbstractConjugate[Sample]):
     def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
         """−½ (log h − log h⁰)² + Σ_i w_i log f_−i(v_i; h) − log h − log normaliser; −∞ beyond the limits.
 
-        The sum over the cells is exact and does not use the grid.
+        The sum over the cells is exact and does not use the grid. The term −log h is the Jacobian from log h to h.
         """
         if self.low is None or self.high is None:
             return 0 * self.log_h
-        t = theta["log_bandwidth"]
-        density = self._log_density(t.reshape(-1, *self.log_h.shape)).reshape(t.shape)
-        inside = (t > self.low - 1e-6) & (t < self.high + 1e-6)  # exp and log of the limits differ in the last digits
-        xp = namespace(density)
-        return xp.where(inside, density - t - self.log_normalizer(), -xp.inf)
+        t = theta["log_bandwidth"]  # (…, c, d)
+        t_of_draws = t.reshape(-1, *self.log_h.shape)  # (s, c, d)
+        log_density_of_t = self._log_density(t_of_draws).reshape(t.shape)
+
+        # a draw at a limit, taken to h and back by exp and log, may differ from it in the last digits
+        is_within_limits = (t > self.low - 1e-6) & (t < self.high + 1e-6)
+        xp = namespace(log_density_of_t)  # numpy or jax.numpy
+        return xp.where(is_within_limits, log_density_of_t - t - self.log_normalizer(), -xp.inf)
 
     def _log_density(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
-        """Log density of t = log h, without its normaliser."""
+        """Log density of t = log h, without its normaliser: the prior Normal(log h⁰, 1) and the product."""
         return -0.5 * (t - self.log_h) ** 2 + self._leave_one_out(t)
 
     def _leave_one_out(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
-        """Σ_i w_i log f_−i(v_i; eᵗ); 0 in a feature that never varies, and for a cell that is alone.
+        """The log of the leave-one-out product, Σ_i w_i log f_−i(v_i; eᵗ), at logarithms t of the bandwidths.
 
-        One unit of weight leaves each cell, or all of it where that is less.
+        f_−i is the kernel density of a class and feature without cell v_i: one unit of its weight w_i leaves the
+        kernels, or all of it where that is less. The sum is 0 in a feature that never varies, and a cell that is alone
+        adds 0.
         """
-        xp, size = namespace(t, *self.cells.value), sum(v.size * v.shape[-1] for v in self.cells.value)
+        xp = namespace(t, *self.cells.value)  # numpy or jax.numpy
         cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
-        varies = _varies(cells)
+        varies = _varies(cells)  # (d,)
 
-        def product(k: int, j: Any) -> Float[Array, " g"]:
-            value, weight = cells.of_piece(k, j)
-            u = xp.where(weight != 0, value, 0)
-            terms = weight * log_density(u, value, weight, t[:, k, j], xp.minimum(weight, 1))
+        def log_product(k: int, j: Any) -> Float[Array, " g"]:
+            value, weight = cells.of_piece(k, j)  # (m,) each; in JAX with weight 0 behind the last cell
+            v = xp.where(weight != 0, value, 0)
+            leaving = xp.minimum(weight, 1)
+            terms = weight * log_density(v, value, weight, t[:, k, j], leaving)  # (g, m)
             return xp.where(varies[j], terms.sum(-1), 0)
 
-        found = by_piece(product, *self.shape, len(t) * size if xp is np else None)
-        return xp.stack([terms for _, terms in found], -1).reshape(t.shape)
+        n_pairs_of_cells = sum(v.size * v.shape[-1] for v in self.cells.value)
+        n_kernels = len(t) * n_pairs_of_cells
+        # the features of the first class, then those of the next
+        pieces = by_piece(log_product, *self.shape, n_kernels if xp is np else None)
+        return xp.stack([log_p for _, log_p in pieces], -1).reshape(t.shape)
 
     @property
     def _informed(self) -> Array:
-        """Whether a class has two units of weight in a feature that varies: something to leave out, and some left."""
-        two = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]
-        return _varies(self.cells) & namespace(*two).stack(two)
+        """Whether the cells say something about each bandwidth, (c, d).
+
+        They do in a feature that varies, if the class has two units of weight in it: one to leave out, and one that
+        predicts it.
+        """
+        has_two_units = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]  # (d,) by class
+        return _varies(self.cells) & namespace(*has_two_units).stack(has_two_units)
 
     @property
     def _grid(self) -> _Grid:
-        """The posterior of log h: of arrays at hand computed once, on the host; in a trace, in the trace."""
+        """The posterior of log h as a quadrature.
+
+        On the host it is computed once and kept: the block is frozen. Under a JAX trace it is a part of the traced
+        program, and must not be kept.
+        """
         if is_traced(*leaves(self)):
             return self._integrate()
         if "_known" not in vars(self):
-            vars(self)["_known"] = map_leaves(np.asarray, self)._integrate()  # a cache: no other value is possible
+            vars(self)["_known"] = map_leaves(np.asarray, self)._integrate()
         return vars(self)["_known"]
 
     def _integrate(self) -> _Grid:
-        """Gauss–Legendre quadrature over the range of the posterior."""
+        """Normalise the posterior of log h by Gauss–Legendre quadrature over the range that holds its mass."""
         assert self.low is not None and self.high is not None
-        xp = namespace(self.log_h, *self.cells.value)
-        low, high = search_range(self._log_density, self.low, self.high)
+        xp = namespace(self.log_h, *self.cells.value)  # numpy or jax.numpy
+
+        # nodes t = log h and logarithms of their weights, for each class and feature
+        low, high = search_range(self._log_density, self.low, self.high)  # (c, d) each
         rule = gauss_legendre(low, high, WIDE_NODES)
-        log_mass = self._log_density(rule.t) + rule.log_weight
-        log_z = logsumexp(log_mass, 0)
-        prior = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
-        return _Grid(rule.t, log_mass - log_z, low, high, xp.where(self._informed, log_z, prior))
+        log_mass = self._log_density(rule.t) + rule.log_weight  # (g, c, d), of each node
+        log_z = logsumexp(log_mass, 0)  # (c, d)
+
+        # without information the density is the prior's, and ∫ exp(−½ (t − log h⁰)²) dt between the limits is exact
+        prior_log_z = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
+        return _Grid(rule.t, log_mass - log_z, low, high, xp.where(self._informed, log_z, prior_log_z))
 
     @property
     def _nodes(self) -> tuple[Array, Array]:
@@ -347,29 +439,52 @@ class KernelDensity(AbstractConjugate[Sample]):
         return self._grid.t, self._grid.log_weight
 
     def _distribution(self) -> tuple[Float[Array, "f c d"], Float[Array, "f c d"]]:
-        """Finer nodes of t, and the distribution function there, from 0 to 1."""
-        t = even_nodes(self._grid.low, self._grid.high, _NODES)
-        density = self._log_density(t)
-        xp = namespace(t)
-        p = xp.exp(xp.tensordot(xp.asarray(_spline(), t.dtype), density - logsumexp(density, 0), 1))
-        area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])
-        return t[0] + (t[-1] - t[0]) * np.linspace(0, 1, len(p), dtype=t.dtype)[:, None, None], area / area[-1]
+        """The distribution function of t = log h on a fine mesh.
+
+        The density is computed at `_NODES` even nodes. Between them it is the cubic spline through their values, and
+        its integral is taken by the trapezoidal rule.
+
+        Returns
+        -------
+        t : (f, c, d), nodes of the mesh in ascending order
+        cdf : (f, c, d), P(log h ≤ t), from 0 to 1
+        """
+        nodes = even_nodes(self._grid.low, self._grid.high, _NODES)  # (nodes, c, d), where the posterior has its mass
+        log_p = self._log_density(nodes)
+        log_p_normalized = log_p - logsumexp(log_p, 0)
+
+        xp = namespace(nodes)  # numpy or jax.numpy
+        spline = xp.asarray(_spline(), nodes.dtype)  # (f, nodes)
+        p = xp.exp(xp.tensordot(spline, log_p_normalized, 1))  # (f, c, d)
+        area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])  # up to the width of a step
+
+        shares = np.linspace(0, 1, len(p), dtype=nodes.dtype)[:, None, None]
+        mesh = nodes[0] + (nodes[-1] - nodes[0]) * shares
+        return mesh, area / area[-1]
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of log h, by inverting its distribution function."""
+        """Draws of log h, by inverting its distribution function at uniform draws."""
         if self.low is None:
             return {}
         full_shape = (*shape, *self.shape)
-        mesh, cdf = self._distribution()
+        mesh, cdf = self._distribution()  # (f, c, d) each
         u = uniform(key, full_shape)
-        xp = namespace(u, mesh)
+
+        # one interpolation of t at P(log h ≤ t) = u for each class and feature, which become the first axis
+        n_bandwidths = self.log_h.size
+        t_of_mesh = mesh.reshape(-1, n_bandwidths).T  # (c·d, f)
+        cdf_of_mesh = cdf.reshape(-1, n_bandwidths).T  # (c·d, f)
+        u_of_draws = u.reshape(-1, n_bandwidths).T  # (c·d, s)
+        xp = namespace(u, mesh)  # numpy or jax.numpy
         interpolate: Any = xp.vectorize(xp.interp, signature="(s),(f),(f)->(s)")
-        t, p, draws = (leaf.reshape(-1, self.log_h.size).T for leaf in (mesh, cdf, u))
-        return {"log_bandwidth": interpolate(draws, p, t).T.reshape(full_shape).astype(t.dtype)}
+        t = interpolate(u_of_draws, cdf_of_mesh, t_of_mesh)  # (c·d, s)
+        return {"log_bandwidth": t.T.reshape(full_shape).astype(t_of_mesh.dtype)}
 
     def mean(self) -> Theta:
-        """log of the mean bandwidth."""
-        return {} if self.low is None else {"log_bandwidth": logsumexp(self._grid.log_weight + self._grid.t, 0)}
+        """log of the mean bandwidth, log ∫ eᵗ p(t) dt."""
+        if self.low is None:
+            return {}
+        return {"log_bandwidth": logsumexp(self._grid.log_weight + self._grid.t, 0)}
 
     def mode(self) -> Theta:
         """The bandwidth with the largest density with respect to h: the best node, and Newton's steps from there.
@@ -385,17 +500,24 @@ class KernelDensity(AbstractConjugate[Sample]):
         if self.low is None or self.high is None:
             return {}
         block = self.update(stats)
-        best = _climb(block._leave_one_out, *search_range(block._leave_one_out, self.low, self.high))
-        return {"log_bandwidth": namespace(best).where(block._informed, best, self.mean()["log_bandwidth"])}
+        low, high = search_range(block._leave_one_out, self.low, self.high)
+        best = _climb(block._leave_one_out, low, high)  # (c, d)
+        mean = self.mean()["log_bandwidth"]
+        return {"log_bandwidth": namespace(best).where(block._informed, best, mean)}
 
     def marginals(self) -> dict[str, Any]:
         """The grid posterior of each `bandwidth`."""
-        return {} if self.low is None else {"bandwidth": GridMarginal(*map(np.asarray, self._distribution()))}
+        if self.low is None:
+            return {}
+        mesh, cdf = self._distribution()
+        return {"bandwidth": GridMarginal(np.asarray(mesh), np.asarray(cdf))}
 
     # --- rows from the model, and the model in NumPyro ----------------------------------------------------------------
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **settings: Any) -> np.ndarray:
         """A stored cell, drawn by its weight, plus h z with h from its posterior; NaN in a feature without cells.
+
+        A class without cells in a feature draws among the cells of all classes, as its density does.
 
         Raises
         ------
@@ -406,11 +528,16 @@ class KernelDensity(AbstractConjugate[Sample]):
         if not pooled.n.any():
             raise ValueError("a kernel density draws rows near its cells, and a prior has none; use source='posterior'")
         x = np.full((len(y), self.shape[1]), np.nan)
+
+        # x = v + h z: v a cell of the class, z standard normal, h a draw of the bandwidth for each row. The i-th row of
+        # every class takes the i-th draw
         n_draws = int(np.bincount(y).max(initial=0))
-        h = np.exp(self.sample(rng, (n_draws,)).get("log_bandwidth", self.log_h + np.zeros((n_draws, 1, 1))))
+        known_log_h = self.log_h + np.zeros((n_draws, 1, 1))
+        h = np.exp(self.sample(rng, (n_draws,)).get("log_bandwidth", known_log_h))  # (n_draws, c, d)
+
         for k, j in np.ndindex(self.shape):
             rows = np.flatnonzero(y == k)
-            value, weight = self.cells.of_piece(k, j)
+            value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights
             if not len(value):
                 value, weight = pooled.of_piece(0, j)
             if len(value):
@@ -430,8 +557,6 @@ class KernelDensity(AbstractConjugate[Sample]):
             class depend on each other, so labels cannot be summed out row by row
         """
         import numpyro
-        import numpyro.distributions as dist
-        from numpyro.distributions import constraints, transforms
 
         if x is None:
             raise ValueError("`x` is None, but a kernel density without data cannot draw rows; give the rows")
@@ -439,52 +564,92 @@ class KernelDensity(AbstractConjugate[Sample]):
             raise ValueError(
                 "`y` is None, but labels of a kernel density cannot be summed out row by row; give the labels"
             )
+        import jax.numpy as jnp
+
+        posterior = self._with_rows(x, y)  # whose cells are those of this block and of the rows
+        if self.low is None or self.high is None:  # θ is empty: the rows add a constant
+            numpyro.factor("x", posterior.log_normalizer() - self.log_normalizer())
+            return
+
+        t = jnp.log(self._sample_bandwidth())[None]  # (1, c, d)
+        if not self.cells.n.size:
+            numpyro.factor("x", posterior._leave_one_out(t)[0])
+            return
+
+        # this block has cells already: its density is the truncated normal times the leave-one-out product of its
+        # cells, normalised. The rows multiply it by the change of that product
+        log_product_before = self._leave_one_out(t)
+        without_cells = replace(self, cells=self.cells.zero())
+        numpyro.factor("seen", log_product_before[0] - self.log_normalizer() + without_cells.log_normalizer())
+        numpyro.factor("x", (posterior._leave_one_out(t) - log_product_before)[0])
+
+    def _with_rows(self, x: Array, y: Array) -> Self:
+        """The block that has also the cells of rows x (n, d), with labels y (n,)."""
         import jax.nn
         import jax.numpy as jnp
 
-        c, d = self.shape
+        n_classes = self.shape[0]
         if is_traced(x, y):
-            x = jnp.asarray(x, jnp.result_type(float))
-            both = self.update(Sample.of(x, jax.nn.one_hot(y, c, dtype=x.dtype)))
-        else:  # there equal values can be merged
-            both = self.update(Sample.of(np.asarray(x, float), one_hot(np.asarray(y), c)))
-        if self.low is None or self.high is None:
-            numpyro.factor("x", both.log_normalizer() - self.log_normalizer())
-            return
+            traced_x = jnp.asarray(x, jnp.result_type(float))
+            return self.update(Sample.of(traced_x, jax.nn.one_hot(y, n_classes, dtype=traced_x.dtype)))
+        # NumPy's arrays: only there are equal values merged into one cell
+        return self.update(Sample.of(np.asarray(x, float), one_hot(np.asarray(y), n_classes)))
+
+    def _sample_bandwidth(self) -> Float[Array, "c d"]:
+        """The NumPyro site `bandwidth`, log h ~ Normal(log h⁰, 1) between the limits."""
+        import numpyro
+        import numpyro.distributions as dist
+        from numpyro.distributions import constraints, transforms
+
+        c, d = self.shape
         # not validated: at a limit exp and log may end a last digit beyond it, and that is no density of zero
         log_prior = dist.TruncatedNormal(self.log_h, 1.0, low=self.low, high=self.high, validate_args=False)
         exp = transforms.ExpTransform(domain=constraints.interval(self.low, self.high))
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            h = numpyro.sample("bandwidth", dist.TransformedDistribution(log_prior, exp, validate_args=False))
-        t = jnp.log(h)[None]
-        if self.cells.n.size:
-            before = self._leave_one_out(t)
-            blank = replace(self, cells=self.cells.zero())
-            numpyro.factor("seen", before[0] - self.log_normalizer() + blank.log_normalizer())
-            numpyro.factor("x", (both._leave_one_out(t) - before)[0])
-        else:
-            numpyro.factor("x", both._leave_one_out(t)[0])
+            return numpyro.sample("bandwidth", dist.TransformedDistribution(log_prior, exp, validate_args=False))
 
 
 class GridMarginal:
-    """Distributions of bandwidths from a grid, each a `scipy.stats.rv_histogram`: its methods, of values (…, c, d)."""
+    """Distributions of bandwidths from a grid, each a `scipy.stats.rv_histogram`: its methods, of values (…, c, d).
+
+    Parameters
+    ----------
+    mesh : (f, c, d), values of log h in ascending order
+    cdf : (f, c, d), distribution function there, from 0 to 1
+    """
 
     def __init__(self, mesh: np.ndarray, cdf: np.ndarray) -> None:
         from scipy.stats import rv_histogram
 
         self._shape = mesh.shape[1:]
-        pieces = [(np.diff(cdf[:, k, j]), np.exp(mesh[:, k, j])) for k, j in np.ndindex(self._shape)]
-        self._laws = [rv_histogram(piece, density=False) for piece in pieces]
+        self._distributions = []  # one for each class and feature, in the order of `np.ndindex`
+        for k, j in np.ndindex(self._shape):
+            probabilities = np.diff(cdf[:, k, j])
+            edges = np.exp(mesh[:, k, j])
+            self._distributions.append(rv_histogram((probabilities, edges), density=False))
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
+        # every public name (`pdf`, `ppf`, `mean`, …) is that method of all distributions
         if name.startswith("_"):
             raise AttributeError(name)
         return partial(self._of_each, name)
 
     def _of_each(self, name: str, *args: Any) -> np.ndarray:
-        wide = [np.broadcast_to(array, np.broadcast_shapes(np.shape(array), self._shape)) for array in args]
-        flat = [array.reshape(*array.shape[: array.ndim - 2], -1) for array in wide]
-        values = [getattr(law, name)(*(array[..., i] for array in flat)) for i, law in enumerate(self._laws)]
+        """A method of each distribution, (…, c, d), with arguments that broadcast to (…, c, d).
+
+        Parameters
+        ----------
+        name : of the method of `scipy.stats`, such as "ppf"
+        """
+        by_distribution = []  # each argument as (…, c·d): the last axis is that of the distributions
+        for argument in args:
+            wide = np.broadcast_to(argument, np.broadcast_shapes(np.shape(argument), self._shape))
+            by_distribution.append(wide.reshape(*wide.shape[: wide.ndim - 2], -1))
+
+        values = []
+        for i, distribution in enumerate(self._distributions):
+            arguments = [argument[..., i] for argument in by_distribution]
+            values.append(getattr(distribution, name)(*arguments))
         return np.stack(values, -1).reshape(*np.shape(values[0]), *self._shape)
 
 
@@ -494,31 +659,49 @@ def _varies(cells: Sample) -> Array:
 
 
 def _climb(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """Where f is largest between low and high, (c, d): zooms on the best node, and Newton's steps there.
+    """Where each of c × d functions of one variable is largest, (c, d).
 
-    The slope is a difference of sixth order: its step leaves as much truncation as rounding.
+    A search on even nodes brackets the peak, zooms narrow the bracket around the best node, and Newton's steps finish.
+
+    Parameters
+    ----------
+    f : values (g, c, d) at arguments (g, c, d), of each function its own g arguments
+    low, high : (c, d), ends of the search
     """
-    xp = namespace(low, high)
+    xp = namespace(low, high)  # numpy or jax.numpy
 
-    def around_best(t: Array) -> tuple[Array, Array, Array]:
+    def bracket(t: Array) -> tuple[Array, Array, Array]:
+        """The node before the best of the nodes t, the node after it, and the best itself, (c, d) each."""
         best = f(t).argmax(0)
-        before = xp.take_along_axis(t, xp.clip(best - 1, 0, len(t) - 1)[None], 0)[0]
-        after = xp.take_along_axis(t, xp.clip(best + 1, 0, len(t) - 1)[None], 0)[0]
-        return before, after, xp.take_along_axis(t, best[None], 0)[0]
+        before = xp.clip(best - 1, 0, len(t) - 1)
+        after = xp.clip(best + 1, 0, len(t) - 1)
+        return tuple(xp.take_along_axis(t, index[None], 0)[0] for index in (before, after, best))
 
-    nodes = around_best(even_nodes(low, high, _NODES))
-    nodes = repeated(lambda nodes: around_best(even_nodes(nodes[0], nodes[1], _SEARCH)), _ZOOMS_OF_PEAK, nodes)
-    return repeated(lambda peak: _newton_step(f, peak, low, high), _NEWTON_STEPS, nodes[2])
+    def zoom(nodes: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        before, after, _ = nodes
+        return bracket(even_nodes(before, after, _SEARCH))
+
+    nodes = bracket(even_nodes(low, high, _NODES))
+    _, _, peak = repeated(zoom, _ZOOMS_OF_PEAK, nodes)
+    return repeated(lambda t: _newton_step(f, t, low, high), _NEWTON_STEPS, peak)
 
 
 def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array) -> Array:
-    """One step towards the peak of f between low and high."""
-    xp = namespace(t)
-    step = float(np.finfo(t.dtype).eps) ** (1 / 7)
-    y = f(t + step * np.arange(-3, 4, dtype=t.dtype)[:, None, None])
-    first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * step)
-    second = (y[4] - 2 * y[3] + y[2]) / step**2
-    return xp.clip(t - first / xp.where(second < 0, second, -xp.inf), low, high)
+    """One step of Newton from t (c, d) towards the peak of f, kept between low and high; see `_climb` for f.
+
+    Derivatives are central differences of seven points: the first of sixth order, for which a step of ε^(1/7) makes
+    truncation and rounding equally large. The second only sets the length of the step, so order two is enough.
+    """
+    xp = namespace(t)  # numpy or jax.numpy
+    h = float(np.finfo(t.dtype).eps) ** (1 / 7)
+    steps = np.arange(-3, 4, dtype=t.dtype)[:, None, None]
+    y = f(t + h * steps)  # (7, c, d), at t − 3h … t + 3h; y[3] is at t
+    first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * h)
+    second = (y[4] - 2 * y[3] + y[2]) / h**2
+
+    # where f is not concave there is no peak nearby, and t stays: a division by −∞ makes the step 0
+    curvature = xp.where(second < 0, second, -xp.inf)
+    return xp.clip(t - first / curvature, low, high)
 
 
 class _Departures(NamedTuple):
@@ -540,64 +723,102 @@ class _Departures(NamedTuple):
         return _Departures(self.u[rows], self.of_class[rows], self.of_all[rows])
 
     def distinct(self) -> "tuple[_Departures, np.ndarray]":
-        """The distinct ones with cells in ascending order, and which of them each row is."""
-        order = np.lexsort((self.of_all, self.of_class, self.u))
+        """The distinct departures, so that equal ones are computed once.
+
+        Returns
+        -------
+        distinct : with cells in ascending order
+        index : (q,), position among them of each departure: `distinct.select(index)` is this one again
+        """
+        order = np.lexsort((self.of_all, self.of_class, self.u))  # by the cell first
         in_order = self.select(order)
-        is_first = np.ones(len(order), bool)
-        is_first[1:] = False
+
+        # equal departures are now neighbours: one is new if a field differs from that of the one before
+        is_new = np.ones(len(order), bool)
+        is_new[1:] = False
         for column in in_order:
-            is_first[1:] |= column[1:] != column[:-1]
+            is_new[1:] |= column[1:] != column[:-1]
+
         index = np.empty(len(order), int)
-        index[order] = np.cumsum(is_first) - 1
-        return in_order.select(is_first), index
+        index[order] = np.cumsum(is_new) - 1
+        return in_order.select(is_new), index
+
+
+def _departures_of(u: np.ndarray, r: np.ndarray | None, k: int) -> _Departures:
+    """The cells u (q,) with the weights that leave class k and all classes, by the weights r (q, c); None: nothing."""
+    if r is None:
+        return _Departures(u, np.zeros(len(u)), np.zeros(len(u)))
+    return _Departures(u, r[:, k], r.sum(1))
 
 
 def _log_averages(
     posterior: BandwidthPosterior | KnownBandwidth, pooled: Cells, departures: _Departures, rule: RuleOfThumb | None
 ) -> np.ndarray:
-    """log densities of cells (q,) of a class and feature, averaged over the bandwidth, without the rows that leave.
+    """log densities of cells of one class and feature, averaged over the bandwidth, without the rows that leave.
 
     Parameters
     ----------
+    posterior : of the bandwidth, with the cells of the class
+    pooled : cells of all classes in this feature
+    departures : the q cells to predict, and the weights that leave with their rows
     rule : makes the prior of the bandwidth without each row; None where the prior stays
+
+    Returns
+    -------
+    (q,), in nats; 0 where no class has a cell left
     """
     if not len(departures.u):
         return np.zeros(0)
-    distinct, index = departures.distinct()
-    own = posterior.cells
-    is_empty = _n_remaining(own, distinct.u, distinct.of_class) == 0  # the class has no other cell
-    n_in_all = _n_remaining(pooled, distinct.u, distinct.of_all)
-    has_cells = n_in_all > 0
-    is_flat = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
-    is_loo = ~is_empty & ~is_flat & (distinct.of_class > 0) & np.isin(distinct.u, own.value)
-    is_kept = ~is_empty & ~is_flat & ~is_loo
-    priors = None if rule is None else rule.without(own, pooled, *distinct)
+    distinct, index = departures.distinct()  # equal ones are computed once, and copied by `index` at the end
+    u, leaving_class, leaving_all = distinct
+    cells = posterior.cells
+    priors = None if rule is None else rule.without(cells, pooled, u, leaving_class, leaving_all)
 
     def priors_of(rows: np.ndarray) -> BandwidthPriors | None:
         return None if priors is None else priors.select(rows)
 
-    log_f = np.zeros(len(distinct.u))
-    if is_kept.any():
-        stays = np.zeros(is_kept.sum())
-        log_f[is_kept] = posterior.log_average(distinct.u[is_kept], stays, own, priors_of(is_kept))
-    if is_loo.any():
-        cell = np.searchsorted(own.value, distinct.u[is_loo])
-        log_f[is_loo] = posterior.log_loo(cell, distinct.of_class[is_loo], priors_of(is_loo))
-    # without the row the product says nothing of the bandwidth, which keeps its prior
-    flat = is_flat & ~is_empty
-    if flat.any():
-        log_f[flat] = posterior.prior.log_average(distinct.u[flat], distinct.of_class[flat], own, priors_of(flat))
-    of_all = is_empty & has_cells
-    if of_all.any():
-        leaving = distinct.of_all[of_all]
-        log_f[of_all] = posterior.prior.log_average(distinct.u[of_all], leaving, pooled, priors_of(of_all))
+    # how many distinct cells remain without the row decides between four cases; a cell is in at most one of them
+    n_in_all = _n_remaining(pooled, u, leaving_all)
+    class_is_empty = _n_remaining(cells, u, leaving_class) == 0
+    varied_by_row = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
+    is_regular = ~class_is_empty & ~varied_by_row
+    leaves_class = (leaving_class > 0) & np.isin(u, cells.value)
+    log_f = np.zeros(len(u))
+
+    # 1. nothing leaves the class: its posterior as it is
+    stays = is_regular & ~leaves_class
+    if stays.any():
+        log_f[stays] = posterior.log_average(u[stays], np.zeros(stays.sum()), cells, priors_of(stays))
+
+    # 2. the row leaves the kernels and the posterior of the bandwidth
+    leaves_both = is_regular & leaves_class
+    if leaves_both.any():
+        cell = np.searchsorted(cells.value, u[leaves_both])
+        log_f[leaves_both] = posterior.log_loo(cell, leaving_class[leaves_both], priors_of(leaves_both))
+
+    # 3. without the row the feature is constant, and the product says nothing of the bandwidth, which keeps its prior
+    keeps_prior = varied_by_row & ~class_is_empty
+    if keeps_prior.any():
+        leaving = leaving_class[keeps_prior]
+        log_f[keeps_prior] = posterior.prior.log_average(u[keeps_prior], leaving, cells, priors_of(keeps_prior))
+
+    # 4. without the row the class has no cell: the cells of all classes, under the prior of the bandwidth
+    borrows = class_is_empty & (n_in_all > 0)
+    if borrows.any():
+        log_f[borrows] = posterior.prior.log_average(u[borrows], leaving_all[borrows], pooled, priors_of(borrows))
     return log_f[index]
 
 
 def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:
-    """(q,) How many distinct cells remain when a weight leaves the one at u."""
-    weight = np.zeros(len(u))
+    """How many distinct cells remain after a weight leaves the cell with value u, (q,): one fewer if it vanishes.
+
+    Parameters
+    ----------
+    cells : of one class and feature, or of all classes
+    u, leaving : (q,), values, which need not be among the cells, and weights; each departure is considered alone
+    """
     is_cell = np.isin(u, cells.value)
+    weight = np.zeros(len(u))
     weight[is_cell] = cells.weight[np.searchsorted(cells.value, u[is_cell])]
     vanishes = is_cell & (weight - leaving <= rounding(weight) * weight)
     return len(cells.value) - vanishes
@@ -605,7 +826,11 @@ def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray
 
 @cache
 def _spline() -> np.ndarray:
-    """The matrix that takes values at the nodes to those of the cubic spline through them on the mesh."""
+    """The matrix that takes values at `_NODES` even nodes to a mesh `_MESH` times as fine, by cubic splines.
+
+    A spline is linear in the values that it goes through, so its values for unit vectors are the columns, (f, nodes).
+    """
     from scipy.interpolate import CubicSpline
 
-    return CubicSpline(range(_NODES), np.eye(_NODES))(np.linspace(0, _NODES - 1, (_NODES - 1) * _MESH + 1))
+    mesh = np.linspace(0, _NODES - 1, (_NODES - 1) * _MESH + 1)
+    return CubicSpline(range(_NODES), np.eye(_NODES))(mesh)

@@ -83,10 +83,12 @@ class KnownVarianceNormal(NormalCells):
         return super().log_normalizer() + self.log_c
 
     def _terms(self, n: float) -> tuple[Array, ...]:
+        """log p = level − slope² (x − m)² of a normal cell; see `NormalCells._terms`."""
         m, kappa, variance, _ = self._arrays()
         with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+            slope = np.sqrt(0.5 * kappa / (kappa + n) / variance)
             level = -0.5 * n * log1p(n / kappa) - 0.5 * (np.log(variance) + LOG_2PI)
-            return m, np.sqrt(0.5 * kappa / (kappa + n) / variance), np.full(m.shape, -n), level
+            return m, slope, np.full(m.shape, -n), level
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
         """Weights μ/σ² and intercept −½ Σ_j μ²/σ²; None where σ² differs between classes: log p is then quadratic."""

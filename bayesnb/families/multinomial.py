@@ -85,13 +85,17 @@ class AbstractEvents(Conjugate[Counts]):
     ) -> Float[Array, "*s n k c"]:
         """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
 
-        The rule is additive, treats all kinds alike, and gives 0 to a kind that does not occur. If each event were its
-        own row with L = 1, it would be x_j log θ_j. The multinomial coefficient is equal in all classes.
+        a^(x) = Γ(a + x)/Γ(a) is a rising factorial, A = Σ_j α_j and L = Σ_j x_j. The rule is additive, treats all kinds
+        alike, and gives 0 to a kind that does not occur. If each event were its own row with L = 1, it would be
+        x_j log θ_j. The multinomial coefficient is equal in all classes.
         """
-        cells = (x[:, columns].toarray() if is_sparse(x) else x[:, columns])[..., None]
+        counts = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
+        cells = counts[..., None]  # (n, k, 1), k columns, against classes along the last axis
         if theta is not None:
-            return cells * theta["log_theta"][..., columns].swapaxes(-1, -2)[..., None, :, :]
-        length = row_totals(x)[:, None, None]
+            log_theta = theta["log_theta"][..., columns].swapaxes(-1, -2)  # (…, k, c)
+            return cells * log_theta[..., None, :, :]
+
+        length = row_totals(x)[:, None, None]  # L, (n, 1, 1)
         share = cells / np.where(length > 0, length, 1)
         return log_rising(self.alpha.T[columns], cells) - share * log_rising(self.alpha.sum(-1), length)
 
@@ -101,20 +105,25 @@ class AbstractEvents(Conjugate[Counts]):
         return weights, 0 * weights.sum(0)
 
     def _of_events(self, order: int, x: Any) -> Table:
-        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k = 1, 2 or 3: the cumulant of Σ_j x_j log θ_cj over θ."""
-        length = row_totals(x)[:, None]
+        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k = 1, 2 or 3: the cumulant of Σ_j x_j log θ_cj over θ.
+
+        log θ_j = log G_j − log ΣG with independent gammas G_j, whose logarithms have the cumulants ψ_{k−1}(α_j).
+        """
+        length = row_totals(x)[:, None]  # L, (n, 1)
         powers = map_cells(x, lambda count: count**order)
         of_length = length**order * polygamma(order - 1, self.alpha.sum(-1))
         return matmul(powers, polygamma(order - 1, self.alpha)) - of_length
 
     def _cumulant(self, order: int, x: Any) -> Table:
+        """`_of_events`; the mean has the multinomial coefficient too."""
         cumulant = self._of_events(order, x)
         return cumulant + self._coefficient(x) if order == 1 else cumulant
 
     def lump_other_columns(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block in which some kinds of events are merged into one kind, with the sum of their α."""
-        alpha_of_others = np.delete(self.alpha, columns, axis=1).sum(1, keepdims=True)
-        return self.of(np.concatenate([self.alpha[:, columns], np.maximum(alpha_of_others, 1e-50)], 1))
+        """The block in which all other kinds of events are merged into one kind, the last, with the sum of their α."""
+        alpha_of_others = np.delete(self.alpha, columns, axis=1).sum(1, keepdims=True)  # (c, 1)
+        positive = np.maximum(alpha_of_others, 1e-50)  # where there are no others
+        return self.of(np.concatenate([self.alpha[:, columns], positive], 1))
 
 
 @pytree
@@ -141,8 +150,9 @@ class DirichletMultinomial(AbstractEvents):
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Counts of `length` events (a number, or one a row); each row has its own draw of θ."""
         length = np.broadcast_to(given["length"], len(y)).astype(int)
-        theta = np.exp(log_dirichlet(rng, self.alpha[y]))
-        return rng.multinomial(length, theta / theta.sum(-1, keepdims=True)).astype(float)
+        theta = np.exp(log_dirichlet(rng, self.alpha[y]))  # (n, d)
+        theta_of_sum_one = theta / theta.sum(-1, keepdims=True)  # to all digits, as NumPy requires
+        return rng.multinomial(length, theta_of_sum_one).astype(float)
 
     def model(self, x: Real[Array, "n d"] | None, y: Array, length: Any = None) -> None:
         """The same model in NumPyro, plates written out; where x is drawn, `length` gives the row lengths L.
@@ -157,11 +167,13 @@ class DirichletMultinomial(AbstractEvents):
 
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
-            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
-        x = None if x is None else as_jax(x)
-        if x is None and length is None:
+            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))  # (c, d)
+
+        counts = None if x is None else as_jax(x)
+        if counts is None and length is None:
             raise ValueError(
                 "`x` is None, but the model has no distribution of row lengths; give `length`, or the rows"
             )
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Multinomial(length if x is None else x.sum(-1), theta[y]), obs=x)
+        n_events = length if counts is None else counts.sum(-1)
+        with numpyro.plate("row", n_rows(counts, y), dim=-1):
+            numpyro.sample("x", dist.Multinomial(n_events, theta[y]), obs=counts)

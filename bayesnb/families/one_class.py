@@ -24,10 +24,14 @@ _OF_INNER = (
 
 
 def _placed(name: str) -> Any:
-    """A method of the inner block, whose table gets zeros in the other columns."""
+    """A method of `OneClass` that calls the method `name` of the inner block.
+
+    The inner block has one class, so its table has one column; the method puts zeros in the columns of other classes.
+    """
 
     def method(self: Any, *args: Any, **given: Any) -> Array:
-        return self._place(getattr(self.block, name)(*args, **given))
+        table_of_one_class = getattr(self.block, name)(*args, **given)
+        return self._place(table_of_one_class)
 
     method.__doc__ = "The value of the inner block in column k, zero in all other columns."
     return method
@@ -58,8 +62,9 @@ class OneClass(AbstractConjugate[Stats]):
     log_contributions = _placed("log_contributions")
 
     def _place(self, column: Float[Array, "*s n 1"]) -> Tables:
-        """The column at place k, zeros elsewhere."""
-        return column * (np.arange(self.c) == self.k)
+        """The column at place k, zeros elsewhere, (…, n, c)."""
+        is_class = np.arange(self.c) == self.k
+        return column * is_class
 
     def suffstats(self, x: Data, r: Weights) -> Stats:
         """Those of the inner block, from the rows of class k."""
@@ -83,6 +88,7 @@ class OneClass(AbstractConjugate[Stats]):
         return self._place(mean), self._place(variance)
 
     def _cumulant(self, order: int, x: Data) -> Table | None:
+        """The cumulant of the inner block in column k, zero in all other columns; None if it has none."""
         cumulant = self.block._cumulant(order, x)
         return None if cumulant is None else self._place(cumulant)
 
@@ -90,7 +96,8 @@ class OneClass(AbstractConjugate[Stats]):
         """Rows of class k; NaN for the other classes."""
         rows = np.full((len(y), self.block.shape[1]), np.nan)
         is_of_class = y == self.k
-        rows[is_of_class] = self.block.sample_predictive(rng, np.zeros(is_of_class.sum(), int), **given)
+        label_of_inner_block = np.zeros(is_of_class.sum(), int)  # which knows no other class
+        rows[is_of_class] = self.block.sample_predictive(rng, label_of_inner_block, **given)
         return rows
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
@@ -100,5 +107,6 @@ class OneClass(AbstractConjugate[Stats]):
         y = jnp.asarray(y)
         if x is not None:
             x = as_jax(x.toarray() if is_sparse(x) else x)
-            x = namespace(x).where((y == self.k)[..., None], x, self.block.missing_value)
-        self.block.model(x, jnp.zeros_like(y))
+            is_of_class = (y == self.k)[..., None]
+            x = namespace(x).where(is_of_class, x, self.block.missing_value)
+        self.block.model(x, jnp.zeros_like(y))  # all rows have label 0, the only class of the inner block

@@ -70,12 +70,15 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
         c, d = self.m.shape
         with numpyro.plate("feature", d, dim=-1):
-            variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))
+            variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))  # (d,)
             with numpyro.plate("class", c, dim=-2):
-                mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))
-        mask, filled = observed(x)
+                mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))  # (c, d)
+
+        # a missing cell is masked: it adds nothing to the likelihood
+        mask, filled = observed(x)  # where a cell is not missing, and x with numbers in place of NaN
         with numpyro.plate("row", n_rows(filled, y), dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance)).mask(mask).to_event(1), obs=filled)
+            cells = dist.Normal(mu[y], jnp.sqrt(variance)).mask(mask)
+            numpyro.sample("x", cells.to_event(1), obs=filled)
 
     def suffstats(self, x: Data, r: Weights) -> Moments:
         """The weight, mean and centred sum of squares of the observed cells."""
@@ -93,31 +96,37 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     def log_predictive(self, x: Data) -> Table:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
         if namespace(x, self.m) is not np:
-            return self._left_out(x, np.zeros((1, len(self.m))))
+            nothing_leaves = np.zeros((1, len(self.m)))
+            return self._log_loo_of_rows(x, nothing_leaves)
+
+        # level − (a + ½) log(1 + slope² (x − m)²) of each cell
         level = log_rising(self.a, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / self.kappa))
         slope = np.sqrt(0.5 * self.kappa / (self.kappa + 1) / self.b)
         return sum_of_logs(x, self.m, slope, -(self.a + 0.5), level)
 
-    def _left_out(self, x: Array, w: Array) -> Table:
-        """log p of rows that are left out with weights w, (n, c): gain(e_c − w) − gain(−w) of each cell.
+    def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
+        """log p of each row under each class, (n, c), without the row, which has weights w (n, c) in the classes.
 
-        The classes that a row leaves take Σ_k w_k from a and Σ_k h_k δ_k² from b, δ_k = x − m_k; then the cell comes
-        back in class c, with weight 1. Scales are (n, d) or (1, d); all other arrays are (c, n, d) or (c, n, 1).
+        A row of weight v in a class, at δ = x − m, changes κ to κ + v, a by v/2 and b by ½ h δ² with h = v κ/(κ + v).
+        First all its cells leave, with v = −w in every class, because classes share a and b. Then the cell comes back
+        in class c, with v = 1, and log p is the gain of that. Scales are (n, d) or (1, d); all other arrays are
+        (c, n, d) or (c, n, 1).
         """
-        xp = namespace(x, w, self.m)
+        xp = namespace(x, w, self.m)  # numpy or jax.numpy
         kappa = self.kappa[:, None]
-        removed = -w.T[:, :, None]
-        remaining = floor_at_rounding(kappa + removed, kappa)
+        removed = -w.T[:, :, None]  # (c, n, 1), the negative weight v = −w that the row adds to each class
+        remaining = floor_at_rounding(kappa + removed, kappa)  # κ' = κ − w
         is_observed = ~xp.isnan(x)
-        square = xp.where(is_observed, x - self.m[:, None], 0) ** 2
+        square = xp.where(is_observed, x - self.m[:, None], 0) ** 2  # δ²
 
-        # h = v κ/(κ + v) with v = −w, as in the head of `normals`
+        # the scale without the row: v = −w gives h = −w κ/κ'
         growth = (removed * kappa / remaining * square).sum(0)
-        fitted = self._scale()
+        fitted = self._scale()  # a and b
         without_row = self.added(CellStatistics(shared_weight(removed.sum(0)), ss=growth), *fitted)
         scale = [_remaining_scale(after, before) for after, before in zip(without_row, fitted, strict=True)]
 
-        # m' = m + wδ/κ', so the row lies at (κ/κ') δ from m', and v = 1 gives h = κ'/(κ' + 1)
+        # the gain of the cell that comes back: m' = m − wδ/κ', so it lies at (κ/κ') δ from m', and v = 1 gives
+        # h = κ'/(κ' + 1)
         growth_of_one = kappa / remaining * (kappa / (remaining + 1)) * square
         gain = self.gain(CellStatistics(1, ss=growth_of_one), *scale)
         log_p = gain - 0.5 * (xp.log1p(1 / remaining) + LOG_2PI)
@@ -128,7 +137,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
         κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale; NaN where it is more than that
         """
-        return by_slices(self._left_out, self.m, x, r)
+        return by_slices(self._log_loo_of_rows, self.m, x, r)
 
     def log_normalizer(self) -> Float[Array, " d"]:
         """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""
@@ -163,8 +172,9 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
-        scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))
-        return self.m[y] + scale[y] * rng.standard_t(2 * self.a, (len(y), len(self.a)))
+        scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))  # (c, d)
+        t = rng.standard_t(2 * self.a, (len(y), len(self.a)))  # (n, d)
+        return self.m[y] + scale[y] * t
 
     def marginals(self) -> dict[str, Any]:
         """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
@@ -172,6 +182,12 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
 
 def _remaining_scale(after: Array, before: Array) -> Array:
-    """A field of the scale without a row, at least its rounding; NaN where the row takes more than there was."""
+    """A field of the scale without a row, at least its rounding; NaN where the row takes more than there was.
+
+    Parameters
+    ----------
+    after : (n, d) or (1, d), the field after the row was subtracted
+    before : (d,), the field with all rows
+    """
     xp = namespace(after, before)
     return xp.where(after > -_ROUNDING * before, floor_at_rounding(after, before), xp.nan)

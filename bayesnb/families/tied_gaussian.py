@@ -67,30 +67,36 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         return by_slices(self._log_loo_of_rows, self.m, x, r)
 
     def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
-        """`log_loo` of some rows with weights w, (n, c)."""
-        root, log_det = self._root()
-        xp = namespace(x, w, root)
-        remaining = floor_at_rounding(self.kappa - w, self.kappa)
-        g = w * self.kappa / remaining
-        z = whitened(x, self.m, root)
-        squares = xp.einsum("knd,knd->kn", z, z)
+        """`log_loo` of some rows x (n, d) with weights w (n, c): log p of each row under each class, without the row.
+
+        The row leaves the classes one after the other. Removing it from one class changes S by −g δδᵀ, a matrix of rank
+        one. With z_k = L⁻¹(x − m_k), S = LLᵀ, the determinant lemma and the formula of Sherman & Morrison update
+        log |S| and all z_k; the formulas are in the docstring of `log_loo`. Index k runs over all classes.
+        """
+        inverse_root, log_det = self._root()  # L⁻¹ and log |S|, S = LLᵀ
+        xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w, (n, c)
+        g = w * self.kappa / remaining  # (n, c)
+        z = whitened(x, self.m, inverse_root)  # z_k = L⁻¹(x − m_k), (c, n, d)
+        squares = xp.einsum("knd,knd->kn", z, z)  # z_kᵀz_k, (c, n)
         log_det = log_det[:, None]
 
+        # in each step every row leaves one class
         rows = np.arange(len(x))
         steps = _classes_to_remove(w)
-        for step, leaving in enumerate(steps, 1):  # of each row one class, (n,)
-            z_leaving = z[leaving, rows]
-            g_leaving = g[rows, leaving]
-            cross = xp.einsum("knd,nd->kn", z, z_leaving)  # zᵀz_k
-            rho = floor_at_rounding(1 - g_leaving * cross[leaving, rows], xp.ones(()))
+        for step, leaving in enumerate(steps, 1):  # (n,), the class of each row
+            z_leaving = z[leaving, rows]  # z of that class, (n, d)
+            g_leaving = g[rows, leaving]  # (n,)
+            cross = xp.einsum("knd,nd->kn", z, z_leaving)  # zᵀz_k, (c, n)
+            rho = floor_at_rounding(1 - g_leaving * cross[leaving, rows], xp.ones(()))  # 1 − g zᵀz = |S'|/|S|, (n,)
             squares = squares + g_leaving / rho * cross**2
             log_det = log_det + xp.log(rho)
-            if step < len(steps):
+            if step < len(steps):  # the next step needs the new z, whitened by the new S
                 factor = g_leaving / (xp.sqrt(rho) * (1 + xp.sqrt(rho))) * cross
                 z = z + factor[:, :, None] * z_leaving
 
         nu = self.nu - shared_weight(w.sum(1, keepdims=True))
-        # m' = m − wδ/κ', so that x − m' = (κ/κ') δ
+        # log of a multivariate t; m' = m − wδ/κ', so that x − m' = (κ/κ') δ
         return self._log_t(squares.T * (self.kappa / remaining) ** 2, remaining, nu, log_det.T)
 
     def shared_quadratic(self, x: Real[Array, "n d"]) -> TiedQuadratic:
@@ -100,14 +106,19 @@ class TiedNormalInverseWishart(AbstractNormalRows):
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are equal in all classes."""
         mu = theta["mu"]
-        weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)
+        weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)  # (d, c)
         return weights, -0.5 * (mu * weights.T).sum(-1)
 
 
 def _classes_to_remove(w: Float[Array, "n c"]) -> Int[np.ndarray, "steps n"]:
-    """The classes that leave, one for each row in each step; on the host only those in which some row has weight."""
+    """The classes that each row leaves, one in each step.
+
+    On the host there are only as many steps as a row has classes with weight; a row with fewer leaves classes in which
+    it has weight 0, which changes nothing. In JAX, where weights are not known, there is a step for each class.
+    """
     n, c = w.shape
     if namespace(w) is not np:
         return np.tile(np.arange(c)[:, None], n)
     n_steps = np.count_nonzero(w, 1).max(initial=0)
-    return np.argsort(w == 0, 1, kind="stable")[:, :n_steps].T
+    with_weight_first = np.argsort(w == 0, 1, kind="stable")  # (n, c), classes of each row
+    return with_weight_first[:, :n_steps].T

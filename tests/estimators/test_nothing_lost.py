@@ -28,7 +28,7 @@ def table() -> tuple[np.ndarray, np.ndarray]:
 
 
 @method
-@pytest.mark.parametrize("step", ["_checked", "_learn_encoding", "_gather", "_prior"])
+@pytest.mark.parametrize("step", ["_validate", "_learn_encoding", "_compute_statistics", "_prior"])
 def test_a_fault_in_any_step_leaves_the_model_as_it_was(method, step, monkeypatch):
     """What is learnt is assigned once, as the last step; Ctrl-C and errors come before."""
     X, y = table()
