@@ -323,6 +323,9 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         log p(x_S | y = c) over the sets S of features.
         """
         if self.separable:  # independent features: log p of each alone
+            if len(columns) == 0:  # sparse rows may store no cell at all
+                of_first = self._log_of(x, np.array([0]), theta)  # (…, n, c), for its shape
+                return np.zeros((*of_first.shape[:-1], 0, of_first.shape[-1]))
             return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
 
         # where cells may be missing, log p(x_S) is that of the row with all other cells missing

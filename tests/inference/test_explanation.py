@@ -180,3 +180,16 @@ def test_settings_out_of_range_are_named() -> None:
             nb.explain(REAL[:1], **settings)
     with pytest.raises(ValueError, match="a single class"):
         bayesnb.GaussianNB().fit(REAL, ["a"] * N).explain(REAL[:1])
+
+
+SPARSE = [bayesnb.BernoulliNB(), bayesnb.CategoricalNB(), bayesnb.GaussianNB(), bayesnb.MultinomialNB()]
+
+
+@pytest.mark.parametrize("nb", SPARSE, ids=repr)
+def test_a_sparse_row_that_stores_no_cell(nb: Any) -> None:
+    """Its contributions add up to its log odds, as they do beside other rows."""
+    X = sparse.csr_array([[0.0, 0], [1, 2], [0, 1], [1, 0]])
+    nb.fit(X, [0, 1, 0, 1])
+    terms = nb.explain(X[:1])
+    log_p = nb.predict_log_proba(X[:1])[0]
+    assert terms.loc[terms["class_"] == 1, "contribution"].sum() == pytest.approx(log_p[1] - log_p[0])
