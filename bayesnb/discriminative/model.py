@@ -147,53 +147,82 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ValueError
             if there is one class, or if `MixedNB` refuses the rows
         """
-        new = clone(self)  # which takes the place of what was learnt when all is done
+        # All is learnt by a copy, so that a fit that fails leaves this estimator as it was.
+        new = clone(self)
         new.reader_ = self._fitted_reader(X, y, sample_weight)
         n_classes = len(new.classes_)
         training = new._given_rows(X, y, sample_weight, groups)
+
+        # The layout says how rows become columns of the regression. The class order that is added to it depends on the
+        # rows and not on the labels, so that relabelled classes get the same numbers. `argsort` of an order is its
+        # inverse.
         new.layout_ = ColumnLayout.of(training.cells, new._level_counts(), training.weight, n_classes)
         order = class_order(*new._class_sums(training))
         new.layout_ = replace(new.layout_, class_order=order)
         training = replace(training, code=np.argsort(order)[training.code])
+
+        # First the densities p(x_j | y = c), then the weights of their logarithms, then draws of these weights.
         new.models_ = new._fitted_densities(training)
         rows = new._rows_for_weights(training)
         new.modes_ = find_modes(rows)
         new.draws_ = tuple(draw(rows, new.modes_, _N_DRAWS))
+
         self.__dict__ |= new.__dict__
         return self
 
     def _fitted_reader(self, X: Any, y: Any, sample_weight: Any) -> MixedNB:
-        """The model that reads rows; ValueError where the labels or `parts` are none that this one can take."""
-        is_automatic = is_sparse(X) and isinstance(self.parts, str)
-        reader = MixedNB([("counts", MultinomialNB(), slice(None))] if is_automatic else self.parts)
+        """The fitted `MixedNB` of `parts`, which reads rows; ValueError if this model cannot take labels or `parts`.
+
+        It says which columns there are, their types and levels, and what the labels are.
+        """
+        has_counts = is_sparse(X) and isinstance(self.parts, str)  # "auto" takes all columns of sparse rows for counts
+        reader = MixedNB([("counts", MultinomialNB(), slice(None))] if has_counts else self.parts)
         reader.fit(X, y, sample_weight)
         if len(reader.classes_) < 2:
             raise ValueError(f"`y` has one class, {reader.classes_[0]!r}; DiscriminativeNB needs rows of two classes")
+
+        # The last of the four fields of a part is the class that its estimator is for, None where it is for all.
         if any(of_class is not None for *_, of_class in reader.part_estimators()):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         return reader
 
     def _class_sums(self, training: TrainingRows) -> tuple[np.ndarray, np.ndarray]:
-        """Σ w z of each class, (c, r), and the weight of each class, (c,)."""
+        """Σ_i w_i z_i over the rows of each class, (c, r), and the weight of each class, (c,).
+
+        w are the weights of rows, and z their r columns of the linear term.
+        """
         n_classes = len(self.classes_)
         sums: Any = 0
-        for part in batches(len(training.code), _FIT_ROWS):
+        for part in batches(len(training.code), _FIT_ROWS):  # all of z may be too large for memory
             z = self.layout_.linear(training.cells[part]) * training.weight[part, None]
             sums = sums + np.stack([np.bincount(training.code[part], column, n_classes) for column in z.T], 1)
         return sums, np.bincount(training.code, training.weight, n_classes)
 
     def _fitted_densities(self, training: TrainingRows) -> list[Any]:
-        """A model with a part for each column, and one of pairs where there are columns and not too many levels."""
+        """The fitted models of the densities p(x | y = c), whose logarithms the regression weighs.
+
+        Returns
+        -------
+        A `MixedNB` with a part for each column of the regression. Then, unless there is a single column or too many
+        levels, a `OneDependenceNB` of whole rows in quarters and levels, which sees pairs of columns
+        """
         layout = self.layout_
         has_counts = is_sparse(training.cells)
         estimators = self._column_estimators(has_counts)
         if not estimators:
             raise ValueError("`X` has no column that varies; give at least one")
+
+        # Parts are named by number. Counts are one part of all columns, other columns have a part each.
         parts = [(str(i), nb, slice(None) if has_counts else [i]) for i, nb in enumerate(estimators)]
         models: list[Any] = [MixedNB(parts)]
+
+        # The model of pairs takes numbers in quarters. A column of k levels and one of l have a table of k · l numbers.
         pair_sizes = [*(len(edges) + 1 for edges in layout.quarters), *layout.sizes]
         if len(pair_sizes) > 1 and sum(pair_sizes) <= _MAX_PAIR_LEVELS:
             models.append(OneDependenceNB(min_categories=pair_sizes))
+
+        # Statistics of batches add up, so that this is a fit to all rows. `layout.columns` gives the rows as the first
+        # model takes them, then as the model of pairs does; the latter are not used where there is no such model.
         classes = np.arange(len(self.classes_))
         for part in batches(len(training.code), _FIT_ROWS):
             rows = training.take(part)
@@ -202,30 +231,40 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return models
 
     def _column_estimators(self, has_counts: bool) -> list[Any]:
-        """The estimator of each column of the regression, in the order of `ColumnLayout.columns`."""
+        """The estimator of each column of the regression, in the order of `ColumnLayout.columns`.
+
+        These are the columns of numbers that vary, each under the estimator of its part; then levels; then the numbers
+        again in bins. Levels and bins are categorical. With counts, one estimator is for all columns.
+        """
         layout = self.layout_
-        of_column: dict[int, Any] = {}
+        of_column: dict[int, Any] = {}  # by position in X
         for _, estimator, columns in self.reader_.parts_:
             of_column |= dict.fromkeys(columns, estimator)
-        numbers = []
+
+        numbers = []  # the estimator of each column of numbers, block after block as cells have them
         for block in self._blocks().values():
             if not block.n_levels:
                 numbers += [of_column[j] for j in block.columns]
         if has_counts:
             return numbers[:1]
-        sizes = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]
+
+        sizes = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]  # k − 1 edges are between k bins
         return [numbers[j] for j in layout.used] + [CategoricalNB(min_categories=size) for size in sizes]
 
     def _rows_for_weights(self, training: TrainingRows) -> Regression:
-        """The regression of the rows that the weights are fitted to: all, or a sample where there are many."""
+        """The rows that the weights are fitted to, each left out of its own densities: all, or a sample of very many.
+
+        A sample holds a class at a rate of its own. The logarithm of this rate in the offset makes up for it: see
+        `sample_of`.
+        """
         n_contrasts = len(self.classes_) - 1
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
         n_linear = self.layout_.linear(training.cells[:1]).shape[1]
         sample = sample_of(
             training,
             n_classes=len(self.classes_),
-            n_parameters=n_columns + n_linear * n_contrasts,
-            numbers_of_row=n_columns * n_contrasts + n_linear,
+            n_parameters=n_columns + n_linear * n_contrasts,  # a weight of each column, and the matrix B
+            numbers_of_row=n_columns * n_contrasts + n_linear,  # t_i and z_i
         )
         rows = self._left_out(training.take(sample.rows), is_fitted=True)
         return replace(rows, offset=rows.offset + sample.log_rate)
@@ -240,10 +279,11 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _blocks(self) -> "dict[str, _Block]":
-        """Blocks of the reader by name, first those of numbers."""
-        columns = self.reader_.block_columns()
+        """Blocks of columns of the reader by name: first those of numbers, then those of levels, as in encoded rows."""
+        columns = self.reader_.block_columns()  # positions in X, by name of the block
         blocks = {}
         for name, block in self.reader_.prior_.blocks.items():
+            # The Dirichlet prior of levels has a pseudo-count α for each level along its last axis.
             n_levels = {"yes/no": 2, "levels": block.alpha.shape[-1] if block.cells_.kind == "levels" else 0}
             blocks[name] = _Block(columns[name], n_levels.get(block.cells_.kind, 0))
         return dict(sorted(blocks.items(), key=lambda item: item[1].n_levels > 0))
@@ -257,13 +297,17 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return counts
 
     def _cells(self, X: Any) -> Any:
-        """Encoded rows, numbers before levels; sparse counts stay sparse."""
-        rows = self.reader_.encode(X)
+        """Encoded rows, (n, columns), numbers before levels; sparse counts stay sparse."""
+        rows = self.reader_.encode(X)  # a table for each block
         names = [*self._blocks()]
+        if len(names) > 1:
+            return np.hstack([rows[name] for name in names])
+
+        # A multinomial block is all counts of a row at once: its density is no product over columns, it is not
+        # separable.
         block = self.reader_.prior_.blocks[names[0]]
-        if len(names) == 1 and block.cells_.kind == "counts" and not block.unwrapped.separable:
-            return sparse.csr_array(rows[names[0]])
-        return rows[names[0]] if len(names) == 1 else np.hstack([rows[name] for name in names])
+        is_multinomial = block.cells_.kind == "counts" and not block.unwrapped.separable
+        return sparse.csr_array(rows[names[0]]) if is_multinomial else rows[names[0]]
 
     def _given_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingRows:
         """Training rows, copies merged, with their classes in the order of `classes_`."""
@@ -285,45 +329,68 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return self._left_out(training, is_fitted=False)
 
     def _left_out(self, training: TrainingRows, is_fitted: bool) -> Regression:
-        """`left_out`; rows that were certainly fitted need no check of it."""
+        """What the regression reads of training rows, each of them left out of its own densities.
+
+        Parameters
+        ----------
+        training : rows, classes and weights
+        is_fitted : True if these rows were certainly fitted, so that nothing needs to check it
+
+        Returns
+        -------
+        Regression of n rows: offset (n, c) with log p(y = c | D₋ᵢ), contrasts t (n, c − 1, columns) of the log
+        densities, the linear columns z (n, r), labels and weights
+        """
         n_classes = len(self.classes_)
         n = len(training.code)
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
-        label = np.eye(n_classes)[training.code]
+        label = np.eye(n_classes)[training.code]  # one-hot, (n, c)
         offset = np.empty((n, n_classes))
         t = np.empty((n, n_classes - 1, n_columns))
         z = []
+
+        # Groups leave as a whole, so that their rows must not be in different batches.
         for part in self._parts(n, is_whole=training.group is not None):
             rows = training.take(part)
             results = self._loo_results(rows, is_fitted)
-            tables = [table for result in results for table in result.by_block.values()]
+            tables = [table for result in results for table in result.by_block.values()]  # log p(x_ij | y = c, D₋ᵢ)
             offset[part] = results[0].log_prior
             t[part] = self.layout_.contrasts_of(np.stack(tables))
             z.append(self.layout_.linear(rows.cells))
         return Regression(offset, t, np.concatenate(z), label, training.weight, training.leaving, training.group)
 
     def _loo_results(self, rows: TrainingRows, is_fitted: bool) -> list[LooResult]:
-        """Leave-one-out of each model of densities."""
+        """Exact leave-one-out of the rows by each model of densities: a table (n, c) for each column of the regression.
+
+        Parameters
+        ----------
+        rows : training rows
+        is_fitted : True calls the computation directly; False calls the public `loo`, which refuses rows that were not
+            fitted
+        """
         results = []
         for model, x in self._views(rows.cells):
             labels = model.classes_[rows.code]
-            if is_fitted:
-                encoded, index = model.encode_labelled(x, labels)
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    results.append(leave_out(model, encoded, index, rows.weights, rows.group, "kept"))
-            else:
+            if not is_fitted:
                 results.append(model.loo(x, labels, rows.weights, groups=rows.group))
+                continue
+            encoded, index = model.encode_labelled(x, labels)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                results.append(leave_out(model, encoded, index, rows.weights, rows.group, "kept"))
         return results
 
     def _new(self, cells: Any) -> Regression:
-        """What the regression reads of new rows."""
+        """What the regression reads of n new rows: offset (n, c), t (n, c − 1, columns) and z (n, r), without labels.
+
+        Their densities are those that all training rows made: a new row needs not be left out.
+        """
         tables = [t for model, x in self._views(cells) for t in model.predict_part_log_likelihood(x).values()]
         log_prior = self.models_[0].class_log_prior_
         offset = np.broadcast_to(log_prior, (len(tables[0]), len(log_prior)))
         return Regression(offset, self.layout_.contrasts_of(np.stack(tables)), self.layout_.linear(cells))
 
     def _parts(self, n: int, is_whole: bool = False) -> list[slice]:
-        """Slices of n rows whose tables do not need much memory."""
+        """Slices of n rows whose tables need little memory, 256 rows at least; `is_whole` puts all rows into one."""
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
         size = n if is_whole else max(_NUMBERS // (n_columns * len(self.classes_)), 256)
         return batches(n, max(size, 1))
@@ -338,7 +405,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return self.layout_.in_label_order(np.concatenate(log_p))
 
     def _mean(self, rows: Regression) -> np.ndarray:
-        """log of the mean of p over modes, classes as the regression numbers them."""
+        """log Σ_m share_m p_m, (n, c), of probabilities p_m by each mode m; classes as the regression numbers them."""
         return logsumexp([np.log(mode.share) + rows.log_proba(mode.w, mode.b) for mode in self.modes_], axis=0)
 
     def sample_proba(self, X: Any, n_draws: int = 200, seed: int | np.random.Generator | None = None) -> np.ndarray:
@@ -350,12 +417,16 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         check_least(1, n_draws=n_draws)
         rng = generator(seed)
+
+        # What all draws share: the rows as each model of densities takes them, with the names of the blocks of its
+        # parts. `rows` has the offset and the linear columns; its densities t are replaced in each draw.
         cells = self._cells(X)
         views = [(model, [*model.part_blocks().values()], model.encode(x)) for model, x in self._views(cells)]
         rows = self._new(cells)
+
         w, b = self.draws_
         draws = []
-        for k in rng.permutation(np.arange(n_draws) % len(w)):
+        for k in rng.permutation(np.arange(n_draws) % len(w)):  # each draw of the fit equally often, in random order
             tables = [model.posterior_.log_parts(x, parts, model.posterior_.sample(rng)) for model, parts, x in views]
             drawn = replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables)))
             draws.append(np.exp(drawn.log_proba(w[k], b[k])))
@@ -364,42 +435,67 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     # --- what the columns do ----------------------------------------------------------------------------------------
 
     def _owners(self, cells: Any) -> "_Owners":
-        """The column of X that each column of the regression belongs to; d is pairs of columns, d + 1 all counts."""
-        layout, d = self.layout_, self.n_features_in_
-        columns = np.concatenate([block.columns for block in self._blocks().values()])
-        if is_sparse(cells):
+        """The column of X that each column of the regression is made of, as a position in the table of `explain`.
+
+        Positions 0 … d − 1 are the d columns of X, d stands for pairs of columns, and d + 1 for all counts together.
+        """
+        layout = self.layout_
+        d = self.n_features_in_
+        columns = np.concatenate([block.columns for block in self._blocks().values()])  # position in X of each cell
+        if is_sparse(cells):  # one density of all counts; the linear term has each of them
             return _Owners(np.array([d + 1]), columns)
+
         n_numbers = len(columns) - len(layout.sizes)
         numbers = columns[:n_numbers][layout.used]
         levels = columns[n_numbers:]
         pairs = np.full(len(self.models_) - 1, d)
+
+        # As `ColumnLayout.columns` has them, numbers stand in t twice: under their own family, and in bins.
         of_t = np.concatenate([numbers, levels, numbers, pairs]).astype(int)
-        return _Owners(of_t, np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int))
+
+        # z has a one-hot column for each level.
+        of_z = np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int)
+        return _Owners(of_t, of_z)
 
     def _contributions(self, rows: Regression, cells: Any) -> Float[np.ndarray, "k n c"]:
-        """What columns of X, pairs, all counts and the class prior add to a mean of η over modes, d + 3 tables.
+        """What each column of X adds to the log odds η of n rows, on average over the modes, in nats.
 
         A mode counts by its share times √(1 − Σ_c p_c²), so that one which is sure hardly changes the mean.
+
+        Parameters
+        ----------
+        rows : what the regression reads of the rows
+        cells : the same rows, encoded
+
+        Returns
+        -------
+        (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior
         """
         layout = self.layout_
-        k = contrasts(len(self.classes_))
+        k = contrasts(len(self.classes_))  # (c, c − 1): η = offset + K · contrasts
         owners = self._owners(cells)
-        raw = layout.raw(cells)
+        raw = layout.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
         if is_sparse(raw):
             raw = raw.toarray()
+
         added = np.zeros((self.n_features_in_ + 3, len(raw), len(k)))
         for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):
+            # Bᵀ of axes is (axes · B)ᵀ of raw columns. The last row of B belongs to the constant column of z.
             slopes = mode.b[:-1] if layout.axes is None else layout.axes @ mode.b[:-1]
-            of_t = (k @ (rows.t * mode.w)).transpose(2, 0, 1)
-            of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]
+
+            # K (w_j t_ij) for each column j of t, and K (b_j z_ij) for each raw column of z.
+            of_t = (k @ (rows.t * mode.w)).transpose(2, 0, 1)  # (columns of t, n, c)
+            of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]  # (raw columns, n, c)
+
+            # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` would not.
             np.add.at(added, owners.of_t, of_t * share[:, None])
             np.add.at(added, owners.of_z, of_z * share[:, None])
             added[-1] += (rows.offset + k @ mode.b[-1]) * share[:, None]
         return added
 
     def _shares_in_row(self, rows: Regression) -> Float[np.ndarray, "modes n"]:
-        """How much each mode counts in the mean of η of each row."""
-        p = np.exp([rows.log_proba(mode.w, mode.b) for mode in self.modes_])
+        """How much each mode counts in the mean of η of each row; the shares of a row add up to 1."""
+        p = np.exp([rows.log_proba(mode.w, mode.b) for mode in self.modes_])  # (modes, n, c)
         doubt = np.sqrt(1 - np.square(p).sum(2) + 1e-99)
         share = np.array([mode.share for mode in self.modes_])[:, None] * doubt
         return share / share.sum(0)
@@ -424,11 +520,15 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         labels = self.classes_.tolist()
         check_choice("against", against, (None, *labels))
+
+        # Terms of log p of each class. "(averaging)" is log p of the prediction minus the sum of all other terms.
         cells = self._cells(X)
         rows = self._new(cells)
-        added = self._contributions(rows, cells)
-        averaging = self._mean(rows) - added.sum(0)
-        table = self.layout_.in_label_order(np.concatenate([added, averaging[None]]).swapaxes(0, 1))
+        added = self._contributions(rows, cells)  # (d + 3, n, c)
+        averaging = self._mean(rows) - added.sum(0)  # (n, c)
+        table = self.layout_.in_label_order(np.concatenate([added, averaging[None]]).swapaxes(0, 1))  # (n, d + 4, c)
+
+        # Log odds are linear in log p, so that each term can be turned into log odds by itself.
         odds = odds_against(len(labels), None if against is None else labels.index(against))
         names = [*self.feature_names(), *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
@@ -452,13 +552,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         names = self.feature_names()
         table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level)
+
+        # Terms of η of each training row, left out of its own densities.
         training = self.training(X, y, sample_weight, groups)
         rows = self.left_out(training)
-        added = self._contributions(rows, training.cells)
-        is_label = rows.label > 0
+        added = self._contributions(rows, training.cells)  # (d + 3, n, c)
+
+        # log p(y_i | x_i) with all terms, minus the same without the term of each column of X.
+        is_label = rows.label > 0  # (n, c): one True a row, that of its class
         log_odds = added.sum(0)
-        with_column = log_normalize(log_odds)[is_label]
+        with_column = log_normalize(log_odds)[is_label]  # (n,)
         loss = [with_column - log_normalize(log_odds - column)[is_label] for column in added[: len(names)]]
+
+        # The weighted mean over rows takes the place of naive Bayes's own gain, in the order of the table's features.
         gain = pd.Series(np.array(loss) @ training.weight / training.weight.sum(), names)
         table = table.drop(columns=["gain_low", "gain_high"])
         return table.assign(elpd_gain=gain.reindex(table["feature"]).to_numpy())
@@ -490,11 +596,15 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         weights = row_weights(sample_weight, len(index))
         training = self.training(X, y, weights, groups)
         rows = self.left_out(training)
+
+        # Copies of a row are one training row: `position` gives each of the rows in X the result of its training row.
         in_label_order = self.layout_.in_label_order
         log_p = in_label_order(self._mean_left_out(rows))[training.position]
         fitted = in_label_order(self._mean(self._new(training.cells)))[training.position]
         log_prior = in_label_order(rows.offset)[training.position]
         group = training.position if training.has_merged_copies else training.group
+
+        # A result adds up the class prior and its blocks. With one block of what is left, the sum is log p itself.
         return LooResult(
             self.classes_,
             index,
@@ -509,11 +619,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         )
 
     def _mean_left_out(self, rows: Regression) -> np.ndarray:
-        """log of the mean over modes of p(y = c | x_i, D₋ᵢ); a mode loses share as the evidence loses what leaves."""
-        log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])
-        leaving = rows.leaving_weight * (log_p * rows.label).sum(2)
+        """log of the mean over modes of p(y = c | x_i, D₋ᵢ), (n, c), classes as the regression numbers them.
+
+        The share of a mode is in proportion to (evidence · Π_i p(y_i | D₋ᵢ)^v_i)^¼. Without row i it lacks the factor
+        of that row, so a mode which predicts the row well counts for less.
+        """
+        log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])  # (modes, n, c)
+
+        # Log likelihood that leaves with the row, or with all rows of its group.
+        leaving = rows.leaving_weight * (log_p * rows.label).sum(2)  # (modes, n)
         if rows.group is not None:
             leaving = np.array([np.bincount(rows.group, of_mode)[rows.group] for of_mode in leaving])
+
+        # `log_normalize` works along the last axis, which the modes of a row therefore must be.
         log_share = np.log([mode.share for mode in self.modes_])[:, None] - SHARES_POWER * leaving
         return logsumexp(log_p + log_normalize(log_share.T).T[..., None], axis=0)
 
@@ -541,12 +659,14 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ValueError
             if weights are importance, which NumPyro's model of the rows does not have
         """
+        # Imported here, as only a check needs NumPyro.
         from ..analysis.posterior_check import check
         from .checking import weight_rows
 
         return check(self, "reader_", "discriminative", X, y, sample_weight, seed, weight_rows, most=_CHECKED)
 
     def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn may pass: what `MixedNB` of the same parts takes, and with "auto" sparse rows of counts."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(MixedNB(self.parts)).input_tags
         tags.input_tags.sparse = isinstance(self.parts, str) or tags.input_tags.sparse
