@@ -26,24 +26,30 @@ _NUMBERS = 1 << 19  # of t, z and their products at a time
 def loo_log_proba(
     rows: Regression, mode: WeightsMode, p: Table | None = None, precision: AbstractPrecision | None = None
 ) -> Table:
-    """log p(y = c | D₋ᵢ) of each row from the mode; its column t_i saw no label of i.
+    """log p(y = c | D₋ᵢ) of each row, (n, c), by one step of Newton's method from the mode of all rows.
 
     Parameters
     ----------
-    p, precision : class probabilities and ∂²f at the mode, where they have been computed
+    rows : training rows, each left out of its own densities
+    mode : w and B that were fitted to all rows
+    p, precision : (n, c) class probabilities, and ∂²f, at the mode, where they have been computed
     """
     if p is None:
         p = np.exp(rows.log_proba(mode.w, mode.b))
     if precision is None:
         precision = precision_at(rows, mode, p)
-    single, groups = _leaving_together(rows)
-    residual = residuals(rows, p, rows.leaving_weight)
-    shift = np.empty(residual.shape)
-    width = rows.t.shape[1] * rows.n_parameters
+    single, groups = _leaving_together(rows)  # positions of rows
+    residual = residuals(rows, p, rows.leaving_weight)  # r_i, (n, m)
+    shift = np.empty(residual.shape)  # of the contrasts of η_i
+
+    # Rows that leave alone, in batches: a row has its own G_i and S_i, (m, m).
+    width = rows.t.shape[1] * rows.n_parameters  # numbers of F_i
     for batch in batches(len(single), max(1, _NUMBERS // width)):
         members = single[batch]
         curvature = label_curvature(p[members], rows.leaving_weight[members])
         shift[members] = _shift_without(precision.leverage(members), curvature, residual[members])
+
+    # A group is one row of q = m · size stacked contrasts. Rows have no curvature in common, so S has a block for each.
     for members in groups:
         curvature = label_curvature(p[members], rows.leaving_weight[members])
         stacked = _shift_without(
@@ -58,8 +64,12 @@ def loo_log_proba(
 def _shift_without(
     g: Float[np.ndarray, "b q q"], s: Float[np.ndarray, "b q q"], r: Float[np.ndarray, "b q"]
 ) -> Float[np.ndarray, "b q"]:
-    """(I − G S)⁻¹ G r: how far the contrasts of η move."""
-    if g.shape[1] == 1:
+    """(I − G S)⁻¹ G r of each row, or group: how far the contrasts of its η move when it leaves.
+
+    Without the row the Hessian loses Fᵀ S F. By Woodbury's identity the step F (∂²f − FᵀSF)⁻¹ Fᵀ r needs only matrices
+    of q contrasts, G = F (∂²f)⁻¹ Fᵀ and S.
+    """
+    if g.shape[1] == 1:  # two classes: division is much faster than solving 1 × 1 systems
         return g[:, 0] * r / (1 - g[:, 0] * s[:, 0])
     return np.linalg.solve(np.eye(g.shape[1]) - g @ s, g @ r[..., None])[..., 0]
 
@@ -78,9 +88,12 @@ class _Leaving(NamedTuple):
 
 
 def _leaving_together(rows: Regression) -> _Leaving:
+    """The rows that leave alone, and the groups of two and more that leave together."""
     if rows.group is None:
         return _Leaving(np.arange(rows.n_rows), [])
     size = np.bincount(rows.group)
+
+    # Sorted by group, the rows of a group stand side by side: cut where the next group begins.
     order = np.argsort(rows.group, kind="stable")
     members = np.split(order, np.cumsum(size)[:-1])
     return _Leaving(np.flatnonzero(size[rows.group] == 1), [group for group in members if len(group) > 1])

@@ -108,13 +108,21 @@ def score(mode: WeightsMode) -> float:
 
 
 def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
-    """Modes that have a share in the prediction, the most probable first."""
+    """Modes that have a share in the prediction, the most probable first; their shares add up to 1.
+
+    Few rows are looked at again for each point of the lattice. With many, an expansion of their likelihood is searched
+    instead; where it proves too coarse, it still says where a search by all rows begins.
+    """
     middle = middle_mode(rows)
     if not _may_be_expanded(rows):
         return _with_shares(_search({(0, 0): middle}, lambda _, start, fisher: _solve(rows, start, fisher)).modes)
+
     nearby = _search_by_expansion(rows, middle)
     if nearby.expansion.information >= _LEAST_INFORMATION * rows.n_parameters:
         return _with_shares(_polished(rows, nearby))
+
+    # Too few rows are undecided for the second order: each point is found from all rows, from where the expansion has
+    # it.
     expanded = nearby.lattice
 
     def from_expansion(place: Place, start: WeightsMode, fisher: Any) -> Solved:
@@ -137,7 +145,7 @@ def middle_mode(rows: Regression) -> WeightsMode:
 
 
 def _may_be_expanded(rows: Regression) -> bool:
-    """Whether rows are so many that the likelihood may be quadratic around its mode."""
+    """Whether rows are so many that the likelihood may be quadratic around its mode; never with groups."""
     n, m, _ = rows.t.shape
     return rows.group is None and n * m >= max(_MANY_ROWS * rows.n_parameters, _MIN_EXPANDED)
 
@@ -146,7 +154,14 @@ def _may_be_expanded(rows: Regression) -> bool:
 
 
 def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None) -> Lattice:
-    """Modes from some places of the lattice outwards, while a neighbour matters."""
+    """Modes at some places of the lattice, then at their neighbours, and so on outwards while a neighbour matters.
+
+    Parameters
+    ----------
+    starts : where Newton's method begins, by place
+    solve : finds the mode at a place, from a start and a matrix Σ F_iᵀ S_i F_i
+    fisher : this matrix near the starts; afterwards it is that of the best mode so far
+    """
     modes: dict[Place, WeightsMode] = {}
     best = -np.inf
     while starts:
@@ -161,7 +176,7 @@ def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None)
 
 
 def _next_starts(modes: dict[Place, WeightsMode]) -> dict[Place, WeightsMode]:
-    """New places beside those that matter, with the mode found there as start."""
+    """New places beside those whose share is not negligible; each starts with the w and B of its neighbour."""
     best = max(score(mode) for mode in modes.values())
     starts = {}
     for (x, y), mode in modes.items():
@@ -174,22 +189,31 @@ def _next_starts(modes: dict[Place, WeightsMode]) -> dict[Place, WeightsMode]:
 
 
 def _scales(place: Place) -> Float[np.ndarray, " 2"]:
+    """(s, ρ) at a place: each step from the middle of the lattice is a factor of 3."""
     return np.exp(MIDDLE + _STEP * np.array(place))
 
 
 def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float = GAIN) -> Solved:
-    """The mode of all rows, its evidence by Laplace and its leave-one-out by a step without each row."""
+    """The mode of all rows, its evidence by Laplace and its leave-one-out by a step without each row.
+
+    Parameters
+    ----------
+    start : the scales, and w and B from which Newton's method begins
+    fisher : Σ F_iᵀ S_i F_i near the mode, if there is one
+    gain : nats that the last step of Newton's method may promise
+    """
     point = minimise(rows, start, gain, fisher)
-    p = point.likelihood.p
+    p = point.likelihood.p  # (n, c) at the mode
     precision = precision_at(rows, point.mode, p, point.slope)
+
     log_p = loo_log_proba(rows, point.mode, p, precision)
-    elpd = float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))
+    elpd = float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))  # of the label of each row
     mode = replace(point.mode, log_evidence=log_evidence(point, precision), elpd=elpd)
     return Solved(mode, precision.fisher)
 
 
 def _with_shares(modes: dict[Place, WeightsMode]) -> tuple[WeightsMode, ...]:
-    """Modes that have a share, the most probable first."""
+    """Modes with their shares, the most probable first; those with next to none are left out."""
     share = softmax([score(mode) for mode in modes.values()])
     share = np.where(share < _LEAST_SHARE, 0, share)
     share = share / share.sum()
@@ -220,7 +244,7 @@ class Expansion(NamedTuple):
 
     @classmethod
     def about(cls, rows: Regression, mode: WeightsMode) -> "Expansion":
-        """The expansion of all rows at a mode."""
+        """The expansion about w and B of a mode: one look at all rows."""
         at_mode = likelihood(rows, mode)
         return cls(
             centre=mode.flat,
@@ -232,13 +256,16 @@ class Expansion(NamedTuple):
         )
 
     def likelihood(self, mode: WeightsMode) -> Likelihood:
-        """What the expansion takes for the likelihood."""
+        """The loss loss + gᵀδ + ½ δᵀHδ, δ = θ − θ₀, and its gradient g + Hδ, in place of those of the rows."""
         step = mode.flat - self.centre
         bend = self.fisher @ step
         return Likelihood(self.loss + float(step @ (self.gradient + bend / 2)), self.gradient + bend)
 
     def solve(self, rows: Regression, start: WeightsMode) -> Solved:
-        """The mode for the scales of `start`, its evidence and leave-one-out, without a look at the rows."""
+        """The mode for the scales of `start`, its evidence and leave-one-out, without a look at the rows.
+
+        Newton's method needs more than one step: the likelihood is quadratic in w and B, but the prior of log w is not.
+        """
         point = point_at(self.likelihood, start)
         for _ in range(_MAX_STEPS):
             precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
@@ -246,27 +273,32 @@ class Expansion(NamedTuple):
             if step.promise < _SEARCH_GAIN:
                 break
             lower = lower_point(self.likelihood, point, step)
-            if lower is None:
+            if lower is None:  # rounding forbids to go on
                 break
             point = lower
         return self.scored(rows, point)
 
     def scored(self, rows: Regression, point: Point) -> Solved:
-        """Evidence and leave-one-out of a mode near the centre."""
+        """A mode near the centre with its evidence, and its leave-one-out −loss − tr J (∂²f)⁻¹ by Takeuchi."""
         precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
-        elpd = -point.likelihood.loss - float(np.vdot(self.scores, precision.covariance))
+        elpd = -point.likelihood.loss - float(np.vdot(self.scores, precision.covariance))  # tr AB = Σ of products
         mode = replace(point.mode, log_evidence=log_evidence(point, precision), elpd=elpd)
         return Solved(mode, self.fisher)
 
 
 def _score_products(rows: Regression, p: np.ndarray) -> Float[np.ndarray, "p p"]:
-    """J = Σ_i v_i l_i ∇_i ∇_iᵀ with ∇_i = F_iᵀ Kᵀ(p_i − onehot y_i), some rows at a time."""
-    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))
+    """J = Σ_i v_i l_i ∇_i ∇_iᵀ, with ∇_i = F_iᵀ Kᵀ(p_i − onehot y_i) the gradient of −log p_i,y(i) in (w, B).
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities. The weights v_i of a row and l_i that leaves with it are those of `rows`
+    """
+    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m); the square has v_i l_i
     n_parameters = rows.n_parameters
     products = np.zeros((n_parameters, n_parameters))
     for part in batches(rows.n_rows, max(64, _BLOCK // n_parameters)):
-        of_w = (residual[part, None] @ rows.t[part])[:, 0]
-        of_b = (rows.z[part, :, None] * residual[part, None]).reshape(len(of_w), -1)
+        of_w = (residual[part, None] @ rows.t[part])[:, 0]  # (rows, j)
+        of_b = (rows.z[part, :, None] * residual[part, None]).reshape(len(of_w), -1)  # (rows, r · m)
         gradient = np.hstack([of_w, of_b])
         products += gradient.T @ gradient
     return products
@@ -280,15 +312,22 @@ class Nearby(NamedTuple):
 
 
 def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
-    """Expansions about modes of all rows, each at the best scales of the one before; the first of a sample of rows."""
+    """The lattice by an expansion of the likelihood about a mode near the best scales.
+
+    The first expansion is about a mode at the middle of the lattice, or where a sample of very many rows has its best
+    scales. Each next one is about the mode at the best scales of the one before, until these move by a step at most.
+    """
     n, m, _ = rows.t.shape
-    n_start = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
     best: Place = (0, 0)
     centre = middle
+
+    # A sample is worth its search only if it is much smaller than the rows.
+    n_start = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
     if n > _MANY_STARTS * n_start:
         sampled = _search_by_expansion(_sample(rows, n_start), middle).lattice
         best = sampled.best
         centre = sampled.modes[best]
+
     for _ in range(_MAX_EXPANSIONS):
         centre = minimise(rows, centre, _ROUGH_GAIN).mode
         nearby = _expand(rows, centre, {(0, 0): replace(centre, scales=middle.scales), best: centre})
@@ -301,19 +340,23 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
 
 
 def _expand(rows: Regression, centre: WeightsMode, starts: dict[Place, WeightsMode]) -> Nearby:
-    """The lattice by the expansion about a mode."""
+    """The expansion about w and B of `centre`, and the lattice as it sees it, searched from some places outwards."""
     expansion = Expansion.about(rows, centre)
     return Nearby(expansion, _search(starts, lambda _, start, fisher: expansion.solve(rows, start)))
 
 
 def _sample(rows: Regression, n: int) -> Regression:
-    """Some rows, each as probable as any other; the same ones each time."""
+    """A random sample of n rows, each as probable as any other; the same ones each time."""
     chosen = np.random.default_rng(0).permutation(rows.n_rows)[:n]
     return rows.take(np.sort(chosen))
 
 
 def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
-    """The modes that have a share as all rows have them, by chords from those of the expansion."""
+    """The modes of an expansion that have a share, moved to where all rows have them.
+
+    They are found by chords: steps with true gradients, and the matrix of the expansion. The scores of a mode, its
+    evidence and leave-one-out, stay those of an expansion.
+    """
     expansion, lattice = nearby
     least = score(lattice.modes[lattice.best]) + np.log(_LEAST_SHARE)
     polished = {}
