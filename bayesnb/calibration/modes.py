@@ -74,13 +74,15 @@ class Laplace:
         return self.calibration.value(self.rows, theta)
 
     def draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        """The draw of standard normal numbers s."""
+        """The draw θ̂ + H^−½ s of standard normal numbers s, moved towards the mode where f rises more than |s|²/2."""
         step = self.root @ s
         expected_rise = 0.5 * s @ s
         for _ in range(_MAX_SHORTER):
             rise = self.value(self.mode + step) - self.height
             if rise <= _ALLOWED_RISE * expected_rise:
                 break
+
+            # If f is quadratic along the step, this factor makes its rise the expected one. It is at least 0.3 each time.
             step = step * max(np.sqrt(expected_rise / rise), 0.3)
         return self.mode + step
 
@@ -96,7 +98,10 @@ class LaplaceMixture(NamedTuple):
         return float(logsumexp([mode.log_evidence for mode in self.modes]))
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
-        """Draws about each mode in proportion to its evidence, in pairs s and −s of standard normal numbers."""
+        """Draws about each mode in proportion to its evidence, in pairs s and −s of standard normal numbers.
+
+        The mean of a pair is the mode, so that means over the draws have less noise.
+        """
         n_parameters = len(self.modes[0].mode)
         share = softmax([mode.log_evidence for mode in self.modes])
         draws: list[Float[np.ndarray, " p"]] = []
@@ -107,15 +112,28 @@ class LaplaceMixture(NamedTuple):
 
 
 def shared_draws(share: Float[np.ndarray, " k"], n_draws: int) -> Int[np.ndarray, " k"]:
-    """How many of the draws each gets: the cumulative shares, rounded."""
+    """How many of the draws each share gets; rounding the cumulative shares makes the numbers add up to `n_draws`."""
     return np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
 
 
 def posterior_modes(
     calibration: CalibrationMap, rows: Labelled, starts: Iterable[Float[np.ndarray, " p"]]
 ) -> list[Laplace]:
-    """The distinct modes that descents from the starts lead to, see `search`; the largest evidence comes first."""
+    """Laplace's approximation about each distinct mode that descents from the starts lead to.
+
+    Parameters
+    ----------
+    calibration : the model of the map, with its prior
+    rows : log probabilities and labels that it is fitted to
+    starts : parameters θ; `search` adds more of them
+
+    Returns
+    -------
+    one for each mode, the largest evidence first
+    """
     ends = sorted(ends_of_descents(calibration, rows, starts), key=lambda end: end.height)
+
+    # Newton's method ends each descent, from the lowest on, but not one that ends beside a mode that is there already.
     points: list[Point] = []
     for end in ends:
         if end.height < ends[0].height + _HOPELESS and not _is_known(end, points):
@@ -145,7 +163,7 @@ def _distinct(points: list[Point]) -> list[Point]:
 
 
 def _is_known(end: End, modes: list[Point]) -> bool:
-    """Whether an end is within the Gaussian about a mode, and not on the way to a lower one."""
+    """Whether an end is within the Gaussian about a known mode; one that is lower is not, as it leads to another mode."""
     return any(
         end.height > mode.derivatives.height - _NOT_LOWER and _gaussian_rise(mode, end.theta) < _SAME_MODE
         for mode in modes
@@ -153,13 +171,17 @@ def _is_known(end: End, modes: list[Point]) -> bool:
 
 
 def _gaussian_rise(mode: Point, theta: Float[np.ndarray, " p"]) -> float:
-    """½ (θ − θ̂)ᵀ H (θ − θ̂)."""
+    """½ (θ − θ̂)ᵀ H (θ − θ̂): by how much f rises from the mode to θ, were it quadratic."""
     difference = theta - mode.theta
     return float(0.5 * difference @ mode.derivatives.hessian @ difference)
 
 
 def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Point:
-    """The mode that Newton's method with damping reaches."""
+    """The mode of f = −log p(y, θ) that Newton's method with damping reaches from θ.
+
+    After Levenberg and Marquardt: a step that lowers f is taken and damping falls to a tenth; one that does not is
+    refused, and tenfold damping makes the next step shorter and closer to the steepest descent.
+    """
     point = _point(calibration, rows, theta)
     damping = 0.0
     for _ in range(_MAX_STEPS):
@@ -169,6 +191,7 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
         step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
         if -(gradient @ step) < _LEAST_GAIN:  # the last step, whose gain is lost in the rounding of f
             return _point(calibration, rows, point.theta + step)
+
         if calibration.value(rows, point.theta + step) < point.derivatives.height:
             point = _point(calibration, rows, point.theta + step)
             damping /= 10
@@ -178,13 +201,17 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
 
 
 def _point(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Point:
+    """θ with f, its gradient and its Hessian there."""
     return Point(theta, calibration.derivatives(rows, theta))
 
 
 def _newton_step(
     hessian: Float[np.ndarray, "k k"], gradient: Float[np.ndarray, " k"], damping: float
 ) -> Float[np.ndarray, " k"]:
-    """−(|H| + damping)⁻¹ ∇f; |H| has the eigenvectors of H, and the absolute values of its eigenvalues."""
+    """−(|H| + damping)⁻¹ ∇f; |H| has the eigenvectors of H, and the absolute values of its eigenvalues.
+
+    So the step leads downwards where f is not convex too. Where it is, |H| = H, and Cholesky's method is enough.
+    """
     try:
         factor = linalg.cho_factor(hessian + damping * np.eye(len(gradient)))
         return -linalg.cho_solve(factor, gradient)
@@ -195,7 +222,10 @@ def _newton_step(
 
 
 def _laplace(calibration: CalibrationMap, rows: Labelled, point: Point) -> Laplace:
-    """The Gaussian about a mode."""
+    """Laplace's approximation about a mode: a Gaussian of precision H, and the evidence that it has.
+
+    H = V diag(curvature) Vᵀ gives both the root of H⁻¹ and log det H. A curvature below 0.1 is taken for 0.1.
+    """
     height = point.derivatives.height
     curvature, vectors = np.linalg.eigh(point.derivatives.hessian)
     curvature = np.maximum(curvature, _LEAST_MODE_CURVATURE)
