@@ -82,7 +82,7 @@ class Laplace:
             if rise <= _ALLOWED_RISE * expected_rise:
                 break
 
-            # If f is quadratic along the step, this factor makes its rise the expected one. It is at least 0.3 each time.
+            # If f is quadratic along the step, this factor makes its rise the expected one. It is at least 0.3.
             step = step * max(np.sqrt(expected_rise / rise), 0.3)
         return self.mode + step
 
@@ -163,7 +163,7 @@ def _distinct(points: list[Point]) -> list[Point]:
 
 
 def _is_known(end: End, modes: list[Point]) -> bool:
-    """Whether an end is within the Gaussian about a known mode; one that is lower is not, as it leads to another mode."""
+    """Whether an end is within the Gaussian about a mode; not if it is lower, as it then leads elsewhere."""
     return any(
         end.height > mode.derivatives.height - _NOT_LOWER and _gaussian_rise(mode, end.theta) < _SAME_MODE
         for mode in modes

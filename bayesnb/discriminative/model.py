@@ -187,15 +187,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return reader
 
     def _class_sums(self, training: TrainingRows) -> tuple[np.ndarray, np.ndarray]:
-        """Σ_i w_i z_i over the rows of each class, (c, r), and the weight of each class, (c,).
+        """What tells classes apart whatever their labels are: weighted sums over the rows of each, and its weight.
 
-        w are the weights of rows, and z their r columns of the linear term.
+        Returns
+        -------
+        Σ_i w_i z_i over the rows i of each class, (c, r), with w their weights and z the r columns of the linear term;
+        and Σ_i w_i, (c,)
         """
         n_classes = len(self.classes_)
         sums: Any = 0
         for part in batches(len(training.code), _FIT_ROWS):  # all of z may be too large for memory
-            z = self.layout_.linear(training.cells[part]) * training.weight[part, None]
-            sums = sums + np.stack([np.bincount(training.code[part], column, n_classes) for column in z.T], 1)
+            z = self.layout_.linear(training.cells[part]) * training.weight[part, None]  # w z, (rows, r)
+            sums_of_columns = [np.bincount(training.code[part], column, n_classes) for column in z.T]  # r times (c,)
+            sums = sums + np.stack(sums_of_columns, 1)
         return sums, np.bincount(training.code, training.weight, n_classes)
 
     def _fitted_densities(self, training: TrainingRows) -> list[Any]:
@@ -212,12 +216,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if not estimators:
             raise ValueError("`X` has no column that varies; give at least one")
 
-        # Parts are named by number. Counts are one part of all columns, other columns have a part each.
+        # A part is (name, estimator, columns). Counts are one part of all columns; else each column is a part.
         parts = [(str(i), nb, slice(None) if has_counts else [i]) for i, nb in enumerate(estimators)]
         models: list[Any] = [MixedNB(parts)]
 
-        # The model of pairs takes numbers in quarters. A column of k levels and one of l have a table of k · l numbers.
-        pair_sizes = [*(len(edges) + 1 for edges in layout.quarters), *layout.sizes]
+        # The model of pairs takes numbers as their quarters of the rows. It counts each level of a column beside each
+        # of another, so that very many levels would take much memory and time.
+        pair_sizes = [*(len(edges) + 1 for edges in layout.quarters), *layout.sizes]  # levels of each of its columns
         if len(pair_sizes) > 1 and sum(pair_sizes) <= _MAX_PAIR_LEVELS:
             models.append(OneDependenceNB(min_categories=pair_sizes))
 
@@ -231,42 +236,48 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return models
 
     def _column_estimators(self, has_counts: bool) -> list[Any]:
-        """The estimator of each column of the regression, in the order of `ColumnLayout.columns`.
+        """The estimator of the density of each column of the regression, not fitted.
 
-        These are the columns of numbers that vary, each under the estimator of its part; then levels; then the numbers
-        again in bins. Levels and bins are categorical. With counts, one estimator is for all columns.
+        First come the numbers that vary, each under the estimator of its part; then the levels; then the same numbers
+        in bins. This is the order of `ColumnLayout.columns`. Levels and bins are categorical.
+
+        Parameters
+        ----------
+        has_counts : whether the rows are sparse counts, which one estimator takes all together
         """
         layout = self.layout_
-        of_column: dict[int, Any] = {}  # by position in X
+        by_position: dict[int, Any] = {}  # the estimator of each column of X
         for _, estimator, columns in self.reader_.parts_:
-            of_column |= dict.fromkeys(columns, estimator)
+            by_position |= dict.fromkeys(columns, estimator)
 
-        numbers = []  # the estimator of each column of numbers, block after block as cells have them
+        # Encoded rows have the columns of numbers block by block, which need not be the order of X.
+        of_numbers = []
         for block in self._blocks().values():
             if not block.n_levels:
-                numbers += [of_column[j] for j in block.columns]
+                of_numbers += [by_position[j] for j in block.columns]
         if has_counts:
-            return numbers[:1]
+            return of_numbers[:1]
 
-        sizes = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]  # k − 1 edges are between k bins
-        return [numbers[j] for j in layout.used] + [CategoricalNB(min_categories=size) for size in sizes]
+        n_categories = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]  # k − 1 edges are between k bins
+        of_levels_and_bins = [CategoricalNB(min_categories=n) for n in n_categories]
+        return [of_numbers[j] for j in layout.used] + of_levels_and_bins
 
     def _rows_for_weights(self, training: TrainingRows) -> Regression:
         """The rows that the weights are fitted to, each left out of its own densities: all, or a sample of very many.
 
-        A sample holds a class at a rate of its own. The logarithm of this rate in the offset makes up for it: see
-        `sample_of`.
+        The sample takes each class at its own rate, rare ones more often. The logarithm of the rate in the offset makes
+        up for it: see `sample_of`.
         """
-        n_contrasts = len(self.classes_) - 1
+        n_contrasts = len(self.classes_) - 1  # c − 1 numbers tell c log probabilities up to a constant
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
         n_linear = self.layout_.linear(training.cells[:1]).shape[1]
         sample = sample_of(
             training,
             n_classes=len(self.classes_),
             n_parameters=n_columns + n_linear * n_contrasts,  # a weight of each column, and the matrix B
-            numbers_of_row=n_columns * n_contrasts + n_linear,  # t_i and z_i
+            numbers_of_row=n_columns * n_contrasts + n_linear,  # t_i of the columns, and z_i of the linear term
         )
-        rows = self._left_out(training.take(sample.rows), is_fitted=True)
+        rows = self._without_own_label(training.take(sample.rows), is_fitted=True)
         return replace(rows, offset=rows.offset + sample.log_rate)
 
     @property
@@ -279,17 +290,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _blocks(self) -> "dict[str, _Block]":
-        """Blocks of columns of the reader by name: first those of numbers, then those of levels, as in encoded rows."""
+        """Blocks of columns by name: first those of numbers, then those of levels. Encoded rows have this order.
+
+        A block is columns of X that the reader models by one prior, such as all those with three levels.
+        """
         columns = self.reader_.block_columns()  # positions in X, by name of the block
         blocks = {}
         for name, block in self.reader_.prior_.blocks.items():
-            # The Dirichlet prior of levels has a pseudo-count α for each level along its last axis.
-            n_levels = {"yes/no": 2, "levels": block.alpha.shape[-1] if block.cells_.kind == "levels" else 0}
-            blocks[name] = _Block(columns[name], n_levels.get(block.cells_.kind, 0))
+            kind = block.cells_.kind
+            n_levels = 0
+            if kind == "yes/no":
+                n_levels = 2
+            elif kind == "levels":
+                n_levels = block.alpha.shape[-1]  # a pseudo-count α of the Dirichlet prior for each level
+            blocks[name] = _Block(columns[name], n_levels)
         return dict(sorted(blocks.items(), key=lambda item: item[1].n_levels > 0))
 
     def _level_counts(self) -> list[int]:
-        """Number of levels of each column of levels."""
+        """Number of levels of each column of levels, in the order of encoded rows."""
         counts: list[int] = []
         for block in self._blocks().values():
             if block.n_levels:
@@ -297,38 +315,39 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return counts
 
     def _cells(self, X: Any) -> Any:
-        """Encoded rows, (n, columns), numbers before levels; sparse counts stay sparse."""
-        rows = self.reader_.encode(X)  # a table for each block
+        """Encoded rows, (n, columns): numbers, then codes of levels, NaN where missing. Sparse counts stay sparse."""
+        rows = self.reader_.encode(X)  # a table (n, columns) for each block
         names = [*self._blocks()]
         if len(names) > 1:
             return np.hstack([rows[name] for name in names])
 
-        # A multinomial block is all counts of a row at once: its density is no product over columns, it is not
-        # separable.
+        # Only a multinomial block is counts whose density is no product over the columns, which makes it not separable.
         block = self.reader_.prior_.blocks[names[0]]
         is_multinomial = block.cells_.kind == "counts" and not block.unwrapped.separable
         return sparse.csr_array(rows[names[0]]) if is_multinomial else rows[names[0]]
 
     def _given_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingRows:
-        """Training rows, copies merged, with their classes in the order of `classes_`."""
+        """The rows, classes and weights of a fit; classes are positions in `classes_`, and copies are merged."""
         index = self.reader_.class_index(y)
         return training_rows(self._cells(X), index, row_weights(sample_weight, len(index)), groups)
 
     def training(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TrainingRows:
         """Training rows, copies merged, with their classes as the regression numbers them. Provisional."""
         training = self._given_rows(X, y, sample_weight, groups)
+
+        # `ordered` has the position in `classes_` of each class of the regression; `argsort` turns this around.
         rank = np.argsort(self.layout_.ordered(len(self.classes_)))
         return replace(training, code=rank[training.code])
 
-    def _views(self, cells: Any) -> list[tuple[Any, Any]]:
-        """Each model of densities with the rows as it takes them; there may be none of pairs."""
+    def _rows_by_model(self, cells: Any) -> list[tuple[Any, Any]]:
+        """Each model of densities, with the rows as it takes them: that of single columns, then that of pairs, if any."""
         return [*zip(self.models_, self.layout_.columns(cells), strict=False)]
 
     def left_out(self, training: TrainingRows) -> Regression:
         """What the regression reads of training rows, each of them left out of its own columns. Provisional."""
-        return self._left_out(training, is_fitted=False)
+        return self._without_own_label(training, is_fitted=False)
 
-    def _left_out(self, training: TrainingRows, is_fitted: bool) -> Regression:
+    def _without_own_label(self, training: TrainingRows, is_fitted: bool) -> Regression:
         """What the regression reads of training rows, each of them left out of its own densities.
 
         Parameters
@@ -339,7 +358,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Regression of n rows: offset (n, c) with log p(y = c | D₋ᵢ), contrasts t (n, c − 1, columns) of the log
-        densities, the linear columns z (n, r), labels and weights
+        densities log p(x_ij | y = c, D₋ᵢ), the linear columns z (n, r), labels and weights
         """
         n_classes = len(self.classes_)
         n = len(training.code)
@@ -349,11 +368,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         t = np.empty((n, n_classes - 1, n_columns))
         z = []
 
-        # Groups leave as a whole, so that their rows must not be in different batches.
-        for part in self._parts(n, is_whole=training.group is not None):
+        # Batches save memory. The rows of a group leave together, so that they must not be in different batches.
+        for part in self._row_slices(n, is_whole=training.group is not None):
             rows = training.take(part)
             results = self._loo_results(rows, is_fitted)
-            tables = [table for result in results for table in result.by_block.values()]  # log p(x_ij | y = c, D₋ᵢ)
+            tables: list[Any] = []  # log p(x_ij | y = c, D₋ᵢ) of each column j, (rows, c)
+            for result in results:
+                tables += result.by_block.values()
             offset[part] = results[0].log_prior
             t[part] = self.layout_.contrasts_of(np.stack(tables))
             z.append(self.layout_.linear(rows.cells))
@@ -369,27 +390,29 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             fitted
         """
         results = []
-        for model, x in self._views(rows.cells):
+        for model, x in self._rows_by_model(rows.cells):
             labels = model.classes_[rows.code]
             if not is_fitted:
                 results.append(model.loo(x, labels, rows.weights, groups=rows.group))
                 continue
             encoded, index = model.encode_labelled(x, labels)
-            with np.errstate(invalid="ignore", divide="ignore"):
+            with np.errstate(invalid="ignore", divide="ignore"):  # a density may be 0
                 results.append(leave_out(model, encoded, index, rows.weights, rows.group, "kept"))
         return results
 
-    def _new(self, cells: Any) -> Regression:
+    def _new_rows(self, cells: Any) -> Regression:
         """What the regression reads of n new rows: offset (n, c), t (n, c − 1, columns) and z (n, r), without labels.
 
-        Their densities are those that all training rows made: a new row needs not be left out.
+        Their densities are those that all training rows made: a new row need not be left out.
         """
-        tables = [t for model, x in self._views(cells) for t in model.predict_part_log_likelihood(x).values()]
+        tables: list[Any] = []  # log p(x_ij | y = c) of each column j, (n, c)
+        for model, x in self._rows_by_model(cells):
+            tables += model.predict_part_log_likelihood(x).values()
         log_prior = self.models_[0].class_log_prior_
         offset = np.broadcast_to(log_prior, (len(tables[0]), len(log_prior)))
         return Regression(offset, self.layout_.contrasts_of(np.stack(tables)), self.layout_.linear(cells))
 
-    def _parts(self, n: int, is_whole: bool = False) -> list[slice]:
+    def _row_slices(self, n: int, is_whole: bool = False) -> list[slice]:
         """Slices of n rows whose tables need little memory, 256 rows at least; `is_whole` puts all rows into one."""
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
         size = n if is_whole else max(_NUMBERS // (n_columns * len(self.classes_)), 256)
@@ -401,10 +424,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """log p(y = c | x_i) in nats, (n, c): p is averaged over the modes."""
         check_is_fitted(self, "modes_")
         cells = self._cells(X)
-        log_p = [self._mean(self._new(cells[part])) for part in self._parts(cells.shape[0])]
+        log_p = [self._log_mean_proba(self._new_rows(cells[part])) for part in self._row_slices(cells.shape[0])]
         return self.layout_.in_label_order(np.concatenate(log_p))
 
-    def _mean(self, rows: Regression) -> np.ndarray:
+    def _log_mean_proba(self, rows: Regression) -> np.ndarray:
         """log Σ_m share_m p_m, (n, c), of probabilities p_m by each mode m; classes as the regression numbers them."""
         return logsumexp([np.log(mode.share) + rows.log_proba(mode.w, mode.b) for mode in self.modes_], axis=0)
 
@@ -418,16 +441,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_least(1, n_draws=n_draws)
         rng = generator(seed)
 
-        # What all draws share: the rows as each model of densities takes them, with the names of the blocks of its
-        # parts. `rows` has the offset and the linear columns; its densities t are replaced in each draw.
+        # What all draws share: offset and linear columns; and for each model of densities the blocks of its parts, and
+        # the rows as these take them.
         cells = self._cells(X)
-        views = [(model, [*model.part_blocks().values()], model.encode(x)) for model, x in self._views(cells)]
-        rows = self._new(cells)
+        rows = self._new_rows(cells)
+        models = []
+        for model, x in self._rows_by_model(cells):
+            models.append((model, [*model.part_blocks().values()], model.encode(x)))
 
-        w, b = self.draws_
+        # Draws of the fit are taken equally often, in random order.
+        w, b = self.draws_  # weights (200, columns), and B (200, r, c − 1)
         draws = []
-        for k in rng.permutation(np.arange(n_draws) % len(w)):  # each draw of the fit equally often, in random order
-            tables = [model.posterior_.log_parts(x, parts, model.posterior_.sample(rng)) for model, parts, x in views]
+        for k in rng.permutation(np.arange(n_draws) % len(w)):
+            tables = [model.posterior_.log_parts(x, parts, model.posterior_.sample(rng)) for model, parts, x in models]
             drawn = replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables)))
             draws.append(np.exp(drawn.log_proba(w[k], b[k])))
         return self.layout_.in_label_order(np.stack(draws))
@@ -523,9 +549,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         # Terms of log p of each class. "(averaging)" is log p of the prediction minus the sum of all other terms.
         cells = self._cells(X)
-        rows = self._new(cells)
+        rows = self._new_rows(cells)
         added = self._contributions(rows, cells)  # (d + 3, n, c)
-        averaging = self._mean(rows) - added.sum(0)  # (n, c)
+        averaging = self._log_mean_proba(rows) - added.sum(0)  # (n, c)
         table = self.layout_.in_label_order(np.concatenate([added, averaging[None]]).swapaxes(0, 1))  # (n, d + 4, c)
 
         # Log odds are linear in log p, so that each term can be turned into log odds by itself.
@@ -599,8 +625,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         # Copies of a row are one training row: `position` gives each of the rows in X the result of its training row.
         in_label_order = self.layout_.in_label_order
-        log_p = in_label_order(self._mean_left_out(rows))[training.position]
-        fitted = in_label_order(self._mean(self._new(training.cells)))[training.position]
+        log_p = in_label_order(self._log_mean_loo_proba(rows))[training.position]
+        fitted = in_label_order(self._log_mean_proba(self._new_rows(training.cells)))[training.position]
         log_prior = in_label_order(rows.offset)[training.position]
         group = training.position if training.has_merged_copies else training.group
 
@@ -618,7 +644,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             _rows=fitted,
         )
 
-    def _mean_left_out(self, rows: Regression) -> np.ndarray:
+    def _log_mean_loo_proba(self, rows: Regression) -> np.ndarray:
         """log of the mean over modes of p(y = c | x_i, D₋ᵢ), (n, c), classes as the regression numbers them.
 
         The share of a mode is in proportion to (evidence · Π_i p(y_i | D₋ᵢ)^v_i)^¼. Without row i it lacks the factor
