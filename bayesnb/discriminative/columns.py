@@ -51,21 +51,21 @@ class ColumnLayout:
 
     @classmethod
     def of(cls, cells: Any, sizes: list[int], weight: np.ndarray, n_classes: int) -> "ColumnLayout":
-        """The layout that training rows give.
+        """The layout that training rows give: the numbers in use, their bins, means and spreads, and shares of levels.
 
         Parameters
         ----------
-        cells : (n, columns) encoded rows, numbers before levels; or sparse counts
+        cells : (n, columns) encoded rows, numbers before the codes of levels; or sparse counts
         sizes : number of levels of each column of levels
         weight : (n,) weights of rows
         n_classes : number of classes, on which the number of bins depends
         """
         # Numbers that do not vary, beyond rounding, are not used.
-        numbers, codes = _numbers_and_codes(cells, sizes)
-        spreads = [_spread(x, weight) for x in numbers.T]
+        numbers, codes = _numbers_and_codes(cells, sizes)  # (n, columns) each
+        spreads = [_spread(x, weight) for x in numbers.T]  # mean and standard deviation of each column
         used = [j for j, spread in enumerate(spreads) if spread.scale > _CONSTANT * abs(spread.mean)]
 
-        # Quantiles of very many rows are those of a sample.
+        # Bins hold equally many rows. Of very many rows a sample says where they end.
         bins = _bin_count(weight.sum(), n_classes)
         sample = _sample_positions(len(weight))
         layout = cls(
@@ -78,14 +78,20 @@ class ColumnLayout:
             shares=_level_shares(codes, sizes, weight),
             cut=float(np.log(max(weight.sum(), 2))),
         )
+
+        # Axes are those of the columns that the rest of the layout makes.
         return replace(layout, axes=layout._principal_axes(cells, weight, n_classes))
 
     def _principal_axes(self, cells: Any, weight: np.ndarray, n_classes: int) -> Any:
         """Directions in which rows differ most, (columns, axes); None if there are no more columns than axes.
 
         The linear term then has these axes instead of its columns. They are right singular vectors of the rows times
-        √weight. There are at most as many axes as rows, and no more than the limits on coefficients of B, c − 1 an
-        axis, and on axes of counts allow.
+        √weight.
+
+        Parameters
+        ----------
+        cells, weight : (n, columns) encoded training rows, and their weights (n,)
+        n_classes : c; an axis needs c − 1 coefficients, whose number is limited
         """
         n_rows = len(weight)
         raw = self.raw(cells[:1])  # a row is enough to know the columns
@@ -102,10 +108,12 @@ class ColumnLayout:
         return axes[:max_axes].T
 
     def columns(self, cells: Any) -> tuple[Any, np.ndarray]:
-        """Rows as the two models of densities take them: that of single columns, then that of pairs.
+        """Encoded rows (n, columns) as the two models of densities take them.
 
-        Single columns are numbers, levels, and numbers in bins; or the counts as they are. Pairs are those of numbers
-        in quarters, and levels.
+        Returns
+        -------
+        For the model of single columns, the numbers that vary, the codes of levels, and the numbers in bins; or the
+        counts as they are. For the model of pairs, the numbers in quarters, and the codes of levels
         """
         numbers, codes = _numbers_and_codes(cells, self.sizes)
         numbers = numbers[:, self.used]
@@ -115,17 +123,20 @@ class ColumnLayout:
         return np.hstack([numbers, codes, binned(numbers, self.edges)]), pairs
 
     def raw(self, cells: Any) -> Any:
-        """The columns of the linear term before they are rotated, (n, columns); a missing cell is 0.
+        """The columns of the linear term of encoded rows, before they are rotated, (n, columns); a missing cell is 0.
 
-        Counts are log(1 + count), each row scaled to one length. Other rows are standardised numbers, and for each
-        level whether it is the row's, minus its share among training rows.
+        Counts are log(1 + count), each row scaled to one length. Other rows are standardised numbers, then a column for
+        each level: 1 in the rows that have it and 0 in others, minus its share among training rows.
         """
         if is_sparse(cells):
             return _LENGTH * normalize(sparse.csr_array(cells).log1p())
         numbers, codes = _numbers_and_codes(cells, self.sizes)
         standardised = np.clip((numbers[:, self.used] - self.centre) / self.scale, -_FAR, _FAR)
-        is_known = np.repeat(~np.isnan(codes), self.sizes, axis=1)  # of each level's column
-        return np.hstack([np.nan_to_num(standardised), _one_hot(codes, self.sizes) - self.shares * is_known])
+
+        # Where the cell is missing the one-hot columns are 0, and no share is taken off.
+        is_known = np.repeat(~np.isnan(codes), self.sizes, axis=1)  # (n, Σ sizes)
+        centred_levels = _one_hot(codes, self.sizes) - self.shares * is_known
+        return np.hstack([np.nan_to_num(standardised), centred_levels])
 
     def linear(self, cells: Any) -> Float[np.ndarray, "n r"]:
         """z: the columns of the linear term, on principal axes where there are such, and a last column of ones."""
@@ -137,9 +148,14 @@ class ColumnLayout:
         return np.column_stack([raw, np.ones(raw.shape[0])])
 
     def contrasts_of(self, tables: Float[np.ndarray, "j n c"]) -> Float[np.ndarray, "n m j"]:
-        """Kᵀ t_ij of the tables log p(x_ij | y = c), relative to the best class and not below −log n.
+        """The m = c − 1 contrasts Kᵀ t_ij of log densities t, for n rows and j columns; K has orthonormal columns.
 
-        Here n is the weight of all training rows, which cannot show that a class is rarer than one in n.
+        t is log p(x_ij | y = c) relative to the best class, and not below −log n, where n is the weight of all training
+        rows: so many rows cannot show that a class is rarer than one in n.
+
+        Parameters
+        ----------
+        tables : log p(x_ij | y = c) of each column
         """
         relative = tables - tables.max(2, keepdims=True)
         np.maximum(relative, -self.cut, out=relative)

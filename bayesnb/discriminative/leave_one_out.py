@@ -28,28 +28,31 @@ def loo_log_proba(
 ) -> Table:
     """log p(y = c | D₋ᵢ) of each row, (n, c), by one step of Newton's method from the mode of all rows.
 
+    A row leaves the weights w and B by moving its own m contrasts from where the mode has them. The log densities t_i
+    in its contrasts Σ_j w_j t_ij + Bᵀ z_i saw no label of the row in the first place.
+
     Parameters
     ----------
     rows : training rows, each left out of its own densities
     mode : w and B that were fitted to all rows
-    p, precision : (n, c) class probabilities, and ∂²f, at the mode, where they have been computed
+    p, precision : (n, c) class probabilities, and the Hessian, at the mode, where they have been computed
     """
     if p is None:
         p = np.exp(rows.log_proba(mode.w, mode.b))
     if precision is None:
         precision = precision_at(rows, mode, p)
     single, groups = _leaving_together(rows)  # positions of rows
-    residual = residuals(rows, p, rows.leaving_weight)  # r_i, (n, m)
-    shift = np.empty(residual.shape)  # of the contrasts of η_i
+    residual = residuals(rows, p, rows.leaving_weight)  # gradient of each row's loss in its contrasts, (n, m)
+    shift = np.empty(residual.shape)  # of these contrasts
 
-    # Rows that leave alone, in batches: a row has its own G_i and S_i, (m, m).
-    width = rows.t.shape[1] * rows.n_parameters  # numbers of F_i
+    # Rows that leave alone, in batches of limited memory: a row has its own leverage and curvature, (m, m).
+    width = rows.t.shape[1] * rows.n_parameters
     for batch in batches(len(single), max(1, _NUMBERS // width)):
         members = single[batch]
         curvature = label_curvature(p[members], rows.leaving_weight[members])
         shift[members] = _shift_without(precision.leverage(members), curvature, residual[members])
 
-    # A group is one row of q = m · size stacked contrasts. Rows have no curvature in common, so S has a block for each.
+    # A group is one row of q = m · size stacked contrasts. Its rows have no curvature in common: a block for each.
     for members in groups:
         curvature = label_curvature(p[members], rows.leaving_weight[members])
         stacked = _shift_without(
@@ -64,10 +67,16 @@ def loo_log_proba(
 def _shift_without(
     g: Float[np.ndarray, "b q q"], s: Float[np.ndarray, "b q q"], r: Float[np.ndarray, "b q"]
 ) -> Float[np.ndarray, "b q"]:
-    """(I − G S)⁻¹ G r of each row, or group: how far the contrasts of its η move when it leaves.
+    """(I − G S)⁻¹ G r of each of b rows: how far its contrasts move when it leaves.
 
-    Without the row the Hessian loses Fᵀ S F. By Woodbury's identity the step F (∂²f − FᵀSF)⁻¹ Fᵀ r needs only matrices
-    of q contrasts, G = F (∂²f)⁻¹ Fᵀ and S.
+    With F the derivative of the contrasts in the parameters, and ∂²f the Hessian of all rows, the Hessian without the
+    row is ∂²f − FᵀSF, and the gradient at the mode is −Fᵀr. So the step moves the contrasts by F (∂²f − FᵀSF)⁻¹ Fᵀ r,
+    which by Woodbury's identity needs only the small matrices G and S.
+
+    Parameters
+    ----------
+    g : F (∂²f)⁻¹ Fᵀ of each row, or group of rows with q stacked contrasts
+    s, r : Hessian and gradient of its loss in its contrasts
     """
     if g.shape[1] == 1:  # two classes: division is much faster than solving 1 × 1 systems
         return g[:, 0] * r / (1 - g[:, 0] * s[:, 0])

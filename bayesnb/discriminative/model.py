@@ -340,7 +340,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return replace(training, code=rank[training.code])
 
     def _rows_by_model(self, cells: Any) -> list[tuple[Any, Any]]:
-        """Each model of densities, with the rows as it takes them: that of single columns, then that of pairs, if any."""
+        """Each model of densities, with the rows as it takes them: single columns, then pairs, if there are any."""
         return [*zip(self.models_, self.layout_.columns(cells), strict=False)]
 
     def left_out(self, training: TrainingRows) -> Regression:
@@ -484,7 +484,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return _Owners(of_t, of_z)
 
     def _contributions(self, rows: Regression, cells: Any) -> Float[np.ndarray, "k n c"]:
-        """What each column of X adds to the log odds η of n rows, on average over the modes, in nats.
+        """What each column of X adds to η of n rows, on average over the modes, in nats.
+
+        η are log class probabilities up to a constant of the row: offset + K (Σ_j w_j t_ij + Bᵀ z_i) by each mode.
 
         A mode counts by its share times √(1 − Σ_c p_c²), so that one which is sure hardly changes the mean.
 
@@ -495,10 +497,11 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior
+        (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior.
+        They add up to the mean of η
         """
         layout = self.layout_
-        k = contrasts(len(self.classes_))  # (c, c − 1): η = offset + K · contrasts
+        k = contrasts(len(self.classes_))  # K, (c, c − 1)
         owners = self._owners(cells)
         raw = layout.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
         if is_sparse(raw):
@@ -506,7 +509,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         added = np.zeros((self.n_features_in_ + 3, len(raw), len(k)))
         for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):
-            # Bᵀ of axes is (axes · B)ᵀ of raw columns. The last row of B belongs to the constant column of z.
+            # z is raw · axes, so that axes · B are the coefficients of the raw columns. The last row of B belongs to
+            # the constant column of z, and so to the class prior.
             slopes = mode.b[:-1] if layout.axes is None else layout.axes @ mode.b[:-1]
 
             # K (w_j t_ij) for each column j of t, and K (b_j z_ij) for each raw column of z.
@@ -520,7 +524,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return added
 
     def _shares_in_row(self, rows: Regression) -> Float[np.ndarray, "modes n"]:
-        """How much each mode counts in the mean of η of each row; the shares of a row add up to 1."""
+        """How much each mode counts in the mean of η of each row; the shares of a row add up to 1.
+
+        It is the share of the mode times √(1 − Σ_c p_c²), which is near 0 where the mode is sure of a class.
+        """
         p = np.exp([rows.log_proba(mode.w, mode.b) for mode in self.modes_])  # (modes, n, c)
         doubt = np.sqrt(1 - np.square(p).sum(2) + 1e-99)
         share = np.array([mode.share for mode in self.modes_])[:, None] * doubt
@@ -647,8 +654,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _log_mean_loo_proba(self, rows: Regression) -> np.ndarray:
         """log of the mean over modes of p(y = c | x_i, D₋ᵢ), (n, c), classes as the regression numbers them.
 
-        The share of a mode is in proportion to (evidence · Π_i p(y_i | D₋ᵢ)^v_i)^¼. Without row i it lacks the factor
-        of that row, so a mode which predicts the row well counts for less.
+        The share of a mode grows with its evidence to the power ¼. Without row i the evidence lacks the factor
+        p(y_i | D₋ᵢ), so that a mode which predicts the row well counts for less.
         """
         log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])  # (modes, n, c)
 

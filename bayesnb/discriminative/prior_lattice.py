@@ -108,21 +108,30 @@ def score(mode: WeightsMode) -> float:
 
 
 def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
-    """Modes that have a share in the prediction, the most probable first; their shares add up to 1.
+    """The most probable w and B at each pair of scales of their priors that has a share in the prediction.
 
-    Few rows are looked at again for each point of the lattice. With many, an expansion of their likelihood is searched
-    instead; where it proves too coarse, it still says where a search by all rows begins.
+    The scales, s of w and ρ of B, are on a lattice that is searched from its middle outwards. Few rows are looked at
+    again for each of its points. With many, an expansion of their likelihood is searched instead; where it proves too
+    coarse, it still says where a search by all rows begins.
+
+    Returns
+    -------
+    modes with shares that add up to 1, the most probable first
     """
     middle = middle_mode(rows)
     if not _may_be_expanded(rows):
-        return _with_shares(_search({(0, 0): middle}, lambda _, start, fisher: _solve(rows, start, fisher)).modes)
 
+        def from_rows(_: Place, start: WeightsMode, fisher: Any) -> Solved:
+            return _solve(rows, start, fisher)
+
+        return _with_shares(_search({(0, 0): middle}, from_rows).modes)
+
+    # The expansion is enough where many rows are undecided, so that a single one says little.
     nearby = _search_by_expansion(rows, middle)
     if nearby.expansion.information >= _LEAST_INFORMATION * rows.n_parameters:
         return _with_shares(_polished(rows, nearby))
 
-    # Too few rows are undecided for the second order: each point is found from all rows, from where the expansion has
-    # it.
+    # Else each point is found from all rows, but Newton's method begins where the expansion has the mode.
     expanded = nearby.lattice
 
     def from_expansion(place: Place, start: WeightsMode, fisher: Any) -> Solved:
@@ -154,13 +163,14 @@ def _may_be_expanded(rows: Regression) -> bool:
 
 
 def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None) -> Lattice:
-    """Modes at some places of the lattice, then at their neighbours, and so on outwards while a neighbour matters.
+    """Modes at some places of the lattice of scales, then at their neighbours, and so on while a neighbour matters.
 
     Parameters
     ----------
-    starts : where Newton's method begins, by place
-    solve : finds the mode at a place, from a start and a matrix Σ F_iᵀ S_i F_i
-    fisher : this matrix near the starts; afterwards it is that of the best mode so far
+    starts : scales, and w and B where Newton's method begins, by place
+    solve : finds the mode at a place, from a start and the matrix below
+    fisher : (P, P) Hessian of the log loss near the starts. Afterwards that of the best mode so far is taken, which is
+        near enough at the places beside it
     """
     modes: dict[Place, WeightsMode] = {}
     best = -np.inf
@@ -176,8 +186,11 @@ def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None)
 
 
 def _next_starts(modes: dict[Place, WeightsMode]) -> dict[Place, WeightsMode]:
-    """New places beside those whose share is not negligible; each starts with the w and B of its neighbour."""
-    best = max(score(mode) for mode in modes.values())
+    """The next places of the search: new ones beside those whose share is not negligible, by place.
+
+    Each starts with the scales of its place, and the w and B of its neighbour.
+    """
+    best = max(score(mode) for mode in modes.values())  # a score is the log of a share
     starts = {}
     for (x, y), mode in modes.items():
         if score(mode) <= best - _NEGLIGIBLE:
@@ -194,26 +207,31 @@ def _scales(place: Place) -> Float[np.ndarray, " 2"]:
 
 
 def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float = GAIN) -> Solved:
-    """The mode of all rows, its evidence by Laplace and its leave-one-out by a step without each row.
+    """The mode of the posterior of w and B for the scales of `start`, with its evidence and its leave-one-out.
+
+    The evidence is by Laplace's approximation, leave-one-out by a step of Newton's method without each row.
 
     Parameters
     ----------
     start : the scales, and w and B from which Newton's method begins
-    fisher : Σ F_iᵀ S_i F_i near the mode, if there is one
+    fisher : (P, P) Hessian of the log loss near the mode, if there is one
     gain : nats that the last step of Newton's method may promise
     """
     point = minimise(rows, start, gain, fisher)
-    p = point.likelihood.p  # (n, c) at the mode
+    p = point.likelihood.p  # class probabilities at the mode, (n, c)
     precision = precision_at(rows, point.mode, p, point.slope)
 
-    log_p = loo_log_proba(rows, point.mode, p, precision)
+    log_p = loo_log_proba(rows, point.mode, p, precision)  # (n, c)
     elpd = float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))  # of the label of each row
     mode = replace(point.mode, log_evidence=log_evidence(point, precision), elpd=elpd)
     return Solved(mode, precision.fisher)
 
 
 def _with_shares(modes: dict[Place, WeightsMode]) -> tuple[WeightsMode, ...]:
-    """Modes with their shares, the most probable first; those with next to none are left out."""
+    """Modes with their shares in the prediction, the most probable first; those with next to none are left out.
+
+    A share is in proportion to exp(score), the scores being those of evidence and leave-one-out.
+    """
     share = softmax([score(mode) for mode in modes.values()])
     share = np.where(share < _LEAST_SHARE, 0, share)
     share = share / share.sum()
@@ -256,8 +274,11 @@ class Expansion(NamedTuple):
         )
 
     def likelihood(self, mode: WeightsMode) -> Likelihood:
-        """The loss loss + gᵀδ + ½ δᵀHδ, δ = θ − θ₀, and its gradient g + Hδ, in place of those of the rows."""
-        step = mode.flat - self.centre
+        """The log loss and its gradient at w and B of a mode, by the expansion in place of the rows.
+
+        With δ = θ − θ₀ they are loss + gᵀδ + ½ δᵀHδ and g + Hδ, where θ is w, then B row by row.
+        """
+        step = mode.flat - self.centre  # δ, (P,)
         bend = self.fisher @ step
         return Likelihood(self.loss + float(step @ (self.gradient + bend / 2)), self.gradient + bend)
 
@@ -279,7 +300,11 @@ class Expansion(NamedTuple):
         return self.scored(rows, point)
 
     def scored(self, rows: Regression, point: Point) -> Solved:
-        """A mode near the centre with its evidence, and its leave-one-out −loss − tr J (∂²f)⁻¹ by Takeuchi."""
+        """A mode near the centre with its evidence, by Laplace, and its leave-one-out, by Takeuchi.
+
+        Σ_i v_i log p(y_i | D₋ᵢ) ≈ −loss − tr J (∂²f)⁻¹, with J the products of the rows' gradients and ∂²f the Hessian
+        of −log posterior at the mode.
+        """
         precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
         elpd = -point.likelihood.loss - float(np.vdot(self.scores, precision.covariance))  # tr AB = Σ of products
         mode = replace(point.mode, log_evidence=log_evidence(point, precision), elpd=elpd)
@@ -287,19 +312,22 @@ class Expansion(NamedTuple):
 
 
 def _score_products(rows: Regression, p: np.ndarray) -> Float[np.ndarray, "p p"]:
-    """J = Σ_i v_i l_i ∇_i ∇_iᵀ, with ∇_i = F_iᵀ Kᵀ(p_i − onehot y_i) the gradient of −log p_i,y(i) in (w, B).
+    """J = Σ_i v_i l_i ∇_i ∇_iᵀ, with ∇_i the gradient of −log p_i,y(i) in the P parameters w and B.
+
+    The contrasts Σ_j w_j t_ij + Bᵀ z_i have the gradient Kᵀ(p_i − onehot y_i). So that of w is its product with t_i,
+    and that of B with z_i. v_i is the weight of a row, and l_i the weight that leaves with it.
 
     Parameters
     ----------
-    p : (n, c) class probabilities. The weights v_i of a row and l_i that leaves with it are those of `rows`
+    p : (n, c) class probabilities of the rows
     """
-    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m); the square has v_i l_i
+    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m); its square has v_i l_i
     n_parameters = rows.n_parameters
     products = np.zeros((n_parameters, n_parameters))
     for part in batches(rows.n_rows, max(64, _BLOCK // n_parameters)):
         of_w = (residual[part, None] @ rows.t[part])[:, 0]  # (rows, j)
         of_b = (rows.z[part, :, None] * residual[part, None]).reshape(len(of_w), -1)  # (rows, r · m)
-        gradient = np.hstack([of_w, of_b])
+        gradient = np.hstack([of_w, of_b])  # √(v_i l_i) ∇_i
         products += gradient.T @ gradient
     return products
 
@@ -312,10 +340,14 @@ class Nearby(NamedTuple):
 
 
 def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
-    """The lattice by an expansion of the likelihood about a mode near the best scales.
+    """The lattice of scales, searched by an expansion of the likelihood about a mode near the best of them.
 
     The first expansion is about a mode at the middle of the lattice, or where a sample of very many rows has its best
     scales. Each next one is about the mode at the best scales of the one before, until these move by a step at most.
+
+    Parameters
+    ----------
+    middle : scales in the middle of the lattice, with w and B to begin from
     """
     n, m, _ = rows.t.shape
     best: Place = (0, 0)
@@ -329,6 +361,7 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
         centre = sampled.modes[best]
 
     for _ in range(_MAX_EXPANSIONS):
+        # The search begins at the middle and at the best place, both with w and B of the centre.
         centre = minimise(rows, centre, _ROUGH_GAIN).mode
         nearby = _expand(rows, centre, {(0, 0): replace(centre, scales=middle.scales), best: centre})
         last = best
@@ -340,9 +373,16 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
 
 
 def _expand(rows: Regression, centre: WeightsMode, starts: dict[Place, WeightsMode]) -> Nearby:
-    """The expansion about w and B of `centre`, and the lattice as it sees it, searched from some places outwards."""
+    """The expansion of the likelihood about w and B of `centre`, and the lattice as it sees it.
+
+    `starts` are the places where the search of the lattice begins.
+    """
     expansion = Expansion.about(rows, centre)
-    return Nearby(expansion, _search(starts, lambda _, start, fisher: expansion.solve(rows, start)))
+
+    def by_expansion(_: Place, start: WeightsMode, fisher: Any) -> Solved:
+        return expansion.solve(rows, start)
+
+    return Nearby(expansion, _search(starts, by_expansion))
 
 
 def _sample(rows: Regression, n: int) -> Regression:
@@ -352,13 +392,13 @@ def _sample(rows: Regression, n: int) -> Regression:
 
 
 def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
-    """The modes of an expansion that have a share, moved to where all rows have them.
+    """The modes of an expansion that have a share, moved to where the rows themselves have them, by place.
 
-    They are found by chords: steps with true gradients, and the matrix of the expansion. The scores of a mode, its
-    evidence and leave-one-out, stay those of an expansion.
+    They are found by chords: steps of Newton's method with the gradients of the rows, and the matrix of the expansion.
+    Their evidence and leave-one-out are by the matrices of the expansion too.
     """
     expansion, lattice = nearby
-    least = score(lattice.modes[lattice.best]) + np.log(_LEAST_SHARE)
+    least = score(lattice.modes[lattice.best]) + np.log(_LEAST_SHARE)  # log share, up to a constant
     polished = {}
     for place, mode in lattice.modes.items():
         if score(mode) > least:

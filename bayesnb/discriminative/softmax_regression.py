@@ -192,89 +192,120 @@ LikelihoodAt: TypeAlias = Callable[[WeightsMode], Likelihood]
 
 
 def loss_of(rows: Regression, log_p: Table) -> float:
-    """−Σ_i v_i log p_i,y(i), nats."""
-    return -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))
+    """The log loss −Σ_i v_i log p_i,y(i) of rows with weights v, nats; `log_p` is the table log p(y_i = c), (n, c)."""
+    return -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))  # labels are one-hot
 
 
 def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
-    """The log loss of all rows at given w and B, its gradient, and the class probabilities of each row."""
+    """The log loss of all rows at given w and B, its gradient, and the class probabilities of each row.
+
+    Parameters
+    ----------
+    rows : t (n, m, j), z (n, r), labels and weights of the regression η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i)
+    mode : w (j,) and B (r, m), which need not be at a mode
+    """
     log_p = rows.log_proba(mode.w, mode.b)
     loss = loss_of(rows, log_p)
     p = np.exp(log_p, out=log_p)  # in the memory of log p, which is needed no more
 
-    # ∂ loss/∂w_j = Σ_i t_ijᵀ r_i and ∂ loss/∂B = Σ_i z_i r_iᵀ, with r_i the gradient in the contrasts of η_i.
-    residual = residuals(rows, p, rows.weight)  # (n, m)
+    # By the chain rule ∂ loss/∂w_j = Σ_i t_ijᵀ r_i and ∂ loss/∂B = Σ_i z_i r_iᵀ, with r_i the gradient of the loss in
+    # the m contrasts Σ_j w_j t_ij + Bᵀ z_i.
+    residual = residuals(rows, p, rows.weight)  # r, (n, m)
     gradient_w = residual.ravel() @ rows.t.reshape(-1, len(mode.w))
     gradient_b = rows.z.T @ residual
     return Likelihood(loss, np.concatenate([gradient_w, gradient_b.ravel()]), p)
 
 
 def residuals(rows: Regression, p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m"]:
-    """r_i = v_i Kᵀ(p_i − onehot y_i): the gradient of a row's log loss in the contrasts of η_i; `weight` is v."""
+    """r_i = v_i Kᵀ(p_i − onehot y_i): the gradient of each row's log loss −v_i log p_i,y(i) in its m contrasts.
+
+    The log odds are η = offset + K · contrasts, with K (c, m) orthonormal.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities
+    weight : (n,) v_i
+    """
     return weight[:, None] * ((p - rows.label) @ contrasts(p.shape[1]))
 
 
 def label_curvature(p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m m"]:
-    """S_i = v_i Kᵀ(diag p_i − p_i p_iᵀ)K: the Hessian of a row's log loss in the contrasts of η_i; `weight` is v."""
+    """S_i = v_i Kᵀ(diag p_i − p_i p_iᵀ)K: the Hessian of each row's log loss −v_i log p_i,y(i) in its m contrasts.
+
+    The log odds are η = offset + K · contrasts, with K (c, m) orthonormal. The label of the row does not matter.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities
+    weight : (n,) v_i
+    """
     k = contrasts(p.shape[1])
     c, m = k.shape
 
-    # Kᵀ diag p_i K = Σ_c p_ic k_c k_cᵀ: one matrix product for all rows, with a row c of m · m products of K.
-    products_of_k = (k[:, :, None] * k[:, None]).reshape(c, m * m)
+    # Kᵀ diag p_i K = Σ_c p_ic k_c k_cᵀ, with k_c the rows of K: one matrix product for all rows of the table.
+    products_of_k = (k[:, :, None] * k[:, None]).reshape(c, m * m)  # row c is k_c k_cᵀ
     curvature = (p @ products_of_k).reshape(-1, m, m)
 
-    # Minus Kᵀ p_i p_iᵀ K.
+    # Minus Kᵀ p_i p_iᵀ K, the outer product of Kᵀ p_i with itself.
     pk = p @ k  # (n, m)
     curvature -= pk[:, :, None] * pk[:, None]
     return curvature * weight[:, None, None]
 
 
 def features(rows: Regression, part: Any) -> Float[np.ndarray, "n m p"]:
-    """F_i = (t_i, z_i ⊗ I) of some rows as one array: the derivative of the contrasts of η_i in all P parameters.
+    """F_i of some rows as one array: the derivative of the m contrasts Σ_j w_j t_ij + Bᵀ z_i in the P parameters.
+
+    The parameters are w (j,), then B (r, m) row by row. So F_i = (t_i, z_i ⊗ I).
 
     Parameters
     ----------
     part : positions of the rows, or a slice
     """
-    t = rows.t[part]  # (n, m, j)
+    t = rows.t[part]  # (n, m, j): the derivative in w
     z = rows.z[part]  # (n, r)
 
-    # Element (d, k) of B moves contrast k by z_id, and no other: (n, m, r, m), then with B row by row.
-    of_b = z[:, None, :, None] * np.eye(t.shape[1])[:, None]
+    # Element (d, k) of B moves contrast k by z_id, and no other contrast.
+    of_b = z[:, None, :, None] * np.eye(t.shape[1])[:, None]  # (n, m, r, m)
     return np.concatenate([t, of_b.reshape(*of_b.shape[:2], -1)], 2)
 
 
 def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
-    """Σ_i F_iᵀ S_i F_i: the Hessian of the log loss in (w, B), for class probabilities p (n, c).
+    """The Hessian Σ_i F_iᵀ S_i F_i of the log loss in its P parameters, w (j,) and then B (r, m) row by row.
 
-    F_i (m, P) would repeat z_i for each contrast. So F is never made: the blocks of the matrix, w and w, w and B, B and
-    B, are sums of products of t, z and S, over batches of rows that stay in a core's cache.
+    S_i (m, m) is the Hessian of row i in its contrasts Σ_j w_j t_ij + Bᵀ z_i, and F_i = (t_i, z_i ⊗ I), (m, P), their
+    derivative in the parameters. F would repeat z for each contrast, and is never made. The blocks of the matrix, w and
+    w, w and B, B and B, are sums of products of t, z and S, over batches of rows that stay in a core's cache.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities of the rows
     """
     n, m, j = rows.t.shape  # rows, contrasts, columns
     r = rows.z.shape[1]  # columns of the linear term
     of_w = np.zeros((j, j))
     of_w_and_b = np.zeros((m * j, r))
-    of_b = np.zeros((r, m, r, m))  # B has r rows and m columns
+    of_b = np.zeros((r, m, r, m))
 
     for part in batches(n, max(64, _BLOCK // (m * j + r))):
         t = rows.t[part]
         z = rows.z[part]
-        s = label_curvature(p[part], rows.weight[part])  # (rows, m, m)
+        s = label_curvature(p[part], rows.weight[part])  # S, (rows, m, m)
 
-        # Σ t_iᵀ S_i t_i, and Σ (S_i t_i)ᵀ ⊗ z_i.
-        s_t = s * t if m == 1 else s @ t  # (rows, m, j)
+        # Σ_i t_iᵀ S_i t_i, and Σ_i (S_i t_i) z_iᵀ for each contrast.
+        s_t = s * t if m == 1 else s @ t  # (rows, m, j); with two classes S_i is a number
         of_w += t.reshape(-1, j).T @ s_t.reshape(-1, j)
         of_w_and_b += s_t.reshape(len(z), m * j).T @ z
 
-        # Σ S_i,ab z_i z_iᵀ for contrasts a ≤ b: the matrix is symmetric, so that the rest is copied below.
+        # Σ_i S_i,ab z_i z_iᵀ for contrasts a and b ≥ a, (r, r) each.
         for a in range(m):
-            s_z = (s[:, a, a:, None] * z[:, None, :]).reshape(len(z), -1)
+            s_z = (s[:, a, a:, None] * z[:, None, :]).reshape(len(z), -1)  # S_i,ab z_i for all these b
             of_b[:, a, :, a:] += (z.T @ s_z).reshape(r, m - a, r).swapaxes(1, 2)
 
+    # The same for b < a: S is symmetric.
     for a in range(m):
         of_b[:, a + 1 :, :, a] = of_b[:, a, :, a + 1 :].transpose(1, 2, 0)
 
-    # B stands row by row among the parameters, so that its contrasts come last.
+    # From (contrast, column, row of B) to the order of the parameters.
     cross = of_w_and_b.reshape(m, j, r).transpose(1, 2, 0).reshape(j, r * m)
     return np.block([[of_w, cross], [cross.T, of_b.reshape(r * m, r * m)]])
 
@@ -321,13 +352,13 @@ class AbstractPrecision(abc.ABC):
 def precision_at(
     rows: Regression, mode: WeightsMode, p: Table, slope: Any = 0.0, fisher: np.ndarray | None = None
 ) -> AbstractPrecision:
-    """∂²f at a mode or near it, factored, in the cheaper of its two forms.
+    """The Hessian ∂²f of f = −log posterior in (log w, B), at a mode or near it, factored in the cheaper of two forms.
 
     Parameters
     ----------
     p : (n, c) class probabilities at the mode
-    slope : (j,) ∂f/∂u_j with u = log w; 0 at a mode
-    fisher : (P, P) Σ F_iᵀ S_i F_i, if it has been made; not used where rows are fewer than parameters
+    slope : (j,) ∂f/∂log w_j; 0 at a mode
+    fisher : (P, P) Hessian of the log loss, if it has been made; not used where rows are fewer than parameters
     """
     d = prior_curvature(mode, slope)
     if is_wide(rows):
@@ -354,11 +385,12 @@ class ParameterPrecision(AbstractPrecision):
     """∂²f = √d (I + d^−½ W H W d^−½) √d with H = Σ F_iᵀ S_i F_i, P × P: for fewer parameters than rows."""
 
     def __init__(self, rows: Regression, mode: WeightsMode, fisher: np.ndarray, d: Float[np.ndarray, " p"]) -> None:
-        """Factor I + d^−½ W H W d^−½, whose eigenvalues are at least 1, so that Cholesky's method never fails.
+        """Factor I + d^−½ W H W d^−½, with W = diag(w; 1). Its eigenvalues are at least 1, so Cholesky never fails.
 
         Parameters
         ----------
-        fisher : (P, P) H
+        mode : w (j,) and B at which ∂²f is taken
+        fisher : (P, P) H, the Hessian of the log loss in (w, B)
         d : (P,) what the prior adds to the diagonal of ∂²f
         """
         j = len(mode.w)
@@ -369,14 +401,14 @@ class ParameterPrecision(AbstractPrecision):
 
         h = fisher * self._scale * self._scale[:, None]
         h[np.diag_indices(len(h))] += 1
-        self.shape = np.diag(h)[:j] * d[:j]  # before `cholesky` writes over h
+        self.shape = np.diag(h)[:j] * d[:j]  # ∂²f/∂u_j²; before `cholesky` writes over h
 
         # log det ∂²f is that of the factored matrix plus Σ log d.
         self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
         self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
 
     def solve(self, g: np.ndarray) -> np.ndarray:
-        """(∂²f)⁻¹ g."""
+        """(∂²f)⁻¹ g for a vector g (P,), by the Cholesky factor of d^−½ ∂²f d^−½."""
         return self._sd * linalg.cho_solve((self._factor, True), self._sd * g, check_finite=False)
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
@@ -396,7 +428,7 @@ class ParameterPrecision(AbstractPrecision):
 
     @functools.cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
-        """W (∂²f)⁻¹ W: of w and B."""
+        """W (∂²f)⁻¹ W: the covariance of (w, B) by Laplace, from that of (log w, B) with W = diag(w; 1)."""
         return self._scaled_inverse * self._scale * self._scale[:, None]
 
     @functools.cached_property
@@ -405,26 +437,33 @@ class ParameterPrecision(AbstractPrecision):
         return np.diag(self._scaled_inverse) * self._sd**2
 
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
-        """G_i = F_i C F_iᵀ of some rows, with C = W (∂²f)⁻¹ W the covariance of (w, B); `part` is their positions.
+        """G_i = F_i C F_iᵀ of some rows: the covariance, by Laplace, of the m contrasts Σ_j w_j t_ij + Bᵀ z_i of a row.
 
-        With F_i = (t_i, z_i ⊗ I) it is the sum of t C tᵀ, of t C zᵀ and its transpose, and of z C zᵀ, each by the block
+        C (P, P) is the covariance of w (j,) and B (r, m), and F_i = (t_i, z_i ⊗ I), (m, P), the derivative of the
+        contrasts in these. So G_i is the sum of t C tᵀ, of t C zᵀ and its transpose, and of z C zᵀ, each with the block
         of C that it needs. These products are smaller than F.
+
+        Parameters
+        ----------
+        part : positions of the b rows, or a slice
         """
         t = self._rows.t[part]
         z = self._rows.z[part]
         n, m, j = t.shape
         r = z.shape[1]
+
+        # The blocks of C.
         of_w = self.covariance[:j, :j]
         of_w_and_b = self.covariance[:j, j:].reshape(j, r, m)
         of_b = self.covariance[j:, j:].reshape(r, m, r, m)
 
-        # t C tᵀ + t C zᵀ + z C tᵀ is h tᵀ and its transpose, with h = ½ t C + z C.
-        half = (t.reshape(-1, j) @ (of_w / 2)).reshape(n, m, j)
-        half += (z @ of_w_and_b.transpose(1, 2, 0).reshape(r, m * j)).reshape(n, m, j)
+        # t C tᵀ + t C zᵀ + z C tᵀ is h tᵀ plus its transpose, with h = ½ t C + z C.
+        half = (t.reshape(-1, j) @ (of_w / 2)).reshape(n, m, j)  # ½ t C
+        half += (z @ of_w_and_b.transpose(1, 2, 0).reshape(r, m * j)).reshape(n, m, j)  # z C
         g = half @ t.swapaxes(1, 2)  # (n, m, m)
         g += g.swapaxes(1, 2).copy()
 
-        # z C zᵀ for the contrasts a and b ≥ a; as G is symmetric, b > a gives the element below the diagonal too.
+        # z C zᵀ for the contrasts a and b ≥ a. G is symmetric, so that elements with b > a are added at (b, a) too.
         for a in range(m):
             z_c = (z @ of_b[:, a, :, a:].transpose(0, 2, 1).reshape(r, -1)).reshape(n, m - a, r)
             z_c_z = (z_c @ z[:, :, None])[..., 0]  # (n, m − a)
@@ -517,9 +556,9 @@ class RowPrecision(AbstractPrecision):
 
 
 def height(mode: WeightsMode, loss: float) -> float:
-    """f = −log p(y, w, B) from the `loss` of the rows, without the constants ½ log 2π of the prior of B.
+    """f = −log p(y, log w, B) from the `loss` of the rows, without the constants ½ log 2π of the prior of B.
 
-    Its prior of log w is exponential with mean s, in log w; that of B is normal.
+    The prior of w is exponential with mean s, so that of log w is w/s · exp(−w/s); that of B is normal.
     """
     s = mode.scales[0]
     precision = mode.precision
@@ -529,7 +568,10 @@ def height(mode: WeightsMode, loss: float) -> float:
 
 
 def gradient_of_height(mode: WeightsMode, of_likelihood: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-    """∂f/∂(log w, B) from ∂ loss/∂(w, B): w_j (∂ loss/∂w_j + 1/s) − 1, as ∂w/∂log w = w; and ∂ loss/∂B + B/ρ²."""
+    """∂f/∂(log w, B) of f = loss − log prior, from the gradient of the loss in (w, B).
+
+    It is w_j (∂ loss/∂w_j + 1/s) − 1 in log w_j, as ∂w/∂log w = w, and ∂ loss/∂B + B/ρ² in B.
+    """
     j = len(mode.w)
     slope = mode.w * (of_likelihood[:j] + 1 / mode.scales[0]) - 1
     return np.concatenate([slope, of_likelihood[j:] + (mode.precision * mode.b).ravel()])
@@ -564,14 +606,16 @@ def point_at(likelihood_at: LikelihoodAt, mode: WeightsMode) -> Point:
 
 
 def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: np.ndarray | None = None) -> Point:
-    """The mode for the scales of `start`, by Newton's method from its w and B.
+    """The mode of the posterior of log w and B for the scales of `start`, by Newton's method from its w and B.
 
-    The matrix H = Σ F_iᵀ S_i F_i is dear and changes little, so steps share one. It is made again where a step with an
-    old one promises hardly less than the step before. The gradient is always true, so an old H costs steps and no
-    digits.
+    f = −log posterior falls with each step. H, the Hessian of the log loss, is dear and changes little, so steps share
+    one. It is made again where a step with an old one promises hardly less than the step before. The gradient is always
+    true, so an old H costs steps and no digits.
 
     Parameters
     ----------
+    rows : what w and B are fitted to
+    start : the scales of the priors, with w and B to begin from
     gain : nats that the last step may promise
     fisher : (P, P) H near the mode, to begin with; None makes it at the start
     """
