@@ -181,15 +181,21 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
 
     After Levenberg and Marquardt: a step that lowers f is taken and damping falls to a tenth; one that does not is
     refused, and tenfold damping makes the next step shorter and closer to the steepest descent.
+
+    Parameters
+    ----------
+    calibration, rows : which make f: a model of the map, and the rows that it is fitted to
     """
     point = _point(calibration, rows, theta)
-    damping = 0.0
+    damping = 0.0  # what is added to the diagonal of the Hessian
     for _ in range(_MAX_STEPS):
         gradient = point.derivatives.gradient
         hessian = point.derivatives.hessian
         step = _newton_step(hessian, gradient, damping)
         step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
-        if -(gradient @ step) < _LEAST_GAIN:  # the last step, whose gain is lost in the rounding of f
+
+        # A step with next to no gain is the last one: whether it lowers f is lost in rounding.
+        if -(gradient @ step) < _LEAST_GAIN:
             return _point(calibration, rows, point.theta + step)
 
         if calibration.value(rows, point.theta + step) < point.derivatives.height:
@@ -210,15 +216,16 @@ def _newton_step(
 ) -> Float[np.ndarray, " k"]:
     """−(|H| + damping)⁻¹ ∇f; |H| has the eigenvectors of H, and the absolute values of its eigenvalues.
 
-    So the step leads downwards where f is not convex too. Where it is, |H| = H, and Cholesky's method is enough.
+    So the step leads downwards where f is not convex too.
     """
+    # Where f is convex |H| = H, and Cholesky's method is enough.
     try:
         factor = linalg.cho_factor(hessian + damping * np.eye(len(gradient)))
         return -linalg.cho_solve(factor, gradient)
     except linalg.LinAlgError:  # not convex there
         curvature, vectors = np.linalg.eigh(hessian)
-        curve = np.maximum(abs(curvature), _LEAST_CURVATURE) + damping
-        return -vectors @ ((vectors.T @ gradient) / curve)
+        damped = np.maximum(abs(curvature), _LEAST_CURVATURE) + damping
+        return -vectors @ ((vectors.T @ gradient) / damped)
 
 
 def _laplace(calibration: CalibrationMap, rows: Labelled, point: Point) -> Laplace:

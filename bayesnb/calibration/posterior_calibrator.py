@@ -140,11 +140,15 @@ class PosteriorCalibrator(AbstractCalibrated):
         Parameters
         ----------
         fitted : the classifier fitted to all rows, which shows whether it has probabilities or only scores
+        X, y, sample_weight, groups : as in `fit`
         """
+        # No more folds than rows of the rarest class, so that each clone knows all classes.
         folds = self.cv
-        if isinstance(folds, int):  # no more folds than rows of the rarest class, so that each clone knows all classes
+        if isinstance(folds, int):
             rarest = int(np.unique(y, return_counts=True)[1].min())
             folds = min(folds, rarest)
+
+        # `output_of` asks for the predictions of one method, by its name.
         predict = partial(
             cross_val_predict, self.estimator, X, y, groups=groups, cv=folds, params=_weights_of_fit(sample_weight)
         )
@@ -154,6 +158,7 @@ class PosteriorCalibrator(AbstractCalibrated):
 
     def log_table(self, X: Any) -> np.ndarray:
         """log p of rows before calibration, (n, c), in nats. Provisional."""
+        # X is a model's output itself, or rows for the fitted classifier.
         if self.estimator is None:
             if getattr(self, "takes_table_", False):  # fitted to a table, and not to log odds
                 refuse_one_column_of_probabilities(X)
@@ -161,6 +166,7 @@ class PosteriorCalibrator(AbstractCalibrated):
         else:
             fitted = self.estimator_
             z = log_table_of(output_of(fitted, lambda method: getattr(fitted, method)(X)))
+
         if z.shape[1] != len(self.classes_):
             raise ValueError(f"`X` has {z.shape[1]} columns; give the probabilities of {len(self.classes_)} classes")
         return z
@@ -205,7 +211,7 @@ def _classes_of_table(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _check_shape(z: np.ndarray, y: np.ndarray, classes: np.ndarray) -> None:
-    """ValueError unless each row has a label, and each of at least two classes a column."""
+    """ValueError unless the table z is (n, c), a row for each of n labels and a column for each of c ≥ 2 classes."""
     if z.shape == (len(y), len(classes)) and len(classes) >= 2:
         return
     noun = "class" if len(classes) == 1 else "classes"

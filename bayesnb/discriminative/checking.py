@@ -92,7 +92,8 @@ def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: i
     training, rows : its training rows, and what the regression reads of them: t of `rows` is compared, for a few rows
     seed : of the choice of these
     """
-    model = fitted.models_[0]  # of single columns, which are the first of t
+    # The rows as the model of single columns takes them: its columns are the first of t.
+    model = fitted.models_[0]
     encoded, code = model.encode_labelled(fitted.layout_.columns(training.cells)[0], model.classes_[training.code])
     leaving = one_hot(code, len(model.classes_), training.leaving)  # (n, c): the weight that leaves, in its class
 
@@ -100,8 +101,10 @@ def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: i
     for i in generator(seed).choice(
         len(code), (min(_LEFT_OUT, len(code)), 1), replace=False
     ):  # i is an array of one row
+        # The posterior of the prior and the statistics without the row, in place of the formulas of leave-one-out.
         row = rows_at(encoded, i)
         without = model.prior_.update(model.statistics_without(model.prior_.suffstats(row, leaving[i])))
-        t = fitted.layout_.contrasts_of(without.log_parts(row, [*model.part_blocks().values()]))
+
+        t = fitted.layout_.contrasts_of(without.log_parts(row, [*model.part_blocks().values()]))  # (1, c − 1, columns)
         worst = max(worst, float(abs(t - rows.t[i, :, : t.shape[2]]).max()))
     return worst

@@ -38,11 +38,11 @@ class Draws(NamedTuple):
 
 
 def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0) -> Draws:
-    """n draws, a mode by its share, and Laplace's Gaussian around it.
+    """n draws of the weights w and B: a mode by its share, and Laplace's Gaussian of (log w, B) around it.
 
     log w is lower by half its variance, so that the mean of w is the mode, as it is of a column that says nothing. A
     mode can be flat with a cliff beside it, where rows can be separated. A draw is therefore moved towards the mode
-    until f has risen by no more than twice what it does under the Gaussian.
+    until f = −log posterior has risen by no more than twice what it does under the Gaussian.
 
     Parameters
     ----------
@@ -52,17 +52,17 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
     seed : of the choice of modes and of the steps from them
     """
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])
+    chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])  # (s,) numbers of modes
 
-    # Where rows are so many that a sample of them guards the draws, all modes are near each other: one matrix H is
-    # enough.
+    # Where rows are so many that a sample of them guards the draws, all modes are near each other: one Hessian of the
+    # log loss is enough for all.
     guard_rows = _guard_rows(rows)
     is_sample = guard_rows is not rows
     fisher = None
     if is_sample:
         fisher = fisher_matrix(rows, np.exp(rows.log_proba(modes[0].w, modes[0].b)))
 
-    # Draws of one mode after the other share the matrix ∂²f of the mode.
+    # Mode after mode, as draws about one mode share the factored Hessian of f.
     draws: list[WeightsMode] = []
     mode_numbers, counts = np.unique(chosen, return_counts=True)
     for k, n_draws in zip(mode_numbers, counts, strict=True):
@@ -74,9 +74,13 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
 
 
 def _guard_rows(rows: Regression) -> Regression:
-    """Rows that tell how much a draw raises f: all, or a fixed random sample whose weights stand for all."""
+    """Rows by which it is measured how much less probable a draw is than the mode.
+
+    They are all rows; or a random sample of very many, always the same, with weights that add up to those of all.
+    """
+    # A row tells of as many contrasts as there are classes, less one.
     _, m, _ = rows.t.shape
-    n = max(_GUARD_ROWS, _GUARD_ROWS_PER_PARAMETER * rows.n_parameters // m)  # a row tells of m contrasts
+    n = max(_GUARD_ROWS, _GUARD_ROWS_PER_PARAMETER * rows.n_parameters // m)
     if rows.n_rows <= n:
         return rows
 
@@ -108,11 +112,17 @@ class _Guard(NamedTuple):
 
 
 def _guard(rows: Regression, mode: WeightsMode, is_sample: bool) -> _Guard:
-    """f about a mode by some rows; `is_sample` says that these are not all rows, so that f has a slope at the mode."""
-    lowest = point_at(lambda end: likelihood(rows, end), mode)
+    """What tells how much f = −log posterior rises from a mode, by some rows.
 
-    # The gradient is in log w; divided by ∂w/∂log w = w it is in w, in which f is convex:
-    # without its linear term f is lowest at the mode.
+    Parameters
+    ----------
+    rows : that f is taken of
+    is_sample : whether these are not all rows, to which the mode was fitted. Then f has a slope at the mode, which is
+        taken off: f is convex in w and B, so that without its slope it is lowest there
+    """
+    lowest = point_at(lambda end: likelihood(rows, end), mode)  # f and its gradient in (log w, B)
+
+    # ∂f/∂w is ∂f/∂log w divided by ∂w/∂log w = w.
     tilt = lowest.gradient / mode.parameter_scale if is_sample else np.zeros(len(lowest.gradient))
     return _Guard(rows, mode, lowest.height, tilt)
 
@@ -122,8 +132,8 @@ def _draw_near(guard: _Guard, precision: AbstractPrecision, rng: np.random.Gener
 
     Parameters
     ----------
-    guard : the mode, and how much f rises from it
-    precision : ∂²f at the mode
+    guard : the mode, and how much f = −log posterior rises from it
+    precision : the Hessian of f at the mode, factored
     """
     mode = guard.mode
     j = len(mode.w)

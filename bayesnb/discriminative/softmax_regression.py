@@ -115,7 +115,7 @@ class Regression:
         return log_normalize(eta, out=eta)
 
     def take(self, rows: Any) -> "Regression":
-        """Some of the rows; groups do not come with them."""
+        """The regression of some of its rows, by positions or a slice; groups do not come with them."""
         return Regression(
             offset=self.offset[rows],
             t=self.t[rows],
@@ -624,20 +624,22 @@ def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: n
     last_promise = np.inf
     is_fresh = False  # whether H was made at `point`
     for _ in range(_MAX_STEPS):
+        # Fewer rows than parameters need no H: they have a cheaper form of ∂²f.
         if fisher is None and not is_wide(rows):
             fisher = fisher_matrix(rows, point.likelihood.p)
             is_fresh = True
 
+        # The step ends the search, or shows that H is from too far away, or is taken as far as f falls.
         step = newton_step(point, precision_at(rows, point.mode, point.likelihood.p, point.slope, fisher))
         if step.promise < gain:
             break
         if not is_fresh and fisher is not None and step.promise > _SLOW * last_promise:
-            fisher = None  # too far from where it was made
+            fisher = None
             continue
-
         lower = lower_point(likelihood_at, point, step)
         if lower is None:
             break
+
         point = lower
         last_promise = step.promise
         is_fresh = False
@@ -664,12 +666,19 @@ def newton_step(point: Point, precision: AbstractPrecision) -> Step:
 
 
 def lower_point(likelihood_at: LikelihoodAt, point: Point, step: Step) -> Point | None:
-    """The end of the longest step, by halving, that lowers f as promised; None where rounding forbids any.
+    """The end of the longest part of Newton's step that lowers f as promised; None where rounding forbids any.
 
-    A step is at most 2 in any log w. Armijo's rule takes it if f falls by a small share of what the slope promises.
+    The step is shortened to at most 2 in any log w, and then halved until f falls by a small share of what the slope
+    promises: Armijo's rule.
+
+    Parameters
+    ----------
+    likelihood_at : log loss and gradient at any w and B
+    point : where the step begins, with f there
+    step : Newton's step, and what it promises
     """
     longest = abs(step.change[: len(point.mode.w)]).max(initial=1e-300)  # in log w; never 0, as it divides
-    share = min(1.0, _LONGEST_STEP / longest)  # of Newton's step
+    share = min(1.0, _LONGEST_STEP / longest)  # of the step
     while share > _SHORTEST_STEP:
         end = point_at(likelihood_at, point.mode.moved(share * step.change))
         if end.height <= point.height - share * _ARMIJO * step.promise:

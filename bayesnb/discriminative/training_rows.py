@@ -56,7 +56,7 @@ class TrainingRows:
         return len(self.position) > len(self.code)
 
     def take(self, rows: Any) -> "TrainingRows":
-        """Some of the rows; `position` is that of these rows."""
+        """Some of the rows, by positions or a slice; they forget which given rows they stand for."""
         code = self.code[rows]
         return TrainingRows(
             cells=self.cells[rows],
@@ -103,11 +103,19 @@ def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, 
 def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
     """The first row that each row is a copy of, itself where there is none; only rows with fractions are copies.
 
-    Copies agree in all cells and in class. A quick hash rules out most rows before the others are compared.
+    Copies agree in all cells and in class.
+
+    Parameters
+    ----------
+    cells : (n, columns) encoded rows
+    code : (n,) class of each
     """
+    # A quick hash rules most rows out. Rows of whole numbers may be equal by chance.
     owner = np.arange(len(code))
     candidates = np.flatnonzero(_shares_its_hash(cells, code))
     candidates = candidates[has_fractions(cells[candidates])] if len(candidates) else candidates
+
+    # The others are compared cell by cell.
     if len(candidates):
         group = copies(cells[candidates], code[candidates])  # 0 … g − 1, equal for copies
         _, first = np.unique(group, return_index=True)  # the first candidate of each group

@@ -107,6 +107,8 @@ class Column:
         numbers = cells
         if not pd.api.types.is_numeric_dtype(cells):
             numbers = self._numbers_of_text(cells)
+
+        # No model takes an infinite number; "1e400" is read as one.
         is_infinite = np.isinf(numbers.to_numpy(float, na_value=np.nan))
         if is_infinite.any():
             reason = ", infinity or too large for a float; leave the cell empty if its value is unknown"
@@ -152,11 +154,14 @@ class Column:
         """
         if self.why != ASKED or self.role == "levels" or pd.api.types.is_numeric_dtype(cells):
             return self
+
+        # Different words that are no numbers, and that are not known to stand for a missing cell.
         _, words = distinct_words(cells)
         is_no_number = np.isnan(self.numbers_of(words))
-        new_words = [
-            word for word, has_none in zip(words, is_no_number, strict=True) if has_none and not self._is_missing(word)
-        ]
+        new_words = []
+        for word, has_none in zip(words, is_no_number, strict=True):
+            if has_none and not self._is_missing(word):
+                new_words.append(word)
         if not new_words:
             return self
         column = replace(self, words=(*self.words, *new_words))
@@ -282,7 +287,7 @@ class ColumnContract:
         for column in self.columns:
             if not column.warning:
                 continue
-            reason = f" is left out: {column.why}; " if column.role == "dropped" else ": "
+            reason = f" is left out: {column.why}; " if column.role == "dropped" else ": "  # stands before the warning
             texts.append(f"column {column.name!r}{reason}{column.warning}")
         return [as_sentence(text) for text in texts]
 
@@ -451,7 +456,13 @@ def _span(column: Column) -> str:
 
 
 def _new_levels(column: Column, cells: pd.Series) -> str:
-    """What is said of levels that the training rows do not have; "" if there are none, or if not all are known."""
+    """What is said of levels that the training rows do not have; "" if there are none, or if not all are known.
+
+    Parameters
+    ----------
+    column : of the contract
+    cells : of other rows, as `Column.read` gives them
+    """
     if not column.levels:
         return ""
     new = [level for level in cells.dropna().unique() if level not in column.levels]

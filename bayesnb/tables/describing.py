@@ -264,7 +264,10 @@ def _is_text(known: pd.Series) -> bool:
 
 
 def _decimal_of_table(columns: Iterable[_Cells]) -> str:
-    """The decimal separator that all columns agree on; "" if they show none, or both."""
+    """The decimal separator that all columns agree on, "." or ","; "" if they show none, or both.
+
+    Text shows it by its numbers, such as "3,5"; numbers that pandas has read were written with a point.
+    """
     shown: set[str] = set()
     for cells in columns:
         if cells.is_text:
@@ -447,9 +450,16 @@ def _are_numbers(numbers: list[str], others: list[str], share: float) -> bool:
 
 
 def _format_of(name: str, numbers: list[str], wish: str | None, writing: _Writing) -> NumberFormat | None:
-    """The format of the numbers of column `name`; None if they have no common one.
+    """The format of numbers written as text; None if they have no common one.
 
     Separators that the user names do not make numbers of a column that is none without them, such as versions.
+
+    Parameters
+    ----------
+    name : of the column, for messages
+    numbers : the different words that look like numbers
+    wish : role that the user wants of the column, or None
+    writing : the separators that the user named, and the decimal separator that the table shows
     """
     try:
         if not (writing.decimal or writing.thousands):
@@ -536,10 +546,11 @@ def _sample_of_levels(cells: _Cells) -> np.ndarray:
 
 
 def _judged_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str | None, why: str) -> _Judged:
-    """A column of numbers with its range, its missing cells, and its role.
+    """A column of numbers with its range, its missing cells, and its role; and a sample of its numbers.
 
     Parameters
     ----------
+    cells : of the column
     base : the column as far as it is described
     values : numbers of the known cells, NaN where a word stands for a missing cell
     wish : role that the user wants, or None
@@ -549,6 +560,8 @@ def _judged_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str |
     numbers = values[np.isfinite(values)]
     if wish in ("counts", "yes/no"):
         _refuse_other_than(numbers, wish, base.name)
+
+    # The range is 0 to 0 of a column that has only infinite numbers.
     base = replace(base, missing=cells.missing_share(n_numbers), low=0.0, high=0.0)
     if len(numbers):
         base = replace(base, low=float(numbers.min()), high=float(numbers.max()))
@@ -644,10 +657,15 @@ def _codes_of_gaps(values: np.ndarray) -> str:
     """A warning of numbers that may be codes of missing cells, such as 999; "" if there are none.
 
     They occur three times or more, and are farther from the rest than the rest is wide.
+
+    Parameters
+    ----------
+    values : (n,) finite numbers of a column
     """
+    # First at the upper end, and then, with all signs changed, at the lower one.
     codes: list[str] = []
-    for sign in (1, -1):  # the upper end, and then the lower one: the largest of the negative values
-        distinct, counts = np.unique(sign * values, return_counts=True)
+    for sign in (1, -1):
+        distinct, counts = np.unique(sign * values, return_counts=True)  # ascending
         n_codes = _number_of_codes(distinct, counts)
         if n_codes:
             last = zip(distinct[-n_codes:], counts[-n_codes:], strict=True)
@@ -655,6 +673,7 @@ def _codes_of_gaps(values: np.ndarray) -> str:
             values = values[sign * values < distinct[-n_codes]]  # without the codes
     if not codes:
         return ""
+
     others = f"{values.min():g} to {values.max():g}"
     advice = "if this stands for a missing cell, leave the cell empty"
     return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}"
@@ -679,12 +698,20 @@ def _number_of_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
 
 
 def _with_copies_named(frame: pd.DataFrame, target: Any, described: dict[Any, Column]) -> dict[Any, Column]:
-    """The columns by name, with a warning beside each that is the target under another name, in the first rows."""
+    """The columns by name, with a warning beside each that is the target under another name.
+
+    Parameters
+    ----------
+    frame : the table, of which the first rows are compared
+    target : name of the column of labels
+    described : the columns, by name
+    """
     labels = frame[target].iloc[:COUNTED_ROWS]
     n_labels = labels.nunique() + int(labels.isna().sum())
     named = dict(described)
     for name, column in described.items():
-        if not column.is_used or column.distinct > n_labels:  # a copy has no more values than there are labels
+        # A copy has no more values than there are labels; a row without a label may have one of its own.
+        if not column.is_used or column.distinct > n_labels:
             continue
         if is_copy_of_target(frame[name].iloc[:COUNTED_ROWS], labels):
             named[name] = column.with_warning(f"a copy of the target {target!r}? {column.name}=drop leaves it out")

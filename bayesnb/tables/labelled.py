@@ -115,7 +115,12 @@ class WeightColumn(NamedTuple):
 
 
 def weight_column(counts: str | None, weight: str | None) -> WeightColumn | None:
-    """The column of weights that is named as `counts` or as `weight`; None if neither is."""
+    """The column of sample weights; None if none is named.
+
+    Parameters
+    ----------
+    counts, weight : name of the column of whole numbers that count rows, or of the column of importance; one at most
+    """
     if counts is not None and weight is not None:
         raise TableError(
             f"both --counts {counts} and --weight {weight} are given; whole numbers of rows are --counts, "
@@ -182,22 +187,27 @@ class LabelledTable:
             self.notes = (f"{n_left_out} of {self.n_rows} rows have no value in {self.target!r} and were left out.",)
 
     def _described(self, wishes: dict[str, Any]) -> ColumnContract:
-        """The contract that the first rows with a label give; a TableError where labels are measurements."""
+        """The contract that the first rows with a label give; a TableError where labels are measurements.
+
+        Parameters
+        ----------
+        wishes : arguments of `describe`: `drop`, `columns`, `decimal` and `thousands`
+        """
         first = self._file.first
         if self._weight is not None:
             wishes = wishes | {"weight": self._weight.name}
         with errors_of(self._file, "fit"):
             contract = describe(first[first[self.target].notna()], self.target, **wishes)
-        warning = contract[self.target].warning
+        warning = contract[self.target].warning  # of a target there is one warning: it holds measurements
         if warning:
             raise TableError(f"{self._file.source}: column {self.target!r} {warning}")
         return contract
 
     def _counted_labels(self) -> Counter[Any]:
-        """How many rows have each label, as it stands in the file; `n_rows` is set."""
+        """How many rows have each label, as it stands in the file; `n_rows`, of all rows, is set."""
         label_counts: Counter[Any] = Counter()
         self.n_rows = 0
-        for piece in self._file.pieces((), self.target):
+        for piece in self._file.pieces((), self.target):  # of the target alone, as text
             self.n_rows += len(piece)
             label_counts.update(piece[self.target].dropna().tolist())
         return label_counts
@@ -228,14 +238,14 @@ class LabelledTable:
     def _read_pieces(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         """Rows with a label, piece by piece, as they stand in the table and as a model takes them.
 
-        The contract learns from each piece before it is given out: words that count as missing, ranges, levels, and how
-        many cells are missing. Contradictions are those to the contract of the first rows.
+        `contract` learns from each piece before it is given out: words that count as missing, ranges, levels, and how
+        many cells are missing. A cell must not contradict the roles, which are those of the first rows.
         """
         before = self.contract
         n_rows = 0
         n_missing: Any = 0  # then missing cells of each column, by its name
         with errors_of(self._file, "fit"):
-            for piece in self._file.pieces(before.plain):
+            for piece in self._file.pieces(before.plain):  # with the plain numbers parsed
                 rows = piece[piece[self.target].notna()]
                 contract = self.contract.accepting(rows)
                 X = contract.apply(rows)
@@ -293,7 +303,13 @@ class LabelledTable:
 
 
 def _checked_target(file: Any, source: Any, target: str | None) -> str:
-    """The column of labels; a TableError where none is named, or the file has no such column."""
+    """The name of the column of labels; a TableError where none is named, or the file has no such column.
+
+    Parameters
+    ----------
+    file : the open table. A data set knows its target, a file does not
+    source, target : as the user gave them
+    """
     name = target or file.target
     if name is None:
         raise TableError(f"{str(source)!r} is not one of {', '.join(DATA_SETS)}; for a file, name its --target column.")

@@ -114,7 +114,14 @@ def _said_of_similar(name: str, counts: pd.Series, plain: list[str]) -> str:
 
 
 def _said_of_gaps(name: str, counts: pd.Series, n: int) -> str:
-    """Rare labels that may stand for a missing label; "" if there are none."""
+    """What is said of rare labels that may stand for a missing label, such as "?"; "" if there are none.
+
+    Parameters
+    ----------
+    name : of the column
+    counts : rows of each label
+    n : rows with a label
+    """
     rare = counts[counts <= n * _RARE_SHARE]
     gaps = [f"{label!r} ({m} rows)" for label, m in rare.items() if _NO_LABEL.fullmatch(str(label))]
     if not gaps:

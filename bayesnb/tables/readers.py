@@ -116,6 +116,7 @@ class NamedTable:
     """A data set by its name, in one piece."""
 
     def __init__(self, name: str) -> None:
+        """Load the data set; its target is a column like the others."""
         from .datasets import load
 
         data = load(name)
