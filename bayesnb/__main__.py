@@ -16,7 +16,7 @@ _LATE_MODULE = "scipy.stats"  # scikit-learn imports it for functions that few c
 def main() -> int:
     """Run the command line and return its exit code; an interrupt ends the process with one line and code 130."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may have asked to ignore interrupts
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, _end_process)
     _import_late(_LATE_MODULE)
     from .cli import main as run
 
@@ -52,7 +52,7 @@ class _LateFinder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _end(_: int, frame: FrameType | None) -> None:
+def _end_process(_: int, frame: FrameType | None) -> None:
     """End the process at once, as the handler of an interrupt; `frame` is where the process was.
 
     An exception in the midst of native code, as of JAX while it is imported, may crash it. A file that is being written

@@ -83,7 +83,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             if there are no rows, if y or the weights do not match X, or if the estimator's `fit` refuses a chunk
         """
-        learnt = self._learnt(X, y, sample_weight, classes)
+        learnt = self._fitted_to_all_chunks(X, y, sample_weight, classes)
         refuse_no_weight(learnt.class_count_)
         self.estimator_ = learnt
         return self
@@ -95,7 +95,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_decay(decay)
         if not hasattr(self, "estimator_"):
-            self.estimator_ = self._learnt(X, y, sample_weight, classes)
+            self.estimator_ = self._fitted_to_all_chunks(X, y, sample_weight, classes)
             return self
         if classes is not None:
             labels = united_labels([classes])
@@ -108,10 +108,10 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         before = copy.copy(self.estimator_)
         if decay != 1:
             before = before.with_statistics(before.statistics_.scaled(decay))
-        self.estimator_ = before.merge(self._learnt(X, y, sample_weight, self.classes_))
+        self.estimator_ = before.merge(self._fitted_to_all_chunks(X, y, sample_weight, self.classes_))
         return self
 
-    def _learnt(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
+    def _fitted_to_all_chunks(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
         """The estimator fitted to all rows: one on each chunk, where the chunk is, and these merged.
 
         Parameters
@@ -135,7 +135,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # The estimator is sent once, as one object that Dask does not look into.
         estimator = dask.delayed(clone(self.estimator), traverse=False)
         chunks = zip(rows, labels, weights, strict=True)
-        total = _merged_in_tree([dask.delayed(_taught)(estimator, classes, *chunk) for chunk in chunks])
+        total = _merged_in_tree([dask.delayed(_fitted_to_chunk)(estimator, classes, *chunk) for chunk in chunks])
         if total is None:
             raise ValueError("`X` has no rows; at least one is needed")
         return total
@@ -201,7 +201,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 # --- what is done to a chunk ----------------------------------------------------------------------------------------
 
 
-def _taught(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
+def _fitted_to_chunk(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
     """A copy of the estimator that is fitted to one chunk; None if the chunk has no rows."""
     if not X.shape[0]:
         return None

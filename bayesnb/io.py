@@ -85,7 +85,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     require(os.path.isfile(name), f"{name} is a folder or a device; name the file that `save` wrote")
 
     # The JSON text says how values are put together; the tensors are their numbers.
-    text, tensors = _contents(name)
+    text, tensors = _text_and_tensors(name)
     require(
         text is not None, f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote"
     )
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{fault} ({_brief(error)}); save the model again") from error
 
 
-def _contents(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
+def _text_and_tensors(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
     """The JSON text of a file, None if it has none, and its tensors by name; a ValueError where it is damaged."""
     from safetensors import safe_open
 
@@ -140,11 +140,14 @@ def _checked_document(name: str, text: str, tensors: dict[str, np.ndarray]) -> d
     # A file with a right digest may still have been written by hand: statistics are always finite.
     for key, tensor in tensors.items():
         if _LEARNT.search(key) and tensor.dtype.kind == "f":
-            require(not _is_odd(key, tensor), f"{name} is damaged: {key} has numbers that are not finite; {_REPAIR}")
+            require(
+                not _has_invalid_numbers(key, tensor),
+                f"{name} is damaged: {key} has numbers that are not finite; {_REPAIR}",
+            )
     return document
 
 
-def _is_odd(key: str, numbers: np.ndarray) -> bool:
+def _has_invalid_numbers(key: str, numbers: np.ndarray) -> bool:
     """Whether some numbers of tensor `key` are not finite; cells that a kernel density keeps may be NaN."""
     return bool(np.isinf(numbers).any() or (np.isnan(numbers).any() and ".value." not in key))
 

@@ -74,7 +74,11 @@ class Laplace:
         return self.calibration.value(self.rows, theta)
 
     def draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        """The draw θ̂ + H^−½ s of standard normal numbers s, moved towards the mode where f rises more than |s|²/2."""
+        """A draw of the parameters θ from Laplace's Gaussian, θ̂ + H^−½ s, for standard normal numbers s.
+
+        It is moved towards the mode θ̂ until f = −log posterior is higher than at the mode by no more than |s|²/2, as
+        it is under the Gaussian.
+        """
         step = self.root @ s
         expected_rise = 0.5 * s @ s
         for _ in range(_MAX_SHORTER):
@@ -119,26 +123,22 @@ def shared_draws(share: Float[np.ndarray, " k"], n_draws: int) -> Int[np.ndarray
 def posterior_modes(
     calibration: CalibrationMap, rows: Labelled, starts: Iterable[Float[np.ndarray, " p"]]
 ) -> list[Laplace]:
-    """Laplace's approximation about each distinct mode that descents from the starts lead to.
+    """Laplace's approximation about each mode of the posterior of a map's parameters θ, the largest evidence first.
 
     Parameters
     ----------
     calibration : the model of the map, with its prior
     rows : log probabilities and labels that it is fitted to
-    starts : parameters θ; `search` adds more of them
-
-    Returns
-    -------
-    one for each mode, the largest evidence first
+    starts : θ from which descents of f = −log posterior begin; `search` adds more of them
     """
     ends = sorted(ends_of_descents(calibration, rows, starts), key=lambda end: end.height)
 
     # Newton's method ends each descent, from the lowest on, but not one that ends beside a mode that is there already.
     points: list[Point] = []
     for end in ends:
-        if end.height < ends[0].height + _HOPELESS and not _is_known(end, points):
+        if end.height < ends[0].height + _HOPELESS and not _is_near_a_mode(end, points):
             points.append(_mode_from(calibration, rows, end.theta))
-    posteriors = [_laplace(calibration, rows, point) for point in _distinct(points)]
+    posteriors = [_laplace(calibration, rows, point) for point in _distinct_points(points)]
     return sorted(posteriors, key=lambda posterior: -posterior.log_evidence)
 
 
@@ -153,16 +153,16 @@ def heavy_modes(posteriors: list[Laplace]) -> list[Laplace]:
     return [posterior for posterior in posteriors if posterior.log_evidence >= largest - _EVIDENCE_RANGE]
 
 
-def _distinct(points: list[Point]) -> list[Point]:
+def _distinct_points(points: list[Point]) -> list[Point]:
     """The points from the lowest f on, without those that are within the Gaussian about a lower one."""
     chosen: list[Point] = []
     for point in sorted(points, key=lambda point: point.derivatives.height):
-        if not _is_known(End(point.theta, point.derivatives.height), chosen):
+        if not _is_near_a_mode(End(point.theta, point.derivatives.height), chosen):
             chosen.append(point)
     return chosen
 
 
-def _is_known(end: End, modes: list[Point]) -> bool:
+def _is_near_a_mode(end: End, modes: list[Point]) -> bool:
     """Whether an end is within the Gaussian about a mode; not if it is lower, as it then leads elsewhere."""
     return any(
         end.height > mode.derivatives.height - _NOT_LOWER and _gaussian_rise(mode, end.theta) < _SAME_MODE
@@ -214,9 +214,9 @@ def _point(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray,
 def _newton_step(
     hessian: Float[np.ndarray, "k k"], gradient: Float[np.ndarray, " k"], damping: float
 ) -> Float[np.ndarray, " k"]:
-    """−(|H| + damping)⁻¹ ∇f; |H| has the eigenvectors of H, and the absolute values of its eigenvalues.
+    """Newton's step −(|H| + damping)⁻¹ ∇f, which leads downwards where f is not convex too.
 
-    So the step leads downwards where f is not convex too.
+    |H| has the eigenvectors of the Hessian H, and the absolute values of its eigenvalues.
     """
     # Where f is convex |H| = H, and Cholesky's method is enough.
     try:
@@ -229,11 +229,17 @@ def _newton_step(
 
 
 def _laplace(calibration: CalibrationMap, rows: Labelled, point: Point) -> Laplace:
-    """Laplace's approximation about a mode: a Gaussian of precision H, and the evidence that it has.
+    """Laplace's approximation of a map's posterior about a mode θ̂: Normal(θ̂, H⁻¹), and its evidence.
 
-    H = V diag(curvature) Vᵀ gives both the root of H⁻¹ and log det H. A curvature below 0.1 is taken for 0.1.
+    H is the Hessian of f = −log posterior. Its eigenvalues give both the root of H⁻¹ and log det H; one below 0.1 is
+    taken for 0.1.
+
+    Parameters
+    ----------
+    calibration, rows : which make f: a model of the map, and the rows that it is fitted to
+    point : θ̂ with f and H there
     """
-    height = point.derivatives.height
+    height = point.derivatives.height  # f
     curvature, vectors = np.linalg.eigh(point.derivatives.hessian)
     curvature = np.maximum(curvature, _LEAST_MODE_CURVATURE)
     return Laplace(

@@ -51,7 +51,9 @@ class End(NamedTuple):
 def ends_of_descents(
     calibration: CalibrationMap, rows: Labelled, starts: Iterable[Float[np.ndarray, " p"]]
 ) -> list[End]:
-    """The ends of descents of f from the starts, then along paths and about the lowest until they find nothing lower.
+    """Where descents of f = −log posterior of a map end: from the starts, along paths of ε, and about the lowest end.
+
+    Paths and points about the lowest end are taken anew until they find nothing lower.
 
     Parameters
     ----------
@@ -69,6 +71,7 @@ def ends_of_descents(
     ends = [first, *search.descents(other_starts)]
 
     for _ in range(_MAX_ROUNDS):
+        # A path upwards; if it leads elsewhere, one downwards and descents from random points.
         lowest = min(ends, key=lambda end: end.height)
         ends += search.descents(search.along(_UPWARDS, lowest))
         if _n_distinct(ends) == 1:  # nearly always there is no other
@@ -153,10 +156,13 @@ def _descend(
     root: Float[np.ndarray, "p p"],
     options: dict[str, float],
 ) -> End:
-    """The end of a descent of f by L-BFGS in s, where θ = start + root · s.
+    """Where L-BFGS ends that lowers f = −log posterior of the parameters θ of a map, with f there.
+
+    It works in coordinates s, θ = start + root · s, in which f is about as curved in all directions.
 
     Parameters
     ----------
+    calibration, rows : which make f: a model of the map, and the rows that it is fitted to
     start : θ where it begins, s = 0
     root : the coordinates. A parameter whose row is 0 stays as it is
     options : of SciPy's L-BFGS: when it ends

@@ -63,7 +63,7 @@ class WeightedDraws(NamedTuple):
         noise, which is a draw by these probabilities.
         """
         points = _reference_predictions(self.calibration, self.rows, self)  # (s, k)
-        parts = _parts(points, self.share, np.arange(len(self.share)), n_draws)  # positions of the draws of each
+        parts = _equal_parts(points, self.share, np.arange(len(self.share)), n_draws)  # positions of the draws of each
         log_share = np.log(np.maximum(self.share, _TINY))
         order = log_share + rng.gumbel(size=len(log_share))
         chosen = [part[order[part].argmax()] for part in parts]
@@ -98,7 +98,7 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
     shares = softmax([mode.log_evidence for mode in modes])
     about_modes = [_Component(float(share), mode.mode, mode.root) for share, mode in zip(shares, modes, strict=True)]
     of_rounds = [about_modes]
-    theta = _draw(about_modes, rng)  # (s, p)
+    theta = _draw_round(about_modes, rng)  # (s, p)
     height = calibration.values(rows, theta)  # f = −log p(y, θ), (s,)
     log_densities = _log_density(theta, about_modes)[None]  # log q of each round at all draws, (rounds, s)
     log_weight = _log_weight(height, log_densities)
@@ -106,7 +106,7 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
     # Further rounds are about the components as fitted to all weighted draws so far.
     while _n_effective(_truncated(log_weight)) < _ENOUGH and len(of_rounds) < _MAX_ROUNDS:
         components = _refitted(about_modes, theta, log_weight)
-        drawn = _draw(components, rng)
+        drawn = _draw_round(components, rng)
 
         # New draws under the q of earlier rounds; then all draws under the new q.
         by_earlier = np.stack([_log_density(drawn, earlier) for earlier in of_rounds])
@@ -144,7 +144,7 @@ def _n_effective(log_weight: Float[np.ndarray, " s"]) -> float:
     return float(1 / np.square(softmax(log_weight)).sum())
 
 
-def _draw(components: list[_Component], rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
+def _draw_round(components: list[_Component], rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
     """The 1,000 draws of a round, about each component in proportion to its share.
 
     A multivariate Student draw is a normal one times √(ν/χ²), with ν degrees of freedom and χ² drawn for each.
@@ -193,7 +193,7 @@ def _refitted(
     """
     # Probability that a draw came from each component, times its share: (components, s).
     p = theta.shape[1]
-    share = _flattened(log_weight, _EFFECTIVE_FOR_FIT * p)
+    share = _flattened_shares(log_weight, _EFFECTIVE_FOR_FIT * p)
     log_of_component = [np.log(component.share) + _log_student(theta, component) for component in components]
     responsibility = softmax(log_of_component, axis=0) * share
 
@@ -217,7 +217,7 @@ def _refitted(
     return [component._replace(share=component.share / total_share) for component in refitted]
 
 
-def _flattened(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float[np.ndarray, " s"]:
+def _flattened_shares(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float[np.ndarray, " s"]:
     """Shares by the largest power of the weights, of 1, .9, .81, …, at which at least `n_effective` draws count."""
     flattened = log_weight
     while _n_effective(flattened) < n_effective:
@@ -233,8 +233,18 @@ def _reference_predictions(
 ) -> Float[np.ndarray, "s k"]:
     """Few numbers that tell what each draw predicts: the leading principal components of some of its predictions.
 
-    The predictions are p' of a class for made-up rows that favour it or rule it out, by as much as the rows of the fit
-    do.
+    The predictions are calibrated probabilities of a class, for made-up rows that favour the class or rule it out by as
+    much as the rows of the fit do.
+
+    Parameters
+    ----------
+    calibration : the map, whose parameters were drawn
+    rows : of the fit, with log probabilities z (n, c)
+    weighted : s draws with their shares
+
+    Returns
+    -------
+    k components of each draw, the leading one last
     """
     # A made-up row for each class and distance: log odds of the class against all others, in spreads of the rows.
     c = rows.z.shape[1]
@@ -243,7 +253,7 @@ def _reference_predictions(
     z = np.concatenate([distance * spread * np.eye(c) for distance in _DISTANCES])
     log_p = z - logsumexp(z, axis=1, keepdims=True)
 
-    # p' of each row's class: (s, rows).
+    # The probability of each row's class, by each draw: (s, made-up rows).
     predictions = calibration.probas(weighted.theta, log_p)[:, np.arange(len(z)), favoured]
     return predictions @ _principal_axes(predictions, weighted.share)[:, -_N_COMPONENTS:]
 
@@ -259,7 +269,7 @@ def _principal_axes(points: Float[np.ndarray, "s k"], share: Float[np.ndarray, "
     return axes * np.where(reference @ axes < 0, -1.0, 1.0)
 
 
-def _parts(
+def _equal_parts(
     points: Float[np.ndarray, "s k"], share: Float[np.ndarray, " s"], members: Int[np.ndarray, " m"], n_parts: int
 ) -> list[Int[np.ndarray, " part"]]:
     """Parts of the members with equal shares: halves along the axis on which their points vary most, halved again.
@@ -284,4 +294,4 @@ def _parts(
     n_members = min(max(n_members, 1), len(order) - 1)
     lower = members[order[:n_members]]
     upper = members[order[n_members:]]
-    return [*_parts(points, share, lower, n_lower), *_parts(points, share, upper, n_parts - n_lower)]
+    return [*_equal_parts(points, share, lower, n_lower), *_equal_parts(points, share, upper, n_parts - n_lower)]

@@ -50,12 +50,12 @@ def loo_log_proba(
     for batch in batches(len(single), max(1, _NUMBERS // width)):
         members = single[batch]
         curvature = label_curvature(p[members], rows.leaving_weight[members])
-        shift[members] = _shift_without(precision.leverage(members), curvature, residual[members])
+        shift[members] = _shift_when_left_out(precision.leverage(members), curvature, residual[members])
 
     # A group is one row of q = m · size stacked contrasts. Its rows have no curvature in common: a block for each.
     for members in groups:
         curvature = label_curvature(p[members], rows.leaving_weight[members])
-        stacked = _shift_without(
+        stacked = _shift_when_left_out(
             precision.group_leverage(members)[None],
             linalg.block_diag(*curvature)[None],
             residual[members].reshape(1, -1),
@@ -64,7 +64,7 @@ def loo_log_proba(
     return rows.log_proba(mode.w, mode.b, shift)
 
 
-def _shift_without(
+def _shift_when_left_out(
     g: Float[np.ndarray, "b q q"], s: Float[np.ndarray, "b q q"], r: Float[np.ndarray, "b q"]
 ) -> Float[np.ndarray, "b q"]:
     """(I − G S)⁻¹ G r of each of b rows: how far its contrasts move when it leaves.

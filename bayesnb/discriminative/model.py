@@ -484,15 +484,15 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return _Owners(of_t, of_z)
 
     def _contributions(self, rows: Regression, cells: Any) -> Float[np.ndarray, "k n c"]:
-        """What each column of X adds to η of n rows, on average over the modes, in nats.
+        """What each column of X adds to the log probabilities η of n rows, on average over the modes, in nats.
 
-        η are log class probabilities up to a constant of the row: offset + K (Σ_j w_j t_ij + Bᵀ z_i) by each mode.
-
-        A mode counts by its share times √(1 − Σ_c p_c²), so that one which is sure hardly changes the mean.
+        By a mode (w, B), η = offset + K (Σ_j w_j t_j + Bᵀ z), up to a constant of the row. t are contrasts of the log
+        densities of columns, z columns of a linear term. A mode counts by its share times √(1 − Σ_c p_c²), so that one
+        which is sure hardly changes the mean.
 
         Parameters
         ----------
-        rows : what the regression reads of the rows
+        rows : t, z and offset of the rows
         cells : the same rows, encoded
 
         Returns
@@ -502,7 +502,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         layout = self.layout_
         k = contrasts(len(self.classes_))  # K, (c, c − 1)
-        owners = self._owners(cells)
+        owners = self._owners(cells)  # which of the d + 3 terms each column of t and z belongs to
         raw = layout.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
         if is_sparse(raw):
             raw = raw.toarray()

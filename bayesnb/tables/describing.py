@@ -87,19 +87,19 @@ def describe(
 
     # A column whose numbers can be read in two ways is read as the other columns of the table are written.
     cells = {name: _cells_of(frame, name) for name in frame.columns}
-    shown = _decimal_of_table([cells[name] for name in frame.columns if name != target])
-    writing = _Writing(decimal, thousands, shown)
+    of_table = _decimal_of_table([cells[name] for name in frame.columns if name != target])
+    separators = _Separators(decimal, thousands, of_table)
 
     # Each column is judged by itself; that of weights must be numbers, and that of labels may be anything.
-    judged: dict[Any, _Judged] = {}
+    judged: dict[Any, _Judgement] = {}
     for name in frame.columns:
         if name == weight:
-            numbers = _judged_feature(cells[name], "numbers", writing).column
-            judged[name] = _Judged(replace(numbers, role="weight", why="sample weights", words=(), warning=""))
+            numbers = _judge_feature(cells[name], "numbers", separators).column
+            judged[name] = _Judgement(replace(numbers, role="weight", why="sample weights", words=(), warning=""))
         elif name == target:
-            judged[name] = _judged_target(cells[name], writing)
+            judged[name] = _judge_target(cells[name], separators)
         else:
-            judged[name] = _judged_feature(cells[name], wishes.get(name), writing)
+            judged[name] = _judge_feature(cells[name], wishes.get(name), separators)
     described = {name: judgement.column for name, judgement in judged.items()}
 
     # Columns beside each other: the labels, copies of the labels, and copies among the features.
@@ -168,12 +168,12 @@ def _check_names(frame: pd.DataFrame, wishes: Mapping[Any, str], target: Any, we
 # --- the cells of a column ------------------------------------------------------------------------------------------
 
 
-class _Writing(NamedTuple):
+class _Separators(NamedTuple):
     """How numbers are written: separators that the user named, and the decimal separator that the table shows."""
 
     decimal: str | None
     thousands: str | None
-    shown: str
+    of_table: str
 
 
 @dataclass(frozen=True)
@@ -280,21 +280,21 @@ def _decimal_of_table(columns: Iterable[_Cells]) -> str:
 # --- the role of a column -------------------------------------------------------------------------------------------
 
 
-class _Judged(NamedTuple):
+class _Judgement(NamedTuple):
     """A column with its role, and its cells in some of the rows as numbers, of levels their codes; NaN is missing."""
 
     column: Column
     sample: np.ndarray = np.zeros(0)
 
 
-def _judged_feature(cells: _Cells, wish: str | None, writing: _Writing) -> _Judged:
+def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> _Judgement:
     """The role of a feature: the user's, or what its cells show.
 
     Parameters
     ----------
     cells : of the column
     wish : role that the user wants, "drop" or None
-    writing : how numbers in text are written
+    separators : how numbers in text are written
 
     Returns
     -------
@@ -303,44 +303,44 @@ def _judged_feature(cells: _Cells, wish: str | None, writing: _Writing) -> _Judg
     # Columns that no model can use: without a value, of lists, left out by the user, or constant.
     blank = cells.blank()
     if not cells.n_known and wish not in ("levels", "drop"):
-        return _Judged(replace(blank, why=EMPTY))
+        return _Judgement(replace(blank, why=EMPTY))
     if not cells.is_text and cells.known.dtype == object:
-        return _Judged(replace(blank, why="lists or tables in its cells"))
+        return _Judgement(replace(blank, why="lists or tables in its cells"))
     base = replace(blank, distinct=cells.n_distinct(COUNTED_ROWS), example=cells.first())
     if wish == "drop":
-        return _Judged(replace(base, why="left out as asked"))
+        return _Judgement(replace(base, why="left out as asked"))
     if base.distinct == 1 and not wish and cells.n_rows >= FEW_ROWS and cells.n_distinct() == 1:
-        return _Judged(replace(base, why=CONSTANT))  # the first rows are counted before all of them are
+        return _Judgement(replace(base, why=CONSTANT))  # the first rows are counted before all of them are
 
     # Dates name the row, unless the user wants them; as dates are no numbers they are levels then.
-    dates = _are_dates(cells)
-    if dates and not wish:
-        return _Judged(replace(base, why="dates or times", warning=f"{base.name}=levels uses it"))
-    if wish == "levels" or dates or isinstance(cells.known.dtype, pd.CategoricalDtype):
-        return _judged_levels(cells, base, wish, "declared levels")
+    are_dates = _are_dates(cells)
+    if are_dates and not wish:
+        return _Judgement(replace(base, why="dates or times", warning=f"{base.name}=levels uses it"))
+    if wish == "levels" or are_dates or isinstance(cells.known.dtype, pd.CategoricalDtype):
+        return _judge_levels(cells, base, wish, "declared levels")
 
     # Numbers by their type; or text, which is numbers if a format reads it, and levels if none does.
     if not cells.is_text:
         why = TRUTH if cells.known.dtype.kind == "b" else ""
-        return _judged_numbers(cells, base, cells.known.to_numpy(float), wish, why)
-    base = _with_number_format(cells, base, wish, writing)
+        return _judge_numbers(cells, base, cells.known.to_numpy(float), wish, why)
+    base = _with_number_format(cells, base, wish, separators)
     if base.written is None:
-        return _judged_levels(cells, base, wish, base.why)
-    return _judged_numbers(cells, base, _numbers_of_texts(cells, base.written), wish, _why_of_text(base))
+        return _judge_levels(cells, base, wish, base.why)
+    return _judge_numbers(cells, base, _numbers_of_texts(cells, base.written), wish, _reason_for_numbers(base))
 
 
-def _judged_target(cells: _Cells, writing: _Writing) -> _Judged:
+def _judge_target(cells: _Cells, separators: _Separators) -> _Judgement:
     """The column of labels, judged as if it were a feature.
 
     Where numbers can be read in two ways a feature is an error. Labels need no such decision, so they are then read
     with a decimal point.
     """
     try:
-        return _judged_feature(cells, None, writing)
+        return _judge_feature(cells, None, separators)
     except ValueError:
         numbers = NumberFormat(".")
         base = replace(cells.blank(), distinct=cells.n_distinct(COUNTED_ROWS), example=cells.first(), written=numbers)
-        return _judged_numbers(cells, base, _numbers_of_texts(cells, numbers), None, _why_of_text(base))
+        return _judge_numbers(cells, base, _numbers_of_texts(cells, numbers), None, _reason_for_numbers(base))
 
 
 def _are_dates(cells: _Cells) -> bool:
@@ -361,7 +361,7 @@ def _numbers_of_texts(cells: _Cells, written: NumberFormat) -> np.ndarray:
     return values
 
 
-def _why_of_text(column: Column) -> str:
+def _reason_for_numbers(column: Column) -> str:
     """The reason for a column of numbers written as text; "" if any parser reads them."""
     if column.written is None or column.written.is_plain:
         return ""
@@ -373,7 +373,7 @@ def _why_of_text(column: Column) -> str:
 # --- numbers written as text ----------------------------------------------------------------------------------------
 
 
-def _with_number_format(cells: _Cells, base: Column, wish: str | None, writing: _Writing) -> Column:
+def _with_number_format(cells: _Cells, base: Column, wish: str | None, separators: _Separators) -> Column:
     """The column with the format of its numbers, if its text is numbers; otherwise `written` stays None.
 
     Parameters
@@ -381,7 +381,7 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, writing: 
     cells : of the column, text
     base : the column as far as it is described
     wish : role that the user wants; with one, a single number is enough
-    writing : the separators that the user named, and the decimal separator that the table shows
+    separators : the separators that the user named, and the decimal separator that the table shows
 
     Returns
     -------
@@ -391,7 +391,7 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, writing: 
     numbers, others = _split_words(list(cells.words))  # different words
     n_numbers = sum(cells.words[word] for word in numbers)
     share = n_numbers / max(cells.n_known, 1)  # of the cells
-    if not numbers or not (wish or _are_numbers(numbers, others, share)):
+    if not numbers or not (wish or _is_column_of_numbers(numbers, others, share)):
         if share > 0.5 and others and not wish:
             return base.with_warning(
                 f"{share:.0%} of the cells are numbers, others such as {others[0]!r} are not; "
@@ -404,7 +404,7 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, writing: 
     if codes and all(word.isdigit() for word in numbers) and not wish:
         return replace(base, why=f"codes with leading zeros: {codes[0]}")
 
-    written = _format_of(base.name, numbers, wish, writing)
+    written = _format_of(base.name, numbers, wish, separators)
     if written is None:
         return base.with_warning(f"numbers in more than one format, such as {listed([numbers[0], numbers[-1]])}")
 
@@ -413,7 +413,7 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, writing: 
         base = base.with_warning(
             f"{n_others} cells are not numbers ({listed(others)}) and count as missing; {base.name}=levels keeps them"
         )
-    base = base.with_warning(_said_of_signs(cells))
+    base = base.with_warning(_warning_of_signs(cells))
     return replace(base, written=written, words=(*others, *cells.signs))
 
 
@@ -428,7 +428,7 @@ def _split_words(words: list[str]) -> tuple[list[str], list[str]]:
     return numbers, [word for word in words if word not in number_set]
 
 
-def _said_of_signs(cells: _Cells) -> str:
+def _warning_of_signs(cells: _Cells) -> str:
     """How many cells hold a sign that is read as missing; "" if none does."""
     if not cells.signs:
         return ""
@@ -436,7 +436,7 @@ def _said_of_signs(cells: _Cells) -> str:
     return f"{n_signs} cells are {listed(cells.signs)} and count as missing"
 
 
-def _are_numbers(numbers: list[str], others: list[str], share: float) -> bool:
+def _is_column_of_numbers(numbers: list[str], others: list[str], share: float) -> bool:
     """Whether a column of these words is one of numbers, in which a few words stand for missing cells.
 
     Parameters
@@ -449,7 +449,7 @@ def _are_numbers(numbers: list[str], others: list[str], share: float) -> bool:
     return share >= _SHARE_OF_NUMBERS and len(others) <= _MOST_WORDS and len(numbers) > _LEAST_NUMBERS
 
 
-def _format_of(name: str, numbers: list[str], wish: str | None, writing: _Writing) -> NumberFormat | None:
+def _format_of(name: str, numbers: list[str], wish: str | None, separators: _Separators) -> NumberFormat | None:
     """The format of numbers written as text; None if they have no common one.
 
     Separators that the user names do not make numbers of a column that is none without them, such as versions.
@@ -459,14 +459,14 @@ def _format_of(name: str, numbers: list[str], wish: str | None, writing: _Writin
     name : of the column, for messages
     numbers : the different words that look like numbers
     wish : role that the user wants of the column, or None
-    writing : the separators that the user named, and the decimal separator that the table shows
+    separators : the separators that the user named, and the decimal separator that the table shows
     """
     try:
-        if not (writing.decimal or writing.thousands):
-            return number_format(numbers, clear=writing.shown)
+        if not (separators.decimal or separators.thousands):
+            return number_format(numbers, clear=separators.of_table)
         if not wish and not _are_numbers_in_some_format(numbers):
             return None
-        return number_format(numbers, writing.decimal, writing.thousands, writing.shown)
+        return number_format(numbers, separators.decimal, separators.thousands, separators.of_table)
     except ValueError as error:  # two ways to read the numbers, or none: the message gets the column's name
         raise ValueError(f"column {name!r}: {error}, or --drop {name}") from error
 
@@ -482,7 +482,7 @@ def _are_numbers_in_some_format(words: list[str]) -> bool:
 # --- levels ---------------------------------------------------------------------------------------------------------
 
 
-def _judged_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _Judged:
+def _judge_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _Judgement:
     """A column of levels; or one that is left out, as its text names the rows.
 
     Parameters
@@ -495,23 +495,23 @@ def _judged_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _
         raise ValueError(f"column {base.name!r} holds {base.example!r}, so it cannot be {wish}; choose the role levels")
     levels = set(levels_of(cells.known, kept=cells.words).dropna().unique())
     base = replace(base, distinct=len(levels))
-    if cells.is_text and wish is None and _is_text_of_rows(len(levels), cells.n_known):
-        return _Judged(_left_out_text(cells, base))
+    if cells.is_text and wish is None and _names_the_rows(len(levels), cells.n_known):
+        return _Judgement(_left_out_text(cells, base))
 
     # A warning in place of earlier ones, as the number of levels matters most; then what is read as missing.
     if len(levels) > LISTED:
         base = replace(base, warning=f"{len(levels)} levels, {cells.n_known / len(levels):.0f} rows each")
-    base = base.with_warning(_said_of_signs(cells))
+    base = base.with_warning(_warning_of_signs(cells))
 
     if wish:
         why = ASKED
     elif not why:
         why = "one of two words" if len(levels) == 2 else "text"
     listed_levels = tuple(sorted(map(str, levels))) if len(levels) <= LISTED else ()
-    return _Judged(replace(base, role="levels", why=why, levels=listed_levels), _sample_of_levels(cells))
+    return _Judgement(replace(base, role="levels", why=why, levels=listed_levels), _sample_of_levels(cells))
 
 
-def _is_text_of_rows(n_levels: int, n: int) -> bool:
+def _names_the_rows(n_levels: int, n: int) -> bool:
     """Whether text of so many levels in n rows names the rows: most differ, or many levels have few rows each.
 
     More than 20 levels do if they are more than half of the rows, or more than 100 with fewer than 10 rows on average.
@@ -545,7 +545,7 @@ def _sample_of_levels(cells: _Cells) -> np.ndarray:
 # --- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _judged_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str | None, why: str) -> _Judged:
+def _judge_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str | None, why: str) -> _Judgement:
     """A column of numbers with its range, its missing cells, and its role; and a sample of its numbers.
 
     Parameters
@@ -566,7 +566,7 @@ def _judged_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str |
     if len(numbers):
         base = replace(base, low=float(numbers.min()), high=float(numbers.max()))
     column = _with_role_of_numbers(base, numbers, wish, why, are_finite=len(numbers) == n_numbers)
-    return _Judged(column, _sample(cells, values))
+    return _Judgement(column, _sample_of_numbers(cells, values))
 
 
 def _refuse_other_than(numbers: np.ndarray, wish: str, name: str) -> None:
@@ -606,10 +606,10 @@ def _with_role_of_numbers(base: Column, numbers: np.ndarray, wish: str | None, w
         if reason:
             return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
     why = why or ("whole numbers" if are_whole else "numbers")
-    return replace(base, role="numbers", why=why).with_warning(_codes_of_gaps(first))
+    return replace(base, role="numbers", why=why).with_warning(_warning_of_missing_codes(first))
 
 
-def _sample(cells: _Cells, values: np.ndarray) -> np.ndarray:
+def _sample_of_numbers(cells: _Cells, values: np.ndarray) -> np.ndarray:
     """Numbers in some of the rows; NaN is missing."""
     column = np.full(cells.n_rows, np.nan)
     column[cells.is_known] = values
@@ -627,7 +627,7 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
         return ""
     low = int(values.min())
     high = int(values.max())
-    if _are_dates_as_numbers(values):
+    if _are_yyyymmdd(values):
         return "dates written as numbers, YYYYMMDD"
     n_distinct = len(np.unique(values))
     if _IDENTIFIER.search(name) and n_distinct > n / 2:
@@ -644,7 +644,7 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
     return ""
 
 
-def _are_dates_as_numbers(values: np.ndarray) -> bool:
+def _are_yyyymmdd(values: np.ndarray) -> bool:
     """Whether whole numbers are all dates YYYYMMDD from 1900 to 2100."""
     if values.min() < 19000101 or values.max() > 21001231:
         return False
@@ -653,7 +653,7 @@ def _are_dates_as_numbers(values: np.ndarray) -> bool:
     return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
 
 
-def _codes_of_gaps(values: np.ndarray) -> str:
+def _warning_of_missing_codes(values: np.ndarray) -> str:
     """A warning of numbers that may be codes of missing cells, such as 999; "" if there are none.
 
     They occur three times or more, and are farther from the rest than the rest is wide.
@@ -666,7 +666,7 @@ def _codes_of_gaps(values: np.ndarray) -> str:
     codes: list[str] = []
     for sign in (1, -1):
         distinct, counts = np.unique(sign * values, return_counts=True)  # ascending
-        n_codes = _number_of_codes(distinct, counts)
+        n_codes = _count_missing_codes(distinct, counts)
         if n_codes:
             last = zip(distinct[-n_codes:], counts[-n_codes:], strict=True)
             codes += [f"{sign * value:g} ({n} times)" for value, n in last]
@@ -679,7 +679,7 @@ def _codes_of_gaps(values: np.ndarray) -> str:
     return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}"
 
 
-def _number_of_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
+def _count_missing_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
     """How many of the largest three values are far above all others and occur three times or more.
 
     Parameters

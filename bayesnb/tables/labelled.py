@@ -245,8 +245,10 @@ class LabelledTable:
         n_rows = 0
         n_missing: Any = 0  # then missing cells of each column, by its name
         with errors_of(self._file, "fit"):
-            for piece in self._file.pieces(before.plain):  # with the plain numbers parsed
+            for piece in self._file.pieces(before.plain):  # columns of plain numbers are read as numbers
                 rows = piece[piece[self.target].notna()]
+
+                # New words in columns of numbers that the user asked for are accepted before cells are read.
                 contract = self.contract.accepting(rows)
                 X = contract.apply(rows)
                 before.refuse_contradictions(rows, X)

@@ -36,10 +36,10 @@ def described_target(known: pd.Series, column: Column) -> tuple[Column, tuple[st
     numbers = (column.written or NumberFormat(".")).read(words)  # NaN of labels that are none
 
     # Each text is "" where there is nothing to say; such notes are left out at the end.
-    warning = _said_of_measurements(column, words, numbers, len(known))
+    warning = _warning_of_measurements(column, words, numbers, len(known))
     notes = [
-        _said_of_similar(column.name, counts, _plain_spelling(words, numbers)),
-        _said_of_gaps(column.name, counts, len(known)),
+        _note_on_similar_labels(column.name, counts, _plain_spelling(words, numbers)),
+        _note_on_missing_labels(column.name, counts, len(known)),
     ]
     if len(counts) > _MANY_CLASSES and not warning:
         n_single = int((counts == 1).sum())
@@ -53,7 +53,7 @@ def described_target(known: pd.Series, column: Column) -> tuple[Column, tuple[st
     return described, tuple(filter(None, notes))
 
 
-def _said_of_measurements(column: Column, words: list[str], numbers: np.ndarray, n: int) -> str:
+def _warning_of_measurements(column: Column, words: list[str], numbers: np.ndarray, n: int) -> str:
     """What is said of labels that are measurements; "" if they are classes.
 
     Measurements are numbers with fractions, unless a currency or percent sign makes names of them; or nearly as many
@@ -89,7 +89,7 @@ def _plain_spelling(words: list[str], numbers: np.ndarray) -> list[str]:
     return plain
 
 
-def _said_of_similar(name: str, counts: pd.Series, plain: list[str]) -> str:
+def _note_on_similar_labels(name: str, counts: pd.Series, plain: list[str]) -> str:
     """What is said of labels that are spelled alike, or nearly, when one of them is rare; "" if there are none.
 
     Parameters
@@ -113,7 +113,7 @@ def _said_of_similar(name: str, counts: pd.Series, plain: list[str]) -> str:
     return f"labels of {name!r} {fault}: {shown}"
 
 
-def _said_of_gaps(name: str, counts: pd.Series, n: int) -> str:
+def _note_on_missing_labels(name: str, counts: pd.Series, n: int) -> str:
     """What is said of rare labels that may stand for a missing label, such as "?"; "" if there are none.
 
     Parameters
