@@ -56,7 +56,7 @@ def load(name: str) -> Dataset:
 
     Raises
     ------
-    ValueError   if the name is not in `NAMES`
+    ValueError   if no data set has this name
     """
     if name not in DATA_SETS:
         similar = did_you_mean(name, DATA_SETS) or "."
