@@ -16,7 +16,7 @@ _LATE_MODULE = "scipy.stats"  # scikit-learn imports it for functions that few c
 def main() -> int:
     """Run the command line and return its exit code; an interrupt ends the process with one line and code 130."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may have asked to ignore interrupts
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, _end_process)
     _import_late(_LATE_MODULE)
     from .cli import main as run
 
@@ -28,9 +28,9 @@ def _import_late(name: str) -> None:
     if name in sys.modules:
         return
     package = name.partition(".")[0]
-    if importlib.util.find_spec(package) is None:
+    if importlib.util.find_spec(package) is None:  # it is not installed: importing it says so
         return
-    sys.meta_path.insert(0, _LateFinder(name))
+    sys.meta_path.insert(0, _LateFinder(name))  # the first finder that Python asks
 
 
 class _LateFinder(importlib.abc.MetaPathFinder):
@@ -42,29 +42,33 @@ class _LateFinder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The specification of the module with a late loader; None of other modules."""
+        """The specification of the module with a late loader; None of other modules, which later finders find."""
         if name != self._name:
             return None
-        sys.meta_path.remove(self)
+        sys.meta_path.remove(self)  # so that the look-up below asks the other finders
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             spec.loader = importlib.util.LazyLoader(spec.loader)
         return spec
 
 
-def _end(_: int, frame: FrameType | None) -> None:
-    """End the process at once: an exception in the midst of native code, as of JAX while it is imported, may crash it.
+def _end_process(_: int, frame: FrameType | None) -> None:
+    """End the process at once, as the handler of an interrupt; `frame` is where the process was.
 
-    A file that is being written is given up in order, so that nothing of it stays.
+    An exception in the midst of native code, as of JAX while it is imported, may crash it. A file that is being written
+    is given up in order, so that nothing of it stays.
     """
+    # Whether a function that called this one, at any distance, is `io.replace_file`, which cleans up after an
+    # exception.
     while frame:
         if frame.f_code.co_name == "replace_file":
             raise KeyboardInterrupt
         frame = frame.f_back
+
     with suppress(Exception):  # the stream may be closed, or in use
         sys.stdout.flush()
     with suppress(OSError):
-        os.write(2, b"bayesnb: interrupted\n")
+        os.write(2, b"bayesnb: interrupted\n")  # to the standard error, without Python's buffers
     os._exit(130)
 
 

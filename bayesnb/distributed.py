@@ -83,7 +83,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             if there are no rows, if y or the weights do not match X, or if the estimator's `fit` refuses a chunk
         """
-        learnt = self._learnt(X, y, sample_weight, classes)
+        learnt = self._fitted_to_all_chunks(X, y, sample_weight, classes)
         refuse_no_weight(learnt.class_count_)
         self.estimator_ = learnt
         return self
@@ -95,7 +95,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_decay(decay)
         if not hasattr(self, "estimator_"):
-            self.estimator_ = self._learnt(X, y, sample_weight, classes)
+            self.estimator_ = self._fitted_to_all_chunks(X, y, sample_weight, classes)
             return self
         if classes is not None:
             labels = united_labels([classes])
@@ -103,13 +103,22 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"`classes` is {labels}, but the first call had {self.classes_}; pass the same classes"
                 )
+
+        # Statistics of earlier and new rows add up; the old estimator is not changed, as others may be reading it.
         before = copy.copy(self.estimator_)
         if decay != 1:
             before = before.with_statistics(before.statistics_.scaled(decay))
-        self.estimator_ = before.merge(self._learnt(X, y, sample_weight, self.classes_))
+        self.estimator_ = before.merge(self._fitted_to_all_chunks(X, y, sample_weight, self.classes_))
         return self
 
-    def _learnt(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
+    def _fitted_to_all_chunks(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
+        """The estimator fitted to all rows: one on each chunk, where the chunk is, and these merged.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+        classes : all labels; with None they are read from y, chunk by chunk, before the rows are
+        """
         import dask
 
         if not hasattr(self.estimator, "merge"):
@@ -117,12 +126,16 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"`estimator` is a {name}, which needs all rows at once; fit it on rows in memory")
         if y is None:
             raise ValueError("`y` is None; give the labels")
+
+        # All chunks must know the same classes.
         rows, labels, weights = _aligned_chunks(X, y=y, sample_weight=sample_weight)
-        pieces = dask.compute(*map(dask.delayed(pd.unique), labels)) if classes is None else [classes]
-        classes = united_labels(piece for piece in pieces if len(piece))
+        labels_of_chunks = dask.compute(*map(dask.delayed(pd.unique), labels)) if classes is None else [classes]
+        classes = united_labels(chunk for chunk in labels_of_chunks if len(chunk))
+
+        # The estimator is sent once, as one object that Dask does not look into.
         estimator = dask.delayed(clone(self.estimator), traverse=False)
-        parts = zip(rows, labels, weights, strict=True)
-        total = _merged_in_tree([dask.delayed(_taught)(estimator, classes, *piece) for piece in parts])
+        chunks = zip(rows, labels, weights, strict=True)
+        total = _merged_in_tree([dask.delayed(_fitted_to_chunk)(estimator, classes, *chunk) for chunk in chunks])
         if total is None:
             raise ValueError("`X` has no rows; at least one is needed")
         return total
@@ -156,14 +169,21 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._table("predict_interval", X, (*self.classes_.shape, 2), float, settings)
 
     def _table(self, method: str, X: Any, shape: tuple[int, ...], dtype: Any = float, settings: Any = None) -> Any:
-        """What a method says of each chunk, one below the other, as a lazy Dask array."""
+        """What a method predicts for each chunk, one below the other, as a lazy Dask array (n, *shape).
+
+        Parameters
+        ----------
+        method : name of a method of the estimator
+        shape, dtype : of the result of a row, as Dask has to know them before anything is computed
+        settings : further arguments of the method, by name
+        """
         import dask
         import dask.array as da
 
         check_is_fitted(self, "estimator_")
         (rows,) = _aligned_chunks(X)
-        estimator = dask.delayed(self.estimator_, traverse=False)
-        tables = [dask.delayed(_said)(estimator, method, piece, shape, dtype, settings or {}) for piece in rows]
+        estimator = dask.delayed(self.estimator_, traverse=False)  # sent as one object that Dask does not look into
+        tables = [dask.delayed(_predicted)(estimator, method, chunk, shape, dtype, settings or {}) for chunk in rows]
         sizes = zip(_chunk_sizes(X), tables, strict=True)
         parts = [da.from_delayed(table, (n, *shape), dtype) for n, table in sizes]
         return da.concatenate(parts, allow_unknown_chunksizes=True)
@@ -181,15 +201,15 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 # --- what is done to a chunk ----------------------------------------------------------------------------------------
 
 
-def _taught(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
-    """The estimator with what a chunk taught it; None of a chunk without rows."""
+def _fitted_to_chunk(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
+    """A copy of the estimator that is fitted to one chunk; None if the chunk has no rows."""
     if not X.shape[0]:
         return None
     return clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
 
 
 def _merged(parts: list[Any]) -> Any:
-    """The estimator with what all parts taught theirs; None if no part has a row."""
+    """The estimators that were fitted to some chunks as one, fitted to all their rows; None if no chunk has a row."""
     with_rows = [part for part in parts if part is not None]
     if not with_rows:
         return None
@@ -199,7 +219,8 @@ def _merged(parts: list[Any]) -> Any:
     return total
 
 
-def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
+def _predicted(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
+    """What a method predicts for the rows of a chunk, (rows, *shape); estimators refuse a chunk without rows."""
     return getattr(estimator, method)(X, **settings) if X.shape[0] else np.empty((0, *shape), dtype)
 
 
@@ -207,7 +228,11 @@ def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: An
 
 
 def _merged_in_tree(parts: list[Any]) -> Any:
-    """All parts merged, some at a time, where they are; the order, and so the last bit, is always the same."""
+    """The estimators of all chunks merged into one, which is brought here; None if no chunk has a row.
+
+    Eight at a time become one, until one is left. They are merged where they are, so that no machine holds all of them;
+    the order, and so the last bit, is always the same.
+    """
     import dask
 
     while len(parts) > 1:
@@ -224,16 +249,26 @@ def _chunk_sizes(X: Any) -> tuple[int | float, ...]:
 
 
 def _delayed_chunks(collection: Any) -> list[Any]:
-    """The chunks of an array or data frame, delayed."""
+    """The chunks of an array or data frame, each a value that Dask computes later."""
     chunks = collection.to_delayed()
-    chunks = list(getattr(chunks, "flat", chunks))
+    chunks = list(getattr(chunks, "flat", chunks))  # those of an array are a table of chunks
     if len(chunks) != collection.npartitions:  # Dask joins small pieces of a file of which few columns are read
         chunks = list(collection.to_delayed(optimize_graph=False))
     return chunks
 
 
 def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
-    """The chunks of X, each with all its columns, and those of what goes beside it, one by one; None for None."""
+    """The chunks of X, each with all its columns, and those of what goes beside it, cut at the same rows.
+
+    Parameters
+    ----------
+    X : Dask array or data frame of rows
+    beside : labels or weights of the rows by the name of the argument, as Dask collections or arrays; or None
+
+    Returns
+    -------
+    a list of chunks for X, and one as long for each of `beside`, in their order; its items are None where there is none
+    """
     import dask
     import dask.array as da
 
@@ -243,7 +278,8 @@ def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ValueError(f"`X` has {X.ndim} dimensions; it needs 2, rows and columns")
-        X = X.rechunk({1: -1})
+        X = X.rechunk({1: -1})  # a row must not be cut
+
     aligned = [_delayed_chunks(X)]
     for name, column in beside.items():
         if column is None:
@@ -251,6 +287,9 @@ def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
             continue
         is_spread = dask.is_dask_collection(column)
         spread = column if is_spread else da.from_array(np.asarray(column), chunks=-1)
+
+        # With known lengths the column is cut as X is. Else it must be cut so already, which its number of chunks
+        # shows.
         if not np.isnan([*sizes, *_chunk_sizes(spread)]).any():
             if spread.shape[0] != sum(sizes):
                 raise ValueError(f"`{name}` has {spread.shape[0]} rows and `X` has {sum(sizes)}; give one for each")

@@ -36,13 +36,15 @@ class _WithPosterior:
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit scikit-learn's estimate, and the posterior of `bayes_`; the arguments are scikit-learn's."""
         super().fit(X, y, sample_weight)  # type: ignore[misc]
-        self.bayes_ = self._settled().fit(self._cells(X), y, sample_weight)
+        self.bayes_ = self._new_posterior().fit(self._cells(X), y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows to both; the arguments are scikit-learn's."""
         super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
-        nb = vars(self).get("bayes_") or self._settled()
+        nb = (
+            vars(self).get("bayes_") or self._new_posterior()
+        )  # not by `self.bayes_`, which `__getattr__` would look for
         self.bayes_ = nb.partial_fit(self._cells(X), y, self.classes_, sample_weight)
         return self
 
@@ -50,9 +52,15 @@ class _WithPosterior:
         """Rows as `bayes_` takes them."""
         return X
 
-    def _settled(self) -> Any:
-        """The estimator of `bayesnb` with the same settings; those of pandas go by position, as in scikit-learn."""
-        settings = {name: np.asarray(v) if hasattr(v, "iloc") else v for name, v in self.get_params(deep=False).items()}
+    def _new_posterior(self) -> Any:
+        """The estimator of `bayesnb` of the same name with the same settings, not fitted.
+
+        Settings that are pandas objects go by position, as in scikit-learn.
+        """
+        settings = {
+            name: np.asarray(value) if hasattr(value, "iloc") else value
+            for name, value in self.get_params(deep=False).items()
+        }
         if "alpha" in settings:
             settings["alpha"] = np.maximum(settings["alpha"], _LEAST)
         if "norm" in settings:  # of complements, whose class probabilities scikit-learn's prediction does not use
@@ -60,6 +68,7 @@ class _WithPosterior:
         return getattr(ours, type(self).__name__)(**settings)
 
     def __getattr__(self, name: str) -> Any:
+        """What describes the posterior, of `bayes_`; Python asks here for names that the object itself has not."""
         if name not in OF_THE_POSTERIOR:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if "bayes_" not in vars(self):

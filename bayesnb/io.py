@@ -83,7 +83,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     if not os.path.exists(name):
         raise FileNotFoundError(f"there is no file {name}; check the path")
     require(os.path.isfile(name), f"{name} is a folder or a device; name the file that `save` wrote")
-    text, tensors = _contents(name)
+
+    # The JSON text says how values are put together; the tensors are their numbers.
+    text, tensors = _text_and_tensors(name)
     require(
         text is not None, f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote"
     )
@@ -91,12 +93,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         return _read(document["model"], tensors)
     except Exception as error:  # of a class that is not there, or has changed
-        what = f"{name} describes no model that bayesnb {bayesnb.__version__} can build"
-        raise ValueError(f"{what} ({_brief(error)}); save the model again") from error
+        fault = f"{name} describes no model that bayesnb {bayesnb.__version__} can build"
+        raise ValueError(f"{fault} ({_brief(error)}); save the model again") from error
 
 
-def _contents(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
-    """The JSON text of a file, None if it has none, and its tensors."""
+def _text_and_tensors(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
+    """The JSON text of a file, None if it has none, and its tensors by name; a ValueError where it is damaged."""
     from safetensors import safe_open
 
     tensors: dict[str, np.ndarray] = {}
@@ -105,34 +107,48 @@ def _contents(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
             text = (file.metadata() or {}).get(_KEY)
             if text is not None:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}
-    except OSError:
+    except OSError:  # of the disk: it says by itself what is wrong
         raise
     except Exception as error:  # whatever safetensors and NumPy stumble over
-        what = f"{name} is damaged, or was not written by `save`"
-        raise ValueError(f"{what} ({_brief(error)}); {_REPAIR}") from error
+        fault = f"{name} is damaged, or was not written by `save`"
+        raise ValueError(f"{fault} ({_brief(error)}); {_REPAIR}") from error
     return text, tensors
 
 
 def _checked_document(name: str, text: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The JSON tree of a file, if it has a format that is read here and nothing in it is damaged."""
+    """The JSON tree of a file, if it has a format that is read here and nothing in it is damaged; else a ValueError.
+
+    Parameters
+    ----------
+    name : of the file, for the messages
+    text : the JSON text
+    tensors : of the file, by name
+    """
+    # A newer format may have another digest: it is refused for its number, and its digest is not looked at.
     try:
         document: dict[str, Any] = json.loads(text)
         is_newer = document["format"] > FORMAT
         is_sound = is_newer or document["sha256"] == _digest(document, tensors)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{name} is damaged: its header is not JSON as `save` writes it; {_REPAIR}") from error
+
     written = f"format {_brief(document['format'])} of bayesnb {_brief(document.get('version'))}"
     reads = f"bayesnb {bayesnb.__version__} reads formats up to {FORMAT}"
     require(not is_newer, f"{name} has {written}, but {reads}. Install a newer release")
     require(is_sound, f"{name} is damaged: the contents do not have the SHA-256 of the header; {_REPAIR}")
+
+    # A file with a right digest may still have been written by hand: statistics are always finite.
     for key, tensor in tensors.items():
         if _LEARNT.search(key) and tensor.dtype.kind == "f":
-            require(not _is_odd(key, tensor), f"{name} is damaged: {key} has numbers that are not finite; {_REPAIR}")
+            require(
+                not _has_invalid_numbers(key, tensor),
+                f"{name} is damaged: {key} has numbers that are not finite; {_REPAIR}",
+            )
     return document
 
 
-def _is_odd(key: str, numbers: np.ndarray) -> bool:
-    """Whether some are not finite; the cells of a kernel density may be missing."""
+def _has_invalid_numbers(key: str, numbers: np.ndarray) -> bool:
+    """Whether some numbers of tensor `key` are not finite; cells that a kernel density keeps may be NaN."""
     return bool(np.isinf(numbers).any() or (np.isnan(numbers).any() and ".value." not in key))
 
 
@@ -150,6 +166,7 @@ def _document(estimator: Any) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def _canonical(tree: Any) -> str:
+    """A JSON tree as its one text: keys sorted, no blanks. So equal trees have the same digest."""
     return json.dumps(tree, sort_keys=True, separators=(",", ":"))
 
 
@@ -172,9 +189,12 @@ _TYPES |= {f"numpy.{name}": kind for name, kind in vars(np).items() if isinstanc
 
 @functools.cache
 def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]]:
-    """Other types: how a value is written as a text or a list, and read from it."""
+    """Types that JSON lacks, by the key they have in a file: the type; how a value becomes a text or a list; and back.
+
+    The function back takes the text, or the items of the list one by one.
+    """
     return {
-        "float": (float, repr, float),  # those that JSON does not know
+        "float": (float, repr, float),  # NaN and infinity, which JSON does not know
         "interval": (pd.Interval, lambda interval: [interval.left, interval.right, interval.closed], pd.Interval),
         "slice": (slice, lambda part: [part.start, part.stop, part.step], slice),
         "timedelta": (pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
@@ -201,8 +221,12 @@ def _read_selector(*settings: Any) -> Any:
 
 @functools.cache
 def _readers() -> dict[str, Callable[..., Any]]:
-    """What makes a value of the text or the list that a key of the JSON tree holds."""
-    return {tag: read for tag, (_, _, read) in _codecs().items()} | {
+    """What makes a value of the text or the list that a key of the JSON tree holds, by this key.
+
+    A list is passed item by item: `"strings": [type, shape, cells]` calls its function with three arguments.
+    """
+    readers: dict[str, Callable[..., Any]] = {key: read for key, (_, _, read) in _codecs().items()}
+    return readers | {
         _SELECTOR: _read_selector,
         "dict": lambda *pairs: dict(pairs),
         "distribution": distributions.decode,
@@ -230,103 +254,132 @@ def _class_of(name: str) -> type | None:
 
 
 class _Writer:
-    """Values as JSON; arrays of numbers are set aside."""
+    """Values as JSON. Arrays of numbers are set aside as tensors.
+
+    Every method takes a value and its `path`: the attribute it belongs to, then names and positions inside of it, such
+    as "parts.0.2". A tensor has the path as its name, and so have messages.
+
+    Fields
+    ------
+    tensors : the arrays that were met so far, by name
+    """
 
     def __init__(self) -> None:
         self.tensors: dict[str, np.ndarray] = {}
 
-    def estimator(self, nb: Any, at: str) -> dict[str, Any]:
-        """An estimator; one that is a hyperparameter is written as it was given, not fitted."""
+    def estimator(self, nb: Any, path: str) -> dict[str, Any]:
+        """An estimator as its hyperparameters and what it has learnt; `path` is "" or ends in a point.
+
+        A hyperparameter that is an estimator is written as it was given, not fitted: `clone` sees to it.
+        """
         parameters = clone(nb).get_params(deep=False)
         learnt = nb._to_save()
         tree = {
-            "parameters": {name: self.value(value, at + name) for name, value in parameters.items()},
-            "learnt": {name: self.value(value, at + name) for name, value in learnt.items()},
+            "parameters": {name: self.value(value, path + name) for name, value in parameters.items()},
+            "learnt": {name: self.value(value, path + name) for name, value in learnt.items()},
         }
         return {str(_name_of(type(nb), CLASSES)): tree}
 
-    def value(self, value: Any, at: str) -> Any:
-        """A value as JSON; `at` says where it stands. A ValueError for types that are not listed, such as functions."""
+    def value(self, value: Any, path: str) -> Any:
+        """A value as JSON. A ValueError for types that are not listed, such as functions."""
+        # What JSON has itself. The type is compared exactly, as a subclass would be read as its parent.
         kind = type(value)
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
         if kind is list:
-            return [self.value(item, f"{at}.{i}") for i, item in enumerate(value)]
-        if kind is dict:
-            return {"dict": [[self.value(key, at), self.value(item, f"{at}.{key}")] for key, item in value.items()]}
-        if kind is np.ndarray:
-            return self.array(value, at)
-        if isinstance(value, np.generic) and value.dtype.kind in "biufmMU":
-            return {"scalar": self.array(np.asarray(value), at)}
-        return self._value_of_class(value, at)
+            return [self.value(item, f"{path}.{i}") for i, item in enumerate(value)]
 
-    def _value_of_class(self, value: Any, at: str) -> Any:
+        # All else is an object with one key, which says what it is.
+        if kind is dict:
+            return {"dict": [[self.value(key, path), self.value(item, f"{path}.{key}")] for key, item in value.items()]}
+        if kind is np.ndarray:
+            return self.array(value, path)
+        if isinstance(value, np.generic) and value.dtype.kind in "biufmMU":
+            return {"scalar": self.array(np.asarray(value), path)}
+        return self._value_of_class(value, path)
+
+    def _value_of_class(self, value: Any, path: str) -> Any:
         """A type, a value of another type that is listed, or one of our dataclasses, estimators and distributions."""
         kind = type(value)
         type_name = _name_of(value, _TYPES) if isinstance(value, type) else None
         if type_name:
             return {"type": type_name}
         if _is_selector(value):
-            return {_SELECTOR: self.value([*vars(value).items()], at)}
-        for tag, (listed_type, write, _) in _codecs().items():
+            return {_SELECTOR: self.value([*vars(value).items()], path)}
+        for key, (listed_type, write, _) in _codecs().items():
             if kind is listed_type:
-                return {tag: self.value(write(value), at)}
+                return {key: self.value(write(value), path)}
+
+        # Classes of this package, and those that a user derives from them.
         class_name = _name_of(kind, CLASSES)
         if class_name and isinstance(value, Saved):
-            return self.estimator(value, f"{at}.")
+            return self.estimator(value, f"{path}.")
         if class_name:
             names = [field.name for field in fields(value)]
-            return {class_name: {name: self.value(getattr(value, name), f"{at}.{name}") for name in names}}
+            return {class_name: {name: self.value(getattr(value, name), f"{path}.{name}") for name in names}}
         if distributions.is_distribution(value):
-            return {"distribution": self.value(distributions.encode(value), at)}
+            return {"distribution": self.value(distributions.encode(value), path)}
+
+        # What no file can hold.
         if callable(value):
             raise ValueError(
-                f"`{at}` is {value!r}, but a file cannot hold code. Columns can be names, positions or a "
+                f"`{path}` is {value!r}, but a file cannot hold code. Columns can be names, positions or a "
                 "make_column_selector; `set_params` replaces them without a new fit."
             )
         type_name = f"{kind.__module__}.{kind.__qualname__}"
-        raise ValueError(f"`{at}` holds a {type_name}, which a file cannot hold; use a NumPy type.")
+        raise ValueError(f"`{path}` holds a {type_name}, which a file cannot hold; use a NumPy type.")
 
-    def array(self, value: np.ndarray, at: str) -> Any:
-        """An array as JSON; numbers become a tensor of its name, and times as whole numbers too."""
+    def array(self, value: np.ndarray, path: str) -> Any:
+        """An array as JSON: text and objects are lists, numbers and times the name of a tensor."""
         if value.dtype.kind == "U":
             return {"strings": [value.dtype.str, list(value.shape), value.ravel().tolist()]}
         if value.dtype.kind == "O":
-            return {"objects": [list(value.shape), self.value(value.ravel().tolist(), at)]}
+            return {"objects": [list(value.shape), self.value(value.ravel().tolist(), path)]}
         is_plain = value.dtype.kind in "biufmM" and value.dtype.itemsize <= 8
-        require(is_plain, f"`{at}` is an array of {value.dtype}, which a file cannot hold; use float64.")
-        name = at.encode(errors="backslashreplace").decode()
+        require(is_plain, f"`{path}` is an array of {value.dtype}, which a file cannot hold; use float64.")
+
+        # Keys such as 1 and "1" of a dictionary have the same path: the second tensor gets another name.
+        name = path.encode(errors="backslashreplace").decode()
         while name in self.tensors:
             name += "'"
+
+        # Times are stored as whole numbers. The copy is in C order and in the machine's byte order, as safetensors
+        # writes the memory as it lies; the type and order that the array had stand beside its name.
         cells = value.view(np.int64) if value.dtype.kind in "mM" else value
-        # a copy in C order and the machine's byte order: safetensors writes the memory as it lies
         self.tensors[name] = np.array(cells, dtype=cells.dtype.newbyteorder("="), order="C")
         return {"array": [name, value.dtype.str, "F" if value.flags.fnc else "C"]}
 
 
 def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """The value that JSON and tensors stand for; a ValueError where no type that is listed does."""
+    """The value that JSON and tensors stand for; a ValueError where no type that is listed does.
+
+    Only values of listed types and of classes that exist are built: no text of a file is ever run.
+    """
     if isinstance(tree, list):
         return [_read(item, tensors) for item in tree]
     if not isinstance(tree, dict):
         return tree
-    ((tag, content),) = tree.items()
-    if tag == "array":  # in the type and memory order that it was saved from
+
+    # An object has one key, which says what it is.
+    ((key, content),) = tree.items()
+    if key == "array":  # in the type and memory order that it was saved from
         name, kind, order = content
         return tensors[name].view(np.dtype(kind).newbyteorder("=")).astype(kind, order=order)
-    reader = _readers().get(tag)
+    reader = _readers().get(key)
     if reader is not None:
         value = _read(content, tensors)
         return reader(*value) if isinstance(value, list) else reader(value)
-    cls: Any = _class_of(tag)
-    require(cls, f"an unknown type {tag!r}; import the module that defines it first")
+
+    # Else it is the name of a class.
+    cls: Any = _class_of(key)
+    require(cls, f"an unknown type {key!r}; import the module that defines it first")
     if issubclass(cls, Saved):
         return cls._from_file(_read_all(content["parameters"], tensors), _read_all(content["learnt"], tensors))
     return cls(**_read_all(content, tensors))
 
 
 def _read_all(trees: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The values of several names."""
+    """The values of several JSON trees, by name."""
     return {name: _read(tree, tensors) for name, tree in trees.items()}
 
 
@@ -360,14 +413,16 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
         with open(path, "ab", buffering=0) as file:  # what the process has written there stays
             file.write(data)
         return
+
+    # A link stays a link: the file it leads to is replaced. Only on the same disk is `os.replace` done at once.
     path = os.path.realpath(path)
-    with tempfile.TemporaryDirectory(prefix=".bayesnb-", dir=os.path.dirname(path)) as folder:  # on the same disk
+    with tempfile.TemporaryDirectory(prefix=".bayesnb-", dir=os.path.dirname(path)) as folder:
         new = os.path.join(folder, "new")
         with open(new, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
+            os.fsync(file.fileno())  # not only handed to the system
+        with contextlib.suppress(FileNotFoundError):  # there may be no old file
             os.chmod(new, os.stat(path).st_mode & 0o7777)
         os.replace(new, path)
 
@@ -404,6 +459,8 @@ class Saved:
         check_is_fitted(self)
         nb: Any = copy.copy(self)  # one state of it, whatever another thread fits meanwhile
         _check_class_is_named(nb)
+
+        # What was written is read again before any file is touched, so that a file can be loaded once it is there.
         document, tensors = _document(nb)
         _check_prior_is_rebuilt(nb, _read(json.loads(document)["model"], tensors))
         replace_file(path, save(tensors, metadata={_KEY: document}))
@@ -433,8 +490,14 @@ def _check_class_is_named(nb: Any) -> None:
 
 
 def _check_prior_is_rebuilt(nb: Any, again: Any) -> None:
-    """Raise a ValueError where the prior is not that of the hyperparameters, which the file holds."""
-    before, after = (leaves(getattr(estimator, "prior_", None)) for estimator in (nb, again))
+    """Raise a ValueError where the prior is not that of the hyperparameters, which the file holds.
+
+    Parameters
+    ----------
+    nb, again : the estimator, and the same as it is read from what was written. All arrays of their priors are compared
+    """
+    before = leaves(getattr(nb, "prior_", None))
+    after = leaves(getattr(again, "prior_", None))
     require(
         all(np.array_equal(value, other) for value, other in itertools.zip_longest(before, after, fillvalue=())),
         "`prior_` is not the result of `fit` with these hyperparameters: one of them was set after the fit. Set it "

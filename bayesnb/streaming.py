@@ -83,10 +83,14 @@ def fit_batches(
     check_decay(decay)  # before a source is read for its labels
     if classes is None:
         classes = _classes_of_source(source, y, batch_size)
+
+    # Each batch adds its statistics to those of the batches before.
     fitted = clone(estimator)
     for X, labels, weights in _batches(source, y, sample_weight, batch_size):
         fitted.partial_fit(X, _required_labels(labels), classes=classes, sample_weight=weights, decay=decay)
         del X  # before the next batch is read
+
+    # Without a batch nothing was fitted; with weights that are all 0 no row counts.
     if not hasattr(fitted, "classes_"):
         raise ValueError("`source` has no rows; give at least one")
     refuse_no_weight(fitted.class_count_)
@@ -121,18 +125,20 @@ def predict_batches(
     """
     check_is_fitted(estimator)
     check_least(1, batch_size=batch_size)
-    of_rows = getattr(copy(estimator), method, None)  # one state for all batches
-    if not callable(of_rows):
+    method_of_copy = getattr(copy(estimator), method, None)  # one state for all batches
+    if not callable(method_of_copy):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
+
+    # A generator: a batch is read when its result is asked for. The checks above are made at the call.
     names = [*getattr(estimator, "feature_names_in_", ())] or None
-    return (of_rows(X, **settings) for X, _, _ in _batches(source, None, None, batch_size, names))
+    return (method_of_copy(X, **settings) for X, _, _ in _batches(source, None, None, batch_size, names))
 
 
 # --- labels ---------------------------------------------------------------------------------------------------------
 
 
 def _classes_of_source(source: Any, y: Any, batch_size: int) -> np.ndarray:
-    """All labels of a source, which is read for them once; a ValueError where it can be read only once."""
+    """All labels of a source, sorted; it is read for them once, so that a source that is read only once is refused."""
     if isinstance(source, Iterator):
         raise ValueError("`source` can be read only once; give all labels as `classes`, or a function as `source`")
     columns = y if isinstance(source, str | os.PathLike) else None  # of a file the labels alone
@@ -141,14 +147,19 @@ def _classes_of_source(source: Any, y: Any, batch_size: int) -> np.ndarray:
 
 
 def united_labels(parts: Iterable[Any]) -> np.ndarray:
-    """All labels of all parts, sorted; a ValueError where there are none, or some are numbers and some are text."""
+    """All labels of all parts, sorted, (c,); a ValueError where there are none, or some are numbers and some are text.
+
+    Parameters
+    ----------
+    parts : labels of some rows each, such as of a batch
+    """
     classes = np.zeros(0)
     for part in parts:
         labels = np.unique(checked_labels(part))
         if not len(classes):
             classes = labels
             continue
-        if (classes.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):
+        if (classes.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):  # `union1d` would make text of the numbers
             raise ValueError(f"`y` has both numbers and text as labels, such as {classes[0]!r} and {labels[0]!r}")
         classes = np.union1d(classes, labels)
     if not len(classes):
@@ -167,7 +178,14 @@ def _required_labels(labels: Any) -> Any:
 
 
 def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) -> Iterator[Batch]:
-    """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
+    """Rows, labels and weights of each batch that is not empty, one batch in memory at a time.
+
+    Parameters
+    ----------
+    source, y, weights : as in `fit_batches`: y and weights are (n,), names of columns, or None
+    size : rows of a batch of a file or an array
+    columns : names of the columns that are read of a file, or one name; None reads all
+    """
     batches: Iterable[Batch]
     if isinstance(source, str | os.PathLike):
         split = partial(_split_columns, y=y, weights=weights)
@@ -183,11 +201,13 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
         raise ValueError("`y` and `sample_weight` are for an array or a file; batches contain them, as (X, y, w)")
     else:
         batches = map(_as_batch, source() if callable(source) else source)
+
+    # `map` and `filter` hold no batch while the next is read, as the variable of a loop would.
     return filter(_has_rows, batches)
 
 
 def _as_batch(batch: Any) -> Batch:
-    """Rows alone, (X, y) or (X, y, w) as rows, labels and weights."""
+    """Rows alone, (X, y) or (X, y, w) as rows, labels and weights, with None for what is not there."""
     parts = batch if isinstance(batch, tuple) else (batch,)
     X, y, weights = (*parts, None, None)[:3]
     return X, y, weights
@@ -206,14 +226,21 @@ def _pieces_of_file(path: str, columns: Any, size: int) -> Iterator[pd.DataFrame
 
 
 def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
-    """An array or data frame, some rows at a time."""
+    """An array, sparse matrix or data frame, some rows at a time, with their labels and weights.
+
+    Parameters
+    ----------
+    y, weights : (n,) of each row; or names of columns of a data frame; or None
+    size : rows of a batch
+    """
     if y is not None and np.ndim(y) == 0:
         source, y, weights = _split_columns(source, y, weights)
     n = source.shape[0]
     labels = _checked_column("y", y, n)
     weights = _checked_column("sample_weight", weights, n)
+
     if sparse.issparse(source):
-        source = sparse.csr_array(source)
+        source = sparse.csr_array(source)  # other forms cannot be cut into rows
     for part in gen_batches(n, size):
         batch_labels = None if labels is None else labels[part]
         batch_weights = None if weights is None else weights[part]
@@ -221,7 +248,7 @@ def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
 
 
 def _checked_column(name: str, column: Any, n: int) -> np.ndarray | None:
-    """Labels or weights as an array, None if there are none; a ValueError unless there is one for each row."""
+    """Labels or weights as an array (n,), None if there are none; a ValueError unless there is one for each row."""
     if column is None:
         return None
     if np.shape(column)[:1] != (n,):
@@ -230,13 +257,14 @@ def _checked_column(name: str, column: Any, n: int) -> np.ndarray | None:
 
 
 def _split_columns(table: Any, y: Any, weights: Any) -> Batch:
-    """Features, labels and weights of a data frame, by the names of the columns."""
+    """Features, labels and weights of a data frame, by the names of their columns; a name may be None."""
     columns = getattr(table, "columns", ())
     names = [name for name in (y, weights) if name is not None]
     for name in names:
-        if np.ndim(name) or name not in columns:
+        if np.ndim(name) or name not in columns:  # an array is no name
             shown = ", ".join(map(str, columns)) or "without names"
             raise ValueError(f"`source` has no column {name!r}; its columns are {shown}")
+
     labels = None if y is None else table[y].to_numpy()
     row_weights = None if weights is None else table[weights].to_numpy()
     return table.drop(columns=names), labels, row_weights

@@ -17,8 +17,17 @@ _N_DRAWS = 200  # of Laplace's approximation
 
 
 def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed: int = 0) -> list[CheckRow]:
-    """The comparisons of the most probable map of a `CalibratedClassifierLOO`, fitted to some of its rows."""
-    left_out = fitted.left_out(X, y, sample_weight)
+    """The rows of a check that compare a calibration with NumPyro: density, mode, predictions and intervals.
+
+    A map is fitted to at most 500 rows of the calibration, and the most probable of its four models is compared.
+
+    Parameters
+    ----------
+    fitted : a fitted `CalibratedClassifierLOO`
+    X, y, sample_weight : the rows that it was fitted to
+    seed : of the choice of rows and of all draws
+    """
+    left_out = fitted.left_out(X, y, sample_weight)  # log probabilities z (n, c) of rows that the model has not seen
     sample = np.sort(generator(seed).permutation(len(left_out.code))[:_MAX_ROWS])
     z = left_out.z[sample]
     index = left_out.code[sample]
@@ -29,10 +38,11 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     n_parameters = len(posterior.mode)
 
     def value(theta: np.ndarray) -> float:
+        # f leaves ½ log 2π of each normal prior out.
         return posterior.value(theta) + n_parameters * np.log(2 * np.pi) / 2
 
     def proba(theta: np.ndarray) -> np.ndarray:
-        return np.array([calibration.proba(draw, z) for draw in theta])
+        return np.array([calibration.proba(draw, z) for draw in theta])  # (s, n, c)
 
     normals = generator(seed).standard_normal((_N_DRAWS, n_parameters))
     return compare_with_numpyro(
@@ -41,7 +51,7 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
         lambda theta: {"theta": theta},
         value,
         posterior.mode,
-        posterior.root @ posterior.root.T,
+        posterior.root @ posterior.root.T,  # covariance
         {"theta": np.array([posterior.draw(s) for s in normals])},
         proba,
         seed,

@@ -90,7 +90,10 @@ class Laplace:
         return self.calibration.value(self.rows, theta)
 
     def increasing_draws(self, n_draws: int, rng: np.random.Generator) -> list[Float[np.ndarray, " p"]]:
-        """Draws that are increasing maps, of pairs s and −s of standard normal numbers."""
+        """Draws that are increasing maps, of pairs s and −s of standard normal numbers.
+
+        The mean of a pair is the mode, so that means over the draws have less noise.
+        """
         draws: list[Float[np.ndarray, " p"]] = []
         while len(draws) < n_draws:
             half = rng.standard_normal(((n_draws - len(draws) + 1) // 2, len(self.mode)))
@@ -105,13 +108,19 @@ class Laplace:
         return theta if self.calibration.is_increasing(theta[None])[0] else self.mode + self.root @ s
 
     def draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        """The draw of standard normal numbers s."""
+        """A draw of the parameters θ from Laplace's Gaussian, θ̂ + H^−½ s, for standard normal numbers s.
+
+        It is moved towards the mode θ̂ until f = −log posterior is higher than at the mode by no more than |s|²/2, as
+        it is under the Gaussian.
+        """
         step = self.root @ s
         expected_rise = 0.5 * s @ s
         for _ in range(_MAX_SHORTER):
             rise = self.value(self.mode + step) - self.height
             if rise <= _ALLOWED_RISE * expected_rise:
                 break
+
+            # If f is quadratic along the step, this factor makes its rise the expected one. It is at least 0.3.
             step = step * max(np.sqrt(expected_rise / rise), 0.3)
         return self.mode + step
 
@@ -127,7 +136,7 @@ class LaplaceMixture(NamedTuple):
         return float(logsumexp([mode.log_increasing_evidence for mode in self.modes]))
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
-        """Draws about each mode in proportion to its evidence."""
+        """Draws about each mode in proportion to its evidence, all of them increasing maps."""
         n_parameters = len(self.modes[0].mode)
         if n_draws == 0:
             return np.zeros((0, n_parameters))
@@ -139,20 +148,29 @@ class LaplaceMixture(NamedTuple):
 
 
 def shared_draws(share: Float[np.ndarray, " k"], n_draws: int) -> Int[np.ndarray, " k"]:
-    """How many of the draws each gets: the cumulative shares, rounded."""
+    """How many of the draws each share gets; rounding the cumulative shares makes the numbers add up to `n_draws`."""
     return np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
 
 
 def posterior_modes(
     calibration: CalibrationMap, rows: Labelled, starts: Iterable[Float[np.ndarray, " p"]]
 ) -> list[Laplace]:
-    """The distinct modes that descents from the starts lead to, see `search`; the largest evidence comes first."""
+    """Laplace's approximation about each mode of the posterior of a map's parameters θ, the largest evidence first.
+
+    Parameters
+    ----------
+    calibration : the model of the map, with its prior
+    rows : log probabilities and labels that it is fitted to
+    starts : θ from which descents of f = −log posterior begin; `search` adds more of them
+    """
     ends = sorted(ends_of_descents(calibration, rows, starts), key=lambda end: end.height)
+
+    # Newton's method ends each descent, from the lowest on, but not one that ends beside a mode that is there already.
     points: list[Point] = []
     for end in ends:
-        if end.height < ends[0].height + _HOPELESS and not _is_known(end, points):
+        if end.height < ends[0].height + _HOPELESS and not _is_near_a_mode(end, points):
             points.append(_mode_from(calibration, rows, end.theta))
-    posteriors = [_laplace(calibration, rows, point) for point in _distinct(points)]
+    posteriors = [_laplace(calibration, rows, point) for point in _distinct_points(points)]
     return sorted(posteriors, key=lambda posterior: -posterior.log_evidence)
 
 
@@ -167,17 +185,17 @@ def heavy_modes(posteriors: list[Laplace]) -> list[Laplace]:
     return [posterior for posterior in posteriors if posterior.log_evidence >= largest - _EVIDENCE_RANGE]
 
 
-def _distinct(points: list[Point]) -> list[Point]:
+def _distinct_points(points: list[Point]) -> list[Point]:
     """The points from the lowest f on, without those that are within the Gaussian about a lower one."""
     chosen: list[Point] = []
     for point in sorted(points, key=lambda point: point.derivatives.height):
-        if not _is_known(End(point.theta, point.derivatives.height), chosen):
+        if not _is_near_a_mode(End(point.theta, point.derivatives.height), chosen):
             chosen.append(point)
     return chosen
 
 
-def _is_known(end: End, modes: list[Point]) -> bool:
-    """Whether an end is within the Gaussian about a mode, and not on the way to a lower one."""
+def _is_near_a_mode(end: End, modes: list[Point]) -> bool:
+    """Whether an end is within the Gaussian about a mode; not if it is lower, as it then leads elsewhere."""
     return any(
         end.height > mode.derivatives.height - _NOT_LOWER and _gaussian_rise(mode, end.theta) < _SAME_MODE
         for mode in modes
@@ -185,22 +203,33 @@ def _is_known(end: End, modes: list[Point]) -> bool:
 
 
 def _gaussian_rise(mode: Point, theta: Float[np.ndarray, " p"]) -> float:
-    """½ (θ − θ̂)ᵀ H (θ − θ̂)."""
+    """½ (θ − θ̂)ᵀ H (θ − θ̂): by how much f rises from the mode to θ, were it quadratic."""
     difference = theta - mode.theta
     return float(0.5 * difference @ mode.derivatives.hessian @ difference)
 
 
 def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Point:
-    """The mode that Newton's method with damping reaches."""
+    """The mode of f = −log p(y, θ) that Newton's method with damping reaches from θ.
+
+    After Levenberg and Marquardt: a step that lowers f is taken and damping falls to a tenth; one that does not is
+    refused, and tenfold damping makes the next step shorter and closer to the steepest descent.
+
+    Parameters
+    ----------
+    calibration, rows : which make f: a model of the map, and the rows that it is fitted to
+    """
     point = _point(calibration, rows, theta)
-    damping = 0.0
+    damping = 0.0  # what is added to the diagonal of the Hessian
     for _ in range(_MAX_STEPS):
         gradient = point.derivatives.gradient
         hessian = point.derivatives.hessian
         step = _newton_step(hessian, gradient, damping)
         step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
-        if -(gradient @ step) < _LEAST_GAIN:  # the last step, whose gain is lost in the rounding of f
+
+        # A step with next to no gain is the last one: whether it lowers f is lost in rounding.
+        if -(gradient @ step) < _LEAST_GAIN:
             return _point(calibration, rows, point.theta + step)
+
         if calibration.value(rows, point.theta + step) < point.derivatives.height:
             point = _point(calibration, rows, point.theta + step)
             damping /= 10
@@ -210,25 +239,39 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
 
 
 def _point(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, " p"]) -> Point:
+    """θ with f, its gradient and its Hessian there."""
     return Point(theta, calibration.derivatives(rows, theta))
 
 
 def _newton_step(
     hessian: Float[np.ndarray, "k k"], gradient: Float[np.ndarray, " k"], damping: float
 ) -> Float[np.ndarray, " k"]:
-    """−(|H| + damping)⁻¹ ∇f; |H| has the eigenvectors of H, and the absolute values of its eigenvalues."""
+    """Newton's step −(|H| + damping)⁻¹ ∇f, which leads downwards where f is not convex too.
+
+    |H| has the eigenvectors of the Hessian H, and the absolute values of its eigenvalues.
+    """
+    # Where f is convex |H| = H, and Cholesky's method is enough.
     try:
         factor = linalg.cho_factor(hessian + damping * np.eye(len(gradient)))
         return -linalg.cho_solve(factor, gradient)
     except linalg.LinAlgError:  # not convex there
         curvature, vectors = np.linalg.eigh(hessian)
-        curve = np.maximum(abs(curvature), _LEAST_CURVATURE) + damping
-        return -vectors @ ((vectors.T @ gradient) / curve)
+        damped = np.maximum(abs(curvature), _LEAST_CURVATURE) + damping
+        return -vectors @ ((vectors.T @ gradient) / damped)
 
 
 def _laplace(calibration: CalibrationMap, rows: Labelled, point: Point) -> Laplace:
-    """The Gaussian about a mode."""
-    height = point.derivatives.height
+    """Laplace's approximation of a map's posterior about a mode θ̂: Normal(θ̂, H⁻¹), and its evidence.
+
+    H is the Hessian of f = −log posterior. Its eigenvalues give both the root of H⁻¹ and log det H; one below 0.1 is
+    taken for 0.1.
+
+    Parameters
+    ----------
+    calibration, rows : which make f: a model of the map, and the rows that it is fitted to
+    point : θ̂ with f and H there
+    """
+    height = point.derivatives.height  # f
     curvature, vectors = np.linalg.eigh(point.derivatives.hessian)
     curvature = np.maximum(curvature, _LEAST_MODE_CURVATURE)
     return Laplace(

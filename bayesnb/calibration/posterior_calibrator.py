@@ -96,6 +96,7 @@ class PosteriorCalibrator(AbstractCalibrated):
             if a class has a single row where `cv` needs two. Also if X is one column with all values between 0 and 1:
             these are probabilities, and no log odds
         """
+        # z (n, c): log probabilities of rows that the model has not seen, given or by cross-validation.
         y = checked_labels(y)
         if self.estimator is None:
             refuse_one_column_of_probabilities(X)
@@ -108,35 +109,46 @@ class PosteriorCalibrator(AbstractCalibrated):
         _check_shape(z, y, classes)
         weight = row_weights(sample_weight, len(y)).values
         _check_sample_weight(weight, z, ensure_non_negative=True)  # at least one is positive
+
+        # All is computed before anything is set, so that a fit that fails leaves this calibrator as it was.
         index = np.searchsorted(classes, y)
         learnt = {
             "maps_": fit_maps(z, index, weight, None if groups is None else group_places(groups, len(y))),
             "class_prior_": class_frequencies(np.bincount(index, weight, len(classes))),
         }
         if self.estimator is not None:
-            return self._take_over(fitted, **learnt)
+            return self._take_over(fitted, **learnt)  # with the estimator, its classes and its columns
         return self._learn(classes_=classes, takes_table_=np.ndim(X) == 2, **learnt)
 
     def _learn(self, **learnt: Any) -> Self:
-        """Hold what was learnt."""
+        """Set the attributes that were learnt."""
         for name, value in learnt.items():
             setattr(self, name, value)
         return self
 
     def _fitted_estimator(self, X: Any, y: np.ndarray, sample_weight: Any) -> Any:
-        """The classifier that predicts, fitted to all rows."""
+        """The classifier that predicts, fitted to all rows; ValueError if a class is too small for cross-validation."""
         fitted = clone(self.estimator).fit(X, y, **_weights_of_fit(sample_weight))
-        rarest = int(np.unique(y, return_counts=True)[1].min())
+        rarest = int(np.unique(y, return_counts=True)[1].min())  # rows of the rarest class
         if isinstance(self.cv, int) and rarest < 2:
             raise ValueError("`y` has a class with one sample; cross-validation needs two of each")
         return fitted
 
     def _output_of_other_folds(self, fitted: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> np.ndarray:
-        """Output for each row, of a clone that was fitted to other folds."""
+        """Probabilities (n, c) or log odds (n,) of each row, by a clone that was fitted to the other folds.
+
+        Parameters
+        ----------
+        fitted : the classifier fitted to all rows, which shows whether it has probabilities or only scores
+        X, y, sample_weight, groups : as in `fit`
+        """
+        # No more folds than rows of the rarest class, so that each clone knows all classes.
         folds = self.cv
         if isinstance(folds, int):
             rarest = int(np.unique(y, return_counts=True)[1].min())
             folds = min(folds, rarest)
+
+        # `output_of` asks for the predictions of one method, by its name.
         predict = partial(
             cross_val_predict, self.estimator, X, y, groups=groups, cv=folds, params=_weights_of_fit(sample_weight)
         )
@@ -146,13 +158,15 @@ class PosteriorCalibrator(AbstractCalibrated):
 
     def log_table(self, X: Any) -> np.ndarray:
         """log p of rows before calibration, (n, c), in nats. Provisional."""
+        # X is a model's output itself, or rows for the fitted classifier.
         if self.estimator is None:
-            if getattr(self, "takes_table_", False):
+            if getattr(self, "takes_table_", False):  # fitted to a table, and not to log odds
                 refuse_one_column_of_probabilities(X)
             z = log_table_of(X)
         else:
             fitted = self.estimator_
             z = log_table_of(output_of(fitted, lambda method: getattr(fitted, method)(X)))
+
         if z.shape[1] != len(self.classes_):
             raise ValueError(f"`X` has {z.shape[1]} columns; give the probabilities of {len(self.classes_)} classes")
         return z
@@ -176,10 +190,12 @@ class PosteriorCalibrator(AbstractCalibrated):
         return IntervalDraws(np.stack([drawn.proba(z) for drawn in drawn_maps(self.maps_)]), QUANTILES)
 
     def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """log p of rows before calibration for each draw, (s, n, c): always the same, as the model has no posterior."""
         z = self.log_table(X)
         return np.broadcast_to(z, (n_draws, *z.shape))
 
     def __sklearn_tags__(self) -> Tags:
+        """Tags of any estimator where X is a table of probabilities, else those that follow from the classifier."""
         return BaseEstimator.__sklearn_tags__(self) if self.estimator is None else super().__sklearn_tags__()
 
 
@@ -189,13 +205,13 @@ def _weights_of_fit(sample_weight: Any) -> dict[str, Any]:
 
 
 def _classes_of_table(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The label of each column: column numbers if the labels are such, otherwise the sorted labels."""
+    """The label of each column of a table (n, c): column numbers if labels are such, else the sorted labels."""
     is_number = y.dtype.kind in "iu" and 0 <= y.min() <= y.max() < z.shape[1]
     return np.arange(z.shape[1], dtype=y.dtype) if is_number else np.unique(y)
 
 
 def _check_shape(z: np.ndarray, y: np.ndarray, classes: np.ndarray) -> None:
-    """ValueError unless each row has a label, and each of at least two classes a column."""
+    """ValueError unless the table z is (n, c), a row for each of n labels and a column for each of c ≥ 2 classes."""
     if z.shape == (len(y), len(classes)) and len(classes) >= 2:
         return
     noun = "class" if len(classes) == 1 else "classes"

@@ -51,12 +51,27 @@ class End(NamedTuple):
 def ends_of_descents(
     calibration: CalibrationMap, rows: Labelled, starts: Iterable[Float[np.ndarray, " p"]]
 ) -> list[End]:
-    """The ends of descents from the starts, then along paths and about the lowest until they find nothing lower."""
+    """Where descents of f = −log posterior of a map end: from the starts, along paths of ε, and about the lowest end.
+
+    Paths and points about the lowest end are taken anew until they find nothing lower.
+
+    Parameters
+    ----------
+    calibration, rows : which make f: a model of the map, and the rows that it is fitted to
+    starts : parameters θ (p,), at least one
+
+    Returns
+    -------
+    ends in the order in which they were found, the same one perhaps several times
+    """
+    # The first descent is in units of the prior's widths. The curvature where it ends gives better coordinates.
     first_start, *other_starts = starts
     first = _descend(calibration, rows, first_start, np.diag(calibration.layout.width), _PRECISE)
     search = _Search.about(calibration, rows, first)
     ends = [first, *search.descents(other_starts)]
+
     for _ in range(_MAX_ROUNDS):
+        # A path upwards; if it leads elsewhere, one downwards and descents from random points.
         lowest = min(ends, key=lambda end: end.height)
         ends += search.descents(search.along(_UPWARDS, lowest))
         if _n_distinct(ends) == 1:  # nearly always there is no other
@@ -86,10 +101,10 @@ class _Search:
 
     @classmethod
     def about(cls, calibration: CalibrationMap, rows: Labelled, first: End) -> "_Search":
-        """In the coordinates that the curvature at an end gives."""
+        """In the coordinates of the Hessian H at an end: θ = start + H^−½ s, in which the Hessian is I there."""
         curvature = calibration.derivatives(rows, first.theta).hessian
         root_of_others = np.zeros_like(curvature)
-        root_of_others[:-1, :-1] = _root_of_inverse(curvature[:-1, :-1])
+        root_of_others[:-1, :-1] = _root_of_inverse(curvature[:-1, :-1])  # logit ε is the last parameter
         return cls(calibration, rows, _root_of_inverse(curvature), root_of_others)
 
     def descents(self, starts: Iterable[Float[np.ndarray, " p"]]) -> list[End]:
@@ -97,7 +112,13 @@ class _Search:
         return [_descend(self.calibration, self.rows, start, self.root, _PRECISE) for start in starts]
 
     def along(self, path: tuple[float, ...], start: End) -> Iterator[Float[np.ndarray, " p"]]:
-        """The parameters that fit each value of logit ε on a path, each found from the one before."""
+        """The parameters that fit each value of logit ε on a path, each found from the one before.
+
+        Parameters
+        ----------
+        path : values of logit ε, in their order
+        start : its other parameters begin the path
+        """
         theta = start.theta
         for logit_eps in path:
             with_this_eps = np.append(theta[:-1], logit_eps)
@@ -105,7 +126,10 @@ class _Search:
             yield theta
 
     def near(self, ends: list[End]) -> Iterator[Float[np.ndarray, " p"]]:
-        """Random points about the lowest end: more, the more distinct ends there are."""
+        """Random points about the lowest end: more, the more distinct ends there are.
+
+        They are the end plus a draw of Laplace's posterior about the first end, times 1 to 3.
+        """
         rng = np.random.default_rng(0)
         lowest = min(ends, key=lambda end: end.height)
         n_points = min(_FOR_EACH_END * (1 + _n_distinct(ends)), _MAX_NEAR)
@@ -115,11 +139,12 @@ class _Search:
 
 
 def _has_lower(ends: list[End], lowest: End) -> bool:
+    """Whether an end is lower than the one that was the lowest, by more than rounding."""
     return min(end.height for end in ends) < lowest.height - _LOWER
 
 
 def _n_distinct(ends: list[End]) -> int:
-    """How many different values f has at the ends."""
+    """How many different values f has at the ends: sorted, a new one begins at each gap of more than 0.01 nats."""
     heights = np.sort([end.height for end in ends])
     return 1 + int((np.diff(heights) > _APART).sum())
 
@@ -131,9 +156,20 @@ def _descend(
     root: Float[np.ndarray, "p p"],
     options: dict[str, float],
 ) -> End:
-    """The end of L-BFGS in s, where θ = start + root · s."""
+    """Where L-BFGS ends that lowers f = −log posterior of the parameters θ of a map, with f there.
+
+    It works in coordinates s, θ = start + root · s, in which f is about as curved in all directions.
+
+    Parameters
+    ----------
+    calibration, rows : which make f: a model of the map, and the rows that it is fitted to
+    start : θ where it begins, s = 0
+    root : the coordinates. A parameter whose row is 0 stays as it is
+    options : of SciPy's L-BFGS: when it ends
+    """
 
     def slope(s: Float[np.ndarray, " p"]) -> tuple[float, Float[np.ndarray, " p"]]:
+        """f and its gradient in s, which is rootᵀ ∂f/∂θ."""
         height, gradient = calibration.slope(rows, start + root @ s)
         if not np.isfinite(height):
             return _FAR, np.zeros_like(s)
@@ -145,6 +181,6 @@ def _descend(
 
 
 def _root_of_inverse(hessian: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
-    """The symmetric root of H⁻¹, without curvature below `_LEAST_CURVATURE`."""
+    """The symmetric root of H⁻¹; curvatures below `_LEAST_CURVATURE`, negative ones too, are taken for it."""
     curvature, vectors = np.linalg.eigh(hessian)
     return (vectors / np.sqrt(np.maximum(curvature, _LEAST_CURVATURE))) @ vectors.T

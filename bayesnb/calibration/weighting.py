@@ -57,11 +57,15 @@ class WeightedDraws(NamedTuple):
         return float(1 / np.square(self.share).sum())
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
-        """Draws with equal weights: each stands for a part of the posterior with like predictions."""
-        points = _reference_predictions(self.calibration, self.rows, self)
-        parts = _parts(points, self.share, np.arange(len(self.share)), n_draws)
+        """Draws with equal weights: each stands for a part of the posterior with like predictions.
+
+        Of each part one draw is taken, in proportion to the shares. It is the one of the largest log share plus Gumbel
+        noise, which is a draw by these probabilities.
+        """
+        points = _reference_predictions(self.calibration, self.rows, self)  # (s, k)
+        parts = _equal_parts(points, self.share, np.arange(len(self.share)), n_draws)  # positions of the draws of each
         log_share = np.log(np.maximum(self.share, _TINY))
-        order = log_share + rng.gumbel(size=len(log_share))  # the first of a part is drawn in proportion to the shares
+        order = log_share + rng.gumbel(size=len(log_share))
         chosen = [part[order[part].argmax()] for part in parts]
         return self.theta[np.array(chosen, int)]
 
@@ -78,19 +82,33 @@ class _Component(NamedTuple):
 
 
 def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDraws:
-    """Draws about the modes of a map, weighted to be those of its posterior: in rounds until enough are effective."""
+    """Draws about the modes of a map, weighted to be those of its posterior: in rounds until enough are effective.
+
+    Each round draws 1,000 times from its own q, a mixture of Student distributions. A draw of any round has the weight
+    p(y, θ) / q(θ), with q the mean over all rounds. So the weights of earlier draws change with each round.
+
+    Parameters
+    ----------
+    modes : Laplace's approximation about each mode: the q of the first round
+    """
     calibration = modes[0].calibration
     rows = modes[0].rows
+
+    # The first round is about the modes, each in proportion to its evidence.
     shares = softmax([mode.log_evidence for mode in modes])
     about_modes = [_Component(float(share), mode.mode, mode.root) for share, mode in zip(shares, modes, strict=True)]
     of_rounds = [about_modes]
-    theta = _draw(about_modes, rng)
-    height = _height(calibration, rows, theta)
-    log_densities = _log_density(theta, about_modes)[None]  # (rounds, s)
+    theta = _draw_round(about_modes, rng)  # (s, p)
+    height = _height(calibration, rows, theta)  # −log p(y, θ), (s,)
+    log_densities = _log_density(theta, about_modes)[None]  # log q of each round at all draws, (rounds, s)
     log_weight = _log_weight(height, log_densities)
+
+    # Further rounds are about the components as fitted to all weighted draws so far.
     while _n_effective(_truncated(log_weight)) < _ENOUGH and len(of_rounds) < _MAX_ROUNDS:
         components = _refitted(about_modes, theta, log_weight)
-        drawn = _draw(components, rng)
+        drawn = _draw_round(components, rng)
+
+        # New draws under the q of earlier rounds; then all draws under the new q.
         by_earlier = np.stack([_log_density(drawn, earlier) for earlier in of_rounds])
         of_rounds.append(components)
         theta = np.concatenate([theta, drawn])
@@ -98,6 +116,7 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
         log_densities = np.vstack([np.hstack([log_densities, by_earlier]), _log_density(theta, components)])
         log_weight = _log_weight(height, log_densities)
 
+    # p(y) is the mean of the weights, times (2π)^(−p/2), which f leaves out of the density of the prior.
     truncated = _truncated(log_weight)
     log_evidence = logsumexp(truncated) - np.log(len(theta)) - 0.5 * theta.shape[1] * np.log(2 * np.pi)
     return WeightedDraws(calibration, rows, theta, softmax(truncated), float(log_evidence))
@@ -111,12 +130,18 @@ def _height(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray
 
 
 def _log_weight(height: Float[np.ndarray, " s"], log_densities: Float[np.ndarray, "r s"]) -> Float[np.ndarray, " s"]:
-    """log p(y, θ) − log q(θ), where q is the mean of the rounds'."""
+    """log p(y, θ) − log q(θ) of each draw, where q is the mean of those of the rounds.
+
+    Parameters
+    ----------
+    height : −log p(y, θ)
+    log_densities : log q of each of r rounds
+    """
     return -height - logsumexp(log_densities, axis=0) + np.log(len(log_densities))
 
 
 def _truncated(log_weight: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
-    """None above √s times the mean of the weights."""
+    """Log weights of which none is above √s times the mean of the weights, so that their variance is finite."""
     log_n = np.log(len(log_weight))
     return np.minimum(log_weight, logsumexp(log_weight) - log_n + 0.5 * log_n)
 
@@ -126,10 +151,13 @@ def _n_effective(log_weight: Float[np.ndarray, " s"]) -> float:
     return float(1 / np.square(softmax(log_weight)).sum())
 
 
-def _draw(components: list[_Component], rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
-    """Draws of a round, about each component in proportion to its share."""
+def _draw_round(components: list[_Component], rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
+    """The 1,000 draws of a round, about each component in proportion to its share.
+
+    A multivariate Student draw is a normal one times √(ν/χ²), with ν degrees of freedom and χ² drawn for each.
+    """
     total = np.cumsum([component.share for component in components])
-    sizes = np.diff(np.round(total / total[-1] * _N_OF_ROUND).astype(int), prepend=0)
+    sizes = np.diff(np.round(total / total[-1] * _N_OF_ROUND).astype(int), prepend=0)  # rounded, they add up to 1,000
     draws = []
     for component, size in zip(components, sizes, strict=True):
         normals = rng.standard_normal((size, len(component.centre)))
@@ -139,15 +167,19 @@ def _draw(components: list[_Component], rng: np.random.Generator) -> Float[np.nd
 
 
 def _log_density(theta: Float[np.ndarray, "s p"], components: list[_Component]) -> Float[np.ndarray, " s"]:
-    """log q of a round."""
+    """log q of a round at each draw: of the mixture of its components."""
     return logsumexp([np.log(component.share) + _log_student(theta, component) for component in components], axis=0)
 
 
 def _log_student(theta: Float[np.ndarray, "s p"], component: _Component) -> Float[np.ndarray, " s"]:
-    """Log density of a multivariate Student distribution."""
+    """Log density of a multivariate Student distribution at each draw.
+
+    With δ = L⁻¹(θ − centre) and L the root of the scale matrix it is
+    log Γ((ν+p)/2) − log Γ(ν/2) − p/2 log νπ − log |L| − (ν+p)/2 log(1 + |δ|²/ν)
+    """
     p = theta.shape[1]
     df = _DEGREES_OF_FREEDOM
-    standard = (theta - component.centre) @ np.linalg.inv(component.root).T
+    standard = (theta - component.centre) @ np.linalg.inv(component.root).T  # δ, (s, p)
     log_det = np.linalg.slogdet(component.root)[1]
     constant = gammaln((df + p) / 2) - gammaln(df / 2) - 0.5 * p * np.log(df * np.pi) - log_det
     return constant - 0.5 * (df + p) * np.log1p(np.square(standard).sum(1) / df)
@@ -160,11 +192,18 @@ def _refitted(
 
     Where few draws have nearly all of the weight, a power of the weights is taken, and the covariance is drawn towards
     that about the mode.
+
+    Parameters
+    ----------
+    components : of the first round, about the modes
+    theta, log_weight : all draws so far, and their weights
     """
+    # Probability that a draw came from each component, times its share: (components, s).
     p = theta.shape[1]
-    share = _flattened(log_weight, _EFFECTIVE_FOR_FIT * p)
+    share = _flattened_shares(log_weight, _EFFECTIVE_FOR_FIT * p)
     log_of_component = [np.log(component.share) + _log_student(theta, component) for component in components]
     responsibility = softmax(log_of_component, axis=0) * share
+
     refitted = []
     for component, of_draws in zip(components, responsibility, strict=True):
         total = float(of_draws.sum())
@@ -173,16 +212,20 @@ def _refitted(
         weight = of_draws / total
         centre = weight @ theta
         off = theta - centre
+
+        # Both covariances are averaged: that about the mode counts as p draws, the other as its effective draws.
         towards_mode = p / (p + 1 / np.square(weight).sum())
         covariance = (1 - towards_mode) * (off.T * weight) @ off
         covariance += towards_mode * component.root @ component.root.T
         refitted.append(_Component(total, centre, np.linalg.cholesky(covariance)))
+
+    # Without the components that were left out, the shares add up to 1 again.
     total_share = sum(component.share for component in refitted)
     return [component._replace(share=component.share / total_share) for component in refitted]
 
 
-def _flattened(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float[np.ndarray, " s"]:
-    """Shares by the largest power of the weights, of 1, .9, .81, …, at which as many draws are effective."""
+def _flattened_shares(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float[np.ndarray, " s"]:
+    """Shares by the largest power of the weights, of 1, .9, .81, …, at which at least `n_effective` draws count."""
     flattened = log_weight
     while _n_effective(flattened) < n_effective:
         flattened = 0.9 * flattened
@@ -195,39 +238,67 @@ def _flattened(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float
 def _reference_predictions(
     calibration: CalibrationMap, rows: Labelled, weighted: WeightedDraws
 ) -> Float[np.ndarray, "s k"]:
-    """Leading principal components of predictions: p' of a class, of rows that favour it or rule it out.
+    """Few numbers that tell what each draw predicts: the leading principal components of some of its predictions.
 
-    They do so by as much as the rows of the fit do.
+    The predictions are calibrated probabilities of a class, for made-up rows that favour the class or rule it out by as
+    much as the rows of the fit do.
+
+    Parameters
+    ----------
+    calibration : the map, whose parameters were drawn
+    rows : of the fit, with log probabilities z (n, c)
+    weighted : s draws with their shares
+
+    Returns
+    -------
+    k components of each draw, the leading one last
     """
+    # A made-up row for each class and distance: log odds of the class against all others, in spreads of the rows.
     c = rows.z.shape[1]
     spread = rows.weight @ rows.z.std(1) / rows.weight.sum()
-    favoured = np.tile(np.arange(c), len(_DISTANCES))
+    favoured = np.tile(np.arange(c), len(_DISTANCES))  # class of each of these rows
     z = np.concatenate([distance * spread * np.eye(c) for distance in _DISTANCES])
     log_p = z - logsumexp(z, axis=1, keepdims=True)
+
+    # The probability of each row's class, by each draw: (s, made-up rows).
     predictions = calibration.probas(weighted.theta, log_p)[:, np.arange(len(z)), favoured]
     return predictions @ _principal_axes(predictions, weighted.share)[:, -_N_COMPONENTS:]
 
 
 def _principal_axes(points: Float[np.ndarray, "s k"], share: Float[np.ndarray, " s"]) -> Float[np.ndarray, "k k"]:
-    """Orthogonal axes, along the last of which the points vary most; the sign of each does not depend on rounding."""
+    """Eigenvectors of the covariance of weighted points: along the last of them the points vary most.
+
+    The sign of each does not depend on rounding.
+    """
     off = points - share @ points
     axes = np.linalg.eigh((off.T * share) @ off)[1]
     reference = np.cos(np.arange(len(axes)))  # any direction that is at a right angle to none
     return axes * np.where(reference @ axes < 0, -1.0, 1.0)
 
 
-def _parts(
+def _equal_parts(
     points: Float[np.ndarray, "s k"], share: Float[np.ndarray, " s"], members: Int[np.ndarray, " m"], n_parts: int
 ) -> list[Int[np.ndarray, " part"]]:
-    """Parts of the members with equal shares: halves along the axis on which their points vary most, halved again."""
+    """Parts of the members with equal shares: halves along the axis on which their points vary most, halved again.
+
+    Parameters
+    ----------
+    points, share : of all draws
+    members : positions of the draws that are divided
+    n_parts : a single member that has to be several parts is repeated
+    """
     if n_parts < 2 or len(members) == 1:
         return [members] * n_parts
+
+    # Sort the members along the axis.
     weight = share[members] / share[members].sum()
     along = points[members] @ _principal_axes(points[members], weight)[:, -1]
     order = np.argsort(along, kind="stable")
+
+    # The lower half has as many of the parts as of the weight, about; each half has a member at least.
     n_lower = n_parts // 2
     n_members = int(np.searchsorted(np.cumsum(weight[order]), n_lower / n_parts))
     n_members = min(max(n_members, 1), len(order) - 1)
     lower = members[order[:n_members]]
     upper = members[order[n_members:]]
-    return [*_parts(points, share, lower, n_lower), *_parts(points, share, upper, n_parts - n_lower)]
+    return [*_equal_parts(points, share, lower, n_lower), *_equal_parts(points, share, upper, n_parts - n_lower)]

@@ -29,10 +29,25 @@ _N_DRAWS = 200  # of Laplace's approximation
 
 
 def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed: int = 0) -> list[CheckRow]:
-    """The comparisons of a fitted `DiscriminativeNB`."""
+    """The rows of a check that compare the weights of a fitted `DiscriminativeNB` with NumPyro.
+
+    The density and its mode are to be those of NumPyro's model. Draws by Laplace's approximation are to predict as
+    draws of NUTS do. And the columns, log densities of a row left out, are to be those of a model that lacks the row.
+
+    Parameters
+    ----------
+    X, y, sample_weight : the rows that `fitted` was fitted to
+    seed : of all draws
+
+    Returns
+    -------
+    Four rows: density, mode and predictions of the weights, then their columns
+    """
     training = fitted.training(X, y, sample_weight)
     rows = fitted.left_out(training)
-    mode = minimise(rows, fitted.modes_[0], _MODE_GAIN).mode
+    mode = minimise(rows, fitted.modes_[0], _MODE_GAIN).mode  # at the most probable scales
+
+    # NumPyro's chains run on one vector of unconstrained parameters: log w, then B row by row.
     j = len(mode.w)
     flat = np.concatenate([np.log(mode.w), mode.b.ravel()])
 
@@ -40,15 +55,18 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, s
         return {"w": at[..., :j], "B": at[..., j:].reshape(*at.shape[:-1], *mode.b.shape)}
 
     def value(at: np.ndarray) -> float:
+        # f leaves ½ log 2π of each normal prior of B out.
         point = point_at(functools.partial(likelihood, rows), mode.moved(at - flat))
         return point.height + mode.b.size * np.log(2 * np.pi) / 2
 
     def proba(w: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.exp([rows.log_proba(*draws) for draws in zip(w, B, strict=True)])
+        return np.exp([rows.log_proba(*draws) for draws in zip(w, B, strict=True)])  # (s, n, c)
 
+    # Laplace's approximation at the mode: its covariance (P, P), column by column, and draws.
     precision = precision_at(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
     covariance = np.stack([precision.solve(unit) for unit in np.eye(len(flat))])
     drawn = draw(rows, (replace(mode, share=1.0),), _N_DRAWS, seed)
+
     compared = compare_with_numpyro(
         "Weights",
         functools.partial(numpyro_model, rows, mode.scales),
@@ -62,18 +80,31 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, s
     )
     worst = _worst_column(fitted, training, rows, seed)
     columns = CheckRow.within("16 Weights, columns", WEIGHTS_SAY, worst, _COLUMNS_DIFFER, "nats", EXACT, "")
-    return [*compared[:3], columns]
+    return [*compared[:3], columns]  # in place of the fourth, of intervals
 
 
 def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: int) -> float:
-    """Largest difference of a column of a row from the model made of the statistics without the row, nats."""
+    """Largest difference, in nats, of a left-out row's columns t from those of a model that never had the row.
+
+    Parameters
+    ----------
+    fitted : the fitted `DiscriminativeNB`
+    training, rows : its training rows, and what the regression reads of them: t of `rows` is compared, for a few rows
+    seed : of the choice of these
+    """
+    # The rows as the model of single columns takes them: its columns are the first of t.
     model = fitted.models_[0]
     encoded, code = model.encode_labelled(fitted.layout_.columns(training.cells)[0], model.classes_[training.code])
-    leaving = one_hot(code, len(model.classes_), training.leaving)
+    leaving = one_hot(code, len(model.classes_), training.leaving)  # (n, c): the weight that leaves, in its class
+
     worst = 0.0
-    for i in generator(seed).choice(len(code), (min(_LEFT_OUT, len(code)), 1), replace=False):
+    for i in generator(seed).choice(
+        len(code), (min(_LEFT_OUT, len(code)), 1), replace=False
+    ):  # i is an array of one row
+        # The posterior of the prior and the statistics without the row, in place of the formulas of leave-one-out.
         row = rows_at(encoded, i)
         without = model.prior_.update(model.statistics_without(model.prior_.suffstats(row, leaving[i])))
-        t = fitted.layout_.contrasts_of(without.log_parts(row, [*model.part_blocks().values()]))
+
+        t = fitted.layout_.contrasts_of(without.log_parts(row, [*model.part_blocks().values()]))  # (1, c − 1, columns)
         worst = max(worst, float(abs(t - rows.t[i, :, : t.shape[2]]).max()))
     return worst

@@ -51,11 +51,22 @@ class ColumnLayout:
 
     @classmethod
     def of(cls, cells: Any, sizes: list[int], weight: np.ndarray, n_classes: int) -> "ColumnLayout":
-        """The layout of training rows."""
-        numbers, codes = _numbers_and_codes(cells, sizes)
-        bins = _bin_count(weight.sum(), n_classes)
-        spreads = [_spread(x, weight) for x in numbers.T]
+        """The layout that training rows give: the numbers in use, their bins, means and spreads, and shares of levels.
+
+        Parameters
+        ----------
+        cells : (n, columns) encoded rows, numbers before the codes of levels; or sparse counts
+        sizes : number of levels of each column of levels
+        weight : (n,) weights of rows
+        n_classes : number of classes, on which the number of bins depends
+        """
+        # Numbers that do not vary, beyond rounding, are not used.
+        numbers, codes = _numbers_and_codes(cells, sizes)  # (n, columns) each
+        spreads = [_spread(x, weight) for x in numbers.T]  # mean and standard deviation of each column
         used = [j for j, spread in enumerate(spreads) if spread.scale > _CONSTANT * abs(spread.mean)]
+
+        # Bins hold equally many rows. Of very many rows a sample says where they end.
+        bins = _bin_count(weight.sum(), n_classes)
         sample = _sample_positions(len(weight))
         layout = cls(
             sizes=sizes,
@@ -67,25 +78,43 @@ class ColumnLayout:
             shares=_level_shares(codes, sizes, weight),
             cut=float(np.log(max(weight.sum(), 2))),
         )
+
+        # Axes are those of the columns that the rest of the layout makes.
         return replace(layout, axes=layout._principal_axes(cells, weight, n_classes))
 
     def _principal_axes(self, cells: Any, weight: np.ndarray, n_classes: int) -> Any:
-        """Directions in which rows differ most, (columns, axes); None if there are no more columns than axes."""
+        """Directions in which rows differ most, (columns, axes); None if there are no more columns than axes.
+
+        The linear term then has these axes instead of its columns. They are right singular vectors of the rows times
+        √weight.
+
+        Parameters
+        ----------
+        cells, weight : (n, columns) encoded training rows, and their weights (n,)
+        n_classes : c; an axis needs c − 1 coefficients, whose number is limited
+        """
         n_rows = len(weight)
-        raw = self.raw(cells[:1])
+        raw = self.raw(cells[:1])  # a row is enough to know the columns
         max_axes = min(n_rows, _MAX_PARAMETERS // (n_classes - 1), _MAX_AXES if is_sparse(raw) else n_rows)
         if raw.shape[1] <= max_axes:
             return None
+
         sample = _sample_positions(n_rows)
         rows = self.raw(cells[sample]) * np.sqrt(weight[sample])[:, None]
         if is_sparse(rows):
-            _, _, axes = randomized_svd(rows, max_axes, random_state=0)
+            _, _, axes = randomized_svd(rows, max_axes, random_state=0)  # never makes the rows dense
         else:
             _, _, axes = linalg.svd(rows, full_matrices=False)
         return axes[:max_axes].T
 
     def columns(self, cells: Any) -> tuple[Any, np.ndarray]:
-        """Rows as the model of columns takes them, and as that of pairs does."""
+        """Encoded rows (n, columns) as the two models of densities take them.
+
+        Returns
+        -------
+        For the model of single columns, the numbers that vary, the codes of levels, and the numbers in bins; or the
+        counts as they are. For the model of pairs, the numbers in quarters, and the codes of levels
+        """
         numbers, codes = _numbers_and_codes(cells, self.sizes)
         numbers = numbers[:, self.used]
         pairs = np.hstack([binned(numbers, self.quarters), codes])
@@ -94,16 +123,23 @@ class ColumnLayout:
         return np.hstack([numbers, codes, binned(numbers, self.edges)]), pairs
 
     def raw(self, cells: Any) -> Any:
-        """The columns of the linear term before they are rotated; a missing cell is 0."""
+        """The columns of the linear term of encoded rows, before they are rotated, (n, columns); a missing cell is 0.
+
+        Counts are log(1 + count), each row scaled to one length. Other rows are standardised numbers, then a column for
+        each level: 1 in the rows that have it and 0 in others, minus its share among training rows.
+        """
         if is_sparse(cells):
             return _LENGTH * normalize(sparse.csr_array(cells).log1p())
         numbers, codes = _numbers_and_codes(cells, self.sizes)
         standardised = np.clip((numbers[:, self.used] - self.centre) / self.scale, -_FAR, _FAR)
-        is_known = np.repeat(~np.isnan(codes), self.sizes, axis=1)
-        return np.hstack([np.nan_to_num(standardised), _one_hot(codes, self.sizes) - self.shares * is_known])
+
+        # Where the cell is missing the one-hot columns are 0, and no share is taken off.
+        is_known = np.repeat(~np.isnan(codes), self.sizes, axis=1)  # (n, Σ sizes)
+        centred_levels = _one_hot(codes, self.sizes) - self.shares * is_known
+        return np.hstack([np.nan_to_num(standardised), centred_levels])
 
     def linear(self, cells: Any) -> Float[np.ndarray, "n r"]:
-        """z, and a last column of ones."""
+        """z: the columns of the linear term, on principal axes where there are such, and a last column of ones."""
         raw = self.raw(cells)
         if self.axes is not None:
             raw = raw @ self.axes
@@ -112,7 +148,15 @@ class ColumnLayout:
         return np.column_stack([raw, np.ones(raw.shape[0])])
 
     def contrasts_of(self, tables: Float[np.ndarray, "j n c"]) -> Float[np.ndarray, "n m j"]:
-        """Kᵀ t_ij of the tables log p(x_ij | y = c), relative to the best class and not below −log n."""
+        """The m = c − 1 contrasts Kᵀ t_ij of log densities t, for n rows and j columns; K has orthonormal columns.
+
+        t is log p(x_ij | y = c) relative to the best class, and not below −log n, where n is the weight of all training
+        rows: so many rows cannot show that a class is rarer than one in n.
+
+        Parameters
+        ----------
+        tables : log p(x_ij | y = c) of each column
+        """
         relative = tables - tables.max(2, keepdims=True)
         np.maximum(relative, -self.cut, out=relative)
         return (relative @ contrasts(tables.shape[2])).transpose(1, 2, 0)
@@ -138,15 +182,16 @@ class _Spread(NamedTuple):
 
 
 def _spread(x: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> _Spread:
+    """Weighted mean and standard deviation of a column; missing cells, NaN, have weight 0."""
     w = np.where(np.isnan(x), 0, weight)
-    total = max(w.sum(), 1e-300)
-    cells = np.where(w > 0, x, 0)
+    total = max(w.sum(), 1e-300)  # a column may be missing in all rows
+    cells = np.where(w > 0, x, 0)  # as 0 · NaN would be NaN
     mean = w @ cells / total
     return _Spread(float(mean), float(np.sqrt(w @ (cells - mean) ** 2 / total)))
 
 
 def _bin_count(n: float, n_classes: int) -> int:
-    """√(n/c) / 1.5 bins, 3 to 12."""
+    """√(n/c) / 1.5 bins, 3 to 12, where n is the weight of all rows."""
     return int(np.clip(round(np.sqrt(n / n_classes) / 1.5), 3, 12))
 
 
@@ -160,8 +205,8 @@ def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
 
 
 def _level_shares(codes: Table, sizes: list[int], weight: np.ndarray) -> np.ndarray:
-    """Share of each level among the known cells of its column, column after column."""
-    shares = [np.empty(0)]
+    """Share of each level among the known cells of its column by weight, column after column: (Σ sizes,)."""
+    shares = [np.empty(0)]  # there may be no column
     for column, size in zip(codes.T, sizes, strict=True):
         is_known = ~np.isnan(column)
         of_level = np.bincount(column[is_known].astype(int), weight[is_known], size)
@@ -177,7 +222,7 @@ def _sample_positions(n: int) -> Any:
 
 
 def _numbers_and_codes(cells: Any, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The two kinds of dense cells; sparse ones are neither."""
+    """The numbers (n, columns) of dense cells, and the codes of levels (n, columns); sparse cells have neither."""
     if is_sparse(cells):
         return np.empty((cells.shape[0], 0)), np.empty((cells.shape[0], 0))
     n_numbers = cells.shape[1] - len(sizes)
@@ -185,5 +230,6 @@ def _numbers_and_codes(cells: Any, sizes: list[int]) -> tuple[np.ndarray, np.nda
 
 
 def _one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
-    level = np.concatenate([np.arange(0), *map(np.arange, sizes)])
+    """Whether a row has each level, column after column, (n, Σ sizes); False where the cell is missing."""
+    level = np.concatenate([np.arange(0), *map(np.arange, sizes)])  # 0 … k − 1 for each column
     return np.repeat(codes, sizes, axis=1) == level

@@ -26,27 +26,36 @@ _NUMBERS = 1 << 19  # of t, z and their products at a time
 def loo_log_proba(
     rows: Regression, mode: WeightsMode, p: Table | None = None, precision: AbstractPrecision | None = None
 ) -> Table:
-    """log p(y = c | D₋ᵢ) of each row from the mode; its column t_i saw no label of i.
+    """log p(y = c | D₋ᵢ) of each row, (n, c), by one step of Newton's method from the mode of all rows.
+
+    A row leaves the weights w and B by moving its own m contrasts from where the mode has them. The log densities t_i
+    in its contrasts Σ_j w_j t_ij + Bᵀ z_i saw no label of the row in the first place.
 
     Parameters
     ----------
-    p, precision : class probabilities and ∂²f at the mode, where they have been computed
+    rows : training rows, each left out of its own densities
+    mode : w and B that were fitted to all rows
+    p, precision : (n, c) class probabilities, and the Hessian, at the mode, where they have been computed
     """
     if p is None:
         p = np.exp(rows.log_proba(mode.w, mode.b))
     if precision is None:
         precision = precision_at(rows, mode, p)
-    single, groups = _leaving_together(rows)
-    residual = residuals(rows, p, rows.leaving_weight)
-    shift = np.empty(residual.shape)
+    single, groups = _leaving_together(rows)  # positions of rows
+    residual = residuals(rows, p, rows.leaving_weight)  # gradient of each row's loss in its contrasts, (n, m)
+    shift = np.empty(residual.shape)  # of these contrasts
+
+    # Rows that leave alone, in batches of limited memory: a row has its own leverage and curvature, (m, m).
     width = rows.t.shape[1] * rows.n_parameters
     for batch in batches(len(single), max(1, _NUMBERS // width)):
         members = single[batch]
         curvature = label_curvature(p[members], rows.leaving_weight[members])
-        shift[members] = _shift_without(precision.leverage(members), curvature, residual[members])
+        shift[members] = _shift_when_left_out(precision.leverage(members), curvature, residual[members])
+
+    # A group is one row of q = m · size stacked contrasts. Its rows have no curvature in common: a block for each.
     for members in groups:
         curvature = label_curvature(p[members], rows.leaving_weight[members])
-        stacked = _shift_without(
+        stacked = _shift_when_left_out(
             precision.group_leverage(members)[None],
             linalg.block_diag(*curvature)[None],
             residual[members].reshape(1, -1),
@@ -55,11 +64,21 @@ def loo_log_proba(
     return rows.log_proba(mode.w, mode.b, shift)
 
 
-def _shift_without(
+def _shift_when_left_out(
     g: Float[np.ndarray, "b q q"], s: Float[np.ndarray, "b q q"], r: Float[np.ndarray, "b q"]
 ) -> Float[np.ndarray, "b q"]:
-    """(I − G S)⁻¹ G r: how far the contrasts of η move."""
-    if g.shape[1] == 1:
+    """(I − G S)⁻¹ G r of each of b rows: how far its contrasts move when it leaves.
+
+    With F the derivative of the contrasts in the parameters, and ∂²f the Hessian of all rows, the Hessian without the
+    row is ∂²f − FᵀSF, and the gradient at the mode is −Fᵀr. So the step moves the contrasts by F (∂²f − FᵀSF)⁻¹ Fᵀ r,
+    which by Woodbury's identity needs only the small matrices G and S.
+
+    Parameters
+    ----------
+    g : F (∂²f)⁻¹ Fᵀ of each row, or group of rows with q stacked contrasts
+    s, r : Hessian and gradient of its loss in its contrasts
+    """
+    if g.shape[1] == 1:  # two classes: division is much faster than solving 1 × 1 systems
         return g[:, 0] * r / (1 - g[:, 0] * s[:, 0])
     return np.linalg.solve(np.eye(g.shape[1]) - g @ s, g @ r[..., None])[..., 0]
 
@@ -78,9 +97,12 @@ class _Leaving(NamedTuple):
 
 
 def _leaving_together(rows: Regression) -> _Leaving:
+    """The rows that leave alone, and the groups of two and more that leave together."""
     if rows.group is None:
         return _Leaving(np.arange(rows.n_rows), [])
     size = np.bincount(rows.group)
+
+    # Sorted by group, the rows of a group stand side by side: cut where the next group begins.
     order = np.argsort(rows.group, kind="stable")
     members = np.split(order, np.cumsum(size)[:-1])
     return _Leaving(np.flatnonzero(size[rows.group] == 1), [group for group in members if len(group) > 1])

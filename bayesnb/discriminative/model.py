@@ -147,53 +147,87 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ValueError
             if there is one class, or if `MixedNB` refuses the rows
         """
-        new = clone(self)  # which takes the place of what was learnt when all is done
+        # All is learnt by a copy, so that a fit that fails leaves this estimator as it was.
+        new = clone(self)
         new.reader_ = self._fitted_reader(X, y, sample_weight)
         n_classes = len(new.classes_)
         training = new._given_rows(X, y, sample_weight, groups)
+
+        # The layout says how rows become columns of the regression. The class order that is added to it depends on the
+        # rows and not on the labels, so that relabelled classes get the same numbers. `argsort` of an order is its
+        # inverse.
         new.layout_ = ColumnLayout.of(training.cells, new._level_counts(), training.weight, n_classes)
         order = class_order(*new._class_sums(training))
         new.layout_ = replace(new.layout_, class_order=order)
         training = replace(training, code=np.argsort(order)[training.code])
+
+        # First the densities p(x_j | y = c), then the weights of their logarithms, then draws of these weights.
         new.models_ = new._fitted_densities(training)
         rows = new._rows_for_weights(training)
         new.modes_ = find_modes(rows)
         new.draws_ = tuple(draw(rows, new.modes_, _N_DRAWS))
+
         self.__dict__ |= new.__dict__
         return self
 
     def _fitted_reader(self, X: Any, y: Any, sample_weight: Any) -> MixedNB:
-        """The model that reads rows; ValueError where the labels or `parts` are none that this one can take."""
-        is_automatic = is_sparse(X) and isinstance(self.parts, str)
-        reader = MixedNB([("counts", MultinomialNB(), slice(None))] if is_automatic else self.parts)
+        """The fitted `MixedNB` of `parts`, which reads rows; ValueError if this model cannot take labels or `parts`.
+
+        It says which columns there are, their types and levels, and what the labels are.
+        """
+        has_counts = is_sparse(X) and isinstance(self.parts, str)  # "auto" takes all columns of sparse rows for counts
+        reader = MixedNB([("counts", MultinomialNB(), slice(None))] if has_counts else self.parts)
         reader.fit(X, y, sample_weight)
         if len(reader.classes_) < 2:
             raise ValueError(f"`y` has one class, {reader.classes_[0]!r}; DiscriminativeNB needs rows of two classes")
+
+        # The last of the four fields of a part is the class that its estimator is for, None where it is for all.
         if any(of_class is not None for *_, of_class in reader.part_estimators()):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         return reader
 
     def _class_sums(self, training: TrainingRows) -> tuple[np.ndarray, np.ndarray]:
-        """Σ w z of each class, (c, r), and the weight of each class, (c,)."""
+        """What tells classes apart whatever their labels are: weighted sums over the rows of each, and its weight.
+
+        Returns
+        -------
+        Σ_i w_i z_i over the rows i of each class, (c, r), with w their weights and z the r columns of the linear term;
+        and Σ_i w_i, (c,)
+        """
         n_classes = len(self.classes_)
         sums: Any = 0
-        for part in batches(len(training.code), _FIT_ROWS):
-            z = self.layout_.linear(training.cells[part]) * training.weight[part, None]
-            sums = sums + np.stack([np.bincount(training.code[part], column, n_classes) for column in z.T], 1)
+        for part in batches(len(training.code), _FIT_ROWS):  # all of z may be too large for memory
+            z = self.layout_.linear(training.cells[part]) * training.weight[part, None]  # w z, (rows, r)
+            sums_of_columns = [np.bincount(training.code[part], column, n_classes) for column in z.T]  # r times (c,)
+            sums = sums + np.stack(sums_of_columns, 1)
         return sums, np.bincount(training.code, training.weight, n_classes)
 
     def _fitted_densities(self, training: TrainingRows) -> list[Any]:
-        """A model with a part for each column, and one of pairs where there are columns and not too many levels."""
+        """The fitted models of the densities p(x | y = c), whose logarithms the regression weighs.
+
+        Returns
+        -------
+        A `MixedNB` with a part for each column of the regression. Then, unless there is a single column or too many
+        levels, a `OneDependenceNB` of whole rows in quarters and levels, which sees pairs of columns
+        """
         layout = self.layout_
         has_counts = is_sparse(training.cells)
         estimators = self._column_estimators(has_counts)
         if not estimators:
             raise ValueError("`X` has no column that varies; give at least one")
+
+        # A part is (name, estimator, columns). Counts are one part of all columns; else each column is a part.
         parts = [(str(i), nb, slice(None) if has_counts else [i]) for i, nb in enumerate(estimators)]
         models: list[Any] = [MixedNB(parts)]
-        pair_sizes = [*(len(edges) + 1 for edges in layout.quarters), *layout.sizes]
+
+        # The model of pairs takes numbers as their quarters of the rows. It counts each level of a column beside each
+        # of another, so that very many levels would take much memory and time.
+        pair_sizes = [*(len(edges) + 1 for edges in layout.quarters), *layout.sizes]  # levels of each of its columns
         if len(pair_sizes) > 1 and sum(pair_sizes) <= _MAX_PAIR_LEVELS:
             models.append(OneDependenceNB(min_categories=pair_sizes))
+
+        # Statistics of batches add up, so that this is a fit to all rows. `layout.columns` gives the rows as the first
+        # model takes them, then as the model of pairs does; the latter are not used where there is no such model.
         classes = np.arange(len(self.classes_))
         for part in batches(len(training.code), _FIT_ROWS):
             rows = training.take(part)
@@ -202,32 +236,48 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return models
 
     def _column_estimators(self, has_counts: bool) -> list[Any]:
-        """The estimator of each column of the regression, in the order of `ColumnLayout.columns`."""
+        """The estimator of the density of each column of the regression, not fitted.
+
+        First come the numbers that vary, each under the estimator of its part; then the levels; then the same numbers
+        in bins. This is the order of `ColumnLayout.columns`. Levels and bins are categorical.
+
+        Parameters
+        ----------
+        has_counts : whether the rows are sparse counts, which one estimator takes all together
+        """
         layout = self.layout_
-        of_column: dict[int, Any] = {}
+        by_position: dict[int, Any] = {}  # the estimator of each column of X
         for _, estimator, columns in self.reader_.parts_:
-            of_column |= dict.fromkeys(columns, estimator)
-        numbers = []
+            by_position |= dict.fromkeys(columns, estimator)
+
+        # Encoded rows have the columns of numbers block by block, which need not be the order of X.
+        of_numbers = []
         for block in self._blocks().values():
             if not block.n_levels:
-                numbers += [of_column[j] for j in block.columns]
+                of_numbers += [by_position[j] for j in block.columns]
         if has_counts:
-            return numbers[:1]
-        sizes = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]
-        return [numbers[j] for j in layout.used] + [CategoricalNB(min_categories=size) for size in sizes]
+            return of_numbers[:1]
+
+        n_categories = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]  # k − 1 edges are between k bins
+        of_levels_and_bins = [CategoricalNB(min_categories=n) for n in n_categories]
+        return [of_numbers[j] for j in layout.used] + of_levels_and_bins
 
     def _rows_for_weights(self, training: TrainingRows) -> Regression:
-        """The regression of the rows that the weights are fitted to: all, or a sample where there are many."""
-        n_contrasts = len(self.classes_) - 1
+        """The rows that the weights are fitted to, each left out of its own densities: all, or a sample of very many.
+
+        The sample takes each class at its own rate, rare ones more often. The logarithm of the rate in the offset makes
+        up for it: see `sample_of`.
+        """
+        n_contrasts = len(self.classes_) - 1  # c − 1 numbers tell c log probabilities up to a constant
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
         n_linear = self.layout_.linear(training.cells[:1]).shape[1]
         sample = sample_of(
             training,
             n_classes=len(self.classes_),
-            n_parameters=n_columns + n_linear * n_contrasts,
-            numbers_of_row=n_columns * n_contrasts + n_linear,
+            n_parameters=n_columns + n_linear * n_contrasts,  # a weight of each column, and the matrix B
+            numbers_of_row=n_columns * n_contrasts + n_linear,  # t_i of the columns, and z_i of the linear term
         )
-        rows = self._left_out(training.take(sample.rows), is_fitted=True)
+        rows = self._without_own_label(training.take(sample.rows), is_fitted=True)
         return replace(rows, offset=rows.offset + sample.log_rate)
 
     @property
@@ -240,16 +290,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _blocks(self) -> "dict[str, _Block]":
-        """Blocks of the reader by name, first those of numbers."""
-        columns = self.reader_.block_columns()
+        """Blocks of columns by name: first those of numbers, then those of levels. Encoded rows have this order.
+
+        A block is columns of X that the reader models by one prior, such as all those with three levels.
+        """
+        columns = self.reader_.block_columns()  # positions in X, by name of the block
         blocks = {}
         for name, block in self.reader_.prior_.blocks.items():
-            n_levels = {"yes/no": 2, "levels": block.alpha.shape[-1] if block.cells_.kind == "levels" else 0}
-            blocks[name] = _Block(columns[name], n_levels.get(block.cells_.kind, 0))
+            kind = block.cells_.kind
+            n_levels = 0
+            if kind == "yes/no":
+                n_levels = 2
+            elif kind == "levels":
+                n_levels = block.alpha.shape[-1]  # a pseudo-count α of the Dirichlet prior for each level
+            blocks[name] = _Block(columns[name], n_levels)
         return dict(sorted(blocks.items(), key=lambda item: item[1].n_levels > 0))
 
     def _level_counts(self) -> list[int]:
-        """Number of levels of each column of levels."""
+        """Number of levels of each column of levels, in the order of encoded rows."""
         counts: list[int] = []
         for block in self._blocks().values():
             if block.n_levels:
@@ -257,73 +315,105 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return counts
 
     def _cells(self, X: Any) -> Any:
-        """Encoded rows, numbers before levels; sparse counts stay sparse."""
-        rows = self.reader_.encode(X)
+        """Encoded rows, (n, columns): numbers, then codes of levels, NaN where missing. Sparse counts stay sparse."""
+        rows = self.reader_.encode(X)  # a table (n, columns) for each block
         names = [*self._blocks()]
+        if len(names) > 1:
+            return np.hstack([rows[name] for name in names])
+
+        # Only a multinomial block is counts whose density is no product over the columns, which makes it not separable.
         block = self.reader_.prior_.blocks[names[0]]
-        if len(names) == 1 and block.cells_.kind == "counts" and not block.unwrapped.separable:
-            return sparse.csr_array(rows[names[0]])
-        return rows[names[0]] if len(names) == 1 else np.hstack([rows[name] for name in names])
+        is_multinomial = block.cells_.kind == "counts" and not block.unwrapped.separable
+        return sparse.csr_array(rows[names[0]]) if is_multinomial else rows[names[0]]
 
     def _given_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingRows:
-        """Training rows, copies merged, with their classes in the order of `classes_`."""
+        """The rows, classes and weights of a fit; classes are positions in `classes_`, and copies are merged."""
         index = self.reader_.class_index(y)
         return training_rows(self._cells(X), index, row_weights(sample_weight, len(index)), groups)
 
     def training(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TrainingRows:
         """Training rows, copies merged, with their classes as the regression numbers them. Provisional."""
         training = self._given_rows(X, y, sample_weight, groups)
+
+        # `ordered` has the position in `classes_` of each class of the regression; `argsort` turns this around.
         rank = np.argsort(self.layout_.ordered(len(self.classes_)))
         return replace(training, code=rank[training.code])
 
-    def _views(self, cells: Any) -> list[tuple[Any, Any]]:
-        """Each model of densities with the rows as it takes them; there may be none of pairs."""
+    def _rows_by_model(self, cells: Any) -> list[tuple[Any, Any]]:
+        """Each model of densities, with the rows as it takes them: single columns, then pairs, if there are any."""
         return [*zip(self.models_, self.layout_.columns(cells), strict=False)]
 
     def left_out(self, training: TrainingRows) -> Regression:
         """What the regression reads of training rows, each of them left out of its own columns. Provisional."""
-        return self._left_out(training, is_fitted=False)
+        return self._without_own_label(training, is_fitted=False)
 
-    def _left_out(self, training: TrainingRows, is_fitted: bool) -> Regression:
-        """`left_out`; rows that were certainly fitted need no check of it."""
+    def _without_own_label(self, training: TrainingRows, is_fitted: bool) -> Regression:
+        """What the regression reads of training rows, each of them left out of its own densities.
+
+        Parameters
+        ----------
+        training : rows, classes and weights
+        is_fitted : True if these rows were certainly fitted, so that nothing needs to check it
+
+        Returns
+        -------
+        Regression of n rows: offset (n, c) with log p(y = c | D₋ᵢ), contrasts t (n, c − 1, columns) of the log
+        densities log p(x_ij | y = c, D₋ᵢ), the linear columns z (n, r), labels and weights
+        """
         n_classes = len(self.classes_)
         n = len(training.code)
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
-        label = np.eye(n_classes)[training.code]
+        label = np.eye(n_classes)[training.code]  # one-hot, (n, c)
         offset = np.empty((n, n_classes))
         t = np.empty((n, n_classes - 1, n_columns))
         z = []
-        for part in self._parts(n, is_whole=training.group is not None):
+
+        # Batches save memory. The rows of a group leave together, so that they must not be in different batches.
+        for part in self._row_slices(n, is_whole=training.group is not None):
             rows = training.take(part)
             results = self._loo_results(rows, is_fitted)
-            tables = [table for result in results for table in result.by_block.values()]
+            tables: list[Any] = []  # log p(x_ij | y = c, D₋ᵢ) of each column j, (rows, c)
+            for result in results:
+                tables += result.by_block.values()
             offset[part] = results[0].log_prior
             t[part] = self.layout_.contrasts_of(np.stack(tables))
             z.append(self.layout_.linear(rows.cells))
         return Regression(offset, t, np.concatenate(z), label, training.weight, training.leaving, training.group)
 
     def _loo_results(self, rows: TrainingRows, is_fitted: bool) -> list[LooResult]:
-        """Leave-one-out of each model of densities."""
+        """Exact leave-one-out of the rows by each model of densities: a table (n, c) for each column of the regression.
+
+        Parameters
+        ----------
+        rows : training rows
+        is_fitted : True calls the computation directly; False calls the public `loo`, which refuses rows that were not
+            fitted
+        """
         results = []
-        for model, x in self._views(rows.cells):
+        for model, x in self._rows_by_model(rows.cells):
             labels = model.classes_[rows.code]
-            if is_fitted:
-                encoded, index = model.encode_labelled(x, labels)
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    results.append(leave_out(model, encoded, index, rows.weights, rows.group, "kept"))
-            else:
+            if not is_fitted:
                 results.append(model.loo(x, labels, rows.weights, groups=rows.group))
+                continue
+            encoded, index = model.encode_labelled(x, labels)
+            with np.errstate(invalid="ignore", divide="ignore"):  # a density may be 0
+                results.append(leave_out(model, encoded, index, rows.weights, rows.group, "kept"))
         return results
 
-    def _new(self, cells: Any) -> Regression:
-        """What the regression reads of new rows."""
-        tables = [t for model, x in self._views(cells) for t in model.predict_part_log_likelihood(x).values()]
+    def _new_rows(self, cells: Any) -> Regression:
+        """What the regression reads of n new rows: offset (n, c), t (n, c − 1, columns) and z (n, r), without labels.
+
+        Their densities are those that all training rows made: a new row need not be left out.
+        """
+        tables: list[Any] = []  # log p(x_ij | y = c) of each column j, (n, c)
+        for model, x in self._rows_by_model(cells):
+            tables += model.predict_part_log_likelihood(x).values()
         log_prior = self.models_[0].class_log_prior_
         offset = np.broadcast_to(log_prior, (len(tables[0]), len(log_prior)))
         return Regression(offset, self.layout_.contrasts_of(np.stack(tables)), self.layout_.linear(cells))
 
-    def _parts(self, n: int, is_whole: bool = False) -> list[slice]:
-        """Slices of n rows whose tables do not need much memory."""
+    def _row_slices(self, n: int, is_whole: bool = False) -> list[slice]:
+        """Slices of n rows whose tables need little memory, 256 rows at least; `is_whole` puts all rows into one."""
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
         size = n if is_whole else max(_NUMBERS // (n_columns * len(self.classes_)), 256)
         return batches(n, max(size, 1))
@@ -334,11 +424,11 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """log p(y = c | x_i) in nats, (n, c): p is averaged over the modes."""
         check_is_fitted(self, "modes_")
         cells = self._cells(X)
-        log_p = [self._mean(self._new(cells[part])) for part in self._parts(cells.shape[0])]
+        log_p = [self._log_mean_proba(self._new_rows(cells[part])) for part in self._row_slices(cells.shape[0])]
         return self.layout_.in_label_order(np.concatenate(log_p))
 
-    def _mean(self, rows: Regression) -> np.ndarray:
-        """log of the mean of p over modes, classes as the regression numbers them."""
+    def _log_mean_proba(self, rows: Regression) -> np.ndarray:
+        """log Σ_m share_m p_m, (n, c), of probabilities p_m by each mode m; classes as the regression numbers them."""
         return logsumexp([np.log(mode.share) + rows.log_proba(mode.w, mode.b) for mode in self.modes_], axis=0)
 
     def sample_proba(self, X: Any, n_draws: int = 200, seed: int | np.random.Generator | None = None) -> np.ndarray:
@@ -350,13 +440,20 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         check_least(1, n_draws=n_draws)
         rng = generator(seed)
+
+        # What all draws share: offset and linear columns; and for each model of densities the blocks of its parts, and
+        # the rows as these take them.
         cells = self._cells(X)
-        views = [(model, [*model.part_blocks().values()], model.encode(x)) for model, x in self._views(cells)]
-        rows = self._new(cells)
-        w, b = self.draws_
+        rows = self._new_rows(cells)
+        models = []
+        for model, x in self._rows_by_model(cells):
+            models.append((model, [*model.part_blocks().values()], model.encode(x)))
+
+        # Draws of the fit are taken equally often, in random order.
+        w, b = self.draws_  # weights (200, columns), and B (200, r, c − 1)
         draws = []
         for k in rng.permutation(np.arange(n_draws) % len(w)):
-            tables = [model.posterior_.log_parts(x, parts, model.posterior_.sample(rng)) for model, parts, x in views]
+            tables = [model.posterior_.log_parts(x, parts, model.posterior_.sample(rng)) for model, parts, x in models]
             drawn = replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables)))
             draws.append(np.exp(drawn.log_proba(w[k], b[k])))
         return self.layout_.in_label_order(np.stack(draws))
@@ -364,42 +461,74 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     # --- what the columns do ----------------------------------------------------------------------------------------
 
     def _owners(self, cells: Any) -> "_Owners":
-        """The column of X that each column of the regression belongs to; d is pairs of columns, d + 1 all counts."""
-        layout, d = self.layout_, self.n_features_in_
-        columns = np.concatenate([block.columns for block in self._blocks().values()])
-        if is_sparse(cells):
+        """The column of X that each column of the regression is made of, as a position in the table of `explain`.
+
+        Positions 0 … d − 1 are the d columns of X, d stands for pairs of columns, and d + 1 for all counts together.
+        """
+        layout = self.layout_
+        d = self.n_features_in_
+        columns = np.concatenate([block.columns for block in self._blocks().values()])  # position in X of each cell
+        if is_sparse(cells):  # one density of all counts; the linear term has each of them
             return _Owners(np.array([d + 1]), columns)
+
         n_numbers = len(columns) - len(layout.sizes)
         numbers = columns[:n_numbers][layout.used]
         levels = columns[n_numbers:]
         pairs = np.full(len(self.models_) - 1, d)
+
+        # As `ColumnLayout.columns` has them, numbers stand in t twice: under their own family, and in bins.
         of_t = np.concatenate([numbers, levels, numbers, pairs]).astype(int)
-        return _Owners(of_t, np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int))
+
+        # z has a one-hot column for each level.
+        of_z = np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int)
+        return _Owners(of_t, of_z)
 
     def _contributions(self, rows: Regression, cells: Any) -> Float[np.ndarray, "k n c"]:
-        """What columns of X, pairs, all counts and the class prior add to a mean of η over modes, d + 3 tables.
+        """What each column of X adds to the log probabilities η of n rows, on average over the modes, in nats.
 
-        A mode counts by its share times √(1 − Σ_c p_c²), so that one which is sure hardly changes the mean.
+        By a mode (w, B), η = offset + K (Σ_j w_j t_j + Bᵀ z), up to a constant of the row. t are contrasts of the log
+        densities of columns, z columns of a linear term. A mode counts by its share times √(1 − Σ_c p_c²), so that one
+        which is sure hardly changes the mean.
+
+        Parameters
+        ----------
+        rows : t, z and offset of the rows
+        cells : the same rows, encoded
+
+        Returns
+        -------
+        (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior.
+        They add up to the mean of η
         """
         layout = self.layout_
-        k = contrasts(len(self.classes_))
-        owners = self._owners(cells)
-        raw = layout.raw(cells)
+        k = contrasts(len(self.classes_))  # K, (c, c − 1)
+        owners = self._owners(cells)  # which of the d + 3 terms each column of t and z belongs to
+        raw = layout.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
         if is_sparse(raw):
             raw = raw.toarray()
+
         added = np.zeros((self.n_features_in_ + 3, len(raw), len(k)))
         for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):
+            # z is raw · axes, so that axes · B are the coefficients of the raw columns. The last row of B belongs to
+            # the constant column of z, and so to the class prior.
             slopes = mode.b[:-1] if layout.axes is None else layout.axes @ mode.b[:-1]
-            of_t = (k @ (rows.t * mode.w)).transpose(2, 0, 1)
-            of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]
+
+            # K (w_j t_ij) for each column j of t, and K (b_j z_ij) for each raw column of z.
+            of_t = (k @ (rows.t * mode.w)).transpose(2, 0, 1)  # (columns of t, n, c)
+            of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]  # (raw columns, n, c)
+
+            # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` would not.
             np.add.at(added, owners.of_t, of_t * share[:, None])
             np.add.at(added, owners.of_z, of_z * share[:, None])
             added[-1] += (rows.offset + k @ mode.b[-1]) * share[:, None]
         return added
 
     def _shares_in_row(self, rows: Regression) -> Float[np.ndarray, "modes n"]:
-        """How much each mode counts in the mean of η of each row."""
-        p = np.exp([rows.log_proba(mode.w, mode.b) for mode in self.modes_])
+        """How much each mode counts in the mean of η of each row; the shares of a row add up to 1.
+
+        It is the share of the mode times √(1 − Σ_c p_c²), which is near 0 where the mode is sure of a class.
+        """
+        p = np.exp([rows.log_proba(mode.w, mode.b) for mode in self.modes_])  # (modes, n, c)
         doubt = np.sqrt(1 - np.square(p).sum(2) + 1e-99)
         share = np.array([mode.share for mode in self.modes_])[:, None] * doubt
         return share / share.sum(0)
@@ -424,11 +553,15 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         labels = self.classes_.tolist()
         check_choice("against", against, (None, *labels))
+
+        # Terms of log p of each class. "(averaging)" is log p of the prediction minus the sum of all other terms.
         cells = self._cells(X)
-        rows = self._new(cells)
-        added = self._contributions(rows, cells)
-        averaging = self._mean(rows) - added.sum(0)
-        table = self.layout_.in_label_order(np.concatenate([added, averaging[None]]).swapaxes(0, 1))
+        rows = self._new_rows(cells)
+        added = self._contributions(rows, cells)  # (d + 3, n, c)
+        averaging = self._log_mean_proba(rows) - added.sum(0)  # (n, c)
+        table = self.layout_.in_label_order(np.concatenate([added, averaging[None]]).swapaxes(0, 1))  # (n, d + 4, c)
+
+        # Log odds are linear in log p, so that each term can be turned into log odds by itself.
         odds = odds_against(len(labels), None if against is None else labels.index(against))
         names = [*self.feature_names(), *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
@@ -452,13 +585,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         names = self.feature_names()
         table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level)
+
+        # Terms of η of each training row, left out of its own densities.
         training = self.training(X, y, sample_weight, groups)
         rows = self.left_out(training)
-        added = self._contributions(rows, training.cells)
-        is_label = rows.label > 0
+        added = self._contributions(rows, training.cells)  # (d + 3, n, c)
+
+        # log p(y_i | x_i) with all terms, minus the same without the term of each column of X.
+        is_label = rows.label > 0  # (n, c): one True a row, that of its class
         log_odds = added.sum(0)
-        with_column = log_normalize(log_odds)[is_label]
+        with_column = log_normalize(log_odds)[is_label]  # (n,)
         loss = [with_column - log_normalize(log_odds - column)[is_label] for column in added[: len(names)]]
+
+        # The weighted mean over rows takes the place of naive Bayes's own gain, in the order of the table's features.
         gain = pd.Series(np.array(loss) @ training.weight / training.weight.sum(), names)
         table = table.drop(columns=["gain_low", "gain_high"])
         return table.assign(elpd_gain=gain.reindex(table["feature"]).to_numpy())
@@ -490,11 +629,15 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         weights = row_weights(sample_weight, len(index))
         training = self.training(X, y, weights, groups)
         rows = self.left_out(training)
+
+        # Copies of a row are one training row: `position` gives each of the rows in X the result of its training row.
         in_label_order = self.layout_.in_label_order
-        log_p = in_label_order(self._mean_left_out(rows))[training.position]
-        fitted = in_label_order(self._mean(self._new(training.cells)))[training.position]
+        log_p = in_label_order(self._log_mean_loo_proba(rows))[training.position]
+        fitted = in_label_order(self._log_mean_proba(self._new_rows(training.cells)))[training.position]
         log_prior = in_label_order(rows.offset)[training.position]
         group = training.position if training.has_merged_copies else training.group
+
+        # A result adds up the class prior and its blocks. With one block of what is left, the sum is log p itself.
         return LooResult(
             self.classes_,
             index,
@@ -508,12 +651,20 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             _rows=fitted,
         )
 
-    def _mean_left_out(self, rows: Regression) -> np.ndarray:
-        """log of the mean over modes of p(y = c | x_i, D₋ᵢ); a mode loses share as the evidence loses what leaves."""
-        log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])
-        leaving = rows.leaving_weight * (log_p * rows.label).sum(2)
+    def _log_mean_loo_proba(self, rows: Regression) -> np.ndarray:
+        """log of the mean over modes of p(y = c | x_i, D₋ᵢ), (n, c), classes as the regression numbers them.
+
+        The share of a mode grows with its evidence to the power ¼. Without row i the evidence lacks the factor
+        p(y_i | D₋ᵢ), so that a mode which predicts the row well counts for less.
+        """
+        log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])  # (modes, n, c)
+
+        # Log likelihood that leaves with the row, or with all rows of its group.
+        leaving = rows.leaving_weight * (log_p * rows.label).sum(2)  # (modes, n)
         if rows.group is not None:
             leaving = np.array([np.bincount(rows.group, of_mode)[rows.group] for of_mode in leaving])
+
+        # `log_normalize` works along the last axis, which the modes of a row therefore must be.
         log_share = np.log([mode.share for mode in self.modes_])[:, None] - SHARES_POWER * leaving
         return logsumexp(log_p + log_normalize(log_share.T).T[..., None], axis=0)
 
@@ -541,12 +692,14 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ValueError
             if weights are importance, which NumPyro's model of the rows does not have
         """
+        # Imported here, as only a check needs NumPyro.
         from ..analysis.posterior_check import check
         from .checking import weight_rows
 
         return check(self, "reader_", "discriminative", X, y, sample_weight, seed, weight_rows, most=_CHECKED)
 
     def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn may pass: what `MixedNB` of the same parts takes, and with "auto" sparse rows of counts."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(MixedNB(self.parts)).input_tags
         tags.input_tags.sparse = isinstance(self.parts, str) or tags.input_tags.sparse

@@ -38,33 +38,52 @@ class Draws(NamedTuple):
 
 
 def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0) -> Draws:
-    """n draws, a mode by its share, and Laplace's Gaussian around it.
+    """n draws of the weights w and B: a mode by its share, and Laplace's Gaussian of (log w, B) around it.
 
     log w is lower by half its variance, so that the mean of w is the mode, as it is of a column that says nothing. A
     mode can be flat with a cliff beside it, where rows can be separated. A draw is therefore moved towards the mode
-    until f has risen by no more than twice what it does under the Gaussian.
+    until f = −log posterior has risen by no more than twice what it does under the Gaussian.
+
+    Parameters
+    ----------
+    rows : training rows, as the modes were fitted to them
+    modes : the modes at some scales of the prior, with shares that add up to 1
+    n : number of draws s
+    seed : of the choice of modes and of the steps from them
     """
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])
+    chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])  # (s,) numbers of modes
+
+    # Where rows are so many that a sample of them guards the draws, all modes are near each other: one Hessian of the
+    # log loss is enough for all.
     guard_rows = _guard_rows(rows)
+    is_sample = guard_rows is not rows
     fisher = None
-    if guard_rows is not rows:  # so many rows that all modes are near each other
+    if is_sample:
         fisher = fisher_matrix(rows, np.exp(rows.log_proba(modes[0].w, modes[0].b)))
+
+    # Mode after mode, as draws about one mode share the factored Hessian of f.
     draws: list[WeightsMode] = []
-    for k, n_draws in zip(*np.unique(chosen, return_counts=True), strict=True):
+    mode_numbers, counts = np.unique(chosen, return_counts=True)
+    for k, n_draws in zip(mode_numbers, counts, strict=True):
         p = np.exp(rows.log_proba(modes[k].w, modes[k].b))
         precision = precision_at(rows, modes[k], p, fisher=fisher)
-        guard = _guard(guard_rows, modes[k], guard_rows is not rows)
+        guard = _guard(guard_rows, modes[k], is_sample)
         draws += [_draw_near(guard, precision, rng) for _ in range(n_draws)]
     return Draws(np.stack([drawn.w for drawn in draws]), np.stack([drawn.b for drawn in draws]))
 
 
 def _guard_rows(rows: Regression) -> Regression:
-    """Rows that tell how much a draw raises f: all, or some whose weights stand for all."""
+    """Rows by which it is measured how much less probable a draw is than the mode.
+
+    They are all rows; or a random sample of very many, always the same, with weights that add up to those of all.
+    """
+    # A row tells of as many contrasts as there are classes, less one.
     _, m, _ = rows.t.shape
     n = max(_GUARD_ROWS, _GUARD_ROWS_PER_PARAMETER * rows.n_parameters // m)
     if rows.n_rows <= n:
         return rows
+
     chosen = np.sort(np.random.default_rng(0).permutation(rows.n_rows)[:n])
     sample = rows.take(chosen)
     scale = rows.weight.sum() / sample.weight.sum()
@@ -87,23 +106,41 @@ class _Guard(NamedTuple):
     tilt: Float[np.ndarray, " p"]
 
     def rise(self, end: WeightsMode) -> float:
-        """By how much f is higher than at the mode."""
+        """By how much f, without its linear term about the mode, is higher at `end` than at the mode."""
         loss = loss_of(self.rows, self.rows.log_proba(end.w, end.b))
         return height(end, loss) - self.height - float(self.tilt @ (end.flat - self.mode.flat))
 
 
 def _guard(rows: Regression, mode: WeightsMode, is_sample: bool) -> _Guard:
-    lowest = point_at(lambda end: likelihood(rows, end), mode)
+    """What tells how much f = −log posterior rises from a mode, by some rows.
+
+    Parameters
+    ----------
+    rows : that f is taken of
+    is_sample : whether these are not all rows, to which the mode was fitted. Then f has a slope at the mode, which is
+        taken off: f is convex in w and B, so that without its slope it is lowest there
+    """
+    lowest = point_at(lambda end: likelihood(rows, end), mode)  # f and its gradient in (log w, B)
+
+    # ∂f/∂w is ∂f/∂log w divided by ∂w/∂log w = w.
     tilt = lowest.gradient / mode.parameter_scale if is_sample else np.zeros(len(lowest.gradient))
     return _Guard(rows, mode, lowest.height, tilt)
 
 
 def _draw_near(guard: _Guard, precision: AbstractPrecision, rng: np.random.Generator) -> WeightsMode:
-    """A draw from Laplace's Gaussian around a mode, moved from the cliffs."""
+    """A draw from Laplace's Gaussian around a mode, moved towards the mode where f rises more than the Gaussian says.
+
+    Parameters
+    ----------
+    guard : the mode, and how much f = −log posterior rises from it
+    precision : the Hessian of f at the mode, factored
+    """
     mode = guard.mode
     j = len(mode.w)
-    step, quadratic_rise = precision.draw(rng)
-    step[:j] -= precision.variances[:j] / 2
+    step, quadratic_rise = precision.draw(rng)  # (P,) in (log w, B), and the rise of f by the Gaussian
+    step[:j] -= precision.variances[:j] / 2  # a lognormal w with this centre has the mode as its mean
+
+    # If f is quadratic along the step, √(expected / actual rise) shortens it to the expected rise at once.
     rise = guard.rise(mode.moved(step))
     while rise > _RISE * quadratic_rise:
         step = step * max(np.sqrt(quadratic_rise / rise), _LEAST_SHRINKAGE)

@@ -108,13 +108,30 @@ def score(mode: WeightsMode) -> float:
 
 
 def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
-    """Modes that have a share in the prediction, the most probable first."""
+    """The most probable w and B at each pair of scales of their priors that has a share in the prediction.
+
+    The scales, s of w and ρ of B, are on a lattice that is searched from its middle outwards. Few rows are looked at
+    again for each of its points. With many, an expansion of their likelihood is searched instead; where it proves too
+    coarse, it still says where a search by all rows begins.
+
+    Returns
+    -------
+    modes with shares that add up to 1, the most probable first
+    """
     middle = middle_mode(rows)
     if not _may_be_expanded(rows):
-        return _with_shares(_search({(0, 0): middle}, lambda _, start, fisher: _solve(rows, start, fisher)).modes)
+
+        def from_rows(_: Place, start: WeightsMode, fisher: Any) -> Solved:
+            return _solve(rows, start, fisher)
+
+        return _with_shares(_search({(0, 0): middle}, from_rows).modes)
+
+    # The expansion is enough where many rows are undecided, so that a single one says little.
     nearby = _search_by_expansion(rows, middle)
     if nearby.expansion.information >= _LEAST_INFORMATION * rows.n_parameters:
         return _with_shares(_polished(rows, nearby))
+
+    # Else each point is found from all rows, but Newton's method begins where the expansion has the mode.
     expanded = nearby.lattice
 
     def from_expansion(place: Place, start: WeightsMode, fisher: Any) -> Solved:
@@ -137,7 +154,7 @@ def middle_mode(rows: Regression) -> WeightsMode:
 
 
 def _may_be_expanded(rows: Regression) -> bool:
-    """Whether rows are so many that the likelihood may be quadratic around its mode."""
+    """Whether rows are so many that the likelihood may be quadratic around its mode; never with groups."""
     n, m, _ = rows.t.shape
     return rows.group is None and n * m >= max(_MANY_ROWS * rows.n_parameters, _MIN_EXPANDED)
 
@@ -146,7 +163,15 @@ def _may_be_expanded(rows: Regression) -> bool:
 
 
 def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None) -> Lattice:
-    """Modes from some places of the lattice outwards, while a neighbour matters."""
+    """Modes at some places of the lattice of scales, then at their neighbours, and so on while a neighbour matters.
+
+    Parameters
+    ----------
+    starts : scales, and w and B where Newton's method begins, by place
+    solve : finds the mode at a place, from a start and the matrix below
+    fisher : (P, P) Hessian of the log loss near the starts. Afterwards that of the best mode so far is taken, which is
+        near enough at the places beside it
+    """
     modes: dict[Place, WeightsMode] = {}
     best = -np.inf
     while starts:
@@ -161,8 +186,11 @@ def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None)
 
 
 def _next_starts(modes: dict[Place, WeightsMode]) -> dict[Place, WeightsMode]:
-    """New places beside those that matter, with the mode found there as start."""
-    best = max(score(mode) for mode in modes.values())
+    """The next places of the search: new ones beside those whose share is not negligible, by place.
+
+    Each starts with the scales of its place, and the w and B of its neighbour.
+    """
+    best = max(score(mode) for mode in modes.values())  # a score is the log of a share
     starts = {}
     for (x, y), mode in modes.items():
         if score(mode) <= best - _NEGLIGIBLE:
@@ -174,22 +202,36 @@ def _next_starts(modes: dict[Place, WeightsMode]) -> dict[Place, WeightsMode]:
 
 
 def _scales(place: Place) -> Float[np.ndarray, " 2"]:
+    """(s, ρ) at a place: each step from the middle of the lattice is a factor of 3."""
     return np.exp(MIDDLE + _STEP * np.array(place))
 
 
 def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float = GAIN) -> Solved:
-    """The mode of all rows, its evidence by Laplace and its leave-one-out by a step without each row."""
+    """The mode of the posterior of w and B for the scales of `start`, with its evidence and its leave-one-out.
+
+    The evidence is by Laplace's approximation, leave-one-out by a step of Newton's method without each row.
+
+    Parameters
+    ----------
+    start : the scales, and w and B from which Newton's method begins
+    fisher : (P, P) Hessian of the log loss near the mode, if there is one
+    gain : nats that the last step of Newton's method may promise
+    """
     point = minimise(rows, start, gain, fisher)
-    p = point.likelihood.p
+    p = point.likelihood.p  # class probabilities at the mode, (n, c)
     precision = precision_at(rows, point.mode, p, point.slope)
-    log_p = loo_log_proba(rows, point.mode, p, precision)
-    elpd = float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))
+
+    log_p = loo_log_proba(rows, point.mode, p, precision)  # (n, c)
+    elpd = float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))  # of the label of each row
     mode = replace(point.mode, log_evidence=log_evidence(point, precision), elpd=elpd)
     return Solved(mode, precision.fisher)
 
 
 def _with_shares(modes: dict[Place, WeightsMode]) -> tuple[WeightsMode, ...]:
-    """Modes that have a share, the most probable first."""
+    """Modes with their shares in the prediction, the most probable first; those with next to none are left out.
+
+    A share is in proportion to exp(score), the scores being those of evidence and leave-one-out.
+    """
     share = softmax([score(mode) for mode in modes.values()])
     share = np.where(share < _LEAST_SHARE, 0, share)
     share = share / share.sum()
@@ -220,7 +262,7 @@ class Expansion(NamedTuple):
 
     @classmethod
     def about(cls, rows: Regression, mode: WeightsMode) -> "Expansion":
-        """The expansion of all rows at a mode."""
+        """The expansion about w and B of a mode: one look at all rows."""
         at_mode = likelihood(rows, mode)
         return cls(
             centre=mode.flat,
@@ -232,13 +274,19 @@ class Expansion(NamedTuple):
         )
 
     def likelihood(self, mode: WeightsMode) -> Likelihood:
-        """What the expansion takes for the likelihood."""
-        step = mode.flat - self.centre
+        """The log loss and its gradient at w and B of a mode, by the expansion in place of the rows.
+
+        With δ = θ − θ₀ they are loss + gᵀδ + ½ δᵀHδ and g + Hδ, where θ is w, then B row by row.
+        """
+        step = mode.flat - self.centre  # δ, (P,)
         bend = self.fisher @ step
         return Likelihood(self.loss + float(step @ (self.gradient + bend / 2)), self.gradient + bend)
 
     def solve(self, rows: Regression, start: WeightsMode) -> Solved:
-        """The mode for the scales of `start`, its evidence and leave-one-out, without a look at the rows."""
+        """The mode for the scales of `start`, its evidence and leave-one-out, without a look at the rows.
+
+        Newton's method needs more than one step: the likelihood is quadratic in w and B, but the prior of log w is not.
+        """
         point = point_at(self.likelihood, start)
         for _ in range(_MAX_STEPS):
             precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
@@ -246,28 +294,40 @@ class Expansion(NamedTuple):
             if step.promise < _SEARCH_GAIN:
                 break
             lower = lower_point(self.likelihood, point, step)
-            if lower is None:
+            if lower is None:  # rounding forbids to go on
                 break
             point = lower
         return self.scored(rows, point)
 
     def scored(self, rows: Regression, point: Point) -> Solved:
-        """Evidence and leave-one-out of a mode near the centre."""
+        """A mode near the centre with its evidence, by Laplace, and its leave-one-out, by Takeuchi.
+
+        Σ_i v_i log p(y_i | D₋ᵢ) ≈ −loss − tr J (∂²f)⁻¹, with J the products of the rows' gradients and ∂²f the Hessian
+        of −log posterior at the mode.
+        """
         precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
-        elpd = -point.likelihood.loss - float(np.vdot(self.scores, precision.covariance))
+        elpd = -point.likelihood.loss - float(np.vdot(self.scores, precision.covariance))  # tr AB = Σ of products
         mode = replace(point.mode, log_evidence=log_evidence(point, precision), elpd=elpd)
         return Solved(mode, self.fisher)
 
 
 def _score_products(rows: Regression, p: np.ndarray) -> Float[np.ndarray, "p p"]:
-    """J = Σ_i v_i l_i ∇_i ∇_iᵀ with ∇_i = F_iᵀ Kᵀ(p_i − onehot y_i), some rows at a time."""
-    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))
+    """J = Σ_i v_i l_i ∇_i ∇_iᵀ, with ∇_i the gradient of −log p_i,y(i) in the P parameters w and B.
+
+    The contrasts Σ_j w_j t_ij + Bᵀ z_i have the gradient Kᵀ(p_i − onehot y_i). So that of w is its product with t_i,
+    and that of B with z_i. v_i is the weight of a row, and l_i the weight that leaves with it.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities of the rows
+    """
+    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m); its square has v_i l_i
     n_parameters = rows.n_parameters
     products = np.zeros((n_parameters, n_parameters))
     for part in batches(rows.n_rows, max(64, _BLOCK // n_parameters)):
-        of_w = (residual[part, None] @ rows.t[part])[:, 0]
-        of_b = (rows.z[part, :, None] * residual[part, None]).reshape(len(of_w), -1)
-        gradient = np.hstack([of_w, of_b])
+        of_w = (residual[part, None] @ rows.t[part])[:, 0]  # (rows, j)
+        of_b = (rows.z[part, :, None] * residual[part, None]).reshape(len(of_w), -1)  # (rows, r · m)
+        gradient = np.hstack([of_w, of_b])  # √(v_i l_i) ∇_i
         products += gradient.T @ gradient
     return products
 
@@ -280,16 +340,28 @@ class Nearby(NamedTuple):
 
 
 def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
-    """Expansions about modes of all rows, each at the best scales of the one before; the first of a sample of rows."""
+    """The lattice of scales, searched by an expansion of the likelihood about a mode near the best of them.
+
+    The first expansion is about a mode at the middle of the lattice, or where a sample of very many rows has its best
+    scales. Each next one is about the mode at the best scales of the one before, until these move by a step at most.
+
+    Parameters
+    ----------
+    middle : scales in the middle of the lattice, with w and B to begin from
+    """
     n, m, _ = rows.t.shape
-    n_start = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
     best: Place = (0, 0)
     centre = middle
+
+    # A sample is worth its search only if it is much smaller than the rows.
+    n_start = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
     if n > _MANY_STARTS * n_start:
         sampled = _search_by_expansion(_sample(rows, n_start), middle).lattice
         best = sampled.best
         centre = sampled.modes[best]
+
     for _ in range(_MAX_EXPANSIONS):
+        # The search begins at the middle and at the best place, both with w and B of the centre.
         centre = minimise(rows, centre, _ROUGH_GAIN).mode
         nearby = _expand(rows, centre, {(0, 0): replace(centre, scales=middle.scales), best: centre})
         last = best
@@ -301,21 +373,32 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
 
 
 def _expand(rows: Regression, centre: WeightsMode, starts: dict[Place, WeightsMode]) -> Nearby:
-    """The lattice by the expansion about a mode."""
+    """The expansion of the likelihood about w and B of `centre`, and the lattice as it sees it.
+
+    `starts` are the places where the search of the lattice begins.
+    """
     expansion = Expansion.about(rows, centre)
-    return Nearby(expansion, _search(starts, lambda _, start, fisher: expansion.solve(rows, start)))
+
+    def by_expansion(_: Place, start: WeightsMode, fisher: Any) -> Solved:
+        return expansion.solve(rows, start)
+
+    return Nearby(expansion, _search(starts, by_expansion))
 
 
 def _sample(rows: Regression, n: int) -> Regression:
-    """Some rows, each as probable as any other; the same ones each time."""
+    """A random sample of n rows, each as probable as any other; the same ones each time."""
     chosen = np.random.default_rng(0).permutation(rows.n_rows)[:n]
     return rows.take(np.sort(chosen))
 
 
 def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
-    """The modes that have a share as all rows have them, by chords from those of the expansion."""
+    """The modes of an expansion that have a share, moved to where the rows themselves have them, by place.
+
+    They are found by chords: steps of Newton's method with the gradients of the rows, and the matrix of the expansion.
+    Their evidence and leave-one-out are by the matrices of the expansion too.
+    """
     expansion, lattice = nearby
-    least = score(lattice.modes[lattice.best]) + np.log(_LEAST_SHARE)
+    least = score(lattice.modes[lattice.best]) + np.log(_LEAST_SHARE)  # log share, up to a constant
     polished = {}
     for place, mode in lattice.modes.items():
         if score(mode) > least:

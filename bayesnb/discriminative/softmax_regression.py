@@ -54,7 +54,7 @@ _BLOCK = 1 << 17  # numbers of t and z at a time, which stay in a core's cache
 
 @functools.lru_cache(maxsize=64)
 def contrasts(c: int) -> Float[np.ndarray, "c m"]:
-    """K: orthonormal columns that sum to zero."""
+    """K: m = c − 1 orthonormal columns that sum to zero. It is read-only, as all callers share the cached array."""
     k = linalg.helmert(c).T
     k.flags.writeable = False
     return k
@@ -99,16 +99,23 @@ class Regression:
         return self.weight if self.leaving is None else self.leaving
 
     def log_proba(self, w: np.ndarray, b: np.ndarray, shift: Any = None) -> Table:
-        """log p of each row; `shift` (n, m) is added to the contrasts of η."""
+        """log p(y = c) of each row, (n, c), by the softmax of η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i).
+
+        Parameters
+        ----------
+        w : (j,) weights of the columns
+        b : (r, m) coefficients of the linear term
+        shift : (n, m) added to the contrasts of η, such as those of leave-one-out
+        """
         n, m, j = self.t.shape
-        score = (self.t.reshape(n * m, j) @ w).reshape(n, m) + self.z @ b
+        score = (self.t.reshape(n * m, j) @ w).reshape(n, m) + self.z @ b  # contrasts of η
         if shift is not None:
             score += shift
-        eta = score @ contrasts(self.offset.shape[1]).T + self.offset
+        eta = score @ contrasts(self.offset.shape[1]).T + self.offset  # (n, c)
         return log_normalize(eta, out=eta)
 
     def take(self, rows: Any) -> "Regression":
-        """Some of the rows; groups do not come with them."""
+        """The regression of some of its rows, by positions or a slice; groups do not come with them."""
         return Regression(
             offset=self.offset[rows],
             t=self.t[rows],
@@ -142,7 +149,7 @@ class WeightsMode:
 
     @property
     def precision(self) -> Float[np.ndarray, "r m"]:
-        """Of the prior of B."""
+        """Of the prior of B: 1/ρ², but that of the last row, the shift of the classes, does not depend on ρ."""
         precision = np.full(self.b.shape, self.scales[1] ** -2.0)
         precision[-1] = SD_SHIFT**-2
         return precision
@@ -158,7 +165,7 @@ class WeightsMode:
         return np.concatenate([self.w, np.ones(self.b.size)])
 
     def moved(self, step: np.ndarray) -> "WeightsMode":
-        """The mode after a step in (log w, B)."""
+        """The parameters after a step (P,) in (log w, B): w is multiplied, so it stays positive, and B is added to."""
         j = len(self.w)
         return replace(self, w=self.w * np.exp(step[:j]), b=self.b + step[j:].reshape(self.b.shape))
 
@@ -185,63 +192,120 @@ LikelihoodAt: TypeAlias = Callable[[WeightsMode], Likelihood]
 
 
 def loss_of(rows: Regression, log_p: Table) -> float:
-    """−Σ_i v_i log p_i,y(i), nats."""
-    return -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))
+    """The log loss −Σ_i v_i log p_i,y(i) of rows with weights v, nats; `log_p` is the table log p(y_i = c), (n, c)."""
+    return -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))  # labels are one-hot
 
 
 def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
-    """The likelihood of all rows."""
+    """The log loss of all rows at given w and B, its gradient, and the class probabilities of each row.
+
+    Parameters
+    ----------
+    rows : t (n, m, j), z (n, r), labels and weights of the regression η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i)
+    mode : w (j,) and B (r, m), which need not be at a mode
+    """
     log_p = rows.log_proba(mode.w, mode.b)
     loss = loss_of(rows, log_p)
-    p = np.exp(log_p, out=log_p)
-    residual = residuals(rows, p, rows.weight)
+    p = np.exp(log_p, out=log_p)  # in the memory of log p, which is needed no more
+
+    # By the chain rule ∂ loss/∂w_j = Σ_i t_ijᵀ r_i and ∂ loss/∂B = Σ_i z_i r_iᵀ, with r_i the gradient of the loss in
+    # the m contrasts Σ_j w_j t_ij + Bᵀ z_i.
+    residual = residuals(rows, p, rows.weight)  # r, (n, m)
     gradient_w = residual.ravel() @ rows.t.reshape(-1, len(mode.w))
     gradient_b = rows.z.T @ residual
     return Likelihood(loss, np.concatenate([gradient_w, gradient_b.ravel()]), p)
 
 
 def residuals(rows: Regression, p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m"]:
-    """r_i = v_i Kᵀ(p_i − onehot y_i)."""
+    """r_i = v_i Kᵀ(p_i − onehot y_i): the gradient of each row's log loss −v_i log p_i,y(i) in its m contrasts.
+
+    The log odds are η = offset + K · contrasts, with K (c, m) orthonormal.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities
+    weight : (n,) v_i
+    """
     return weight[:, None] * ((p - rows.label) @ contrasts(p.shape[1]))
 
 
 def label_curvature(p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m m"]:
-    """S_i = v_i Kᵀ(diag p_i − p_i p_iᵀ)K."""
+    """S_i = v_i Kᵀ(diag p_i − p_i p_iᵀ)K: the Hessian of each row's log loss −v_i log p_i,y(i) in its m contrasts.
+
+    The log odds are η = offset + K · contrasts, with K (c, m) orthonormal. The label of the row does not matter.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities
+    weight : (n,) v_i
+    """
     k = contrasts(p.shape[1])
     c, m = k.shape
-    pk = p @ k
-    s = (p @ (k[:, :, None] * k[:, None]).reshape(c, m * m)).reshape(-1, m, m)
-    s -= pk[:, :, None] * pk[:, None]
-    return s * weight[:, None, None]
+
+    # Kᵀ diag p_i K = Σ_c p_ic k_c k_cᵀ, with k_c the rows of K: one matrix product for all rows of the table.
+    products_of_k = (k[:, :, None] * k[:, None]).reshape(c, m * m)  # row c is k_c k_cᵀ
+    curvature = (p @ products_of_k).reshape(-1, m, m)
+
+    # Minus Kᵀ p_i p_iᵀ K, the outer product of Kᵀ p_i with itself.
+    pk = p @ k  # (n, m)
+    curvature -= pk[:, :, None] * pk[:, None]
+    return curvature * weight[:, None, None]
 
 
 def features(rows: Regression, part: Any) -> Float[np.ndarray, "n m p"]:
-    """F_i of some rows as one array."""
-    t = rows.t[part]
-    z = rows.z[part]
-    of_z = z[:, None, :, None] * np.eye(t.shape[1])[:, None]
-    return np.concatenate([t, of_z.reshape(*of_z.shape[:2], -1)], 2)
+    """F_i of some rows as one array: the derivative of the m contrasts Σ_j w_j t_ij + Bᵀ z_i in the P parameters.
+
+    The parameters are w (j,), then B (r, m) row by row. So F_i = (t_i, z_i ⊗ I).
+
+    Parameters
+    ----------
+    part : positions of the rows, or a slice
+    """
+    t = rows.t[part]  # (n, m, j): the derivative in w
+    z = rows.z[part]  # (n, r)
+
+    # Element (d, k) of B moves contrast k by z_id, and no other contrast.
+    of_b = z[:, None, :, None] * np.eye(t.shape[1])[:, None]  # (n, m, r, m)
+    return np.concatenate([t, of_b.reshape(*of_b.shape[:2], -1)], 2)
 
 
 def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
-    """Σ_i F_iᵀ S_i F_i, some rows at a time and block by block: w and w, w and B, and B for each pair of contrasts."""
-    n, m, j = rows.t.shape
-    r = rows.z.shape[1]
+    """The Hessian Σ_i F_iᵀ S_i F_i of the log loss in its P parameters, w (j,) and then B (r, m) row by row.
+
+    S_i (m, m) is the Hessian of row i in its contrasts Σ_j w_j t_ij + Bᵀ z_i, and F_i = (t_i, z_i ⊗ I), (m, P), their
+    derivative in the parameters. F would repeat z for each contrast, and is never made. The blocks of the matrix, w and
+    w, w and B, B and B, are sums of products of t, z and S, over batches of rows that stay in a core's cache.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities of the rows
+    """
+    n, m, j = rows.t.shape  # rows, contrasts, columns
+    r = rows.z.shape[1]  # columns of the linear term
     of_w = np.zeros((j, j))
     of_w_and_b = np.zeros((m * j, r))
     of_b = np.zeros((r, m, r, m))
+
     for part in batches(n, max(64, _BLOCK // (m * j + r))):
         t = rows.t[part]
         z = rows.z[part]
-        s = label_curvature(p[part], rows.weight[part])
-        s_t = s * t if m == 1 else s @ t
+        s = label_curvature(p[part], rows.weight[part])  # S, (rows, m, m)
+
+        # Σ_i t_iᵀ S_i t_i, and Σ_i (S_i t_i) z_iᵀ for each contrast.
+        s_t = s * t if m == 1 else s @ t  # (rows, m, j); with two classes S_i is a number
         of_w += t.reshape(-1, j).T @ s_t.reshape(-1, j)
         of_w_and_b += s_t.reshape(len(z), m * j).T @ z
+
+        # Σ_i S_i,ab z_i z_iᵀ for contrasts a and b ≥ a, (r, r) each.
         for a in range(m):
-            s_z = (s[:, a, a:, None] * z[:, None, :]).reshape(len(z), -1)
+            s_z = (s[:, a, a:, None] * z[:, None, :]).reshape(len(z), -1)  # S_i,ab z_i for all these b
             of_b[:, a, :, a:] += (z.T @ s_z).reshape(r, m - a, r).swapaxes(1, 2)
+
+    # The same for b < a: S is symmetric.
     for a in range(m):
         of_b[:, a + 1 :, :, a] = of_b[:, a, :, a + 1 :].transpose(1, 2, 0)
+
+    # From (contrast, column, row of B) to the order of the parameters.
     cross = of_w_and_b.reshape(m, j, r).transpose(1, 2, 0).reshape(j, r * m)
     return np.block([[of_w, cross], [cross.T, of_b.reshape(r * m, r * m)]])
 
@@ -288,7 +352,14 @@ class AbstractPrecision(abc.ABC):
 def precision_at(
     rows: Regression, mode: WeightsMode, p: Table, slope: Any = 0.0, fisher: np.ndarray | None = None
 ) -> AbstractPrecision:
-    """∂²f at a mode, or near it, where `slope` is ∂f/∂u_j, in the cheaper of its two forms."""
+    """The Hessian ∂²f of f = −log posterior in (log w, B), at a mode or near it, factored in the cheaper of two forms.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities at the mode
+    slope : (j,) ∂f/∂log w_j; 0 at a mode
+    fisher : (P, P) Hessian of the log loss, if it has been made; not used where rows are fewer than parameters
+    """
     d = prior_curvature(mode, slope)
     if is_wide(rows):
         return RowPrecision(rows, mode, p, d)
@@ -302,7 +373,10 @@ def is_wide(rows: Regression) -> bool:
 
 
 def prior_curvature(mode: WeightsMode, slope: Any = 0.0) -> Float[np.ndarray, " p"]:
-    """The diagonal that the prior adds to ∂²f; at least 1 in log w."""
+    """The diagonal that the prior adds to ∂²f: 1 + ∂f/∂u_j in log w, and the precision of the prior in B.
+
+    A negative slope counts as 0, so that the matrix stays positive definite where a search has not reached the mode.
+    """
     of_w = np.ones(len(mode.w)) + np.maximum(slope, 0)
     return np.concatenate([of_w, mode.precision.ravel()])
 
@@ -311,36 +385,50 @@ class ParameterPrecision(AbstractPrecision):
     """∂²f = √d (I + d^−½ W H W d^−½) √d with H = Σ F_iᵀ S_i F_i, P × P: for fewer parameters than rows."""
 
     def __init__(self, rows: Regression, mode: WeightsMode, fisher: np.ndarray, d: Float[np.ndarray, " p"]) -> None:
+        """Factor I + d^−½ W H W d^−½, with W = diag(w; 1). Its eigenvalues are at least 1, so Cholesky never fails.
+
+        Parameters
+        ----------
+        mode : w (j,) and B at which ∂²f is taken
+        fisher : (P, P) H, the Hessian of the log loss in (w, B)
+        d : (P,) what the prior adds to the diagonal of ∂²f
+        """
         j = len(mode.w)
         self.fisher = fisher
         self._rows = rows
         self._sd = d**-0.5
-        self._scale = mode.parameter_scale * self._sd
+        self._scale = mode.parameter_scale * self._sd  # diagonal of W d^−½
+
         h = fisher * self._scale * self._scale[:, None]
         h[np.diag_indices(len(h))] += 1
-        self.shape = np.diag(h)[:j] * d[:j]
+        self.shape = np.diag(h)[:j] * d[:j]  # ∂²f/∂u_j²; before `cholesky` writes over h
+
+        # log det ∂²f is that of the factored matrix plus Σ log d.
         self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
         self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
 
     def solve(self, g: np.ndarray) -> np.ndarray:
-        """(∂²f)⁻¹ g."""
+        """(∂²f)⁻¹ g for a vector g (P,), by the Cholesky factor of d^−½ ∂²f d^−½."""
         return self._sd * linalg.cho_solve((self._factor, True), self._sd * g, check_finite=False)
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-        """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic."""
+        """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic.
+
+        With the Cholesky factor L and standard normal numbers ε, L⁻ᵀε has covariance (L Lᵀ)⁻¹; f rises by |ε|²/2.
+        """
         noise = rng.standard_normal(len(self._sd))
         step = linalg.solve_triangular(self._factor, noise, lower=True, trans=1, check_finite=False)
         return self._sd * step, float(noise @ noise) / 2
 
     @functools.cached_property
     def _scaled_inverse(self) -> Float[np.ndarray, "p p"]:
-        """(I + d^−½ W H W d^−½)⁻¹."""
+        """(I + d^−½ W H W d^−½)⁻¹ from its Cholesky factor. LAPACK makes the lower triangle; the upper mirrors it."""
         lower = np.tril(linalg.lapack.dpotri(self._factor, lower=1)[0])
         return lower + np.tril(lower, -1).T
 
     @functools.cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
-        """W (∂²f)⁻¹ W: of w and B."""
+        """W (∂²f)⁻¹ W: the covariance of (w, B) by Laplace, from that of (log w, B) with W = diag(w; 1)."""
         return self._scaled_inverse * self._scale * self._scale[:, None]
 
     @functools.cached_property
@@ -349,28 +437,43 @@ class ParameterPrecision(AbstractPrecision):
         return np.diag(self._scaled_inverse) * self._sd**2
 
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
-        """With F_i = (t_i, z_i ⊗ I): t C tᵀ, t C zᵀ and its transpose, and z C zᵀ, in products smaller than F."""
+        """G_i = F_i C F_iᵀ of some rows: the covariance, by Laplace, of the m contrasts Σ_j w_j t_ij + Bᵀ z_i of a row.
+
+        C (P, P) is the covariance of w (j,) and B (r, m), and F_i = (t_i, z_i ⊗ I), (m, P), the derivative of the
+        contrasts in these. So G_i is the sum of t C tᵀ, of t C zᵀ and its transpose, and of z C zᵀ, each with the block
+        of C that it needs. These products are smaller than F.
+
+        Parameters
+        ----------
+        part : positions of the b rows, or a slice
+        """
         t = self._rows.t[part]
         z = self._rows.z[part]
         n, m, j = t.shape
         r = z.shape[1]
+
+        # The blocks of C.
         of_w = self.covariance[:j, :j]
         of_w_and_b = self.covariance[:j, j:].reshape(j, r, m)
         of_b = self.covariance[j:, j:].reshape(r, m, r, m)
-        half = (t.reshape(-1, j) @ (of_w / 2)).reshape(n, m, j)  # ½ t C + z C, so that half tᵀ and its transpose add up
-        half += (z @ of_w_and_b.transpose(1, 2, 0).reshape(r, m * j)).reshape(n, m, j)
-        g = half @ t.swapaxes(1, 2)
+
+        # t C tᵀ + t C zᵀ + z C tᵀ is h tᵀ plus its transpose, with h = ½ t C + z C.
+        half = (t.reshape(-1, j) @ (of_w / 2)).reshape(n, m, j)  # ½ t C
+        half += (z @ of_w_and_b.transpose(1, 2, 0).reshape(r, m * j)).reshape(n, m, j)  # z C
+        g = half @ t.swapaxes(1, 2)  # (n, m, m)
         g += g.swapaxes(1, 2).copy()
+
+        # z C zᵀ for the contrasts a and b ≥ a. G is symmetric, so that elements with b > a are added at (b, a) too.
         for a in range(m):
             z_c = (z @ of_b[:, a, :, a:].transpose(0, 2, 1).reshape(r, -1)).reshape(n, m - a, r)
-            z_c_z = (z_c @ z[:, :, None])[..., 0]
+            z_c_z = (z_c @ z[:, :, None])[..., 0]  # (n, m − a)
             g[:, a, a:] += z_c_z
             g[:, a + 1 :, a] += z_c_z[:, 1:]
         return g
 
     def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
-        """G of the stacked contrasts of rows that leave together."""
-        f = features(self._rows, members).reshape(-1, len(self._sd))
+        """G of the stacked contrasts of rows that leave together: q is m times the number of `members`."""
+        f = features(self._rows, members).reshape(-1, len(self._sd))  # (q, P)
         return f @ self.covariance @ f.T
 
 
@@ -383,14 +486,25 @@ class RowPrecision(AbstractPrecision):
     fisher = None
 
     def __init__(self, rows: Regression, mode: WeightsMode, p: Table, d: Float[np.ndarray, " p"]) -> None:
+        """Make Φ (N, P) and factor I + ΦΦᵀ (N, N), with N rows times contrasts.
+
+        Parameters
+        ----------
+        p : (n, c) class probabilities at the mode
+        d : (P,) what the prior adds to the diagonal of ∂²f
+        """
         j = len(mode.w)
         self._rows = rows
         self._sd = d**-0.5
-        self._scale = mode.parameter_scale * self._sd
-        s = label_curvature(p, rows.weight)
+        self._scale = mode.parameter_scale * self._sd  # diagonal of W d^−½
+
+        # Φ has rows S_i^½ F_i W d^−½: with S_i = L Lᵀ, Lᵀ is a root. S_i may be singular to rounding.
+        s = label_curvature(p, rows.weight)  # (n, m, m)
         root = np.linalg.cholesky(s + _JITTER * np.eye(s.shape[1])).swapaxes(1, 2)
         self._phi = (root @ self._scaled_features(slice(None))).reshape(-1, len(d))
         self.shape = (1 + np.square(self._phi).sum(0)[:j]) * d[:j]
+
+        # det (I + ΦᵀΦ) = det (I + ΦΦᵀ), so that the small matrix gives the determinant too.
         h = self._phi @ self._phi.T
         h[np.diag_indices(len(h))] += 1
         self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
@@ -401,12 +515,16 @@ class RowPrecision(AbstractPrecision):
         return features(self._rows, part) * self._scale
 
     def solve(self, g: np.ndarray) -> np.ndarray:
-        """(∂²f)⁻¹ g."""
-        g = self._sd * g
-        return self._sd * (g - self._phi.T @ linalg.cho_solve((self._factor, True), self._phi @ g))
+        """(∂²f)⁻¹ g = d^−½ (g̃ − Φᵀ(I + ΦΦᵀ)⁻¹Φ g̃) with g̃ = d^−½ g."""
+        scaled = self._sd * g
+        return self._sd * (scaled - self._phi.T @ linalg.cho_solve((self._factor, True), self._phi @ scaled))
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-        """Bhattacharya et al. (2016)."""
+        """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic.
+
+        Bhattacharya et al. (2016): with standard normal ε (P,) and δ (N,), ε − Φᵀ(I + ΦΦᵀ)⁻¹(Φε + δ) has covariance
+        (I + ΦᵀΦ)⁻¹. It takes no factor of a P × P matrix.
+        """
         step = rng.standard_normal(len(self._sd))
         noise = self._phi @ step + rng.standard_normal(len(self._phi))
         step = step - self._phi.T @ linalg.cho_solve((self._factor, True), noise)
@@ -414,7 +532,7 @@ class RowPrecision(AbstractPrecision):
 
     @functools.cached_property
     def variances(self) -> Float[np.ndarray, " p"]:
-        """Diagonal of (∂²f)⁻¹."""
+        """Diagonal of (∂²f)⁻¹: by Woodbury's identity 1 − Σ (L⁻¹Φ)² in each column, scaled, with L Lᵀ = I + ΦΦᵀ."""
         half = linalg.solve_triangular(self._factor, self._phi, lower=True)
         return (1 - np.square(half).sum(0)) * self._sd**2
 
@@ -428,9 +546,9 @@ class RowPrecision(AbstractPrecision):
         return self._inner_products(f.reshape(1, -1, f.shape[2]))[0]
 
     def _inner_products(self, f: Float[np.ndarray, "b q p"]) -> Float[np.ndarray, "b q q"]:
-        """f (I + ΦᵀΦ)⁻¹ fᵀ."""
-        right = self._phi @ f.reshape(-1, f.shape[2]).T
-        half = linalg.solve_triangular(self._factor, right, lower=True).T.reshape(*f.shape[:2], -1)
+        """f (I + ΦᵀΦ)⁻¹ fᵀ = f fᵀ − h hᵀ with h = (L⁻¹Φfᵀ)ᵀ and L Lᵀ = I + ΦΦᵀ, by Woodbury's identity."""
+        right = self._phi @ f.reshape(-1, f.shape[2]).T  # (N, b · q)
+        half = linalg.solve_triangular(self._factor, right, lower=True).T.reshape(*f.shape[:2], -1)  # (b, q, N)
         return f @ f.swapaxes(1, 2) - half @ half.swapaxes(1, 2)
 
 
@@ -438,15 +556,22 @@ class RowPrecision(AbstractPrecision):
 
 
 def height(mode: WeightsMode, loss: float) -> float:
-    """f without the constants ½ log 2π of the prior of B."""
-    s, precision = mode.scales[0], mode.precision
+    """f = −log p(y, log w, B) from the `loss` of the rows, without the constants ½ log 2π of the prior of B.
+
+    The prior of w is exponential with mean s, so that of log w is w/s · exp(−w/s); that of B is normal.
+    """
+    s = mode.scales[0]
+    precision = mode.precision
     prior_w = (mode.w / s + np.log(s / mode.w)).sum()
     prior_b = (precision * mode.b**2 - np.log(precision)).sum() / 2
     return float(loss + prior_w + prior_b)
 
 
 def gradient_of_height(mode: WeightsMode, of_likelihood: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-    """∂f/∂(log w, B) from ∂ loss/∂(w, B)."""
+    """∂f/∂(log w, B) of f = loss − log prior, from the gradient of the loss in (w, B).
+
+    It is w_j (∂ loss/∂w_j + 1/s) − 1 in log w_j, as ∂w/∂log w = w, and ∂ loss/∂B + B/ρ² in B.
+    """
     j = len(mode.w)
     slope = mode.w * (of_likelihood[:j] + 1 / mode.scales[0]) - 1
     return np.concatenate([slope, of_likelihood[j:] + (mode.precision * mode.b).ravel()])
@@ -475,36 +600,46 @@ class Point(NamedTuple):
 
 
 def point_at(likelihood_at: LikelihoodAt, mode: WeightsMode) -> Point:
-    """f and its gradient at some parameters."""
+    """f and its gradient at some parameters; `likelihood_at` is that of the rows, or an approximation of it."""
     at_mode = likelihood_at(mode)
     return Point(mode, at_mode, height(mode, at_mode.loss), gradient_of_height(mode, at_mode.gradient))
 
 
 def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: np.ndarray | None = None) -> Point:
-    """The mode for the scales of `start` by Newton's method, from its w and B.
+    """The mode of the posterior of log w and B for the scales of `start`, by Newton's method from its w and B.
+
+    f = −log posterior falls with each step. H, the Hessian of the log loss, is dear and changes little, so steps share
+    one. It is made again where a step with an old one promises hardly less than the step before. The gradient is always
+    true, so an old H costs steps and no digits.
 
     Parameters
     ----------
+    rows : what w and B are fitted to
+    start : the scales of the priors, with w and B to begin from
     gain : nats that the last step may promise
-    fisher : Σ F_iᵀ S_i F_i near the mode, to begin with
+    fisher : (P, P) H near the mode, to begin with; None makes it at the start
     """
     likelihood_at = functools.partial(likelihood, rows)
     point = point_at(likelihood_at, start)
     last_promise = np.inf
-    is_fresh = False
+    is_fresh = False  # whether H was made at `point`
     for _ in range(_MAX_STEPS):
+        # Fewer rows than parameters need no H: they have a cheaper form of ∂²f.
         if fisher is None and not is_wide(rows):
             fisher = fisher_matrix(rows, point.likelihood.p)
             is_fresh = True
+
+        # The step ends the search, or shows that H is from too far away, or is taken as far as f falls.
         step = newton_step(point, precision_at(rows, point.mode, point.likelihood.p, point.slope, fisher))
         if step.promise < gain:
             break
         if not is_fresh and fisher is not None and step.promise > _SLOW * last_promise:
-            fisher = None  # too far from where it was made
+            fisher = None
             continue
         lower = lower_point(likelihood_at, point, step)
         if lower is None:
             break
+
         point = lower
         last_promise = step.promise
         is_fresh = False
@@ -525,15 +660,25 @@ class Step(NamedTuple):
 
 
 def newton_step(point: Point, precision: AbstractPrecision) -> Step:
-    """The step from a point to where a quadratic f has its minimum."""
+    """Newton's step −(∂²f)⁻¹ ∇f, from a point to where a quadratic f has its minimum."""
     change = -precision.solve(point.gradient)
     return Step(change, float(-point.gradient @ change))
 
 
 def lower_point(likelihood_at: LikelihoodAt, point: Point, step: Step) -> Point | None:
-    """The end of the longest step, by halving, that lowers f as promised; None where rounding forbids any."""
-    longest = abs(step.change[: len(point.mode.w)]).max(initial=1e-300)
-    share = min(1.0, _LONGEST_STEP / longest)
+    """The end of the longest part of Newton's step that lowers f as promised; None where rounding forbids any.
+
+    The step is shortened to at most 2 in any log w, and then halved until f falls by a small share of what the slope
+    promises: Armijo's rule.
+
+    Parameters
+    ----------
+    likelihood_at : log loss and gradient at any w and B
+    point : where the step begins, with f there
+    step : Newton's step, and what it promises
+    """
+    longest = abs(step.change[: len(point.mode.w)]).max(initial=1e-300)  # in log w; never 0, as it divides
+    share = min(1.0, _LONGEST_STEP / longest)  # of the step
     while share > _SHORTEST_STEP:
         end = point_at(likelihood_at, point.mode.moved(share * step.change))
         if end.height <= point.height - share * _ARMIJO * step.promise:
@@ -543,7 +688,11 @@ def lower_point(likelihood_at: LikelihoodAt, point: Point, step: Step) -> Point 
 
 
 def log_evidence(point: Point, precision: AbstractPrecision) -> float:
-    """log Z(s, ρ) p(s) p(ρ) by Laplace's approximation, with Stirling's error in log w."""
+    """log Z(s, ρ) p(s) p(ρ) at a mode, up to a constant: Laplace's approximation, with Stirling's error in log w.
+
+    Of a column that says nothing, ∫ exp(−f) over log w is a gamma function. Laplace's approximation replaces log Γ(a),
+    with a = ∂²f/∂u_j², by Stirling's formula (a − ½) log a − a + ½ log 2π; the difference is added back.
+    """
     shape = precision.shape
     stirling = gammaln(shape) - (shape - 0.5) * np.log(shape) + shape  # with ½ log 2π each
     log_prior = -np.square((np.log(point.mode.scales) - MIDDLE) / SPREAD).sum() / 2
@@ -554,15 +703,19 @@ def log_evidence(point: Point, precision: AbstractPrecision) -> float:
 
 
 def numpyro_model(rows: Regression, scales: np.ndarray) -> None:
-    """The regression in NumPyro, given the scales: sites `w`, `B` and `y`."""
+    """The regression in NumPyro, given the scales (s, ρ) of the priors: sites `w`, `B` and `y`."""
     import jax.numpy as jnp
     import numpyro
     from numpyro import distributions as dist
 
     n, m, j = rows.t.shape
+
+    # The prior: an exponential with mean s for each weight; a normal for B, with an sd of its own in the last row.
     w = numpyro.sample("w", dist.Exponential(1 / scales[0]).expand([j]).to_event(1))
     sd = jnp.full((rows.z.shape[1], m), scales[1]).at[-1].set(SD_SHIFT)
     b = numpyro.sample("B", dist.Normal(0.0, sd).to_event(2))
-    eta = rows.offset + (jnp.asarray(rows.t) @ w + jnp.asarray(rows.z) @ b) @ contrasts(m + 1).T
+
+    # The likelihood: a row's log probability counts as often as its weight says.
+    eta = rows.offset + (jnp.asarray(rows.t) @ w + jnp.asarray(rows.z) @ b) @ contrasts(m + 1).T  # (n, c)
     with numpyro.plate("row", n), numpyro.handlers.scale(scale=jnp.asarray(rows.weight)):
         numpyro.sample("y", dist.Categorical(logits=eta), obs=rows.label.argmax(1))

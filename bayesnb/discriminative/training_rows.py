@@ -56,7 +56,7 @@ class TrainingRows:
         return len(self.position) > len(self.code)
 
     def take(self, rows: Any) -> "TrainingRows":
-        """Some of the rows; `position` is that of these rows."""
+        """Some of the rows, by positions or a slice; they forget which given rows they stand for."""
         code = self.code[rows]
         return TrainingRows(
             cells=self.cells[rows],
@@ -68,16 +68,30 @@ class TrainingRows:
 
 
 def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, groups: Any) -> TrainingRows:
-    """Given rows as rows that are left out one by one, or group by group."""
+    """Given rows as rows that are left out one by one, or group by group; copies of a row with fractions are merged.
+
+    Parameters
+    ----------
+    cells : (n, columns) encoded rows
+    code : (n,) class of each
+    weights : of each row; whether they are counts decides what leaves
+    groups : (n,) labels of rows that leave together; None where each leaves alone
+    """
     n = len(code)
     positions = np.arange(n)
-    importance = replace(weights, are_counts=False)
+    importance = replace(weights, are_counts=False)  # under which a row leaves whole
+
+    # With groups nothing is merged. Groups of one row each, numbered 0 … n − 1, are the same as none.
     if groups is not None:
         group = group_places(groups, n)
         has_companions = group.max(initial=0) < n - 1
         return TrainingRows(cells, code, importance, group if has_companions else None, positions)
+
+    # Counts that are given say of themselves how many rows a row is.
     if weights.are_counts and weights.are_given:
         return TrainingRows(cells, code, weights, None, positions)
+
+    # Each row belongs to the first one that is its copy, and `position` numbers these first ones.
     owner = first_copies(cells, code)
     first, position = np.unique(owner, return_inverse=True)
     if len(first) == n:
@@ -87,28 +101,47 @@ def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, 
 
 
 def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """The first row that each row is a copy of, itself where there is none; only rows with fractions are copies."""
+    """The first row that each row is a copy of, itself where there is none; only rows with fractions are copies.
+
+    Copies agree in all cells and in class.
+
+    Parameters
+    ----------
+    cells : (n, columns) encoded rows
+    code : (n,) class of each
+    """
+    # A quick hash rules most rows out. Rows of whole numbers may be equal by chance.
     owner = np.arange(len(code))
     candidates = np.flatnonzero(_shares_its_hash(cells, code))
     candidates = candidates[has_fractions(cells[candidates])] if len(candidates) else candidates
+
+    # The others are compared cell by cell.
     if len(candidates):
-        group = copies(cells[candidates], code[candidates])
-        _, first = np.unique(group, return_index=True)
+        group = copies(cells[candidates], code[candidates])  # 0 … g − 1, equal for copies
+        _, first = np.unique(group, return_index=True)  # the first candidate of each group
         owner[candidates] = candidates[first][group]
     return owner
 
 
 def _shares_its_hash(cells: Any, code: Int[np.ndarray, " n"]) -> np.ndarray:
-    """Whether another row has the same sum of its cells' bits times random odd numbers: copies do, few others."""
+    """Whether another row has the same sum of its cells' bits times random odd numbers: copies do, few others.
+
+    All is modulo 2⁶⁴, as sums and products of unsigned integers are. Sparse rows are not hashed: all of them may have
+    copies.
+    """
     if is_sparse(cells):
         return np.ones(len(code), bool)
+
+    # A factor for each column and one for the class. Multiplication by an odd number loses no bits.
     factors = np.random.default_rng(0).integers(1 << 62, size=cells.shape[1] + 1, dtype=np.uint64)
     factors = 2 * factors + np.uint64(1)
+
     total = code.astype(np.uint64) * factors[-1]
     for column, factor in zip(cells.T, factors[:-1], strict=True):
         canonical = np.where(np.isnan(column), np.inf, column + 0.0)  # one NaN, and no negative zero
         bits = canonical.view(np.uint64)
-        total += (bits ^ (bits >> np.uint64(29))) * factor
+        total += (bits ^ (bits >> np.uint64(29))) * factor  # the shift mixes high bits in, as low ones are often 0
+
     _, inverse, times = np.unique(total, return_inverse=True, return_counts=True)
     return times[inverse] > 1
 
@@ -132,14 +165,23 @@ def sample_of(training: TrainingRows, n_classes: int, n_parameters: int, numbers
     A row of class c is taken with probability f_c, so that of the rows taken p(y = c | x, taken) ∝ f_c p(y = c | x):
     with log f_c added to the offset the sample has the coefficients of all rows, and its own uncertainty. Prentice &
     Pyke (1979), Logistic disease incidence models and case-control studies, Biometrika 66.
+
+    Parameters
+    ----------
+    n_parameters : of the regression: more of them need more rows
+    numbers_of_row : that the regression holds of a row, which limits the sample by memory
     """
     n = len(training.code)
     most = min(max(_MIN_SAMPLE, _ROWS_PER_PARAMETER * n_parameters), _MAX_NUMBERS // numbers_of_row)
     if training.group is not None or n <= most:
         return Sample(slice(None), np.zeros(n_classes))
-    of_class = np.bincount(training.code, minlength=n_classes)
+
+    # Each class gets its proportional part, but a rare one at least half of an even part, or all of its rows.
+    of_class = np.bincount(training.code, minlength=n_classes)  # (c,) rows
     even = _LEAST_SHARE_OF_EVEN * most / n_classes
     quota = np.maximum(of_class * most / n, np.minimum(of_class, even)).astype(int)
+
+    # Shuffled rows, sorted by class: the first of each class are a random sample of it.
     order = np.random.default_rng(0).permutation(n)
     by_class = order[np.argsort(training.code[order], kind="stable")]
     starts = np.cumsum(of_class) - of_class

@@ -56,16 +56,22 @@ def sample_positions(n: int) -> np.ndarray:
 
 
 def alike_columns(columns: Sequence[ColumnSample]) -> list[str]:
-    """One sentence for each column that is an exact or near copy of an earlier one; the first few of many."""
+    """One sentence for each column that is an exact or near copy of an earlier one; the first few of many.
+
+    Numbers are compared with numbers, and levels with levels; all columns have the same rows.
+    """
     if len(columns) < 2 or len(columns[0].values) < FEW_ROWS:
         return []
+
+    # Pairs give positions in the list of all numbers, then all levels.
     ordered = [i for i, column in enumerate(columns) if _is_ordered(column)][:_MAX_COLUMNS]
     levels = [i for i, column in enumerate(columns) if not _is_ordered(column)][:_MAX_LEVELS]
+    names = [columns[i].name for i in [*ordered, *levels]]
     pairs = [
         *_pairs_of_numbers([columns[i].values for i in ordered]),
         *_pairs_of_levels([columns[i].values for i in levels], len(ordered)),
     ]
-    names = [columns[i].name for i in [*ordered, *levels]]
+
     sentences = [_sentence(names[pair.first], names[pair.second], pair.likeness) for pair in pairs]
     if len(sentences) > _SHOWN_PAIRS:
         n_more = len(sentences) - _SHOWN_PAIRS
@@ -74,7 +80,7 @@ def alike_columns(columns: Sequence[ColumnSample]) -> list[str]:
 
 
 def _is_ordered(column: ColumnSample) -> bool:
-    """Whether a column is numbers, or has two levels, which a 0 and a 1 stand for."""
+    """Whether a column is numbers, or has at most two levels, which a 0 and a 1 stand for."""
     return column.role != "levels" or bool(np.nanmax(column.values, initial=0) <= 1)
 
 
@@ -90,19 +96,29 @@ def _sentence(first: str, second: str, likeness: float) -> str:
 
 
 def _pairs_of_numbers(columns: list[np.ndarray]) -> Iterator[_Pair]:
-    """Each column of numbers that is nearly an earlier one, with the most similar of them."""
+    """Each column of numbers that is nearly an earlier one, with the most similar of them.
+
+    Correlations of ranks that are made once for each column, over all of its known cells, are matrix products and say
+    which pairs to look at. Such a pair is then ranked by itself, over the rows that both columns know.
+    """
     if len(columns) < 2:
         return
-    table = np.column_stack(columns)
-    n_rows = int(np.clip(_MAX_PRODUCTS / len(columns) ** 2, 64, len(table)))
+    table = np.column_stack(columns)  # (n, d)
+    n_columns = len(columns)
+
+    # Very many columns are screened by fewer rows, evenly spaced. Single precision is enough for that.
+    n_rows = int(np.clip(_MAX_PRODUCTS / n_columns**2, 64, len(table)))
     ranks = _centred_ranks(table[np.linspace(0, len(table) - 1, n_rows).astype(int)])
     is_known = ~np.isnan(ranks)
     ranks = np.where(is_known, ranks, 0).astype(np.float32)
     is_known = is_known.astype(np.float32)
-    for start in range(0, len(columns), _BLOCK):
-        block = np.arange(start, min(start + _BLOCK, len(columns)))
-        likeness = _correlations(ranks, is_known, block)
-        likeness[block[:, None] <= np.arange(likeness.shape[1])] = 0  # a column with itself, and with later ones
+
+    for start in range(0, n_columns, _BLOCK):
+        block = np.arange(start, min(start + _BLOCK, n_columns))
+        likeness = _correlations(ranks, is_known, block)  # (block, all columns up to its end)
+
+        # A column is compared with earlier ones only, not with itself or later ones.
+        likeness[block[:, None] <= np.arange(likeness.shape[1])] = 0
         most_similar = likeness.argmax(1)
         for row, column in enumerate(block):
             other = int(most_similar[row])
@@ -120,13 +136,16 @@ def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _centred_ranks(table: np.ndarray) -> np.ndarray:
-    """Ranks in each column, less their mean; NaN stays."""
+    """Ranks of the known cells in each column of a table (n, d), less their mean; NaN stays."""
     ranks = pd.DataFrame(table).rank().to_numpy()
     return ranks - (np.nansum(ranks, 0) / np.maximum((~np.isnan(ranks)).sum(0), 1))
 
 
 def _correlations(ranks: np.ndarray, is_known: np.ndarray, block: np.ndarray) -> np.ndarray:
     """Size of the correlation of a block of columns with all up to its end, over the rows in which both are known.
+
+    Centred ranks have mean 0, so that the correlation is Σ ab / √(Σ a² Σ b²). A missing cell is 0 and adds nothing to
+    Σ ab; the other two sums are over the rows where the other column is known.
 
     Parameters
     ----------
@@ -141,9 +160,10 @@ def _correlations(ranks: np.ndarray, is_known: np.ndarray, block: np.ndarray) ->
     end = block[-1] + 1
     squares = ranks[:, :end] ** 2
     products = ranks[:, block].T @ ranks[:, :end]
-    n_both = is_known[:, block].T @ is_known[:, :end]
+    n_both = is_known[:, block].T @ is_known[:, :end]  # rows known in both
     first = (ranks[:, block] ** 2).T @ is_known[:, :end]  # Σ of squares over the rows known in both
     second = is_known[:, block].T @ squares
+
     scale = np.sqrt(first * second)
     is_defined = (scale > 0) & (n_both >= FEW_ROWS)
     return np.where(is_defined, np.abs(products) / np.where(is_defined, scale, 1), 0)
@@ -153,34 +173,50 @@ def _correlations(ranks: np.ndarray, is_known: np.ndarray, block: np.ndarray) ->
 
 
 def _pairs_of_levels(columns: list[np.ndarray], offset: int) -> Iterator[_Pair]:
-    """Each column of levels that goes one to one with an earlier one; `offset` is the place of the first column."""
-    later = set()
+    """Each column of levels that goes one to one with an earlier one, up to a few rows.
+
+    Parameters
+    ----------
+    columns : (n,) codes of each column, NaN where missing
+    offset : what is added to positions in `columns`, as columns of numbers stand before them
+    """
+    copies = set()  # columns that have been given out, each once
     for first, second in itertools.combinations(range(len(columns)), 2):
-        if second in later:
+        if second in copies:
             continue
         likeness = _likeness_of_levels(columns[first], columns[second])
         if likeness >= _LEAST_GAIN:
-            later.add(second)
+            copies.add(second)
             yield _Pair(first + offset, second + offset, likeness)
 
 
 def _likeness_of_levels(first: np.ndarray, second: np.ndarray) -> float:
-    """The smaller of both λ of Goodman & Kruskal (1954): the share of errors that knowing the other column avoids."""
+    """The smaller of both λ of Goodman & Kruskal (1954): the share of errors that knowing the other column avoids.
+
+    λ is 1 in both directions only if each level of one column goes with one level of the other. `first` and `second`
+    are (n,) codes, NaN where missing.
+    """
     is_known = ~(np.isnan(first) | np.isnan(second))
     if is_known.sum() < FEW_ROWS:
         return 0.0
     a = first[is_known].astype(int)
     b = second[is_known].astype(int)
-    n_a = a.max() + 1
+    n_a = a.max() + 1  # numbers of levels
     n_b = b.max() + 1
     if max(n_a, n_b) > 2 * min(n_a, n_b):  # no level of one can have a level of the other to itself
         return 0.0
+
+    # Rows of each pair of levels, counted by the one number a n_b + b of the pair.
     table = np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
     return min(_lambda(table), _lambda(table.T))
 
 
 def _lambda(table: np.ndarray) -> float:
-    """Goodman and Kruskal's λ: (Σ of the largest of each row − the largest column) / (n − the largest column)."""
+    """Goodman and Kruskal's λ of a table of counts (a, b): how much better b is guessed once a is known.
+
+    λ = (Σ of the largest of each row − the largest column) / (n − the largest column). Whoever guesses the most
+    frequent b errs in n − the largest column rows; whoever knows a guesses the most frequent b of its row.
+    """
     n = table.sum()
     largest_column = table.sum(0).max()
     if n == largest_column:

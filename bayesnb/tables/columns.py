@@ -32,6 +32,15 @@ class CellError(ValueError):
     """
 
     def __init__(self, name: str, cells: pd.Series, is_wrong: Any, reason: str, is_unread: bool = False) -> None:
+        """Name the first cell that is wrong.
+
+        Parameters
+        ----------
+        name : of the column
+        cells : (n,) of the column
+        is_wrong : (n,) which cells the column cannot hold
+        reason : what is said after the cell, from its comma on
+        """
         position = int(np.asarray(is_wrong).argmax())
         self.name = name
         self.row = cells.index[position]
@@ -94,9 +103,12 @@ class Column:
         """Cells as a model takes them: numbers, or levels, which are text; a CellError where a cell is neither."""
         if self.role == "levels":
             return levels_of(cells, kept=self.levels)
+
         numbers = cells
         if not pd.api.types.is_numeric_dtype(cells):
             numbers = self._numbers_of_text(cells)
+
+        # No model takes an infinite number; "1e400" is read as one.
         is_infinite = np.isinf(numbers.to_numpy(float, na_value=np.nan))
         if is_infinite.any():
             reason = ", infinity or too large for a float; leave the cell empty if its value is unknown"
@@ -104,11 +116,14 @@ class Column:
         return numbers
 
     def _numbers_of_text(self, cells: pd.Series) -> pd.Series:
-        """Text as numbers, missing where `words` or a sign stand for a missing cell."""
+        """Text as numbers, missing where `words` or a sign stand for a missing cell; a CellError on other text."""
+        # Each different word is read once. `codes` says which word each cell has; it is −1 where a cell is empty.
         codes, words = distinct_words(cells)
         values = self.numbers_of(words)
         is_missing = np.array([self._is_missing(word) for word in words], bool)
         is_wrong = np.isnan(values) & ~is_missing
+
+        # One more entry at the end is what code −1 takes: an empty cell is not wrong, and it is NaN.
         if is_wrong.any():
             reason = ", not a number"
             if self.example:
@@ -118,7 +133,10 @@ class Column:
         return pd.Series(np.append(values, np.nan)[codes], cells.index, name=cells.name)
 
     def numbers_of(self, words: Iterable[str]) -> np.ndarray:
-        """The numbers that words stand for in the format of the column, NaN for other words."""
+        """The numbers that words stand for in the format of the column, NaN for other words.
+
+        A column that was not text when it was described has no format: a word is then a plain number, or true or false.
+        """
         if self.written:
             return self.written.read(words)
         words = list(words)
@@ -126,19 +144,28 @@ class Column:
         return np.where(np.isnan(numbers), NumberFormat(sign=TRUTH).read(words), numbers)
 
     def _is_missing(self, word: str) -> bool:
+        """Whether a word in a column of numbers stands for a missing cell."""
         return word in ("", *MISSING_SIGNS) or word in self.words
 
     def accepting(self, cells: pd.Series) -> "Column":
-        """The column after further cells of its table, whose words count as missing if numbers were asked for."""
+        """The column after further cells of its table, whose words count as missing if numbers were asked for.
+
+        A column that is numbers by its cells stays as it is: a word in it is an error, which `read` raises.
+        """
         if self.why != ASKED or self.role == "levels" or pd.api.types.is_numeric_dtype(cells):
             return self
+
+        # Different words that are no numbers, and that are not known to stand for a missing cell.
         _, words = distinct_words(cells)
-        is_word = np.isnan(self.numbers_of(words))
-        new = [word for word, odd in zip(words, is_word, strict=True) if odd and not self._is_missing(word)]
-        if not new:
+        is_no_number = np.isnan(self.numbers_of(words))
+        new_words = []
+        for word, has_none in zip(words, is_no_number, strict=True):
+            if has_none and not self._is_missing(word):
+                new_words.append(word)
+        if not new_words:
             return self
-        column = replace(self, words=(*self.words, *new))
-        return column.with_warning(f"further down are {listed(new, 3)}, which count as missing")
+        column = replace(self, words=(*self.words, *new_words))
+        return column.with_warning(f"further down are {listed(new_words, 3)}, which count as missing")
 
     def is_far(self, cells: pd.Series) -> np.ndarray:
         """Whether each cell is a number beyond the training range by more than the length of that range, (n,)."""
@@ -150,13 +177,15 @@ class Column:
 
     def widened(self, cells: pd.Series) -> "Column":
         """The column after further cells, as `read` gives them: with their range, and with their levels."""
+        # While a contract knows all levels of a column it adds new ones; it gives them up where they are too many.
         if self.role == "levels" and len(self.levels) == self.distinct:
             levels = sorted({*self.levels, *cells.dropna().unique()})
             return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
+
         if self.low is None or self.high is None:
             return self
         numbers = cells.to_numpy(float, na_value=np.nan)
-        low = float(np.fmin.reduce(numbers, initial=self.low))
+        low = float(np.fmin.reduce(numbers, initial=self.low))  # `fmin` and `fmax` ignore NaN
         high = float(np.fmax.reduce(numbers, initial=self.high))
         if (low, high) == (self.low, self.high):
             return self
@@ -181,6 +210,8 @@ def levels_of(cells: pd.Series, kept: Collection[str] = MISSING_SIGNS) -> pd.Ser
     if isinstance(cells.dtype, pd.CategoricalDtype):
         categories = [level_text(value) for value in cells.cat.categories]
         return cells.cat.rename_categories(categories)
+
+    # Each different value is turned into text once. The last entry, None, is what a missing cell, of code −1, takes.
     codes, distinct = pd.factorize(cells)
     levels: list[str | None] = []
     for value in distinct:
@@ -191,7 +222,7 @@ def levels_of(cells: pd.Series, kept: Collection[str] = MISSING_SIGNS) -> pd.Ser
 
 
 def level_text(value: Any) -> str:
-    """A value as the name of a level."""
+    """A value as the name of a level: "3.0" is "3", as whole numbers become floats beside a missing cell."""
     return re.sub(r"^([+-]?[0-9]+)\.0$", r"\1", str(value))
 
 
@@ -245,9 +276,9 @@ class ColumnContract:
 
     @property
     def plain(self) -> set[str]:
-        """The names of columns of text that are numbers as any parser reads them."""
-        numbers = (c for c in self.columns if c.written and c.written.is_plain and c.is_used)
-        return {c.name for c in numbers if c.why != ASKED and not c.words}
+        """The names of columns of text that are numbers as any parser reads them, without words among the numbers."""
+        numbers = (column for column in self.columns if column.written and column.written.is_plain and column.is_used)
+        return {column.name for column in numbers if column.why != ASKED and not column.words}
 
     @property
     def cautions(self) -> list[str]:
@@ -256,7 +287,7 @@ class ColumnContract:
         for column in self.columns:
             if not column.warning:
                 continue
-            reason = f" is left out: {column.why}; " if column.role == "dropped" else ": "
+            reason = f" is left out: {column.why}; " if column.role == "dropped" else ": "  # stands before the warning
             texts.append(f"column {column.name!r}{reason}{column.warning}")
         return [as_sentence(text) for text in texts]
 
@@ -289,17 +320,21 @@ class ColumnContract:
         used = {column.name: column for column in self.used}
         missing = [name for name in used if name not in frame.columns]
         if missing:
-            what = "column" if len(missing) == 1 else "columns"
+            noun = "column" if len(missing) == 1 else "columns"
             raise ValueError(
-                f"`table` has no {what} {listed(missing)}, which the model was fitted to; "
+                f"`table` has no {noun} {listed(missing)}, which the model was fitted to; "
                 f"add what is missing{did_you_mean(missing[0], frame.columns)}"
             )
+
+        # Columns that the contract does not use are passed on as they are.
         names = list(used) if used_only else list(frame.columns)
         cells = {name: used[name].read(frame[name]) if name in used else frame[name] for name in names}
         return pd.DataFrame(cells, index=frame.index, columns=names)
 
     def refuse_contradictions(self, piece: pd.DataFrame, applied: pd.DataFrame) -> None:
         """Raise a CellError on a cell, further down in the table, that its role has no place for.
+
+        The first rows gave the roles: a column that was empty or constant there, or had only 0 and 1, is to stay so.
 
         Parameters
         ----------
@@ -309,6 +344,7 @@ class ColumnContract:
         for column in self.columns:
             cells = piece[column.name]
             if column.why in (EMPTY, CONSTANT):
+                # Compared as levels, so that 3 and 3.0 are the same value.
                 levels = levels_of(cells, kept=())
                 first = levels_of(pd.Series([column.example])).iloc[0]
                 is_wrong = (levels.notna() & (levels != first)).to_numpy()
@@ -319,21 +355,26 @@ class ColumnContract:
                 expected = "only 0 and 1"
             else:
                 continue
+
             if is_wrong.any():
                 raise CellError(column.name, cells, is_wrong, f", but the first rows {expected}")
 
     def accepting(self, piece: pd.DataFrame) -> "ColumnContract":
         """The contract after further rows of its table: other words in columns that were asked for as numbers."""
-        return replace(self, columns=tuple(c.accepting(piece[c.name]) if c.is_used else c for c in self.columns))
+        columns = [column.accepting(piece[column.name]) if column.is_used else column for column in self.columns]
+        return replace(self, columns=tuple(columns))
 
     def widened(self, applied: pd.DataFrame) -> "ColumnContract":
         """The contract after further rows, as `apply` gives them: with their ranges and levels."""
-        return replace(self, columns=tuple(c.widened(applied[c.name]) if c.is_used else c for c in self.columns))
+        columns = [column.widened(applied[column.name]) if column.is_used else column for column in self.columns]
+        return replace(self, columns=tuple(columns))
 
     def with_missing(self, n_missing: pd.Series, n_rows: int) -> "ColumnContract":
         """The contract with the number of missing cells of each used column, by its name, among all rows."""
         counts = n_missing.to_dict()
-        columns = [c.with_missing(counts[c.name], n_rows) if c.is_used else c for c in self.columns]
+        columns = [
+            column.with_missing(counts[column.name], n_rows) if column.is_used else column for column in self.columns
+        ]
         return replace(self, columns=tuple(columns))
 
     # --- other rows ---------------------------------------------------------------------------------------------------
@@ -350,6 +391,8 @@ class ColumnContract:
         sentences = []
         if new_names:
             sentences.append(f"columns that the model was not fitted to are ignored: {listed(new_names)}.")
+
+        # Each of the three is what is said of the column, or "" if there is nothing to say.
         for column in self.used:
             cells = applied[column.name]
             for text in (_new_levels(column, cells), _far_numbers(column, cells), _more_missing(column, cells)):
@@ -370,13 +413,18 @@ class ColumnContract:
     def shown(self, most: int | None = None) -> tuple[pd.DataFrame, str]:
         """The contract as a table of text, `!` beside what to look at; of many columns the target and those first.
 
+        Parameters
+        ----------
+        most : columns that are shown; None shows all
+
         Returns
         -------
         the table, and a line that says how many columns it leaves out, or ""
         """
-        by_need = sorted(self.columns, key=lambda c: (c.role not in ("target", "weight"), not c.warning))
+        # False comes before True: first target and weight, then columns with a warning, then the others.
+        by_need = sorted(self.columns, key=lambda column: (column.role not in ("target", "weight"), not column.warning))
         names = {column.name for column in by_need[:most]}
-        rows = [_shown_row(column) for column in self.columns if column.name in names]
+        rows = [_shown_row(column) for column in self.columns if column.name in names]  # in the order of the table
         table = pd.DataFrame(rows, columns=["", "column", "role", "distinct", "missing", "example", "why"])
         n_more = len(self.columns) - len(rows)
         return table, f"… and {n_more} more columns" if n_more else ""
@@ -384,8 +432,8 @@ class ColumnContract:
     def summary(self, most: int | None = None) -> str:
         """The contract as a readable text, with at most so many columns."""
         table, more = self.shown(most)
-        line = "{:1} {:28}  {:7}  {:>8} {:>7}  {:28}  {}".format
-        lines = [line(*row) for row in (table.columns, *table.to_numpy())]
+        in_columns = "{:1} {:28}  {:7}  {:>8} {:>7}  {:28}  {}".format
+        lines = [in_columns(*row) for row in (table.columns, *table.to_numpy())]
         if more:
             lines.append(more)
         return "\n".join([*lines, *(f"! {note}" for note in self.notes)])
@@ -408,7 +456,13 @@ def _span(column: Column) -> str:
 
 
 def _new_levels(column: Column, cells: pd.Series) -> str:
-    """Levels that the training rows do not have; "" if there are none, or if the contract does not know the levels."""
+    """What is said of levels that the training rows do not have; "" if there are none, or if not all are known.
+
+    Parameters
+    ----------
+    column : of the contract
+    cells : of other rows, as `Column.read` gives them
+    """
     if not column.levels:
         return ""
     new = [level for level in cells.dropna().unique() if level not in column.levels]

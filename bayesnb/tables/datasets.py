@@ -56,16 +56,20 @@ def load(name: str) -> Dataset:
 
     Raises
     ------
-    ValueError   if the name is not in `NAMES`
+    ValueError   if no data set has this name
     """
     if name not in DATA_SETS:
         similar = did_you_mean(name, DATA_SETS) or "."
         raise ValueError(f"there is no data set {name!r}; the names are {', '.join(DATA_SETS)}{similar}")
+
+    # Two tables come with this package.
     if name in _SHIPPED:
         target, source = _SHIPPED[name]
         with files("bayesnb").joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
             frame = pd.read_csv(file)
         return Dataset(name, frame.drop(columns=target), frame[target].to_numpy(), target, source)
+
+    # The others come with scikit-learn, which has labels as numbers and their names beside them.
     from sklearn import datasets
 
     bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
@@ -87,6 +91,7 @@ def load_spam() -> Any:
     from scipy import sparse
     from sklearn.utils import Bunch
 
+    # The file has the three arrays of compressed rows, in smaller types than SciPy works with.
     path = files("bayesnb").joinpath("data", "spam.npz")
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         counts = arrays["counts"].astype(np.int32)
@@ -94,6 +99,8 @@ def load_spam() -> Any:
         indptr = arrays["indptr"]
         folder = arrays["folder"]
         vocabulary = arrays["vocabulary"]
+
+    # Folders of spam have names that begin with "spam".
     return Bunch(
         X=sparse.csr_array((counts, indices, indptr), shape=(len(folder), len(vocabulary))),
         y=np.where(np.char.startswith(folder, "spam"), "spam", "ham"),

@@ -81,27 +81,37 @@ def describe(
     {'id': 'dropped', 'weight': 'numbers', 'kind': 'target'}
     """
     frame = _as_frame(table)
-    wishes = {**(columns or {}), **dict.fromkeys(drop, "drop")}
+    wishes = {**(columns or {}), **dict.fromkeys(drop, "drop")}  # the role that the user wants of a column, by its name
     _check_separators(decimal, thousands)
     _check_names(frame, wishes, target, weight)
+
+    # A column whose numbers can be read in two ways is read as the other columns of the table are written.
     cells = {name: _cells_of(frame, name) for name in frame.columns}
-    shown = _decimal_of_table([cells[name] for name in frame.columns if name != target])
-    writing = _Writing(decimal, thousands, shown)
-    judged: dict[Any, _Judged] = {}
+    of_table = _decimal_of_table([cells[name] for name in frame.columns if name != target])
+    separators = _Separators(decimal, thousands, of_table)
+
+    # Each column is judged by itself; that of weights must be numbers, and that of labels may be anything.
+    judged: dict[Any, _Judgement] = {}
     for name in frame.columns:
         if name == weight:
-            numbers = _judged_feature(cells[name], "numbers", writing).column
-            judged[name] = _Judged(replace(numbers, role="weight", why="sample weights", words=(), warning=""))
+            numbers = _judge_feature(cells[name], "numbers", separators).column
+            judged[name] = _Judgement(replace(numbers, role="weight", why="sample weights", words=(), warning=""))
         elif name == target:
-            judged[name] = _judged_target(cells[name], writing)
+            judged[name] = _judge_target(cells[name], separators)
         else:
-            judged[name] = _judged_feature(cells[name], wishes.get(name), writing)
+            judged[name] = _judge_feature(cells[name], wishes.get(name), separators)
     described = {name: judgement.column for name, judgement in judged.items()}
+
+    # Columns beside each other: the labels, copies of the labels, and copies among the features.
     notes: tuple[str, ...] = ()
     if target is not None:
         described[target], notes = described_target(cells[target].known, described[target])
         described = _with_copies_named(frame, target, described)
-    samples = [ColumnSample(c.name, c.role, judged[name].sample) for name, c in described.items() if c.is_used]
+    samples = [
+        ColumnSample(column.name, column.role, judged[name].sample)
+        for name, column in described.items()
+        if column.is_used
+    ]
     return ColumnContract(tuple(described.values()), len(frame), target, (*notes, *alike_columns(samples)))
 
 
@@ -129,15 +139,23 @@ def _check_separators(decimal: str | None, thousands: str | None) -> None:
 
 
 def _check_names(frame: pd.DataFrame, wishes: Mapping[Any, str], target: Any, weight: Any) -> None:
-    """Raise a ValueError on a column or a role that does not exist, or on two columns of one name."""
+    """Raise a ValueError on a column or a role that does not exist, or on two columns of one name.
+
+    Parameters
+    ----------
+    wishes : role that the user wants of a column, by its name
+    target, weight : names of the columns of labels and of sample weights, or None
+    """
     if not frame.columns.is_unique:
         raise ValueError(f"more than one column has the name {frame.columns[frame.columns.duplicated()][0]!r}")
+
     unknown_roles = {*wishes.values()} - {*ROLES, "drop"}
     if unknown_roles:
-        role = min(unknown_roles)
+        role = min(unknown_roles)  # always the same one of several
         raise ValueError(
             f"`columns` has the role {role!r}; choose one of {', '.join(ROLES)} and drop{did_you_mean(role, ROLES)}"
         )
+
     for name in [*wishes, target, weight]:
         if name is not None and name not in frame.columns:
             names = list(map(str, frame.columns))
@@ -150,12 +168,12 @@ def _check_names(frame: pd.DataFrame, wishes: Mapping[Any, str], target: Any, we
 # --- the cells of a column ------------------------------------------------------------------------------------------
 
 
-class _Writing(NamedTuple):
+class _Separators(NamedTuple):
     """How numbers are written: separators that the user named, and the decimal separator that the table shows."""
 
     decimal: str | None
     thousands: str | None
-    shown: str
+    of_table: str
 
 
 @dataclass(frozen=True)
@@ -217,14 +235,18 @@ class _Cells:
 
 
 def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
-    """The cells of one column, their words counted."""
+    """The cells of one column: those that are known, and of text how often each word occurs.
+
+    In columns of text a cell such as "?" is missing too: such signs are counted apart from the words.
+    """
     column = frame[name]
     is_known = column.notna().to_numpy()
-    cells = column if is_known.all() else column[is_known]
+    cells = column if is_known.all() else column[is_known]  # a column without gaps is not copied
     if cells.dtype == object:
-        cells = cells.infer_objects()
+        cells = cells.infer_objects()  # numbers that stood as objects beside a missing cell get their own type
     if not _is_text(cells):
         return _Cells(str(name), cells, is_known, None, {}, {})
+
     texts = [clean_word(str(value)) for value in cells.tolist()]
     counts = dict(Counter(texts).most_common())
     signs = {sign: counts.pop(sign) for sign in sorted(missing_signs(counts))}
@@ -232,17 +254,20 @@ def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
 
 
 def _is_text(known: pd.Series) -> bool:
-    """Whether cells are text, or objects that are shown as text."""
+    """Whether cells are text, or objects that are shown as text, such as paths; lists, dictionaries, sets are not."""
     kind = known.dtype
     if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(kind) or kind.kind in "mM":
-        return False
+        return False  # "m" and "M" are lengths of time and dates
     if kind.kind != "O" or isinstance(kind, pd.StringDtype):
         return True
     return not any(isinstance(value, list | dict | set | np.ndarray) for value in known.iloc[:1000])
 
 
 def _decimal_of_table(columns: Iterable[_Cells]) -> str:
-    """The decimal separator that all columns agree on; "" if they show none, or both."""
+    """The decimal separator that all columns agree on, "." or ","; "" if they show none, or both.
+
+    Text shows it by its numbers, such as "3,5"; numbers that pandas has read were written with a point.
+    """
     shown: set[str] = set()
     for cells in columns:
         if cells.is_text:
@@ -255,51 +280,71 @@ def _decimal_of_table(columns: Iterable[_Cells]) -> str:
 # --- the role of a column -------------------------------------------------------------------------------------------
 
 
-class _Judged(NamedTuple):
+class _Judgement(NamedTuple):
     """A column with its role, and its cells in some of the rows as numbers, of levels their codes; NaN is missing."""
 
     column: Column
     sample: np.ndarray = np.zeros(0)
 
 
-def _judged_feature(cells: _Cells, wish: str | None, writing: _Writing) -> _Judged:
-    """The role of a feature: the user's, or what its cells show."""
+def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> _Judgement:
+    """The role of a feature: the user's, or what its cells show.
+
+    Parameters
+    ----------
+    cells : of the column
+    wish : role that the user wants, "drop" or None
+    separators : how numbers in text are written
+
+    Returns
+    -------
+    the column with its role and the reason, and a sample of its cells as numbers if it is used
+    """
+    # Columns that no model can use: without a value, of lists, left out by the user, or constant.
     blank = cells.blank()
     if not cells.n_known and wish not in ("levels", "drop"):
-        return _Judged(replace(blank, why=EMPTY))
+        return _Judgement(replace(blank, why=EMPTY))
     if not cells.is_text and cells.known.dtype == object:
-        return _Judged(replace(blank, why="lists or tables in its cells"))
+        return _Judgement(replace(blank, why="lists or tables in its cells"))
     base = replace(blank, distinct=cells.n_distinct(COUNTED_ROWS), example=cells.first())
     if wish == "drop":
-        return _Judged(replace(base, why="left out as asked"))
+        return _Judgement(replace(base, why="left out as asked"))
     if base.distinct == 1 and not wish and cells.n_rows >= FEW_ROWS and cells.n_distinct() == 1:
-        return _Judged(replace(base, why=CONSTANT))
-    dates = _are_dates(cells)
-    if dates and not wish:
-        return _Judged(replace(base, why="dates or times", warning=f"{base.name}=levels uses it"))
-    if wish == "levels" or dates or isinstance(cells.known.dtype, pd.CategoricalDtype):
-        return _judged_levels(cells, base, wish, "declared levels")
+        return _Judgement(replace(base, why=CONSTANT))  # the first rows are counted before all of them are
+
+    # Dates name the row, unless the user wants them; as dates are no numbers they are levels then.
+    are_dates = _are_dates(cells)
+    if are_dates and not wish:
+        return _Judgement(replace(base, why="dates or times", warning=f"{base.name}=levels uses it"))
+    if wish == "levels" or are_dates or isinstance(cells.known.dtype, pd.CategoricalDtype):
+        return _judge_levels(cells, base, wish, "declared levels")
+
+    # Numbers by their type; or text, which is numbers if a format reads it, and levels if none does.
     if not cells.is_text:
         why = TRUTH if cells.known.dtype.kind == "b" else ""
-        return _judged_numbers(cells, base, cells.known.to_numpy(float), wish, why)
-    base = _with_number_format(cells, base, wish, writing)
+        return _judge_numbers(cells, base, cells.known.to_numpy(float), wish, why)
+    base = _with_number_format(cells, base, wish, separators)
     if base.written is None:
-        return _judged_levels(cells, base, wish, base.why)
-    return _judged_numbers(cells, base, _numbers_of_texts(cells, base.written), wish, _why_of_text(base))
+        return _judge_levels(cells, base, wish, base.why)
+    return _judge_numbers(cells, base, _numbers_of_texts(cells, base.written), wish, _reason_for_numbers(base))
 
 
-def _judged_target(cells: _Cells, writing: _Writing) -> _Judged:
-    """The column of labels as a feature; labels may be numbers in an unknown format."""
+def _judge_target(cells: _Cells, separators: _Separators) -> _Judgement:
+    """The column of labels, judged as if it were a feature.
+
+    Where numbers can be read in two ways a feature is an error. Labels need no such decision, so they are then read
+    with a decimal point.
+    """
     try:
-        return _judged_feature(cells, None, writing)
+        return _judge_feature(cells, None, separators)
     except ValueError:
         numbers = NumberFormat(".")
         base = replace(cells.blank(), distinct=cells.n_distinct(COUNTED_ROWS), example=cells.first(), written=numbers)
-        return _judged_numbers(cells, base, _numbers_of_texts(cells, numbers), None, _why_of_text(base))
+        return _judge_numbers(cells, base, _numbers_of_texts(cells, numbers), None, _reason_for_numbers(base))
 
 
 def _are_dates(cells: _Cells) -> bool:
-    """Whether the cells are dates, or text of dates."""
+    """Whether the cells are dates or lengths of time, or text of which nine in ten different words are dates."""
     if cells.known.dtype.kind in "mM":
         return True
     if not cells.is_text or not cells.words:
@@ -309,14 +354,14 @@ def _are_dates(cells: _Cells) -> bool:
 
 
 def _numbers_of_texts(cells: _Cells, written: NumberFormat) -> np.ndarray:
-    """The numbers that cells of text hold, (n_numbers,)."""
+    """The numbers that the known cells of text hold, (known cells,); NaN of words that are none in this format."""
     words = list(cells.words)
-    numbers = dict(zip(words, written.read(words).tolist(), strict=True))
+    numbers = dict(zip(words, written.read(words).tolist(), strict=True))  # each different word is read once
     values = np.array([numbers.get(text, np.nan) for text in cells.texts or ()], float)
     return values
 
 
-def _why_of_text(column: Column) -> str:
+def _reason_for_numbers(column: Column) -> str:
     """The reason for a column of numbers written as text; "" if any parser reads them."""
     if column.written is None or column.written.is_plain:
         return ""
@@ -328,30 +373,47 @@ def _why_of_text(column: Column) -> str:
 # --- numbers written as text ----------------------------------------------------------------------------------------
 
 
-def _with_number_format(cells: _Cells, base: Column, wish: str | None, writing: _Writing) -> Column:
-    """The column with the format of its numbers, if its text is numbers; otherwise `written` stays None."""
-    numbers, others = _split_words(list(cells.words))
+def _with_number_format(cells: _Cells, base: Column, wish: str | None, separators: _Separators) -> Column:
+    """The column with the format of its numbers, if its text is numbers; otherwise `written` stays None.
+
+    Parameters
+    ----------
+    cells : of the column, text
+    base : the column as far as it is described
+    wish : role that the user wants; with one, a single number is enough
+    separators : the separators that the user named, and the decimal separator that the table shows
+
+    Returns
+    -------
+    the column; with a format also the words that are read as missing, and a warning that names them
+    """
+    # Text with some numbers is no column of numbers, but the user may want to know.
+    numbers, others = _split_words(list(cells.words))  # different words
     n_numbers = sum(cells.words[word] for word in numbers)
-    share = n_numbers / max(cells.n_known, 1)
-    if not numbers or not (wish or _are_numbers(numbers, others, share)):
+    share = n_numbers / max(cells.n_known, 1)  # of the cells
+    if not numbers or not (wish or _is_column_of_numbers(numbers, others, share)):
         if share > 0.5 and others and not wish:
             return base.with_warning(
                 f"{share:.0%} of the cells are numbers, others such as {others[0]!r} are not; "
                 f"{base.name}=numbers counts the others as missing"
             )
         return base
+
+    # Digits with a zero in front, such as postal codes, would lose it as numbers.
     codes = [word for word in numbers if is_code(word)]
     if codes and all(word.isdigit() for word in numbers) and not wish:
         return replace(base, why=f"codes with leading zeros: {codes[0]}")
-    written = _format_of(base.name, numbers, wish, writing)
+
+    written = _format_of(base.name, numbers, wish, separators)
     if written is None:
         return base.with_warning(f"numbers in more than one format, such as {listed([numbers[0], numbers[-1]])}")
+
     if others:
         n_others = sum(cells.words[word] for word in others)
         base = base.with_warning(
             f"{n_others} cells are not numbers ({listed(others)}) and count as missing; {base.name}=levels keeps them"
         )
-    base = base.with_warning(_said_of_signs(cells))
+    base = base.with_warning(_warning_of_signs(cells))
     return replace(base, written=written, words=(*others, *cells.signs))
 
 
@@ -362,11 +424,11 @@ def _split_words(words: list[str]) -> tuple[list[str], list[str]]:
     numbers = [word for word in words if is_number(word)]
     if len(numbers) == len(words):
         return numbers, []
-    number_set = set(numbers)
+    number_set = set(numbers)  # a look-up in a set takes the same time however many words there are
     return numbers, [word for word in words if word not in number_set]
 
 
-def _said_of_signs(cells: _Cells) -> str:
+def _warning_of_signs(cells: _Cells) -> str:
     """How many cells hold a sign that is read as missing; "" if none does."""
     if not cells.signs:
         return ""
@@ -374,69 +436,97 @@ def _said_of_signs(cells: _Cells) -> str:
     return f"{n_signs} cells are {listed(cells.signs)} and count as missing"
 
 
-def _are_numbers(numbers: list[str], others: list[str], share: float) -> bool:
-    """Whether a column of these words is one of numbers, in which a few words stand for missing cells."""
+def _is_column_of_numbers(numbers: list[str], others: list[str], share: float) -> bool:
+    """Whether a column of these words is one of numbers, in which a few words stand for missing cells.
+
+    Parameters
+    ----------
+    numbers, others : different words that look like numbers, and that do not
+    share : of the cells that hold numbers
+    """
     if not others:
         return True
     return share >= _SHARE_OF_NUMBERS and len(others) <= _MOST_WORDS and len(numbers) > _LEAST_NUMBERS
 
 
-def _format_of(name: str, numbers: list[str], wish: str | None, writing: _Writing) -> NumberFormat | None:
-    """The format of numbers; None if they have no common one.
+def _format_of(name: str, numbers: list[str], wish: str | None, separators: _Separators) -> NumberFormat | None:
+    """The format of numbers written as text; None if they have no common one.
 
     Separators that the user names do not make numbers of a column that is none without them, such as versions.
+
+    Parameters
+    ----------
+    name : of the column, for messages
+    numbers : the different words that look like numbers
+    wish : role that the user wants of the column, or None
+    separators : the separators that the user named, and the decimal separator that the table shows
     """
     try:
-        if not (writing.decimal or writing.thousands):
-            return number_format(numbers, clear=writing.shown)
+        if not (separators.decimal or separators.thousands):
+            return number_format(numbers, clear=separators.of_table)
         if not wish and not _are_numbers_in_some_format(numbers):
             return None
-        return number_format(numbers, writing.decimal, writing.thousands, writing.shown)
-    except ValueError as error:
+        return number_format(numbers, separators.decimal, separators.thousands, separators.of_table)
+    except ValueError as error:  # two ways to read the numbers, or none: the message gets the column's name
         raise ValueError(f"column {name!r}: {error}, or --drop {name}") from error
 
 
 def _are_numbers_in_some_format(words: list[str]) -> bool:
-    """Whether there is one format, or two, in which all words are numbers."""
+    """Whether there is a format in which all words are numbers."""
     try:
         return number_format(words) is not None
-    except ValueError:
+    except ValueError:  # there are two, and nothing decides between them
         return True
 
 
 # --- levels ---------------------------------------------------------------------------------------------------------
 
 
-def _judged_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _Judged:
-    """Levels, or text that names the rows."""
+def _judge_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _Judgement:
+    """A column of levels; or one that is left out, as its text names the rows.
+
+    Parameters
+    ----------
+    base : the column as far as it is described
+    wish : role that the user wants, "levels" or None; ValueError on another one, which text cannot have
+    why : the reason for levels; "" if it is only that the cells are text
+    """
     if wish not in (None, "levels"):
         raise ValueError(f"column {base.name!r} holds {base.example!r}, so it cannot be {wish}; choose the role levels")
     levels = set(levels_of(cells.known, kept=cells.words).dropna().unique())
     base = replace(base, distinct=len(levels))
-    if cells.is_text and wish is None and _is_text_of_rows(len(levels), cells.n_known):
-        return _Judged(_left_out_text(cells, base))
+    if cells.is_text and wish is None and _names_the_rows(len(levels), cells.n_known):
+        return _Judgement(_left_out_text(cells, base))
+
+    # A warning in place of earlier ones, as the number of levels matters most; then what is read as missing.
     if len(levels) > LISTED:
         base = replace(base, warning=f"{len(levels)} levels, {cells.n_known / len(levels):.0f} rows each")
-    base = base.with_warning(_said_of_signs(cells))
+    base = base.with_warning(_warning_of_signs(cells))
+
     if wish:
         why = ASKED
     elif not why:
         why = "one of two words" if len(levels) == 2 else "text"
     listed_levels = tuple(sorted(map(str, levels))) if len(levels) <= LISTED else ()
-    return _Judged(replace(base, role="levels", why=why, levels=listed_levels), _sample_of_levels(cells))
+    return _Judgement(replace(base, role="levels", why=why, levels=listed_levels), _sample_of_levels(cells))
 
 
-def _is_text_of_rows(n_levels: int, n: int) -> bool:
-    """Whether text of so many levels in n rows names the rows: most differ, or many levels have few rows each."""
+def _names_the_rows(n_levels: int, n: int) -> bool:
+    """Whether text of so many levels in n rows names the rows: most differ, or many levels have few rows each.
+
+    More than 20 levels do if they are more than half of the rows, or more than 100 with fewer than 10 rows on average.
+    """
     max_levels = max(min(n / 2, max(LISTED, n / 10)), FEW_ROWS)
     return n >= FEW_ROWS and n_levels > max_levels
 
 
 def _left_out_text(cells: _Cells, base: Column) -> Column:
-    """A column of text that is left out: documents, or names of the rows."""
+    """A column of text that is left out, with the reason: documents, or names of the rows."""
+    # A word of the column is a whole cell, which may have several words of a language.
     n_words = sum(len(word.split()) * count for word, count in cells.words.items()) / max(cells.n_known, 1)
     if n_words >= _DOCUMENT_WORDS:
         return replace(base, why=f"{DOCUMENTS} of {n_words:.0f} words on average", warning=COUNT_WORDS)
+
     why = f"text of {base.distinct} different values in {cells.n_known} rows"
     if base.distinct == cells.n_known:
         why = "identifies the row: every value differs"
@@ -444,28 +534,39 @@ def _left_out_text(cells: _Cells, base: Column) -> Column:
 
 
 def _sample_of_levels(cells: _Cells) -> np.ndarray:
-    """Codes of the levels in some of the rows, in the order of their first cell; NaN is missing."""
+    """Codes of the levels in some of the rows, evenly spaced, in the order of their first cell; NaN is missing."""
     positions = sample_positions(cells.n_rows)
     column = pd.Series(np.full(cells.n_rows, None, object))
     column[cells.is_known] = levels_of(cells.known, kept=cells.words).to_numpy(object)
-    codes, _ = pd.factorize(column.to_numpy()[positions])
+    codes, _ = pd.factorize(column.to_numpy()[positions])  # −1 of a missing cell
     return np.where(codes < 0, np.nan, codes)
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _judged_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str | None, why: str) -> _Judged:
-    """Cells that are numbers, given as an array of the known cells, NaN where a word stands for a missing cell."""
-    n_numbers = int((~np.isnan(values)).sum())
+def _judge_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str | None, why: str) -> _Judgement:
+    """A column of numbers with its range, its missing cells, and its role; and a sample of its numbers.
+
+    Parameters
+    ----------
+    cells : of the column
+    base : the column as far as it is described
+    values : numbers of the known cells, NaN where a word stands for a missing cell
+    wish : role that the user wants, or None
+    why : the reason to call them numbers; "" if their type is
+    """
+    n_numbers = int((~np.isnan(values)).sum())  # infinite ones included
     numbers = values[np.isfinite(values)]
     if wish in ("counts", "yes/no"):
         _refuse_other_than(numbers, wish, base.name)
+
+    # The range is 0 to 0 of a column that has only infinite numbers.
     base = replace(base, missing=cells.missing_share(n_numbers), low=0.0, high=0.0)
     if len(numbers):
         base = replace(base, low=float(numbers.min()), high=float(numbers.max()))
     column = _with_role_of_numbers(base, numbers, wish, why, are_finite=len(numbers) == n_numbers)
-    return _Judged(column, _sample(cells, values))
+    return _Judgement(column, _sample_of_numbers(cells, values))
 
 
 def _refuse_other_than(numbers: np.ndarray, wish: str, name: str) -> None:
@@ -479,23 +580,36 @@ def _refuse_other_than(numbers: np.ndarray, wish: str, name: str) -> None:
 
 
 def _with_role_of_numbers(base: Column, numbers: np.ndarray, wish: str | None, why: str, are_finite: bool) -> Column:
-    """The column with the role that its numbers show, or that the user asks for."""
+    """The column with the role that its numbers show, or that the user asks for.
+
+    Parameters
+    ----------
+    base : the column with its range
+    numbers : the finite numbers of its cells
+    wish : role that the user wants, or None
+    why : the reason to call the cells numbers; "" if they have no need of one
+    are_finite : whether no cell is infinite
+    """
     if wish:
         return replace(base, role=wish, why=ASKED)
+
+    # Zeros and ones are yes/no, unless they are percentages or amounts of money.
     are_whole = bool((numbers % 1 == 0).all())
     has_unit = base.written is not None and base.written.sign not in ("", TRUTH)
     if are_whole and base.low in (0, 1) and base.high in (0, 1) and are_finite and not has_unit:
         return replace(base, role="yes/no", why=TRUTH if why == TRUTH else "zeros and ones")
+
+    # Whole numbers may name the rows.
     first = numbers[:COUNTED_ROWS]
     if are_whole and not why:
         reason = _reason_to_name_rows(base.name, first)
         if reason:
             return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
     why = why or ("whole numbers" if are_whole else "numbers")
-    return replace(base, role="numbers", why=why).with_warning(_codes_of_gaps(first))
+    return replace(base, role="numbers", why=why).with_warning(_warning_of_missing_codes(first))
 
 
-def _sample(cells: _Cells, values: np.ndarray) -> np.ndarray:
+def _sample_of_numbers(cells: _Cells, values: np.ndarray) -> np.ndarray:
     """Numbers in some of the rows; NaN is missing."""
     column = np.full(cells.n_rows, np.nan)
     column[cells.is_known] = values
@@ -503,19 +617,25 @@ def _sample(cells: _Cells, values: np.ndarray) -> np.ndarray:
 
 
 def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
-    """Why whole numbers name the rows; "" if they do not."""
+    """Why whole numbers name the rows; "" if they do not.
+
+    They do if they are dates, or if the column's name says so; or if all differ, and either follow each other or are
+    long numbers of one length.
+    """
     n = len(values)
     if n < FEW_ROWS:
         return ""
     low = int(values.min())
     high = int(values.max())
-    if _are_dates_as_numbers(values):
+    if _are_yyyymmdd(values):
         return "dates written as numbers, YYYYMMDD"
     n_distinct = len(np.unique(values))
     if _IDENTIFIER.search(name) and n_distinct > n / 2:
         return f"an identifier by its name, {n_distinct} different values"
     if n_distinct < n:
         return ""
+
+    # A few row numbers may be left out. Measurements of six digits and more are often rounded to tens, identifiers not.
     if high - low + 1 <= 1.1 * n:
         return "row numbers: all differ and follow each other"
     n_round = (values % 10 == 0).mean()
@@ -524,7 +644,7 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
     return ""
 
 
-def _are_dates_as_numbers(values: np.ndarray) -> bool:
+def _are_yyyymmdd(values: np.ndarray) -> bool:
     """Whether whole numbers are all dates YYYYMMDD from 1900 to 2100."""
     if values.min() < 19000101 or values.max() > 21001231:
         return False
@@ -533,26 +653,41 @@ def _are_dates_as_numbers(values: np.ndarray) -> bool:
     return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
 
 
-def _codes_of_gaps(values: np.ndarray) -> str:
-    """Numbers that occur three times or more, farther from the rest than the rest is wide, such as 999; "" if none."""
+def _warning_of_missing_codes(values: np.ndarray) -> str:
+    """A warning of numbers that may be codes of missing cells, such as 999; "" if there are none.
+
+    They occur three times or more, and are farther from the rest than the rest is wide.
+
+    Parameters
+    ----------
+    values : (n,) finite numbers of a column
+    """
+    # First at the upper end, and then, with all signs changed, at the lower one.
     codes: list[str] = []
-    for sign in (1, -1):  # the upper end, and then the lower one
-        distinct, counts = np.unique(sign * values, return_counts=True)
-        n_codes = _number_of_codes(distinct, counts)
+    for sign in (1, -1):
+        distinct, counts = np.unique(sign * values, return_counts=True)  # ascending
+        n_codes = _count_missing_codes(distinct, counts)
         if n_codes:
             last = zip(distinct[-n_codes:], counts[-n_codes:], strict=True)
             codes += [f"{sign * value:g} ({n} times)" for value, n in last]
-            values = values[sign * values < distinct[-n_codes]]
+            values = values[sign * values < distinct[-n_codes]]  # without the codes
     if not codes:
         return ""
+
     others = f"{values.min():g} to {values.max():g}"
     advice = "if this stands for a missing cell, leave the cell empty"
     return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}"
 
 
-def _number_of_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
-    """How many of the largest three values are far above all others and occur three times or more."""
-    for k in range(min(3, len(distinct) - 2), 0, -1):
+def _count_missing_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
+    """How many of the largest three values are far above all others and occur three times or more.
+
+    Parameters
+    ----------
+    distinct : (k,) the different values, ascending
+    counts : (k,) how often each occurs
+    """
+    for k in range(min(3, len(distinct) - 2), 0, -1):  # two values at least are left, so that they have a width
         width = distinct[-k - 1] - distinct[0]
         if counts[-k:].min() >= 3 and distinct[-k] - distinct[-k - 1] > width:
             return k
@@ -563,11 +698,19 @@ def _number_of_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
 
 
 def _with_copies_named(frame: pd.DataFrame, target: Any, described: dict[Any, Column]) -> dict[Any, Column]:
-    """The columns, with a warning beside each that is the target under another name."""
+    """The columns by name, with a warning beside each that is the target under another name.
+
+    Parameters
+    ----------
+    frame : the table, of which the first rows are compared
+    target : name of the column of labels
+    described : the columns, by name
+    """
     labels = frame[target].iloc[:COUNTED_ROWS]
     n_labels = labels.nunique() + int(labels.isna().sum())
     named = dict(described)
     for name, column in described.items():
+        # A copy has no more values than there are labels; a row without a label may have one of its own.
         if not column.is_used or column.distinct > n_labels:
             continue
         if is_copy_of_target(frame[name].iloc[:COUNTED_ROWS], labels):

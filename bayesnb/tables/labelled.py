@@ -87,9 +87,17 @@ class WeightColumn(NamedTuple):
     are_counts: bool
 
     def read(self, contract: ColumnContract, rows: pd.DataFrame) -> np.ndarray:
-        """The weights of rows of a table, (n,), integers if they count rows; a CellError where a cell is no weight."""
+        """The weights of rows of a table, (n,), integers if they count rows; a CellError where a cell is no weight.
+
+        Parameters
+        ----------
+        contract : how numbers are written in the column of weights
+        rows : rows of the table, as they stand there
+        """
         cells = rows[self.name]
         numbers = contract[self.name].read(cells).to_numpy(float, na_value=np.nan)
+
+        # What is said of a cell, and which cells it is said of; the first reason that holds is the error.
         wrong = {
             ", but each row with a label needs a weight; 0 leaves the row out": np.isnan(numbers),
             ", a negative weight": numbers < 0,
@@ -107,7 +115,12 @@ class WeightColumn(NamedTuple):
 
 
 def weight_column(counts: str | None, weight: str | None) -> WeightColumn | None:
-    """The column of weights that is named as `counts` or as `weight`; None if neither is."""
+    """The column of sample weights; None if none is named.
+
+    Parameters
+    ----------
+    counts, weight : name of the column of whole numbers that count rows, or of the column of importance; one at most
+    """
     if counts is not None and weight is not None:
         raise TableError(
             f"both --counts {counts} and --weight {weight} are given; whole numbers of rows are --counts, "
@@ -143,6 +156,14 @@ class LabelledTable:
         weight: str | None = None,
         **wishes: Any,
     ) -> None:
+        """Open a table, give each column its role by the first rows, and read the labels of all rows.
+
+        Parameters
+        ----------
+        source, target : the file, or a data set by its name; and its column of labels, which a data set has by itself
+        encoding, sep, counts, weight : as in `read_table`
+        wishes : `drop`, `columns`, `decimal` and `thousands`, as in `describe`
+        """
         self._weight = weight_column(counts, weight)
         self._file = open_table(source, encoding=encoding, sep=sep)
         self.name = Path(source).stem
@@ -150,11 +171,15 @@ class LabelledTable:
         self.target = _checked_target(self._file, source, target)
         self._file.target = self.target
         self.contract = self._described(wishes)
+
+        # The column of labels is read to its end, as all labels decide whether they are integers, booleans or
+        # text.
         label_counts = self._counted_labels()
         self._check_classes(source, label_counts)
         self._check_features(source)
         self._label_of = _labels([*label_counts], isinstance(self._file, TextFile))
         self.labels = np.unique(_array([*self._label_of.values()]))
+
         self.n_labelled = label_counts.total()
         self.notes: tuple[str, ...] = ()
         if self.n_labelled < self.n_rows:
@@ -162,35 +187,40 @@ class LabelledTable:
             self.notes = (f"{n_left_out} of {self.n_rows} rows have no value in {self.target!r} and were left out.",)
 
     def _described(self, wishes: dict[str, Any]) -> ColumnContract:
-        """The contract that the first rows with a label give; a TableError where labels are measurements."""
+        """The contract that the first rows with a label give; a TableError where labels are measurements.
+
+        Parameters
+        ----------
+        wishes : arguments of `describe`: `drop`, `columns`, `decimal` and `thousands`
+        """
         first = self._file.first
         if self._weight is not None:
             wishes = wishes | {"weight": self._weight.name}
         with errors_of(self._file, "fit"):
             contract = describe(first[first[self.target].notna()], self.target, **wishes)
-        warning = contract[self.target].warning
+        warning = contract[self.target].warning  # of a target there is one warning: it holds measurements
         if warning:
             raise TableError(f"{self._file.source}: column {self.target!r} {warning}")
         return contract
 
     def _counted_labels(self) -> Counter[Any]:
-        """How many rows have each label, as it stands in the file; `n_rows` is set."""
+        """How many rows have each label, as it stands in the file; `n_rows`, of all rows, is set."""
         label_counts: Counter[Any] = Counter()
         self.n_rows = 0
-        for piece in self._file.pieces((), self.target):
+        for piece in self._file.pieces((), self.target):  # of the target alone, as text
             self.n_rows += len(piece)
             label_counts.update(piece[self.target].dropna().tolist())
         return label_counts
 
     def _check_classes(self, source: Any, label_counts: Counter[Any]) -> None:
-        """Raise a TableError where there are fewer than two classes."""
+        """Raise a TableError where there are fewer than two classes; `label_counts` has the rows of each label."""
         if len(label_counts) >= 2:
             return
-        what = "has no value in any row"
+        fault = "has no value in any row"
         if label_counts:
-            what = f"holds {next(iter(label_counts))} in every row"
+            fault = f"holds {next(iter(label_counts))} in every row"
         raise TableError(
-            f"{source}: column {self.target!r} {what}; a classifier needs at least two classes. Choose another target."
+            f"{source}: column {self.target!r} {fault}; a classifier needs at least two classes. Choose another target."
         )
 
     def _check_features(self, source: Any) -> None:
@@ -206,25 +236,34 @@ class LabelledTable:
             yield Batch(X, self._labels_of(rows), self._weights_of(rows))
 
     def _read_pieces(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-        """Rows with a label as they stand in the table and as a model takes them; the contract learns from them."""
+        """Rows with a label, piece by piece, as they stand in the table and as a model takes them.
+
+        `contract` learns from each piece before it is given out: words that count as missing, ranges, levels, and how
+        many cells are missing. A cell must not contradict the roles, which are those of the first rows.
+        """
         before = self.contract
         n_rows = 0
-        n_missing: Any = 0
+        n_missing: Any = 0  # then missing cells of each column, by its name
         with errors_of(self._file, "fit"):
-            for piece in self._file.pieces(before.plain):
+            for piece in self._file.pieces(before.plain):  # columns of plain numbers are read as numbers
                 rows = piece[piece[self.target].notna()]
+
+                # New words in columns of numbers that the user asked for are accepted before cells are read.
                 contract = self.contract.accepting(rows)
                 X = contract.apply(rows)
                 before.refuse_contradictions(rows, X)
+
                 n_rows += len(X)
                 n_missing = n_missing + X.isna().sum()
                 self.contract = contract.widened(X).with_missing(n_missing, n_rows)
                 yield rows, X
 
     def _labels_of(self, rows: pd.DataFrame) -> np.ndarray:
+        """The label of each row, (n,)."""
         return _array([self._label_of[cell] for cell in rows[self.target].tolist()])
 
     def _weights_of(self, rows: pd.DataFrame) -> np.ndarray | None:
+        """The weight of each row, (n,); None if the table has no column of weights."""
         if self._weight is None:
             return None
         with errors_of(self._file):
@@ -238,7 +277,7 @@ class LabelledTable:
 
     def load(self, with_lines: bool = False) -> Dataset:
         """All rows; if asked, with the lines of a text file, which is then read again, and with copies counted."""
-        features, labels, weights, hashes = [], [], [], []
+        features, labels, weights, hashes = [], [], [], []  # of each piece
         for rows, X in self._read_pieces():
             features.append(X)
             labels.append(self._labels_of(rows))
@@ -246,6 +285,8 @@ class LabelledTable:
             if with_lines:
                 hashes.append(_hash_of_rows(rows))
         X = pd.concat(features)
+
+        # The index of the features is the number of the row in the file, with or without a label.
         lines = None
         if with_lines and isinstance(self._file, TextFile):
             lines = self._file.lines(X.index.to_numpy())
@@ -264,7 +305,13 @@ class LabelledTable:
 
 
 def _checked_target(file: Any, source: Any, target: str | None) -> str:
-    """The column of labels; a TableError where none is named, or the file has no such column."""
+    """The name of the column of labels; a TableError where none is named, or the file has no such column.
+
+    Parameters
+    ----------
+    file : the open table. A data set knows its target, a file does not
+    source, target : as the user gave them
+    """
     name = target or file.target
     if name is None:
         raise TableError(f"{str(source)!r} is not one of {', '.join(DATA_SETS)}; for a file, name its --target column.")
@@ -283,7 +330,13 @@ def _hash_of_rows(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _labels(cells: list[Any], is_text: bool) -> dict[Any, Any]:
-    """The label that each cell stands for: integers and booleans as Python writes them in a text file, else text."""
+    """The label that each cell stands for: integers and booleans as Python writes them in a text file, else text.
+
+    Parameters
+    ----------
+    cells : the different cells of the target
+    is_text : whether they are of a text file. Cells of other files have types, which they keep
+    """
     if is_text and {*cells} <= {"True", "False"}:
         return {cell: cell == "True" for cell in cells}
     if is_text and all(_INTEGER.fullmatch(cell) for cell in cells):

@@ -31,28 +31,40 @@ def described_target(known: pd.Series, column: Column) -> tuple[Column, tuple[st
     """
     if column.why.startswith("lists"):
         raise ValueError(f"column {column.name!r} holds {column.why}; choose another target")
-    counts = known.value_counts()
+    counts = known.value_counts()  # rows of each label, the most frequent first
     words = [clean_word(str(label)) for label in counts.index]
-    numbers = (column.written or NumberFormat(".")).read(words)
-    warning = _said_of_measurements(column, words, numbers, len(known))
+    numbers = (column.written or NumberFormat(".")).read(words)  # NaN of labels that are none
+
+    # Each text is "" where there is nothing to say; such notes are left out at the end.
+    warning = _warning_of_measurements(column, words, numbers, len(known))
     notes = [
-        _said_of_similar(column.name, counts, _plain_spelling(words, numbers)),
-        _said_of_gaps(column.name, counts, len(known)),
+        _note_on_similar_labels(column.name, counts, _plain_spelling(words, numbers)),
+        _note_on_missing_labels(column.name, counts, len(known)),
     ]
     if len(counts) > _MANY_CLASSES and not warning:
         n_single = int((counts == 1).sum())
         notes.append(f"target {column.name!r} has {len(counts)} classes, {n_single} of them in a single row")
     if warning:
         notes.append(f"target {column.name!r} {warning}")
+
     described = Column(
         column.name, "target", f"{len(counts)} classes", len(counts), column.missing, column.example, warning
     )
     return described, tuple(filter(None, notes))
 
 
-def _said_of_measurements(column: Column, words: list[str], numbers: np.ndarray, n: int) -> str:
-    """What labels that are measurements look like; "" if they are classes."""
-    if column.low is None or column.words:
+def _warning_of_measurements(column: Column, words: list[str], numbers: np.ndarray, n: int) -> str:
+    """What is said of labels that are measurements; "" if they are classes.
+
+    Measurements are numbers with fractions, unless a currency or percent sign makes names of them; or nearly as many
+    different numbers as rows.
+
+    Parameters
+    ----------
+    words, numbers : the different labels as text and as numbers, NaN of text
+    n : rows with a label
+    """
+    if column.low is None or column.words:  # no numbers, or words among them
         return ""
     has_sign = column.written is not None and column.written.sign
     fractions = [word for word, number in zip(words, numbers, strict=True) if np.isfinite(number) and number % 1 > 0]
@@ -64,7 +76,12 @@ def _said_of_measurements(column: Column, words: list[str], numbers: np.ndarray,
 
 
 def _plain_spelling(words: list[str], numbers: np.ndarray) -> list[str]:
-    """Labels without case and blanks, numbers in one way; of the most frequent ones."""
+    """Labels without case and blanks, and numbers in one way, of the 100 most frequent ones: what two spellings share.
+
+    Parameters
+    ----------
+    words, numbers : the different labels as text and as numbers, NaN of text, the most frequent first
+    """
     plain = []
     for word, number in list(zip(words, numbers.tolist(), strict=True))[:LISTED]:
         is_number = not np.isnan(number)
@@ -72,8 +89,15 @@ def _plain_spelling(words: list[str], numbers: np.ndarray) -> list[str]:
     return plain
 
 
-def _said_of_similar(name: str, counts: pd.Series, plain: list[str]) -> str:
-    """Labels that are spelled alike, or nearly, when one of them is rare; "" if there are none."""
+def _note_on_similar_labels(name: str, counts: pd.Series, plain: list[str]) -> str:
+    """What is said of labels that are spelled alike, or nearly, when one of them is rare; "" if there are none.
+
+    Parameters
+    ----------
+    name : of the column
+    counts : rows of each label, the most frequent first
+    plain : labels in the same order, without what two spellings of a label differ in
+    """
     pairs = []
     for i, j in itertools.combinations(range(len(plain)), 2):  # the second is not more frequent than the first
         is_rare = counts.iloc[j] <= max(2, counts.iloc[i] * _RARE_SHARE)
@@ -81,15 +105,23 @@ def _said_of_similar(name: str, counts: pd.Series, plain: list[str]) -> str:
             pairs.append(f"{counts.index[i]!r} ({counts.iloc[i]} rows) and {counts.index[j]!r} ({counts.iloc[j]})")
     if not pairs:
         return ""
+
     shown = ", ".join(pairs[:_SHOWN_PAIRS])
     if len(pairs) > _SHOWN_PAIRS:
         shown += " …"
-    what = "that differ only in how they are written, or in one letter, are classes of their own"
-    return f"labels of {name!r} {what}: {shown}"
+    fault = "that differ only in how they are written, or in one letter, are classes of their own"
+    return f"labels of {name!r} {fault}: {shown}"
 
 
-def _said_of_gaps(name: str, counts: pd.Series, n: int) -> str:
-    """Rare labels that may stand for a missing label; "" if there are none."""
+def _note_on_missing_labels(name: str, counts: pd.Series, n: int) -> str:
+    """What is said of rare labels that may stand for a missing label, such as "?"; "" if there are none.
+
+    Parameters
+    ----------
+    name : of the column
+    counts : rows of each label
+    n : rows with a label
+    """
     rare = counts[counts <= n * _RARE_SHARE]
     gaps = [f"{label!r} ({m} rows)" for label, m in rare.items() if _NO_LABEL.fullmatch(str(label))]
     if not gaps:
@@ -98,7 +130,10 @@ def _said_of_gaps(name: str, counts: pd.Series, n: int) -> str:
 
 
 def _one_letter_apart(word: str, other: str) -> bool:
-    """Whether a letter that is added, left out or changed makes one word the other; a digit has its own meaning."""
+    """Whether a letter that is added, left out or changed makes one word the other; a digit has its own meaning.
+
+    difflib's ratio is 2 · common letters / letters of both words: 1 − 1/longest for one letter that is changed.
+    """
     longest = max(len(word), len(other))
     if longest < 3 or abs(len(word) - len(other)) > 1 or any(map(str.isdigit, word + other)):
         return False
@@ -106,11 +141,13 @@ def _one_letter_apart(word: str, other: str) -> bool:
 
 
 def is_copy_of_target(cells: pd.Series, labels: pd.Series) -> bool:
-    """Whether each value of a column goes with one label, and each label with one value."""
-    codes, _ = pd.factorize(cells)
+    """Whether each value of a column goes with one label, and each label with one value, in the rows that have both."""
+    codes, _ = pd.factorize(cells)  # −1 where missing
     label_codes, _ = pd.factorize(labels)
     is_known = (codes >= 0) & (label_codes >= 0)
     pairs = {*zip(codes[is_known].tolist(), label_codes[is_known].tolist(), strict=True)}
     if is_known.sum() < FEW_ROWS or len(pairs) < 2:
         return False
+
+    # One to one: as many different pairs as different values, and as different labels.
     return len({value for value, _ in pairs}) == len({label for _, label in pairs}) == len(pairs)

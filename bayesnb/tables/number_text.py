@@ -69,13 +69,16 @@ class NumberFormat:
         """The number that one word stands for; NaN if it stands for none in this format, or for two."""
         if self.sign == TRUTH:
             return {"true": 1.0, "false": 0.0}.get(word.lower(), math.nan)
+
         digits = word
         if self.sign:
             digits = re.sub(rf" ?{re.escape(self.sign)} ?", "", word)
         if not _number_pattern(self.decimal, self.thousands).fullmatch(digits):
             return math.nan
-        if not self.decimal and _TWO_WAYS.fullmatch(digits):
+        if not self.decimal and _TWO_WAYS.fullmatch(digits):  # nothing says what the mark in 15.018 is
             return math.nan
+
+        # As Python writes it: no separator of thousands, and a decimal point.
         if self.thousands:
             digits = digits.replace(self.thousands, "")
         if self.decimal:
@@ -85,10 +88,10 @@ class NumberFormat:
 
 @functools.cache
 def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
-    """Numbers with these separators; without a decimal separator a point is one."""
+    """The pattern of numbers with these separators; without a decimal separator a point is one."""
     point = re.escape(decimal or ".")
     integer = "[0-9]+"
-    if thousands:
+    if thousands:  # groups of three digits after the first, which does not begin with 0; or no groups at all
         integer = rf"[1-9][0-9]{{0,2}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+"
     return re.compile(rf"[+-]?(?:(?:{integer})(?:{point}[0-9]*)?|{point}[0-9]+){_EXPONENT}|{_INFINITY}")
 
@@ -112,15 +115,21 @@ def number_format(
     ValueError
         if the words can be read in two ways, or one of them in none with the separators that are named
     """
+    # Nearly all columns are plain numbers, or true and false.
     words = list(words)
     is_asked = bool(decimal or thousands)
     if not is_asked and _are_plain(words):
         return _plain_format(words)
     if all(word.lower() in ("true", "false") for word in words):
         return NumberFormat(sign=TRUTH)
+
+    # Two signs make no column, nor does a percent sign in only some of the cells: 5 % is not 5. A currency may be left
+    # out.
     signs = {_sign_of(word) for word in words}
     if len(signs - {""}) > 1 or {"%", ""} <= signs:
         return None
+
+    # Read all words in each format that is possible. `max` of at most one sign and "" is the sign.
     numbers = {form: form.read(words) for form in _possible_formats(words, max(signs), decimal, thousands)}
     fitting = [form for form, values in numbers.items() if not np.isnan(values).any()]
     if not fitting and is_asked:
@@ -130,6 +139,8 @@ def number_format(
         )
     if not fitting:
         return None
+
+    # Several formats are one if all numbers are the same in them; if not, the first number that differs is the doubt.
     first = fitting[0]
     for form in fitting:
         differs = numbers[form] != numbers[first]
@@ -139,7 +150,7 @@ def number_format(
 
 
 def _are_plain(words: list[str]) -> bool:
-    """Whether any parser reads all words as numbers, and in one way."""
+    """Whether any parser reads all words as numbers, and in one way: some word shows that points are decimal."""
     if not all(_PLAIN.fullmatch(word) for word in words):
         return False
     with_point = [word for word in words if "." in word]
@@ -158,16 +169,36 @@ def _sign_of(word: str) -> str:
 
 
 def _possible_formats(words: list[str], sign: str, decimal: str | None, thousands: str | None) -> list[NumberFormat]:
-    """Formats with the separators that occur in the words, or that the user has named."""
+    """Formats with the separators that occur in the words, or that the user has named.
+
+    Parameters
+    ----------
+    sign : the currency or percent sign of the words, or ""
+    decimal, thousands : separators that the user has named, or None
+    """
     marks = [mark for mark in _MARKS if any(re.search(rf"{re.escape(mark)}[0-9]", word) for word in words)]
-    decimals = [decimal] if decimal else [".", ","] if marks else [""]
     groups = [thousands] if thousands else ["", *marks]
+    if decimal:
+        decimals = [decimal]
+    elif marks:
+        decimals = [".", ","]
+    else:
+        decimals = [""]
+
+    # One mark cannot be both separators.
     pairs = itertools.product(decimals, groups)
     return [NumberFormat(point, group, sign) for point, group in pairs if not point or point != group]
 
 
 def _format_as_elsewhere(fitting: list[NumberFormat], clear: str | None, word: str) -> NumberFormat:
-    """The format with the decimal separator of the other columns; an error that asks where they show none."""
+    """The format with the decimal separator of the other columns; an error that asks where they show none.
+
+    Parameters
+    ----------
+    fitting : formats in which all words of the column are numbers
+    clear : decimal separator that other columns show; None or "" if they show none
+    word : the first that is another number in another format, for the message
+    """
     for form in fitting:
         if form.decimal == clear:
             return form
@@ -188,7 +219,7 @@ def clean_word(word: str) -> str:
 
 
 def missing_signs(words: Collection[str]) -> set[str]:
-    """Those of the words that stand for a missing cell; a minus beside a plus is a level."""
+    """Those of the words that stand for a missing cell: "?", "-" and "."; a minus beside a plus is a level."""
     signs = {word for word in words if word in MISSING_SIGNS}
     if "-" in signs and "+" in words:
         signs.remove("-")

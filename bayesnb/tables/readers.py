@@ -46,20 +46,27 @@ def open_table(path: str | Path, **writing: Any) -> Any:
     path : the name or the file
     writing : `sep` and `encoding` of a text file, found in it by default
 
+    Returns
+    -------
+    `NamedTable`, `ParquetFile` or `TextFile`. Each has `names`, `first`, `target` and `source`, and gives its rows by
+    `pieces`
+
     Raises
     ------
     TableError   if the file is missing, empty or not a table, or has two columns of one name
     """
     if path in DATA_SETS:
         return NamedTable(str(path))
+
     path = Path(path)
     if not path.exists():
         names = ", ".join(DATA_SETS)
         raise TableError(
             f"there is no file {path}; check the path, or choose one of {names}{did_you_mean(path, DATA_SETS)}"
         )
-    if not (path.is_file() or path.is_dir()):
+    if not (path.is_file() or path.is_dir()):  # it can be read only once, and tables are read twice
         raise TableError(f"{path} is a pipe or a device; save what it gives to a file first.")
+
     if path.is_dir() or path.suffix in (".parquet", ".pq"):
         return ParquetFile(path)
     return TextFile(path, **writing)
@@ -78,11 +85,11 @@ def errors_of(file: Any, command: str = "") -> Iterator[None]:
     try:
         yield
     except CellError as error:
-        place = f"row {error.row + 1}"
+        place = f"row {error.row + 1}"  # rows count from 0 in a data frame
         if isinstance(file, TextFile):
             place = f"line {file.lines(np.array([error.row]))[0]}"
         raise TableError(f"{file.source}, {place}: {error}{_advice(error, command)}.") from error
-    except TableError:
+    except TableError:  # names its file already; it is a ValueError too
         raise
     except ValueError as error:
         raise TableError(f"{file.source}: {str(error).rstrip('.')}.") from error
@@ -109,6 +116,7 @@ class NamedTable:
     """A data set by its name, in one piece."""
 
     def __init__(self, name: str) -> None:
+        """Load the data set; its target is a column like the others."""
         from .datasets import load
 
         data = load(name)
@@ -137,15 +145,24 @@ class TextFile:
     """
 
     def __init__(self, path: Path, sep: str | None = None, encoding: str | None = None) -> None:
+        """Read the first lines: encoding, separator and names of the columns, and the rows of these lines.
+
+        Parameters
+        ----------
+        sep, encoding : of the file; by default they are found in it
+        """
         self.path = path
         self.source = str(path)
         self.target: str | None = None
         with self._errors_of_reading(encoding or "utf-8-sig"):
             self.encoding = encoding or self._encoding_of_start()
+
         with self._errors_of_reading(self.encoding):
             head = self._head()
             self._separator = _separator_of(head, sep)
             self.names = _names_of(head, self._separator, path)
+
+            # So many rows are about 4 MiB, by the average length of the first lines, which may end in "\r".
             n_lines = max(head.count("\n"), head.count("\r"), 1)
             self._rows = int(np.clip(HEAD * n_lines // len(head), 100, ROWS))
             self.first = next(self.pieces((), rows=n_lines))
@@ -172,9 +189,14 @@ class TextFile:
         return head
 
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
-        """The rows, piece by piece: numbers in these columns, by default as the first lines show; else text.
+        """The rows, piece by piece; a CellError names text among numbers.
 
-        Of one column by its name, the cells beside it are not even counted. A CellError names text among numbers.
+        Parameters
+        ----------
+        numbers : names of the columns to read as numbers; by default those that the first lines show. Others are text
+        columns : names of the columns of the pieces, all by default. With one name instead of a list, the cells beside
+            it are not even counted
+        rows : of a piece
         """
         number_names = describe(self.first).plain if numbers is None else {*numbers}
         names = _chosen_names(columns, self.names)
@@ -184,6 +206,8 @@ class TextFile:
             raise TableError(
                 f"{self.path} has no column {listed(unknown)}; the columns are {listed(self.names)}{similar}"
             )
+
+        # pandas reads whole columns faster with their types; the names replace those of the header, line 0.
         settings: dict[str, Any] = {
             "names": self.names,
             "header": 0,
@@ -196,6 +220,7 @@ class TextFile:
         }
         if columns is not None and not isinstance(columns, list):
             settings["usecols"] = names
+
         clean_piece = partial(self._clean_piece, numbers=number_names, names=names)
         with (
             self._errors_of_reading(self.encoding),
@@ -205,21 +230,31 @@ class TextFile:
             yield from map(clean_piece, chunks)  # a loop would hold a piece while the next is read
 
     def _clean_piece(self, piece: pd.DataFrame, numbers: set[str], names: list[str]) -> pd.DataFrame:
-        """A piece without blanks around its text; a CellError where there is text among its numbers."""
+        """A piece without blanks around its text; a CellError where there is text among its numbers.
+
+        Parameters
+        ----------
+        piece : rows as pandas reads them
+        numbers : names of columns of numbers
+        names : of the columns of the result
+        """
         columns: dict[str, pd.Series] = {}
         for name in names:
             cells = piece[name]
             if name not in numbers:
                 cells = _without_blanks(cells)
-            elif cells.dtype.kind not in "iuf":
+            elif cells.dtype.kind not in "iuf":  # pandas has left them as text, as one of them is no number
                 has_label = piece[self.target].notna() if self.target in piece else True
                 cells = _parsed_numbers(name, cells, has_label)
             columns[name] = cells
         return pd.DataFrame(columns, index=piece.index, columns=names)
 
     def lines(self, rows: np.ndarray) -> np.ndarray:
-        """The line at which each of these rows begins; there may be blank lines, and lines within quotes."""
-        starts: list[int] = []
+        """The line of the file at which each of these rows begins, (n,), from 1 on; `rows` are positions from 0 on.
+
+        There may be blank lines, which are no rows, and lines within quotes, of which a row has several.
+        """
+        starts: list[int] = []  # of the header and of each row
         start = 1
         with contextlib.suppress(csv.Error), io.TextIOWrapper(self._bytes(), self.encoding, newline="") as text:
             table = csv.reader(text, delimiter=self._separator)
@@ -227,6 +262,8 @@ class TextFile:
                 if len(row) > 1 or "".join(row).strip():
                     starts.append(start)
                 start = table.line_num + 1
+
+        # Where the reader has met an error, a line a row is the best guess: the first row is at line 2.
         if len(starts) <= np.max(rows) + 1:
             return rows + 2
         return np.array(starts)[rows + 1]
@@ -236,15 +273,15 @@ class TextFile:
         """Let an error say what is wrong with the file, or with its encoding."""
         try:
             yield
-        except (TableError, CellError):
+        except (TableError, CellError):  # these say it already
             raise
         except Exception as error:  # of the disk, a damaged archive, an encoding, or a parser
             reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
             advice = "name its --encoding, such as cp1252"
             if isinstance(error, pd.errors.ParserError):
                 advice = "give each row as many cells as the header"
-            what = f"{self.path} is not a table in {encoding.removesuffix('-sig').upper()}"
-            raise TableError(f"{what} ({reason}); {advice}.") from error
+            fault = f"{self.path} is not a table in {encoding.removesuffix('-sig').upper()}"
+            raise TableError(f"{fault} ({reason}); {advice}.") from error
 
 
 def _separator_of(head: str, sep: str | None) -> str:
@@ -256,11 +293,19 @@ def _separator_of(head: str, sep: str | None) -> str:
 
 
 def _names_of(head: str, separator: str, path: Path) -> list[str]:
-    """The names in the header; a TableError where they do not fit the first row."""
-    rows = (row for row in csv.reader(io.StringIO(head), delimiter=separator) if row)
+    """The names in the header; a TableError where they do not fit the first row.
+
+    Parameters
+    ----------
+    head : the first lines of the file
+    separator : of cells
+    path : of the file, for the messages
+    """
+    rows = (row for row in csv.reader(io.StringIO(head), delimiter=separator) if row)  # without blank lines
     header = next(rows)
     row = next(rows, [])
-    names = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(header)]
+
+    names = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(header)]  # as pandas names them
     if len(set(names)) < len(names):
         doubled = sorted({name for name in names if names.count(name) > 1})
         raise TableError(f"{path} has more than one column named {listed(doubled)}; rename all but one.")
@@ -275,9 +320,11 @@ def _names_of(head: str, separator: str, path: Path) -> list[str]:
 
 
 def _without_blanks(cells: pd.Series) -> pd.Series:
-    """Text without blanks around it; words for a missing cell are missing."""
+    """Text without blanks around it; words for a missing cell are missing. Cells without either are not copied."""
     values = cells.tolist()
     words = [value.strip() if isinstance(value, str) else value for value in values]
+
+    # `strip` gives a text without blanks back as the same object, and `is` is faster than a comparison of texts.
     is_clean = all(word is value for word, value in zip(words, values, strict=True))
     if is_clean and not any(word in _MISSING_WORDS for word in words):
         return cells
@@ -286,7 +333,14 @@ def _without_blanks(cells: pd.Series) -> pd.Series:
 
 
 def _parsed_numbers(name: str, cells: pd.Series, has_label: Any) -> pd.Series:
-    """Numbers of cells that pandas has not taken for numbers as a whole, as a sign stands for a missing one."""
+    """Numbers of cells that pandas has not taken for numbers as a whole, as a sign stands for a missing one.
+
+    Parameters
+    ----------
+    name : of the column, for the message
+    cells : of the column
+    has_label : (n,) whether each row has a label, or True for all: other text is no error in a row without one
+    """
     texts = cells.astype(object).map(lambda value: str(value).strip(), na_action="ignore")
     numbers = pd.to_numeric(texts, errors="coerce").astype(float)
     is_wrong = cells.notna() & numbers.isna() & ~texts.isin(MISSING_SIGNS) & has_label
@@ -305,9 +359,11 @@ class ParquetFile:
     target = None
 
     def __init__(self, path: Path) -> None:
+        """Open a file or a folder, and read its first rows; a TableError where pyarrow cannot read it."""
         try:
             from pyarrow import dataset, unify_schemas
 
+            # Files of a folder may hold a column with other types: its own type is one that holds them all.
             settings: dict[str, Any] = {"format": "parquet", "partitioning": "hive"}
             table = dataset.dataset(path, **settings)
             schemas = [table.schema, *(file.physical_schema for file in table.get_fragments())]
@@ -320,7 +376,14 @@ class ParquetFile:
         self.first = next(self.pieces(), pd.DataFrame(columns=self.names))
 
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
-        """Row group by row group, for Arrow left to itself reads ahead until the whole file is in memory."""
+        """The rows, piece by piece, row group by row group: Arrow left to itself reads ahead until all is in memory.
+
+        Parameters
+        ----------
+        numbers : not used, as the file has types; text files need it
+        columns : names of the columns of the pieces, or one name; all by default
+        rows : of a piece, at most
+        """
         from pyarrow.dataset import ParquetFragmentScanOptions
 
         settings: dict[str, Any] = {

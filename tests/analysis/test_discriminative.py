@@ -185,7 +185,7 @@ def test_columns_leave_their_row_and_new_rows_take_all() -> None:
     order = nb.layout_.class_order
     assert rows.t[i, :, 2] == pytest.approx((np.maximum(own - own.max(), -np.log(90)))[order] @ contrasts(3))
     new = plain.predict_part_log_likelihood(X[[i]][:, [2]])["x"][0]
-    t = nb._new(nb._cells(X[[i]])).t[0, :, 2]
+    t = nb._new_rows(nb._cells(X[[i]])).t[0, :, 2]
     assert t == pytest.approx((np.maximum(new - new.max(), -np.log(90)))[order] @ contrasts(3))
     assert rows.t.shape == (90, 2, 13) and (rows.z[:, -1] == 1).all()
     assert [len(edges) for edges in nb.layout_.edges] == [3] * 6  # √(90/3)/1.5 = 3.65: four bins
@@ -345,7 +345,7 @@ def test_explanations_add_up() -> None:
     log_p = nb.predict_log_proba(iris.data[:1])[0]
     assert by_class.to_numpy() == pytest.approx(log_p[:2] - log_p[2])
     X = iris.data[[50, 70, 130]]  # modes that are sure have small shares of the mean
-    log_p = np.array([nb._new(nb._cells(X)).log_proba(one.w, one.b) for one in nb.modes_])
+    log_p = np.array([nb._new_rows(nb._cells(X)).log_proba(one.w, one.b) for one in nb.modes_])
     part = np.array([[one.share] for one in nb.modes_]) * np.sqrt(1 - np.exp(2 * log_p).sum(2))
     mean = np.einsum("mn,mnc->nc", part / part.sum(0), log_p[..., :2] - log_p[..., 2:])
     columns = nb.explain(X, against=2).query("feature != '(averaging)'").groupby(["row", "class_"])["contribution"]
@@ -470,7 +470,7 @@ def resubstitution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training rows take the densities of all rows."""
 
     def left_out(nb: Any, training: TrainingRows) -> Regression:
-        new = nb._new(training.cells)
+        new = nb._new_rows(training.cells)
         return replace(new, label=np.eye(len(nb.classes_))[training.code], weight=training.weight)
 
     monkeypatch.setattr(DiscriminativeNB, "left_out", left_out)
