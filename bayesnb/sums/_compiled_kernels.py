@@ -226,8 +226,7 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
                 break
             target_place[last] = 2.0 * (position - number) - 1.0
             last += 1
-        # boxes within reach; they only move upwards, as targets do
-        while low < n_boxes and box[low] < number - _NEIGHBOURS:
+        while low < n_boxes and box[low] < number - _NEIGHBOURS:  # boxes within reach: upwards only, as targets
             low += 1
         high = max(low, high)
         while high < n_boxes and box[high] <= number + _NEIGHBOURS:
@@ -483,7 +482,6 @@ def change_of_other_factors(
     for k in range(len(value)):
         if log_a[k] >= bound or np.isneginf(log_a[k]):
             continue
-
         # the cells i near k, outside of which ρ K_ki is lost beside A_k
         half = h * math.sqrt(max(0.0, 2 * (_PAIR_LOST + log_largest - log_a[k])))
         begin = np.searchsorted(target, value[k] - half)
