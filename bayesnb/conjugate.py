@@ -167,7 +167,7 @@ class FromPrior:
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Independent draws of θ, in logarithms so that none underflows, with `shape` in front."""
-        keys = iter(split(key, len(self.parameters)))
+        keys = iter(split(key, len(self.parameters)))  # one for each parameter
         return self._of_prior(lambda _, kind, *args: PRIORS[kind].draw(next(keys), shape, *args))
 
     def mean(self) -> Theta:
@@ -186,7 +186,7 @@ class FromPrior:
 
     def mode(self) -> Theta:
         """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
-        flat = self.flat_
+        flat = self.flat_  # the fields at which the density is flat
         shifted = [getattr(self, name) - flat.get(name, 0.0) for name in self.fields_]
         return self.mode_of_shifted_fields(FromPrior.mean(self), *shifted)
 
@@ -195,7 +195,10 @@ class FromPrior:
         return any(bool((getattr(self, name) <= flat).any()) for name, flat in self.flat_.items() if flat > 0)
 
     def log_prob(self, theta: Theta) -> Float[Value, "..."]:
-        """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites."""
+        """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites.
+
+        It is the sum of the log densities of the parameters that `prior` states, each given those before it.
+        """
         return sum(self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta).values())
 
     def log_normalizer(self) -> Float[Value, "..."]:
@@ -312,7 +315,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return self.of(*self.added(self.sums(stats), *self._arrays()))
 
     def log_marginal(self, stats: Any) -> Float[Array, "c ..."]:
-        """The evidence: `gain` of the statistics, and the base measure of the rows."""
+        """The log evidence of each class and feature: `gain` of the statistics, and the base measure of the rows."""
         return self.gain(self.sums(stats), *self._arrays()) + stats.log_h
 
     def mle(self, stats: Stats) -> Theta:
@@ -542,7 +545,10 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return table + row_totals(self._observed(self.log_h, x))[:, None] if self._has_base else table
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
-        """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear."""
+        """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.
+
+        It is linear where the family states `eta`, level + slope t(x), and t(x) is the cell itself.
+        """
         if type(self).eta is Conjugate.eta or type(self).statistic is not Conjugate.statistic:
             return None
         level, slope = self.eta(**theta)

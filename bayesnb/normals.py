@@ -269,7 +269,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         return replace(self, m=self.m[:, columns], nu=self.nu - fewer, S=self.S[..., columns, :][..., columns])
 
     def log_normalizer(self) -> Float[Array, " k"]:
-        """½νd log 2 + log Γ_d(ν/2) − ½ν log |S| + ½d Σ_c log(2π/κ_c)."""
+        """½νd log 2 + log Γ_d(ν/2) − ½ν log |S| + ½d Σ_c log(2π/κ_c): of the inverse Wishart and of the normals."""
         d = self.m.shape[1]
         level = d * np.log(2) - wishart.log_det(self._matrices(self.S))
         means = 0.5 * d * self._together(LOG_2PI - namespace(self.kappa).log(self.kappa))
@@ -312,7 +312,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         return gain - 0.5 * d * (LOG_2PI + xp.log1p(1 / kappa))
 
     def _root(self) -> tuple[Float[Array, "k d d"], Float[Array, " k"]]:
-        """L⁻¹ and log |S|, S = LLᵀ."""
+        """L⁻¹ and log |S|, S = LLᵀ with L lower triangular."""
         xp = namespace(self.S)
         factor = xp.linalg.cholesky(self._matrices(self.S))
         return xp.linalg.inv(factor), 2 * xp.log(xp.diagonal(factor, 0, -2, -1)).sum(-1)
@@ -345,8 +345,8 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of the parameters, with `shape` in front: Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""
         first, second = split(key, 2)
-        b = wishart.inverse_wishart_factors(first, self.nu, self._matrices(self.S), shape)
-        z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]
+        b = wishart.inverse_wishart_factors(first, self.nu, self._matrices(self.S), shape)  # B, (…, c or 1, d, d)
+        z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]  # z/√κ, (…, c, d)
         sigma = b @ b.swapaxes(-1, -2)
         return {"mu": self.m + (b @ z[..., None])[..., 0], "covariance": sigma.reshape(*shape, *self.S.shape)}
 
@@ -366,10 +366,13 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         return {"mu": self.m, "covariance": self.S / divisor.reshape((*self.S.shape[:-2], 1, 1))}
 
     def marginals(self) -> dict[str, Any]:
-        """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""
+        """Marginal distributions of the parameters, with the methods of frozen `scipy.stats` objects.
+
+        Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`.
+        """
         from scipy import stats
 
-        df = np.broadcast_to((self.nu - self.m.shape[1] + 1)[:, None], self.m.shape)
+        df = np.broadcast_to((self.nu - self.m.shape[1] + 1)[:, None], self.m.shape)  # (c, d), as the scale
         scale = np.sqrt(np.diagonal(self.S, axis1=-2, axis2=-1) / (self.kappa[:, None] * df))
         sigma = wishart.InverseWishartMarginal(np.reshape(self.nu, self.S.shape[:-2]), self.S)
         return {"mu": stats.t(df, self.m, scale), "covariance": sigma}

@@ -67,22 +67,31 @@ class PooledQuadratic(_Quadratic):
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, a: np.ndarray, b: np.ndarray) -> "PooledQuadratic":
-        """Of rows (n, d), NaN where a cell is missing."""
-        is_observed = ~np.isnan(x)[:, None]
-        square = np.square(np.where(is_observed, x[:, None] - m, 0))
+        """The quadratic forms of rows and classes, as in the head of the module.
+
+        Parameters
+        ----------
+        x : (n, d) rows, NaN where a cell is missing
+        m, kappa : (c, d) posterior centres of the means, and pseudo-rows behind them
+        a, b : (d,) of the shared precisions, 1/σ_j² ~ Gamma(a_j, rate b_j)
+        """
+        is_observed = ~np.isnan(x)[:, None]  # (n, 1, d)
+        square = np.square(np.where(is_observed, x[:, None] - m, 0))  # δ², (n, c, d)
+
+        # w = Σ κ⁻² / Σ κ⁻¹ over the observed cells; what it leaves of the mean Σ κ⁻¹ is added as a constant
         inverse_kappa = np.where(is_observed, 1 / kappa, 0)
-        total = inverse_kappa.sum(-1)
+        total = inverse_kappa.sum(-1)  # (n, c)
         weight = np.square(inverse_kappa).sum(-1) / np.where(total > 0, total, 1)
-        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)
+        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)  # number of observed cells
         return cls(weight, degrees, total - degrees * weight, square, square * inverse_kappa, a, b)
 
     @property
     def dimensions(self) -> int:
-        """One for each feature."""
+        """How many uniform numbers a draw of the shared part takes: one for each feature."""
         return len(self.a)
 
     def shared(self, u: np.ndarray) -> np.ndarray:
-        """1/σ², (d, s)."""
+        """The shared part at uniform numbers u (d, s): precisions 1/σ², (d, s), by inverse distribution functions."""
         return gammaincinv(self.a[:, None], u) / self.b[:, None]
 
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -109,22 +118,35 @@ class TiedQuadratic(_Quadratic):
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, nu: float, scale: np.ndarray) -> "TiedQuadratic":
-        """Of complete rows (n, d)."""
+        """The quadratic forms of rows and classes, as in the head of the module.
+
+        Parameters
+        ----------
+        x : (n, d) complete rows
+        m, kappa : (c, d) posterior centres of the means, and (c,) pseudo-rows behind them
+        nu, scale : of the shared covariance, Σ ~ InverseWishart(ν, S)
+        """
         (n, d), c = x.shape, len(m)
         root = np.linalg.cholesky(scale)
+
+        # L⁻¹ δ, (n, c, d), S = LLᵀ: its products are δᵀS⁻¹δ
         delta = np.linalg.solve(root, (x[:, None] - m).reshape(-1, d).T).T.reshape(n, c, d)
-        if c < d:  # ΔᵀS⁻¹Δ = RᵀR, so that v_c is row c of Rᵀ
+        if c < d:  # c numbers a class do: ΔᵀS⁻¹Δ = RᵀR, so that v_c is row c of Rᵀ
             delta = np.asarray(np.linalg.qr(delta.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
         weight = np.broadcast_to(1 / kappa, (n, c))
         return cls(weight, np.full((n, c), d), np.zeros((n, c)), delta, min(c, d), float(nu))
 
     @property
     def dimensions(self) -> int:
-        """One for each number of a triangular matrix."""
+        """How many uniform numbers a draw of the shared part takes: one for each number of a triangular matrix."""
         return self.order * (self.order + 1) // 2
 
     def shared(self, u: np.ndarray) -> np.ndarray:
-        """Bartlett's lower triangular factors A, (k, k, s): A_ii² ~ χ²_{ν−i}, the others standard normal."""
+        """The shared part at uniform numbers u (dimensions, s): Bartlett's lower triangular factors A, (k, k, s).
+
+        A_ii² ~ χ²_{ν−i}, from the first k numbers, and the entries below the diagonal are standard normal. AAᵀ is a
+        draw of a Wishart matrix.
+        """
         k = self.order
         factors = np.zeros((k, k, u.shape[1]))
         for i in range(k):
@@ -133,7 +155,7 @@ class TiedQuadratic(_Quadratic):
         return factors
 
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """δᵀΣ⁻¹δ and a κ-th of it, (n, c, s)."""
+        """δᵀΣ⁻¹δ = ‖Aᵀ v‖² and a κ-th of it, (n, c, s), for factors A (k, k, s) as of `shared`."""
         square: Any = 0.0
         for j in range(self.order):  # columns of A, from the diagonal down
             square = square + np.square(self.vectors[..., j:] @ shared[j:, j])
@@ -144,9 +166,18 @@ SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
 
 
 def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The shared part, z and G at uniform numbers (dimensions + 2c, s): what all rows have in common.
+    """What all rows have in common of s draws: the shared part, and z and G of each class.
 
-    G is (c, s) with the degrees of freedom of a row without missing cells.
+    Parameters
+    ----------
+    form : the quadratic forms of rows and c classes
+    u : (dimensions + 2c, s) uniform numbers, each of which is turned into a draw by an inverse distribution function
+
+    Returns
+    -------
+    shared : as of the method `shared` of the form
+    z : (c, s) standard normal
+    g : (c, s) χ² with one degree of freedom less than a row without missing cells has cells
     """
     k = form.dimensions
     g = chdtri(form.freedom, u[k + c :]) if form.freedom else np.zeros((c, u.shape[1]))
@@ -154,10 +185,20 @@ def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.n
 
 
 def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], at: Any) -> np.ndarray:
-    """−½ q of the rows `at`, (n, c, s)."""
+    """−½ q of rows and classes at s draws, (n, c, s): log p(x | θ_c) but for what all classes share.
+
+    q = λ + 2 s z + w z² + w G, with λ and s² from the shared part.
+
+    Parameters
+    ----------
+    form : the quadratic forms of all rows
+    points : shared part, z and G, as of `quadratic_points`
+    at : which rows
+    """
     shared, z, g = points
     rows = form.take(at)
-    level, slope = rows.terms(shared)
+    level, slope = rows.terms(shared)  # λ and s², (n, c, s)
+
     share = np.maximum(rows.degrees - 1, 0) / max(form.freedom, 1)  # so that G has the mean of the row's own degrees
     spread = rows.weight[..., None] * (np.square(z) + g * share[..., None])
     return -0.5 * (level + 2 * np.sqrt(slope) * z + spread + rows.offset[..., None])

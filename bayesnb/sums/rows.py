@@ -340,7 +340,7 @@ def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray,
 
 
 def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
-    """f of every cell, for f(0) = 0, dense or sparse."""
+    """f of every cell of dense or sparse rows, of the same form; f(0) is 0, so that empty cells stay empty."""
     if not is_sparse(x):
         return f(x)
     mapped = copy.copy(x)  # the positions of the cells are shared, and need no second check

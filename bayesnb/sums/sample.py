@@ -76,10 +76,11 @@ class Sample:
         return self._of_classes((v, factor * w) for v, w in zip(self.value, self.weight, strict=True))
 
     def __add__(self, other: Self) -> Self:
+        """The cells of both; equal values are merged, class by class."""
         if not self.n.size or not other.n.size:
             return other if other.n.size else self
         xp = namespace(*self.value, *other.value)
-        leaves = zip(self.value, other.value, self.weight, other.weight, strict=True)
+        leaves = zip(self.value, other.value, self.weight, other.weight, strict=True)  # (d, m) each, by class
         return self._of_classes((xp.concatenate([a, b], -1), xp.concatenate([v, w], -1)) for a, b, v, w in leaves)
 
     def __sub__(self, other: Self) -> Self:

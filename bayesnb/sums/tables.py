@@ -291,9 +291,8 @@ def sum_of_own(
     """
     total = np.empty(len(at))
     if not use_compiled_loop(_COST_OF_OWN_CLASS * x.size):
-        return sum_over_own(
-            _cell(student, -1), x, at, y, total, fields
-        )  # `total` serves as weights, which are not used
+        no_weights = total  # the formula does not read them
+        return sum_over_own(_cell(student, -1), x, at, y, no_weights, fields)
     from . import _compiled
 
     _compiled.sum_own(contiguous(x), at, y, *map(contiguous, fields), student, total)  # fills `total`
