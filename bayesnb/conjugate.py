@@ -135,7 +135,8 @@ class FromPrior:
         raise NotImplementedError
 
     def _arrays(self) -> tuple[Any, ...]:
-        return (*map(self.__getattribute__, self.fields_),)
+        """The values of the fields, in the order of `fields_`."""
+        return tuple(getattr(self, name) for name in self.fields_)
 
     def of(self, *fields: Any) -> Self:
         """The family with other fields."""
@@ -281,7 +282,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         # without missing cells n is the weight of the class in every feature
         if complete:
             return monoid(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
-        xp = namespace(x, r)
+        xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
         return monoid(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
 
     def _of_cells(self, x: Any) -> Any:
@@ -330,7 +331,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         with np.errstate(invalid="ignore", divide="ignore"):
             peak = self.mode_of_shifted_fields(mean, *self.added(sums, *no_prior))
 
-        xp = namespace(sums.n)
+        xp = namespace(sums.n)  # numpy, or jax.numpy for JAX arrays
         has_rows = sums.n > 0  # (c, d)
         return {
             # a parameter may have one more axis, such as levels
@@ -342,6 +343,9 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     def power(self, x: Any, w: Any, *fields: Any) -> Any:
         """log E p(x | θ)^w over the density of θ with these fields: gain(w T(x)) + w log h(x).
+
+        The gain is by how much statistics raise the log normaliser of that density; T(x) are the statistics of a cell,
+        and h(x) is the base measure of its likelihood.
 
         Parameters
         ----------
@@ -356,9 +360,10 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return self.power(x, 1.0, *fields)
 
     def log_loo_cell(self, x: Any, w: Any, *fields: Any) -> Any:
-        """log p(x | data without the cell), of weight w among the data: power(1 − w) − power(−w).
+        """The log predictive density of a cell, log p(x | data without the cell), which has weight w among the data.
 
-        It is power(1) of the fields that `added` leaves: a difference of two numbers of size w log w loses digits.
+        It is power(1 − w) − power(−w), with power(w) = log E p(x | θ)^w over the posterior. That is power(1) of the
+        fields that `added` leaves: a difference of two numbers of size w log w loses digits.
 
         Parameters
         ----------
@@ -457,18 +462,23 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return {}
 
     def log_predictive(self, x: Data) -> Table:
-        """The predictive of the observed cells: Σ_j power(1)."""
+        """The log posterior predictive density of the observed cells of rows under each class: Σ_j power(1), (n, c)."""
         return self.rows(self.predictive, x, key="predictive")
 
     def log_loo_of_every_class(self, x: Data, w: Any) -> Table:
-        """log_predictive of rows that every class had with weight w, (n, c) or one number, and has no more."""
+        """The log predictive density of rows that leave every class, in which they had weight w: (n, c).
+
+        Parameters
+        ----------
+        w : weights (n, c), or one number
+        """
         return self.rows(self.log_loo_cell, x, w, key="log_loo_cell")
 
     def log_loo(self, x: Data, r: Weights) -> Table:
         """The log predictive density of each row under each class, (n, c), leaving that row out of the training data.
 
-        A row leaves the classes in which it has a weight; there it is Σ_j power(1 − w) − power(−w). In all other
-        classes it is the predictive density.
+        A row leaves the classes in which it has a weight w; there it is Σ_j power(1 − w) − power(−w), with power(w) =
+        log E p(x_ij | θ)^w over the posterior. In all other classes it is the predictive density, Σ_j power(1).
 
         Parameters
         ----------
@@ -497,6 +507,8 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     def log_loo_of_label(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         """The log predictive density of rows under one class each, without the row: Σ_j power(1 − w) − power(−w), (m,).
+
+        power(w) = log E p(x_ij | θ)^w over the posterior.
 
         Parameters
         ----------

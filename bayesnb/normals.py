@@ -189,7 +189,7 @@ class AbstractNormals(AbstractConjugate[Stats]):
 
         Where there are no rows they are the means of this density. Sums are over the classes that share a scale.
         """
-        xp = namespace(stats.n)
+        xp = namespace(stats.n)  # numpy, or jax.numpy for JAX arrays
         mean = self.mean()
         ss = self._together(stats.ss)
         n = along(self._together(stats.n), ss)  # with the axes of ss
@@ -287,7 +287,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         """
         sigma = self._matrices(theta["covariance"])  # (…, c or 1, d, d)
         delta = theta["mu"] - self.m
-        xp = namespace(sigma, delta)
+        xp = namespace(sigma, delta)  # numpy, or jax.numpy for JAX arrays
 
         square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]  # (…, c, d, d)
         if self.shares_parameters:

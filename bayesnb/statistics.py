@@ -86,7 +86,7 @@ class _Additive(Summed):
         variances = {}
         for name, value in values.items():
             is_rounded = factor != 1 or any(name in error for error in errors)
-            if is_rounded:
+            if is_rounded:  # the errors of the operands are independent, and the operation rounds once more
                 of_operands = sum(error.get(name, 0) for error in errors)
                 variances[name] = factor**2 * of_operands + rounded(value)
         return replace(self, **values, error=variances)  # type: ignore[type-var]
@@ -121,7 +121,7 @@ class _Additive(Summed):
 
         error = {}
         for name, leaf in leaves.items():
-            if (is_exact and name != "log_h") or not leaf.any():
+            if (is_exact and name != "log_h") or not leaf.any():  # logarithms are never whole
                 continue
             size = leaf
             if leaf.ndim > 2:  # counts of levels: one of them is found by subtraction from the sum
@@ -195,7 +195,7 @@ class _Centred(Summed):
         return -0.5 * LOG_2PI * self.n * (self.mean.shape[-1] if self.n.ndim < self.mean.ndim else 1)
 
     def moments(self) -> "Moments":
-        """Those of each feature by itself."""
+        """Moments of each feature by itself: of cross products their diagonals."""
         n = namespace(self.n).broadcast_to(along(self.n, self.mean), self.mean.shape)
         return Moments(n, self.mean, self.own)
 
@@ -218,9 +218,11 @@ class _Centred(Summed):
         Chan's rule with weights n₁ and n₂, means at a distance δ: n = n₁ + n₂, mean₁ + δ n₂/n, and
         ss₁ + ss₂ + n₁ n₂/n δδᵀ. A difference is the same with −n₂ and −ss₂.
         """
-        xp = namespace(self.n, other.n)
+        xp = namespace(self.n, other.n)  # numpy, or jax.numpy for JAX arrays
         n = self.n + sign * other.n
-        noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0  # of which `error` tells more
+
+        # A difference of weights up to `noise` is rounding: no rows are left. Where `error` is kept, it tells more.
+        noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0
         has_rows = n > noise
 
         share = sign * other.n / xp.where(has_rows, n, 1)  # n₂/n
@@ -357,7 +359,7 @@ class Moments(_Centred):
         It takes two passes: the mean of the means, and what it leaves of distances to it, as in `Moments.of`.
         """
         n = self.n.sum(0, keepdims=True)
-        xp = namespace(n)
+        xp = namespace(n)  # numpy, or jax.numpy for JAX arrays
         divisor = xp.where(n > 0, n, 1)
         mean = (self.n * self.mean).sum(0, keepdims=True) / divisor
 

@@ -46,6 +46,7 @@ class Prior(NamedTuple):
 
 
 def _log(x: Array) -> Array:
+    """log x, of NumPy's arrays and of JAX's."""
     return namespace(x).log(x)
 
 
@@ -60,6 +61,7 @@ def log_failure(logit: Array) -> Array:
 
 
 def _scipy(name: str) -> Any:
+    """A distribution of `scipy.stats` by name; imported at the first use, as it takes long."""
     from scipy import stats
 
     return getattr(stats, name)
@@ -162,6 +164,7 @@ def _peak_beta(mean: Array, p: Array, q: Array) -> Array:
 
 
 def _log_normalizer_gamma(a: Array, b: Array) -> Value:
+    """log Γ(a) − a log b, of Gamma(a, rate b) and of InverseGamma(a, scale b)."""
     return gammaln(a) - a * _log(b)
 
 
@@ -183,6 +186,7 @@ def _peak_gamma(mean: Array, p: Array, q: Array) -> Array:
 
 
 def _log_normalizer_dirichlet(alpha: Array) -> Value:
+    """Σ_k log Γ(α_k) − log Γ(Σ_k α_k), with the α_k along the last axis."""
     return gammaln(alpha).sum(-1) - gammaln(alpha.sum(-1))
 
 

@@ -110,7 +110,7 @@ def log_normalize(table: Array, out: Any = None) -> Array:
     table : (…, c) logarithms, such as log joint probabilities
     out : on the host where the result is written, if given; it may be the table itself
     """
-    xp = namespace(table)
+    xp = namespace(table)  # numpy, or jax.numpy for JAX arrays
     if xp is np and table.ndim == 2:
         normalized = np.empty_like(table) if out is None else out
         step = max(_CELLS // max(table.shape[1], 1), 1)  # rows that a core's cache holds
@@ -273,7 +273,7 @@ def log_rising(a: Any, n: Any) -> Any:
     if isinstance(n, Jet):  # Taylor's series of log Γ at a
         return digamma(a) * n + trigamma(a) / 2 * (n * n) + tetragamma(a) / 6 * (n * n * n)
 
-    xp = namespace(a, n)
+    xp = namespace(a, n)  # numpy, or jax.numpy for JAX arrays
     n = _inside(n, a, xp)  # above −a, also where rounding has lost the difference
     s = a + _SHIFT
 

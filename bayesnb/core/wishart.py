@@ -92,7 +92,7 @@ def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Arr
     loc : centres m_c
     root : L⁻¹ of each class, S = LLᵀ, or one that they share
     """
-    xp = namespace(x, loc, root)
+    xp = namespace(x, loc, root)  # numpy, or jax.numpy for JAX arrays
 
     def of_rows(x: Array) -> Array:
         z = whitened(x, loc, root)  # (…, c, rows, d)
@@ -122,7 +122,7 @@ def inverse_wishart_factors(
 
     # A: χ²(ν − i) is twice a Gamma((ν − i)/2) draw, so this is log A_ii
     diagonal = 0.5 * (log_gamma(first, half_degrees(nu, d), shape) + np.log(2))  # (…, d)
-    xp = namespace(diagonal)
+    xp = namespace(diagonal)  # numpy, or jax.numpy for JAX arrays
     below = xp.tril(normal(second, (*diagonal.shape, d)), -1)  # (…, d, d)
     a = below + xp.exp(diagonal)[..., None] * xp.eye(d)
 

@@ -82,7 +82,7 @@ def search_range(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[
     -------
     Lower and upper ends, (…) each.
     """
-    xp = namespace(low, high)
+    xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
     if xp is not np:  # JAX needs a number of steps that does not depend on the values
         return repeated(lambda ends: _zoomed(f, *ends)[:2], _ZOOMS, (low, high))
     for zoom in range(_ZOOMS):
@@ -104,7 +104,7 @@ def _zoomed(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array
     -------
     Ends of the part, (…) each, and how many nodes of the grid lie in it.
     """
-    xp = namespace(low, high)
+    xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
     t = even_nodes(low, high, _SEARCH_NODES)  # (g, …)
     value = f(t)
     is_near = value > value.max(0) - DEPTH
@@ -183,7 +183,7 @@ class BandwidthPosterior:
         """F(t), the log posterior density of t = log h up to a constant, at nodes (g,)."""
         if not self.has_product or not len(self.cells.value):
             return -0.5 * (t - self.centre) ** 2  # the prior
-        return self._log_density_of_sums(t, self._log_a(t))
+        return self._log_density_of_sums(t, self._log_factor_sums(t))
 
     def _log_density_of_sums(self, t: np.ndarray, log_a: np.ndarray) -> np.ndarray:
         """F(t), the log posterior density of t = log h up to a constant, from the kernel sums of its factors.
@@ -191,7 +191,7 @@ class BandwidthPosterior:
         Parameters
         ----------
         t : (g,) nodes
-        log_a : (g, m) log A_k, the sum of the kernels of all other cells at cell k, as of `_log_a`
+        log_a : (g, m) log A_k, the sum of the kernels of all other cells at cell k, as of `_log_factor_sums`
 
         Returns
         -------
@@ -201,7 +201,7 @@ class BandwidthPosterior:
         factors = np.where(np.isneginf(log_a), 0, log_a - t[:, None])
         return -0.5 * (t - self.centre) ** 2 + factors @ self.cells.weight
 
-    def _log_a(self, t: np.ndarray) -> np.ndarray:
+    def _log_factor_sums(self, t: np.ndarray) -> np.ndarray:
         """log A_k, (g, m): kernel sums at the m cells without one unit of the cell itself; −∞ for a cell that is alone.
 
         They are the sums in the factors of the leave-one-out product, at nodes t = log h, (g,).
@@ -227,14 +227,14 @@ class BandwidthPosterior:
         return bool(self.rule.high >= self.high - 1e-9)
 
     @cached_property
-    def _at_nodes(self) -> np.ndarray:
+    def _log_density_at_nodes(self) -> np.ndarray:
         """F at the nodes of the quadrature, (g,)."""
         return self.log_density(self.rule.t)
 
     @cached_property
-    def _log_z(self) -> float:
+    def _log_normalizer(self) -> float:
         """log ∫ exp F(t) dt: the normaliser of the posterior."""
-        return float(np.logaddexp.reduce(self._at_nodes + self.rule.log_weight))
+        return float(np.logaddexp.reduce(self._log_density_at_nodes + self.rule.log_weight))
 
     # --- the average density of new cells -----------------------------------------------------------------------------
 
@@ -243,10 +243,12 @@ class BandwidthPosterior:
     ) -> np.ndarray:
         """The log kernel density at points, averaged over the posterior of the bandwidth: log ∫ f(u; eᵗ) p(t) dt.
 
+        t = log h, and f(u; h) is the density at u under kernels of bandwidth h.
+
         Parameters
         ----------
         u : (q,) where the density is taken, in ascending order
-        leaving : (q,) weights that leave the cells at u, but not this posterior
+        leaving : (q,) weight of the cell at each u that is left out of the kernels, but not of this posterior
         cells : centres of the kernels, which may be those of all classes
         priors : of each u, if they are not that of this posterior
 
@@ -273,13 +275,13 @@ class BandwidthPosterior:
         Parameters
         ----------
         u : (q,) where the density is taken, in ascending order
-        leaving : (q,) weights that leave the cells at u
+        leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
         cells : centres of the kernels
         """
         t, log_weight, _, _ = self.rule
-        log_f = _log_density(u, leaving, cells, t)  # (g, q), at g nodes of log h
-        integrand = self._at_nodes[:, None] + log_f
-        average = logsumexp(integrand + log_weight[:, None], 0) - self._log_z
+        log_f = _log_density(u, leaving, cells, t)  # (g, q), at g nodes of t = log h
+        integrand = self._log_density_at_nodes[:, None] + log_f  # its logarithm, log (p f) but for the normaliser of p
+        average = logsumexp(integrand + log_weight[:, None], 0) - self._log_normalizer
 
         # far from all cells the integrand may peak beyond the range of the posterior: it is then still large at its end
         is_beyond = integrand[-1] > integrand.max(0) - _OPEN_END_DEPTH
@@ -299,7 +301,7 @@ class BandwidthPosterior:
         Parameters
         ----------
         u : (q,) where the density is taken, in ascending order
-        leaving : (q,) weights that leave the cells at u
+        leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
         cells : centres of the kernels
         priors : (q,) of each u
         """
@@ -308,14 +310,14 @@ class BandwidthPosterior:
             log_posterior = self.log_density(t)[:, None] + self._change_of_prior(t, priors)  # (g, q)
             return _Tables(log_posterior, log_posterior + _log_density(u, leaving, cells, t))
 
-        averages = self._averages(tables, priors)
+        averages = self._averages_at_nodes(tables, priors)
 
         # the others, grouped by equal priors
         unserved = np.flatnonzero(averages.needs_refit)
         distinct, index = np.unique(np.stack(priors.select(unserved)), axis=1, return_inverse=True)  # (3, p)
         for number, prior in enumerate(distinct.T):
             rows = unserved[index.ravel() == number]
-            averages.log_average[rows] = self._under(*prior)._log_average(u[rows], leaving[rows], cells)
+            averages.log_average[rows] = self._with_prior(*prior)._log_average(u[rows], leaving[rows], cells)
         return averages.log_average
 
     def _log_average_beyond(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
@@ -327,7 +329,7 @@ class BandwidthPosterior:
         Parameters
         ----------
         u : (q,) where the density is taken, in ascending order
-        leaving : (q,) weights that leave the cells at u
+        leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
         cells : centres of the kernels
         """
         # within the range, at nodes that all points share
@@ -340,15 +342,15 @@ class BandwidthPosterior:
 
         def integrand(t: np.ndarray) -> np.ndarray:
             sums = log_sums_of_each(u, leaving, cells, np.exp(t))
-            return self._outer(t) + density_of_sums(sums, mass, t)
+            return self._log_density_above(t) + density_of_sums(sums, mass, t)
 
         ends = np.full(len(u), self.rule.high), np.full(len(u), self.high)
         outer = gauss_legendre(*search_range(integrand, *ends), WIDE_NODES)
         of_outer = logsumexp(integrand(outer.t) + outer.log_weight, 0)  # (q,)
-        return np.logaddexp(of_inner, of_outer) - self._log_z
+        return np.logaddexp(of_inner, of_outer) - self._log_normalizer
 
     @cached_property
-    def _outer(self) -> Callable[[np.ndarray], np.ndarray]:
+    def _log_density_above(self) -> Callable[[np.ndarray], np.ndarray]:
         """F, the log posterior density of t = log h up to a constant, above the range of the posterior: t → F(t).
 
         It is interpolated by Chebyshev polynomials, because it is needed at many t and each value costs sums over all
@@ -369,17 +371,17 @@ class BandwidthPosterior:
     # --- priors of single rows ----------------------------------------------------------------------------------------
 
     @property
-    def _own_prior(self) -> BandwidthPriors:
+    def _prior_of_all_rows(self) -> BandwidthPriors:
         """The prior of this posterior, as arrays (1,)."""
         return BandwidthPriors(*np.array([[self.centre], [self.low], [self.high]]))
 
-    def _under(self, centre: float, low: float, high: float) -> "BandwidthPosterior":
+    def _with_prior(self, centre: float, low: float, high: float) -> "BandwidthPosterior":
         """The posterior under another prior."""
         return replace(self, centre=float(centre), low=float(low), high=float(high))
 
     def _is_moved(self, priors: BandwidthPriors) -> np.ndarray:
         """(q,) Whether a prior differs from that of this posterior."""
-        differences = [abs(field - own) for field, own in zip(priors, self._own_prior, strict=True)]
+        differences = [abs(field - own) for field, own in zip(priors, self._prior_of_all_rows, strict=True)]
         return np.max(differences, axis=0) > _SAME_LOG_H
 
     def _change_of_prior(self, t: np.ndarray, priors: BandwidthPriors) -> np.ndarray:
@@ -389,7 +391,7 @@ class BandwidthPosterior:
         """
         return (priors.centre - self.centre) * (t[:, None] - (priors.centre + self.centre) / 2)
 
-    def _averages(self, tables: Callable[[np.ndarray], "_Tables"], priors: BandwidthPriors) -> "_Averages":
+    def _averages_at_nodes(self, tables: Callable[[np.ndarray], "_Tables"], priors: BandwidthPriors) -> "_Averages":
         """Log densities of rows, each averaged over a posterior of its own, and which rows the nodes do not serve.
 
         The average of a row is ∫ f(u; eᵗ) p(t) dt / ∫ p(t) dt. Both integrals are over the nodes that all rows share,
@@ -437,7 +439,9 @@ class BandwidthPosterior:
         """
         # The steeper the posterior is at an end, the smaller is the part of a piece that holds mass.
         t, _, low, high = self.rule
-        slope = abs(np.diff(self._at_nodes)[[0, -1]] / np.diff(t)[[0, -1]])  # at both ends, nats per unit of t
+        slope = abs(
+            np.diff(self._log_density_at_nodes)[[0, -1]] / np.diff(t)[[0, -1]]
+        )  # at both ends, nats per unit of t
         depth = _EDGE_DEPTH / np.maximum(slope, 1)
 
         lower = _Edge(low, np.full(len(priors.low), low), priors.low > low)
@@ -482,7 +486,7 @@ class BandwidthPosterior:
         if not self.has_product:  # the posterior is the prior, so a row leaves only the kernels
             return self.log_average(self.cells.value[cell], leaving, self.cells, priors)
         if priors is None:
-            priors = self._own_prior.select(np.zeros(len(cell), int))  # the same for each row
+            priors = self._prior_of_all_rows.select(np.zeros(len(cell), int))  # the same for each row
 
         too_few = self.cells.total - 2 * max(leaving.max(), 1) <= 0
         if len(self.cells.value) < _FEW_CELLS or too_few:
@@ -505,15 +509,17 @@ class BandwidthPosterior:
         """
 
         def tables(t: np.ndarray) -> _Tables:
-            log_a = self._log_a(t)  # (g, m) kernel sums in the factors of the product
+            log_a = self._log_factor_sums(t)  # (g, m) kernel sums in the factors of the product
             log_posterior = self._log_density_of_sums(t, log_a)[:, None] + self._change_of_prior(t, priors)  # (g, e)
-            log_posterior += self._change(t, log_a, cell, leaving)
+            log_posterior += self._change_of_posterior(t, log_a, cell, leaving)
             return _Tables(log_posterior, log_posterior + self._log_density_without(t, log_a, cell, leaving))
 
         with np.errstate(invalid="ignore"):  # NaN where another cell is left alone: the row is refitted
-            return self._averages(tables, priors)
+            return self._averages_at_nodes(tables, priors)
 
-    def _change(self, t: np.ndarray, log_a: np.ndarray, cell: np.ndarray, leaving: np.ndarray) -> np.ndarray:
+    def _change_of_posterior(
+        self, t: np.ndarray, log_a: np.ndarray, cell: np.ndarray, leaving: np.ndarray
+    ) -> np.ndarray:
         """What the departure of each row changes in the log posterior density of t = log h, (g, e), up to constants.
 
         A row of weight ρ leaves the kernel sums of all other cells, its own factor of the leave-one-out product, and
@@ -533,7 +539,7 @@ class BandwidthPosterior:
 
         # Copies of the row may stay at its cell. Their factor is the kernel sum without the row and one unit of theirs.
         remaining = weight - leaving
-        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)
+        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
         copies = np.flatnonzero(remaining > 0)
         if len(copies):
             without = leaving[copies] + np.minimum(remaining[copies], 1)
@@ -637,14 +643,14 @@ class _Edge:
         return bool((self.limit == self.inner).all())
 
     @cached_property
-    def _outer(self) -> float:
+    def _outermost(self) -> float:
         """The limit that is farthest outside."""
         return float(self.limit[abs(self.limit - self.inner).argmax()])
 
     @property
     def nodes(self) -> np.ndarray:
         """(k,) Chebyshev's nodes between the outermost limit and the shared nodes."""
-        middle = (self._outer + self.inner) / 2
+        middle = (self._outermost + self.inner) / 2
         return middle + (self.inner - middle) * np.cos(np.pi * (np.arange(_EDGE_NODES) + 0.5) / _EDGE_NODES)
 
     def log_integral(self, log_values: np.ndarray) -> np.ndarray:
@@ -667,7 +673,7 @@ class _Edge:
         with np.errstate(divide="ignore"):  # a row whose limit is where the nodes begin has the integral 0
             rule = gauss_legendre(np.minimum(*ends), np.maximum(*ends), _NODES)
 
-        middle = (self._outer + self.inner) / 2
+        middle = (self._outermost + self.inner) / 2
         values = chebval((rule.t - middle) / (self.inner - middle), coefficients, tensor=False)  # (g, q)
         return logsumexp(values + rule.log_weight, 0)
 
@@ -704,7 +710,7 @@ class KnownBandwidth:
         Parameters
         ----------
         u : (q,) where the density is taken, in ascending order
-        leaving : (q,) weights that leave the cells at u
+        leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
         cells : centres of the kernels
         priors : of each u, whose centres are the known log h, if they are not that of this class and feature
         """
@@ -736,7 +742,7 @@ def _log_density(u: np.ndarray, leaving: np.ndarray, cells: Cells, t: np.ndarray
 
     Parameters
     ----------
-    u, leaving : (q,) where the density is taken, and the weight that leaves the cell there
+    u, leaving : (q,) where the density is taken, and the weight of the cell there that is left out
     cells : centres of the kernels
     t : (g,) logarithms of bandwidths
     """

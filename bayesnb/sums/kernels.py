@@ -65,14 +65,14 @@ class Cells(NamedTuple):
         after = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])  # k: weight of cell k and all after it
         weight = np.where(is_cell, np.append(self.weight, 0)[first], 0)
         remaining = weight - leaving
-        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)
+        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
         return before[first] + remaining + after[first + is_cell]
 
     def without(self, cell: Any, leaving: Any) -> "Cells":
         """The cells that remain when a weight leaves one of them, given by its position."""
         weight = self.weight.copy()
         weight[cell] -= leaving
-        remains = weight > rounding(weight) * self.weight
+        remains = weight > rounding(weight) * self.weight  # less is rounding
         return Cells(self.value[remains], weight[remains])
 
 
@@ -215,7 +215,7 @@ def _log_sums(u: Array, value: Array, weight: Array, h: Array, leaving: Array) -
     value, weight : (m,) cells v_k and their weights w_k; a weight of 0 is no cell
     h : (g, 1) or (g, q) bandwidths
     """
-    xp = namespace(u, value, weight, h, leaving)
+    xp = namespace(u, value, weight, h, leaving)  # numpy, or jax.numpy for JAX arrays
 
     # what remains of each cell for each target, (q, m); rounding is nothing
     remaining = weight - leaving[:, None] * (value == u[:, None])

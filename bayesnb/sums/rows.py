@@ -124,13 +124,16 @@ def contract(
 
 
 def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Tables:
-    """Σ_j f(x_ij, *fields_cj) over the observed cells, (…, n, c).
+    """Sums of a function of a cell over the observed cells of each row, for each class: Σ_j f(x_ij, *fields_cj).
+
+    Such a function is the log density of a cell. The result is (…, n, c).
 
     Parameters
     ----------
     f : a cell and the fields of a class and feature → a term, for arrays that broadcast
     x : (n, d) rows
-    fields : (…, c, d) each; axes in front of the classes, such as draws, lead the result
+    fields : parameters of each class and feature, (…, c, d) each; axes in front of the classes, such as draws, lead
+        the result
     """
     # All axes but the last are one axis of "classes" for the sum, and are unfolded afterwards.
     shape = fields[0].shape
@@ -141,23 +144,24 @@ def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Table
 
 
 def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Array, ...]) -> Table:
-    """Σ_j f(x_ij, w_ic, *fields_cj) over the observed cells, where f may have any value in a missing cell, (n, c).
+    """Sums of a function of a cell over the observed cells of each row, for each class: Σ_j f(x_ij, w_ic, *fields_cj).
 
-    On the host this takes some rows at a time, so that temporary arrays stay in a core's cache.
+    Such a function is the log density of a cell; in a missing cell it may have any value. The result is (n, c).
+    On the host it is made some rows at a time, so that temporary arrays stay in a core's cache.
 
     Parameters
     ----------
     f : cells, their weights and fields, which broadcast → terms; of sparse rows with weights f(0) = 0
     x : (n, d) dense or sparse rows; NaN is a missing cell
     w : one weight, or weights (n, c) or (n, 1); a missing cell has weight 0
-    fields : (c, d, …) of each class
+    fields : parameters of each class and feature, (c, d, …) each
     """
     if is_sparse(x):
         return _sum_over_stored(f, x.tocsr(), w, fields)
 
     # cells (n, 1, d) against fields (1, c, d, …): f makes a term for each row, class and feature
     row_fields = [field[None] for field in fields]
-    xp = namespace(x, *fields)
+    xp = namespace(x, *fields)  # numpy, or jax.numpy for JAX arrays
     if xp is not np:  # JAX, all rows at once: under `jit` no array (n, c, d) is made
         is_observed = ~xp.isnan(x)[:, None]  # (n, 1, d)
         weight = xp.asarray(w)[..., None] if np.ndim(w) else w
@@ -180,7 +184,7 @@ def _sum_over_dense_cells(f: Callable[..., Array], x: np.ndarray, weight: Any, f
     f : cells (n, 1, d), weights and fields → terms (n, c, d)
     x : (n, d)
     weight : (n, c, 1), or a number
-    fields : (1, c, d, …) each
+    fields : parameters of each class and feature, (1, c, d, …) each
     """
     is_observed = ~np.isnan(x)[:, None]  # (n, 1, d)
     if is_observed.all():
@@ -206,7 +210,7 @@ def sum_over_own(
     f : cells, weights and fields, which broadcast → terms
     x : (n, d) rows
     at, y, w : m rows by their positions in x, the class of each, and the weight that it has there
-    fields : (c, d) each
+    fields : parameters of each class and feature, (c, d) each
     """
     total = np.empty(len(at))
     with np.errstate(all="ignore"):  # of a missing cell
@@ -230,7 +234,7 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
     f : cells, their weights and fields, which broadcast → terms
     x : (n, d) CSR rows, whose empty cells are 0
     w : one weight, or weights (n, c) or (n, 1)
-    fields : (c, d, …) of each class
+    fields : parameters of each class and feature, (c, d, …) each
     """
     if np.ndim(w) > 0:
         return _sum_of_stored_changes(f, x, w, fields, None)
@@ -244,6 +248,7 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
         return sum_with_dense_columns(
             lambda x, columns: sum_over_cells_of(f, x, w, tuple(field[:, columns] for field in fields)), x, is_large
         )
+    empty = np.where(np.isfinite(empty), empty, 0)  # others: no row of the class has an empty cell there
     return empty.sum(1) + _sum_of_stored_changes(f, x, w, fields, empty)
 
 
@@ -260,7 +265,7 @@ def _sum_of_stored_changes(
     ----------
     f : cells, their weights and fields, which broadcast → terms
     w : one weight, or weights (n, c) or (n, 1)
-    fields : (c, d, …) of each class
+    fields : parameters of each class and feature, (c, d, …) each
     empty : the terms f(0) of empty cells; None if they are 0
     """
     n = x.shape[0]
@@ -385,8 +390,9 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     n_cells = table.nnz if is_sparse(table) else table.size
     uses_loop = use_compiled_loop(8 * n_cells)
 
-    has_one_class = namespace(r, table) is np and table.ndim == 2 and is_one_hot(r)
-    if not has_one_class or not (uses_loop or is_sparse(table)):
+    # a matrix product: in JAX, where a row has several classes, and for little dense work
+    is_on_host = namespace(r, table) is np
+    if not is_on_host or table.ndim != 2 or not is_one_hot(r) or not (uses_loop or is_sparse(table)):
         total = r.T @ table
         total = total.toarray() if is_sparse(total) else total
         # row by row, as files hold it: the last bits of a sum depend on the layout
@@ -549,7 +555,7 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     x : (n, d) dense or sparse rows; NaN is a missing cell
     r : (n, c) weights of rows in classes
     """
-    xp = namespace(x, r)
+    xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
     if xp is not np:  # JAX: every row counts in every class, with its weight there
         w = r.T[..., None]  # (c, n, 1)
         return _moments(xp.asarray(x), lambda table: (w * table).sum(1), lambda mean: mean[:, None])
@@ -583,7 +589,7 @@ def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Arra
     of_cells : values (c, d) → what the class and column of each cell have of them
     n : (c, d) weights of all cells, if those that are not in x are 0
     """
-    xp = namespace(x)
+    xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
     is_observed = ~xp.isnan(x)
     stored_weight = total(is_observed.astype(x.dtype))
     weight = stored_weight if n is None else n
@@ -641,7 +647,7 @@ def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
     r : (n, c) weights of rows in classes; where JAX is not used they may be sparse
     """
     _, mean, _ = moments_by_class(x, r)
-    xp = namespace(x, r)
+    xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
     columns = sparse.csc_array(r) if xp is np else None
 
     squares = []  # Σ_i r_ik (x_i − mean_k)(x_i − mean_k)ᵀ of each class k, (d, d)
