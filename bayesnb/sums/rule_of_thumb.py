@@ -72,13 +72,13 @@ class RuleOfThumb:
     is_known: bool = False
 
     def of_cells(self, cells: Sample) -> BandwidthPriors:
-        """The priors of the bandwidths of c classes and d features that all cells give, (c, d)."""
-        pooled = cells.pooled()  # as of one class
-        shape = cells.log_h.shape
+        """The priors of the bandwidths of kernel densities of c classes and d features that all cells give, (c, d)."""
+        pooled = cells.pooled()  # the cells of all classes, as of one
+        shape = cells.log_h.shape  # (c, d)
         width = np.ones(shape)  # the rule of thumb
         half_gap = np.zeros(shape)  # half the smallest gap between the values of all classes
         for j in range(shape[1]):
-            of_all = Cells(*pooled.of_piece(0, j))
+            of_all = Cells(*pooled.of_piece(0, j))  # distinct values of the feature, and their weights
             half_gap[:, j] = _half_gap(of_all.value)
             for k in range(shape[0]):
                 width[k, j] = self._width(Cells(*cells.of_piece(k, j)), of_all)
@@ -101,12 +101,12 @@ class RuleOfThumb:
         u : (q,) cells of the rows
         of_class, of_all : (q,) weights with which the rows leave the class, and all classes; 0 where they are in none
         """
-        # as if no row left
+        # as if no row left: the rule of thumb, half the smallest gap, and whether the class has a rule of its own
         width = np.full(len(u), self._width(cells, pooled))
         half_gap = np.full(len(u), _half_gap(pooled.value))
         is_enough = np.full(len(u), self._is_enough(cells.total, len(cells.value)))
 
-        # rows of the class change its rule of thumb
+        # rows of the class change its rule of thumb; a `_Departure` is of these rows from some cells, each alone
         rows = np.flatnonzero(of_class > 0)
         if len(rows):
             departure = _Departure.of(cells, u[rows], of_class[rows])
@@ -158,10 +158,15 @@ def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> flo
         centred = from_first - (weight @ from_first) / n
         s = np.sqrt(weight @ centred**2 / max(n - 1, n / 2))
 
+        # the smaller one of it and the spread of the quartiles, unless that is 0
         low, high = _quartiles(value, weight)
-        width = min(s, (high - low) / 1.34) or s
+        width = min(s, (high - low) / 1.34)
+        if width == 0:
+            width = s
     else:  # a single value
-        width = abs(value[0]) or 1.0
+        width = abs(value[0])
+        if width == 0:
+            width = 1.0
     return float(0.9 * width * max(n, 1) ** -0.2)
 
 
