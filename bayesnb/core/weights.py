@@ -110,7 +110,10 @@ class RowWeights:
         return replace(self, values=self.values[rows])
 
     def terms(self, pointwise: Float[np.ndarray, "*sums n"], groups: Int[np.ndarray, " n"] | None = None) -> Terms:
-        """Independent terms of Σ_i w_i t_i; those of rows of weight 0, which may be infinite, are left out.
+        """The terms of a sum Σ_i w_i t_i over rows that are independent of each other, for its standard error.
+
+        They are weighted terms, the weight of each, and how often it occurs. Those of rows of weight 0, which may be
+        infinite, are left out.
 
         Parameters
         ----------
@@ -137,7 +140,7 @@ class RowWeights:
     def standard_error(
         self, pointwise: Float[np.ndarray, "*sums n"], groups: Int[np.ndarray, " n"] | None = None
     ) -> Any:
-        """Standard error of Σ_i w_i t_i, (…); with groups, of which the rows of one are one term."""
+        """Standard error of Σ_i w_i t_i, (…), of one sum or of several; the rows of a group (n,) are one term."""
         return self.terms(pointwise, groups).standard_error()
 
     def describe(self) -> str:

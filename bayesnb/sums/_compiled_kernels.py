@@ -451,8 +451,9 @@ def change_of_other_factors(
     table: Any,
     out: Any,
 ) -> None:
-    """out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: what changes when weight ρ = ρ_e leaves cell i = i_e.
+    """How the log leave-one-out product of a kernel density changes at all other cells when a weight leaves a cell.
 
+    out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] where weight ρ = ρ_e leaves cell i = i_e. K is the kernel, and
     A_k = Σ_l w_l K_kl − u_k is the sum at cell k without a unit of its own. Cells of large A go by the series
 
         log(1 − ρ K_ki/A_k) = −Σ_m (ρ K_ki/A_k)^m / m,

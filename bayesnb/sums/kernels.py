@@ -139,10 +139,11 @@ def change_of_other_factors(
     log_a: Float[np.ndarray, "g m"],
     h: Float[np.ndarray, " g"],
 ) -> Float[np.ndarray, "g e"]:
-    """Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: what the departure of a weight ρ from cell i changes at other cells.
+    """How the log leave-one-out product of a kernel density changes at all other cells when a weight leaves a cell.
 
-    A_k = Σ_l w_l K_kl − u_k, with u_k = min(w_k, 1), is the sum in the factor of cell k of a leave-one-out product. NaN
-    where a cell is left alone, so that it has no factor any more.
+    For a weight ρ and a cell i it is Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k], with K_ki = exp(−½ (v_k − v_i)²/h²).
+    A_k = Σ_l w_l K_kl − u_k, with u_k = min(w_k, 1), is the sum in the factor of cell k. NaN where a cell is left
+    alone, so that it has no factor any more.
 
     Parameters
     ----------
@@ -176,10 +177,11 @@ def change_of_other_factors(
 def _changes(
     cell: np.ndarray, leaving: np.ndarray, cells: Cells, unit: np.ndarray, log_a: np.ndarray, h: Any
 ) -> Float[np.ndarray, " e"]:
-    """Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] at one bandwidth: what changes when a weight ρ leaves cell i.
+    """`change_of_other_factors` at one bandwidth: Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] of a weight ρ and cell i.
 
-    Each term is w_k log(1 − share), with ρ K_ki/A_k the share of cell i in the sum at cell k. Where the share is so
-    large that the difference would lose digits, the sum without cell i is made anew.
+    K_ki = exp(−½ (v_k − v_i)²/h²), and A_k is the sum of the kernels at cell k. Each term is w_k log(1 − share), with
+    ρ K_ki/A_k the share of cell i in the sum at cell k. Where the share is so large that the difference would lose
+    digits, the sum without cell i is made anew.
 
     Parameters
     ----------
@@ -196,7 +198,7 @@ def _changes(
     share[:, np.isneginf(log_a)] = 0  # a cell that is alone has no factor
     share[np.arange(len(cell)), cell] = 0  # k = i is not in the sum
 
-    change = weight * np.log1p(-np.minimum(share, _LARGEST_SHARE))
+    change = weight * np.log1p(-np.minimum(share, _LARGEST_SHARE))  # (e, m)
     for e, k in np.argwhere(share > _LARGEST_SHARE):
         remaining = cells.without(cell[e], leaving[e])
         log_a_without = log_sums(value[[k]], unit[[k]], remaining, np.array([h]))[0, 0]

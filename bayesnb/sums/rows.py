@@ -327,7 +327,7 @@ def sum_with_dense_columns(
 
 
 def row_totals(x: Array | Sparse) -> Array:
-    """L_i = Σ_j x_ij, (n,)."""
+    """The sum of the cells of each row, L_i = Σ_j x_ij, (n,), of dense or sparse rows (n, d)."""
     return np.asarray(x.sum(axis=1)).ravel() if is_sparse(x) else x.sum(1)
 
 
@@ -679,7 +679,7 @@ def floor_at_rounding(remaining: Value, whole: Value) -> Array:
 
 
 def remove_row(hyperparameter: Value, share: Value | Scalar) -> Array:
-    """A hyperparameter minus the share of a row."""
+    """A hyperparameter minus the share of a row, but at least the rounding of the hyperparameter."""
     before = namespace(hyperparameter, share).asarray(hyperparameter)
     return floor_at_rounding(before - share, before)
 
