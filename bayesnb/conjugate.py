@@ -135,35 +135,40 @@ class FromPrior:
         raise NotImplementedError
 
     def _arrays(self) -> tuple[Any, ...]:
-        return (*map(self.__getattribute__, self.fields_),)
+        """The values of the fields, in the order of `fields_`."""
+        return tuple(getattr(self, name) for name in self.fields_)
 
     def of(self, *fields: Any) -> Self:
         """The family with other fields."""
         return replace(self, **dict(zip(self.fields_, fields, strict=True)))  # type: ignore[type-var]
 
     def _of_prior(self, value: Callable[..., Any], theta: Theta | None = None) -> dict[str, Any]:
-        """What value(site, kind, *arguments) gives for each parameter, by its site in the basis of the closed form.
+        """What a function gives for the stated prior of each parameter, by the name of the parameter's site.
+
+        `prior` is run with a `sample` that draws nothing: it hands what is stated, such as Gamma(a, b), to the
+        function. The name of a site has `log_` or `logit_` in front where the parameter is held in that basis.
 
         Parameters
         ----------
+        value : (name of the site, kind of distribution, *its arguments) → anything, such as the mean
         theta : values of the parameters on which those of others depend; by default what was found for them
         """
         values: dict[str, Any] = {}
 
         def sample(name: str, stated: tuple[Any, ...]) -> Any:
-            kind, *arguments = stated
+            kind, *arguments = stated  # of a distribution of `_Names`: ("Gamma", a, b)
             if kind not in PRIORS:
                 raise ValueError(f"`prior` of {type(self).__name__} says {kind}; write it with {', '.join(PRIORS)}")
             site = PRIORS[kind].basis + name
             values[site] = value(site, kind, *arguments)
-            return (theta or values)[site]
+            return (theta or values)[site]  # for priors that depend on this parameter
 
         self.prior(sample, _Names())
         return values
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Independent draws of θ, in logarithms so that none underflows, with `shape` in front."""
-        keys = iter(split(key, len(self.parameters)))
+        keys = iter(split(key, len(self.parameters)))  # one for each parameter
         return self._of_prior(lambda _, kind, *args: PRIORS[kind].draw(next(keys), shape, *args))
 
     def mean(self) -> Theta:
@@ -177,12 +182,12 @@ class FromPrior:
         return dict(zip(self.fields_, *flat.values(), strict=True))
 
     def mode_of_shifted_fields(self, mean: Theta, *above: Any) -> Theta:
-        """The mode from the fields less those of the flat density; `mean` where no mode is inside."""
+        """The mode, from how far each field is above the one of the flat density; `mean` where no mode is inside."""
         return self.of(*above)._of_prior(lambda site, kind, *args: PRIORS[kind].peak(mean[site], *args))
 
     def mode(self) -> Theta:
         """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
-        flat = self.flat_
+        flat = self.flat_  # the fields at which the density is flat
         shifted = [getattr(self, name) - flat.get(name, 0.0) for name in self.fields_]
         return self.mode_of_shifted_fields(FromPrior.mean(self), *shifted)
 
@@ -191,7 +196,10 @@ class FromPrior:
         return any(bool((getattr(self, name) <= flat).any()) for name, flat in self.flat_.items() if flat > 0)
 
     def log_prob(self, theta: Theta) -> Float[Value, "..."]:
-        """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites."""
+        """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites.
+
+        It is the sum of the log densities of the parameters that `prior` states, each given those before it.
+        """
         return sum(self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta).values())
 
     def log_normalizer(self) -> Float[Value, "..."]:
@@ -253,16 +261,28 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     # --- learning -----------------------------------------------------------------------------------------------------
 
     def suffstats(self, x: Data, r: Weights) -> Stats:
-        """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
+        """The sufficient statistics of rows by class and feature: `Moments` of t(x), or `Totals`.
+
+        `Totals` are n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells.
+
+        Parameters
+        ----------
+        x : (n, d) dense or sparse rows; NaN is a missing cell
+        r : (n, c) weights of rows in classes
+        """
         monoid: Any = self.monoid
         if issubclass(monoid, Moments):
             return monoid.of(self._of_cells(x), r)
+
+        # `by_class` sums rows by class, (c, d); a missing cell has 0 in the sums
         complete = is_missing_free(x)
         total = by_class(r, self._observed(self.statistic, x, complete))
         log_h = by_class(r, self._observed(self.log_h, x, complete)) if self._has_base else 0 * total
+
+        # without missing cells n is the weight of the class in every feature
         if complete:
             return monoid(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
-        xp = namespace(x, r)
+        xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
         return monoid(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
 
     def _of_cells(self, x: Any) -> Any:
@@ -271,17 +291,21 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     @property
     def _has_base(self) -> bool:
+        """Whether the family states a base measure: whether log h is not 0 everywhere."""
         return type(self).log_h is not Conjugate.log_h
 
     def _observed(self, f: Callable[[Any], Any], x: Any, complete: bool = False) -> Any:
-        """f of every cell, 0 in a missing one; `complete` says that there is none."""
+        """f of every cell of rows x (n, d), 0 in a missing one; `complete` says that there is none.
+
+        Sparse rows stay sparse, and have no missing cells; f(0) is 0 for them.
+        """
         if is_sparse(x):
             return map_cells(x, f)
         if complete:
             return f(x)
         xp = namespace(x)
         is_observed = ~xp.isnan(x)
-        return xp.where(is_observed, f(xp.where(is_observed, x, 1)), 0)
+        return xp.where(is_observed, f(xp.where(is_observed, x, 1)), 0)  # f is asked for 1, which every family has
 
     def sums(self, stats: Any) -> Any:
         """Statistics as `gain` reads them."""
@@ -292,19 +316,25 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return self.of(*self.added(self.sums(stats), *self._arrays()))
 
     def log_marginal(self, stats: Any) -> Float[Array, "c ..."]:
-        """The evidence: `gain` of the statistics, and the base measure of the rows."""
+        """The log evidence of each class and feature: `gain` of the statistics, and the base measure of the rows."""
         return self.gain(self.sums(stats), *self._arrays()) + stats.log_h
 
     def mle(self, stats: Stats) -> Theta:
-        """The mode under the flat prior; the mean of this one where there are no data."""
+        """Maximum likelihood estimates of the parameters: the mode under the flat prior, in their basis.
+
+        A class without data in a feature has the mean of this density.
+        """
+        # What data alone add to the fields is how far these are above those of the flat density.
         sums = self.sums(stats)
         mean = self.mean()
         no_prior = [0 * value for value in self._arrays()]
         with np.errstate(invalid="ignore", divide="ignore"):
             peak = self.mode_of_shifted_fields(mean, *self.added(sums, *no_prior))
-        xp = namespace(sums.n)
-        has_rows = sums.n > 0
+
+        xp = namespace(sums.n)  # numpy, or jax.numpy for JAX arrays
+        has_rows = sums.n > 0  # (c, d)
         return {
+            # a parameter may have one more axis, such as levels
             site: xp.where(has_rows[..., None] if value.ndim > sums.n.ndim else has_rows, value, mean[site])
             for site, value in peak.items()
         }
@@ -312,24 +342,41 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     # --- cells --------------------------------------------------------------------------------------------------------
 
     def power(self, x: Any, w: Any, *fields: Any) -> Any:
-        """log E p(x | θ)^w = gain(w T(x)) + w log h(x)."""
+        """log E p(x | θ)^w over the density of θ with these fields: gain(w T(x)) + w log h(x).
+
+        The gain is by how much statistics raise the log normaliser of that density; T(x) are the statistics of a cell,
+        and h(x) is the base measure of its likelihood.
+
+        Parameters
+        ----------
+        x, w, fields : cells, weights and fields of the family, which broadcast; w may be any real number, or a `Jet`
+        """
         t = self.statistic(x)
         power = self.gain(CellStatistics(w, w * t, t), *fields)
         return power + w * self.log_h(x) if self._has_base else power
 
     def predictive(self, x: Any, w: Any, *fields: Any) -> Any:
-        """log p(x | data): power(1)."""
+        """The log posterior predictive density of cells, log p(x | data): power(1). The weight w is not used."""
         return self.power(x, 1.0, *fields)
 
     def log_loo_cell(self, x: Any, w: Any, *fields: Any) -> Any:
-        """log p(x | data without the cell), of weight w among the data: power(1 − w) − power(−w).
+        """The log predictive density of a cell, log p(x | data without the cell), which has weight w among the data.
 
-        It is power(1) of the fields that `added` leaves: a difference of two numbers of size w log w loses digits.
+        It is power(1 − w) − power(−w), with power(w) = log E p(x | θ)^w over the posterior. That is power(1) of the
+        fields that `added` leaves: a difference of two numbers of size w log w loses digits.
+
+        Parameters
+        ----------
+        x, w, fields : cells, their weights, and the fields of the posterior with the cells, which broadcast
         """
         if isinstance(w, float) and w == 1:
-            return -self.power(x, -1.0, *fields)
+            return -self.power(x, -1.0, *fields)  # power(0) is 0
+
+        # the fields after statistics of weight −w
         t = self.statistic(x)
         after = self.added(CellStatistics(-w, -w * t, t), *fields)
+
+        # positive ones stay above 0, also where the cell carries nearly all of them
         is_positive = [field.support in (COUNT, AMOUNT) for field in self.fields_.values()]
         remaining = [
             floor_at_rounding(new, old) if positive else new
@@ -344,13 +391,23 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def rows(self, f: Callable[..., Any], x: Any, w: Any = 1.0, *, key: Hashable | None = None) -> Any:
-        """Σ_j f(x_ij, w_i, *fields_cj) over the observed cells, (n, c); cells of few levels are looked up.
+        """Sums of a function of a cell over the observed cells of rows, for each class: Σ_j f(x_ij, w_i, *fields_cj).
+
+        Cells of few levels, such as 0 and 1 or small counts, are looked up in a table of f at each level.
 
         Parameters
         ----------
+        f : cells, weights and fields, which broadcast → numbers, such as log densities
+        x : (n, d) dense or sparse rows
+        w : one weight, or weights (n, c) or (n, 1)
         key : name of f. With a key, the table of f at each level is made once and kept for all slices of rows; None
             keeps nothing
+
+        Returns
+        -------
+        (n, c)
         """
+        # 0 if no table is worth while; it would need a single weight
         n_levels = 0 if np.ndim(w) or not self._on_host(x) else self.levels(x)
         if not n_levels:
             return sum_over_cells_of(f, x if is_sparse(x) else self.cells(x), w, self._arrays())
@@ -360,7 +417,14 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def _level_table(
         self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]], key: Hashable | None
     ) -> "_LevelTable | _LinearTable":
-        """The values of functions f(x, w, *fields) of a cell, each with its weight w, at all levels of the cell."""
+        """The values of functions of a cell at all of its levels, for each class and feature; kept under a key.
+
+        Parameters
+        ----------
+        n_levels : cells are 0 … n_levels − 1
+        functions : each a function f(x, w, *fields) of a cell, and its weight w
+        key : name of the functions; None keeps nothing
+        """
         if key is None:
             return self._tabulate(n_levels, functions)
         key = key, n_levels, tuple(w for _, w in functions)
@@ -371,11 +435,15 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def _tabulate(
         self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]]
     ) -> "_LevelTable | _LinearTable":
+        """Make the table of `_level_table`: functions f(x, w, *fields) of a cell at its levels 0 … n_levels − 1."""
         levels = np.arange(float(n_levels))
-        fields = [value[:, :, None] for value in self._arrays()]
+        fields = [value[:, :, None] for value in self._arrays()]  # (c, d, 1), against levels (k,)
         with np.errstate(all="ignore"):  # of levels that a class does not have
-            values = np.stack([f(levels, w, *fields) for f, w in functions])
-        is_small = not has_large_terms(values).any()  # of the rest level + slope would cancel, as of a tiny α
+            values = np.stack([f(levels, w, *fields) for f, w in functions])  # (functions, c, d, k)
+
+        # Of two levels a function is linear, level + slope x, and its sum a matrix product. In that large values would
+        # cancel, as those of a tiny α do.
+        is_small = not has_large_terms(values).any()
         if self.cells_.kind == "yes/no" and np.isfinite(values.sum()) and is_small:
             return _LinearTable.of(values)
         return _LevelTable(values)
@@ -394,25 +462,43 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return {}
 
     def log_predictive(self, x: Data) -> Table:
-        """The predictive of the observed cells: Σ_j power(1)."""
+        """The log posterior predictive density of the observed cells of rows under each class: Σ_j power(1), (n, c)."""
         return self.rows(self.predictive, x, key="predictive")
 
     def log_loo_of_every_class(self, x: Data, w: Any) -> Table:
-        """log_predictive of rows that every class had with weight w, (n, c) or one number, and has no more."""
+        """The log predictive density of rows that leave every class, in which they had weight w: (n, c).
+
+        Parameters
+        ----------
+        w : weights (n, c), or one number
+        """
         return self.rows(self.log_loo_cell, x, w, key="log_loo_cell")
 
     def log_loo(self, x: Data, r: Weights) -> Table:
-        """log_predictive without row i: Σ_j power(1 − w) − power(−w) in the classes in which the row has weight w."""
+        """The log predictive density of each row under each class, (n, c), leaving that row out of the training data.
+
+        A row leaves the classes in which it has a weight w; there it is Σ_j power(1 − w) − power(−w), with power(w) =
+        log E p(x_ij | θ)^w over the posterior. In all other classes it is the predictive density, Σ_j power(1).
+
+        Parameters
+        ----------
+        x : (n, d) the rows, which are among the data of this posterior
+        r : (n, c) their weights in the classes
+        """
         if not self._on_host(x, r):
             return self.log_loo_of_every_class(x, r)
+
+        # the pairs of a row and a class in which it has weight: positions of rows, classes and weights
         r = sparse.csr_array(r)
         y, w = r.indices, r.data
         row = np.repeat(np.arange(r.shape[0]), np.diff(r.indptr))
+
+        # If all weights are equal, both densities are functions of the cell alone, and can be looked up by its level.
         one_weight = len(w) > 0 and (w == w[0]).all()
-        n_levels = self.levels(x) if one_weight and not is_sparse(x) else 0
+        n_levels = self.levels(x) if one_weight and not is_sparse(x) else 0  # 0 if no table is worth while
         if n_levels:
             functions = [(self.predictive, 1.0), (self.log_loo_cell, float(w[0]))]
-            table, left_out = self._level_table(n_levels, functions, key="log_loo").sum_over_cells(x)
+            table, left_out = self._level_table(n_levels, functions, key="log_loo").sum_over_cells(x)  # (n, c) each
             table[row, y] = left_out[row, y]
         else:
             table = self.log_predictive(x)
@@ -420,26 +506,44 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return table
 
     def log_loo_of_label(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Σ_j left_out of rows `at` on the host, for one class of each, y, and the weight that it has there."""
+        """The log predictive density of rows under one class each, without the row: Σ_j power(1 − w) − power(−w), (m,).
+
+        power(w) = log E p(x_ij | θ)^w over the posterior.
+
+        Parameters
+        ----------
+        x : (n, d) rows on the host
+        at, y, w : (m,) positions of the rows in x, a class of each, and the weight that the row has there
+        """
         if is_sparse(x):
             return self._log_loo_of_label_sparse(x.tocsr(), at, y, w)
         return sum_over_own(self.log_loo_cell, self.cells(x), at, y, w, self._arrays())
 
     def _log_loo_of_label_sparse(self, x: Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """`log_loo_of_label` of CSR rows: all rows of one class and weight at once."""
+        """`log_loo_of_label` of CSR rows: all rows of one class and weight at once.
+
+        With one weight for all rows, the sum of an empty row is common to them, and only stored cells take time.
+        """
         log_density = np.empty(len(at))
+
+        # groups of pairs with the same class and weight
         order = np.lexsort((w, y))
         is_start = (np.diff(y[order]) != 0) | (np.diff(w[order]) != 0)
         groups = np.split(order, np.flatnonzero(is_start) + 1) if len(order) else []
-        with nested_work(len(groups)):
+
+        with nested_work(len(groups)):  # groups are done one by one
             for group in groups:
                 first = group[:1]
-                own_class = self.of(*(value[y[first]] for value in self._arrays()))
+                own_class = self.of(*(value[y[first]] for value in self._arrays()))  # a family of this class alone
                 log_density[group] = own_class.log_loo_of_every_class(x[at[group]], float(w[first[0]]))[:, 0]
         return log_density
 
     def _cumulant(self, order: int, x: Any) -> Any:
-        """The cumulant of an order over θ of log p(x_i | θ_c)."""
+        """The cumulant of an order, 1 to 3, of the log density log p(x_i | θ_c) of rows under the posterior, (n, c).
+
+        log E p(x | θ)^t = power(t) is their generating function. Its Taylor series at t = 0 comes from `power` of a
+        `Jet`, whose coefficients are carried through the formula.
+        """
 
         def cumulant(x: Any, w: Any, *fields: Any) -> Any:
             return _FACTORS[order] * self.power(x, Jet(0.0, 1.0), *fields).a[order]
@@ -447,13 +551,16 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return self.rows(cumulant, x, key=("cumulant", order))
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
-        """Σ_j level + slope t(x) + log h(x)."""
+        """The log likelihood of rows under given parameters, or draws of them: Σ_j level + slope t(x) + log h(x)."""
         level, slope = self.eta(**theta)
         table = contract(self._of_cells(x), slope, level)
         return table + row_totals(self._observed(self.log_h, x))[:, None] if self._has_base else table
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
-        """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear."""
+        """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.
+
+        It is linear where the family states `eta`, level + slope t(x), and t(x) is the cell itself.
+        """
         if type(self).eta is Conjugate.eta or type(self).statistic is not Conjugate.statistic:
             return None
         level, slope = self.eta(**theta)
@@ -462,13 +569,19 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     # --- rows from the model, and the model in NumPyro ----------------------------------------------------------------
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """New cells, each with parameters of its own: `likelihood` at a draw of θ."""
-        rows = self.of(*(value[y] for value in self._arrays()))
+        """New rows of classes y, (n, d); each cell has parameters of its own: `likelihood` at a draw of θ."""
+        rows = self.of(*(value[y] for value in self._arrays()))  # a family with a class for each row
         kind, *arguments = rows.likelihood(_Names(), **to_sites(rows.sample(rng)))
         return drawn_cells(rng, kind, *arguments)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """`prior` and `likelihood` as NumPyro statements, with the plates of classes, features and rows."""
+        """`prior` and `likelihood` as NumPyro statements, with the plates of classes, features and rows.
+
+        Parameters
+        ----------
+        x : rows, NaN where a cell is missing; None draws them
+        y : (n,) class of each row; labels that NumPyro enumerates have other axes
+        """
         import numpyro
 
         theta: dict[str, Any] = {}
@@ -477,9 +590,12 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
             theta[name] = numpyro.sample(name, stated)
             return theta[name]
 
+        # the parameters of each class and feature, by name in `theta`
         c, d = self.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             self.prior(sample, numpyro.distributions)
+
+        # the distribution of each cell under the parameters of the row's class
         rows = self.of(*(as_jax(value)[y] for value in self._arrays()))
         cell = rows.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
         mask, filled = self.observed(x)

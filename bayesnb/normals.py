@@ -33,7 +33,14 @@ _CELLS = 1 << 17  # of tables at a time: 1 MiB, which stay in a core's cache
 
 
 def by_slices(f: Callable[..., Array], m: Array, *tables: Any) -> Array:
-    """f of tables (n, …), on the host some rows at a time, for centres m (c, d); sparse ones are made dense."""
+    """f of tables by row, on the host some rows at a time, so that its temporary arrays stay in a core's cache.
+
+    Parameters
+    ----------
+    f : dense tables (k, …) of some rows → a result (k, …), put together row by row
+    m : (c, d) centres, whose number of cells says how large temporary arrays are
+    tables : (n, …) each; sparse ones are made dense, slice by slice
+    """
     if namespace(m, *tables) is not np:
         return f(*tables)
     sliceable = [table.tocsr() if is_sparse(table) else table for table in tables]
@@ -54,8 +61,11 @@ def cumulant(order: int, psi: Value, e: Value, t: Value | float, kappa: Value, d
 
     Parameters
     ----------
+    order : 1 for the mean, 2 for the variance, 3 for the third cumulant
     psi : the cumulant of this order of log |Λ/2π|, Λ the inverse of the scale: a polygamma function
     e, t : E[δᵀΛδ] = es and Cov(log |Λ|, δᵀΛδ) = 2ts
+    kappa : pseudo-rows behind the mean m
+    d : number of features of x, if s is the squared distance of a whole row
     """
     if order == 1:
         return 0.5 * (psi - d / kappa), -0.5 * e
@@ -65,13 +75,20 @@ def cumulant(order: int, psi: Value, e: Value, t: Value | float, kappa: Value, d
 
 
 def cumulant_of_cells(order: int, psi: Value, e: Value, t: Value, kappa: Array, x: Any, m: Array) -> Any:
-    """`cumulant` of the sum over the observed cells of rows x, (n, c)."""
+    """The cumulant over θ of the log density of rows with independent features: the sum of those of cells, (n, c).
 
-    def cell(x: Array, _: Any, m: Array, *factors: Array) -> Any:
+    Parameters
+    ----------
+    order, psi, e, t, kappa : as in `cumulant`, (c, d) or broadcast to it
+    x : (n, d) rows; NaN is a missing cell, which is left out
+    m : (c, d) centres
+    """
+
+    def cell(x: Array, _: Any, m: Array, *coefficients: Array) -> Any:
         s = (x - m) ** 2
-        polynomial = factors[-1]  # by Horner's rule
-        for factor in factors[-2::-1]:
-            polynomial = polynomial * s + factor
+        polynomial = coefficients[-1]  # by Horner's rule
+        for coefficient in coefficients[-2::-1]:
+            polynomial = polynomial * s + coefficient
         return polynomial
 
     full = (namespace(m, f).broadcast_to(f, m.shape) for f in cumulant(order, psi, e, t, kappa))
@@ -79,14 +96,25 @@ def cumulant_of_cells(order: int, psi: Value, e: Value, t: Value, kappa: Array, 
 
 
 def linear_of_normals(mu: Array, variance: Array) -> tuple[Array, Array] | None:
-    """Weights μ/σ² (d, c) and intercept −½ Σ_j μ²/σ² of log p(x | θ); None where σ² (c, d) differs between classes."""
+    """Weights μ/σ² (d, c) and intercept −½ Σ_j μ²/σ² (c,) of log p(x | θ), up to terms that all classes share.
+
+    None where σ² (c, d) differs between classes: log p is then quadratic in x.
+    """
     if (variance != variance[:1]).any():
         return None
     return (mu / variance).T, -0.5 * (mu * mu / variance).sum(-1)
 
 
 def student_marginals(m: Array, kappa: Array, a: Array, b: Array) -> dict[str, Any]:
-    """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
+    """Marginals of mean and variance under a normal–inverse-gamma density, as frozen `scipy.stats` objects.
+
+    Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`, in the shape of m.
+
+    Parameters
+    ----------
+    m, kappa : centre of the mean, and pseudo-rows behind it
+    a, b : shape and scale of the variance
+    """
     from scipy import stats
 
     df = np.broadcast_to(2 * a, m.shape)
@@ -116,6 +144,7 @@ class AbstractNormals(AbstractConjugate[Stats]):
     """log A(λ + s) − log A(λ) of the scale: `gain(s, *fields)`."""
 
     def _scale(self) -> list[Array]:
+        """The fields of the scale, in the order of `scale_`."""
         return [getattr(self, name) for name in self.scale_]
 
     def _together(self, value: Array) -> Array:
@@ -123,34 +152,50 @@ class AbstractNormals(AbstractConjugate[Stats]):
         return value.sum(0) if self.shares_parameters else value
 
     def _scale_statistics(self, stats: Any) -> CellStatistics:
-        """What data add to the scale: n, and ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ."""
-        delta = stats.mean - self.m
+        """What data add to the scale: n rows, and their squares about m, ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ.
+
+        With features by themselves these are squares of single features. Both are sums over the classes that share a
+        scale.
+        """
+        delta = stats.mean - self.m  # (c, d)
         square = delta * delta if delta.ndim == stats.ss.ndim else delta[:, :, None] * delta[:, None, :]
+        # `along` gives weights (c,) the axes of the squares
         growth = stats.ss + along(self.kappa * stats.n / (self.kappa + stats.n), square) * square
         return CellStatistics(self._together(stats.n), ss=self._together(growth))
 
     def update(self, stats: Any) -> Self:
-        """κ + n, m + n(x̄ − m)/(κ + n), and the scale by `added`."""
-        share = along(stats.n / (self.kappa + stats.n), self.m)
+        """The posterior: κ + n, m + n(x̄ − m)/(κ + n), and the scale by `added`."""
+        # the scale
         fields = self._scale()
         updated = self.added(self._scale_statistics(stats), *fields)
         scale = {name: new.reshape(old.shape) for name, new, old in zip(self.scale_, updated, fields, strict=True)}
+
+        # the mean: `along` gives weights (c,) the axes of m
+        share = along(stats.n / (self.kappa + stats.n), self.m)
         return replace(self, m=self.m + share * (stats.mean - self.m), kappa=self.kappa + stats.n, **scale)
 
     def log_marginal(self, stats: Any) -> Float[Array, " *pieces"]:
-        """gain − ½d log(1 + n/κ) − ½nd log 2π, summed over the classes that share a scale."""
-        means = 0.5 * self.m.size / self.kappa.size * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
+        """The log evidence: gain − ½d log(1 + n/κ) − ½nd log 2π, summed over the classes that share a scale.
+
+        The first term is of the scale, the second of the means, the third (`log_h`) of the rows.
+        """
+        features_of_piece = self.m.size / self.kappa.size  # d for whole rows, 1 for single features
+        means = 0.5 * features_of_piece * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
         gain = self.gain(self._scale_statistics(stats), *self._scale())
         return gain + self._together(stats.log_h - means)
 
     def mle(self, stats: Any) -> Theta:
-        """x̄ and Σ ss / Σ n, the mode under a flat prior; the means of the density where there are no rows."""
-        xp = namespace(stats.n)
+        """Maximum likelihood estimates, x̄ and Σ ss / Σ n: the mode under a flat prior.
+
+        Where there are no rows they are the means of this density. Sums are over the classes that share a scale.
+        """
+        xp = namespace(stats.n)  # numpy, or jax.numpy for JAX arrays
         mean = self.mean()
         ss = self._together(stats.ss)
-        n = along(self._together(stats.n), ss)
+        n = along(self._together(stats.n), ss)  # with the axes of ss
         theta = {"mu": xp.where(along(stats.n, stats.mean) > 0, stats.mean, mean["mu"])}
-        for name in self.parameters[1:]:
+
+        for name in self.parameters[1:]:  # "variance" or "covariance", or nothing if it is known
             spread = ss / xp.where(n > 0, n, 1)
             if name == "variance":  # of equal cells: a number by which one may divide
                 spread = xp.maximum(spread, xp.finfo(ss.dtype).tiny)
@@ -176,6 +221,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
     missing_value = None
 
     def _together(self, value: Array) -> Array:
+        """The sum over the classes that share a scale, as an axis of length 1."""
         return value.sum(0, keepdims=True) if self.shares_parameters else value
 
     def _matrices(self, sigma: Array) -> Array:
@@ -183,15 +229,23 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         return sigma[..., None, :, :] if self.shares_parameters else sigma
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
+        """The same model in NumPyro, with all plates.
+
+        Parameters
+        ----------
+        x : complete rows; None draws them
+        y : (n,) class of each row; labels that NumPyro enumerates have other axes
+        """
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist
 
+        # one covariance, or one of each class; then the mean of each class
         with nullcontext() if self.shares_parameters else numpyro.plate("class", len(self.m), dim=-1):
             sigma = numpyro.sample("covariance", dist.InverseWishart(self.nu.reshape(self.S.shape[:-2]), self.S))
         with numpyro.plate("class", len(self.m), dim=-1):
             mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
+
         root = jnp.linalg.cholesky(sigma)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             rows = dist.MultivariateNormal(mu[y], scale_tril=root if self.shares_parameters else root[y])
@@ -215,68 +269,89 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         return replace(self, m=self.m[:, columns], nu=self.nu - fewer, S=self.S[..., columns, :][..., columns])
 
     def log_normalizer(self) -> Float[Array, " k"]:
-        """½νd log 2 + log Γ_d(ν/2) − ½ν log |S| + ½d Σ_c log(2π/κ_c)."""
+        """½νd log 2 + log Γ_d(ν/2) − ½ν log |S| + ½d Σ_c log(2π/κ_c): of the inverse Wishart and of the normals."""
         d = self.m.shape[1]
         level = d * np.log(2) - wishart.log_det(self._matrices(self.S))
         means = 0.5 * d * self._together(LOG_2PI - namespace(self.kappa).log(self.kappa))
         return 0.5 * self.nu * level + wishart.log_multigamma(self.nu, d) + means
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s k"]:
-        """Σ_c log Normal(μ_c; m_c, Σ/κ_c) + log InverseWishart(Σ; ν, S)."""
-        sigma = self._matrices(theta["covariance"])
+        """Log density of the parameters: Σ_c log Normal(μ_c; m_c, Σ/κ_c) + log InverseWishart(Σ; ν, S).
+
+        It is −½ (power log |Σ| + tr Σ⁻¹(S + Σ_c κ_c (μ_c − m_c)(μ_c − m_c)ᵀ)) less the normaliser; the sum over c is
+        over the classes that share Σ.
+
+        Parameters
+        ----------
+        theta : "mu" (…, c, d), and "covariance" (…, c, d, d), or (…, d, d) where classes share it
+        """
+        sigma = self._matrices(theta["covariance"])  # (…, c or 1, d, d)
         delta = theta["mu"] - self.m
-        xp = namespace(sigma, delta)
-        square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]
+        xp = namespace(sigma, delta)  # numpy, or jax.numpy for JAX arrays
+
+        square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]  # (…, c, d, d)
         if self.shares_parameters:
             square = square.sum(-3, keepdims=True)
         energy = xp.trace(xp.linalg.solve(sigma, self._matrices(self.S) + square), axis1=-2, axis2=-1)
         return -0.5 * (self._power() * wishart.log_det(sigma) + energy) - self.log_normalizer()
 
     def _log_t(self, square: Array, kappa: Array, nu: Array, level: Array) -> Array:
-        """log p of one more row with δᵀS⁻¹δ = square: its gain, by the determinant lemma; level = log |S|."""
+        """The log predictive density of one more row, a multivariate Student t, from its distance to the centre.
+
+        It is the gain of the row: G = κ/(κ+1) δδᵀ, so |S + G|/|S| = 1 + κ/(κ+1) δᵀS⁻¹δ by the determinant lemma.
+
+        Parameters
+        ----------
+        square : δᵀS⁻¹δ, δ = x − m, of each row and class
+        kappa, nu : pseudo-rows behind the mean, and degrees of freedom
+        level : log |S|
+        """
         xp = namespace(square, kappa)
         d = self.m.shape[1]
         gain = wishart.log_gain_of_row(nu, level, xp.log1p(kappa / (kappa + 1) * square), d)
         return gain - 0.5 * d * (LOG_2PI + xp.log1p(1 / kappa))
 
     def _root(self) -> tuple[Float[Array, "k d d"], Float[Array, " k"]]:
-        """L⁻¹ and log |S|, S = LLᵀ."""
+        """L⁻¹ and log |S|, S = LLᵀ with L lower triangular."""
         xp = namespace(self.S)
         factor = xp.linalg.cholesky(self._matrices(self.S))
         return xp.linalg.inv(factor), 2 * xp.log(xp.diagonal(factor, 0, -2, -1)).sum(-1)
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """log t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))), multivariate. Murphy (2007), (258)."""
-        root, level = self._root()
+        root, level = self._root()  # L⁻¹ and log |S|, S = LLᵀ
         return self._log_t(wishart.squares(x, self.m, root), self.kappa, self.nu, level)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
-        """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
+        """log Normal(x; μ, Σ) = −½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)], (…, n, c) for draws (…) of θ."""
         sigma = self._matrices(theta["covariance"])
         linalg = namespace(sigma).linalg
         level = self.m.shape[1] * LOG_2PI + wishart.log_det(sigma)
-        root = linalg.inv(linalg.cholesky(sigma))
+        root = linalg.inv(linalg.cholesky(sigma))  # squared lengths of root (x − μ) are the quadratic forms
         return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], root))
 
     def _cumulant(self, order: int, x: Array) -> Table:
+        """The cumulant of an order, 1 to 3, of the log density log p(x_i | θ_c) of rows under the posterior, (n, c)."""
         d = self.m.shape[1]
-        root, level = self._root()
-        tau = wishart.squares(x, self.m, root)
+        root, level = self._root()  # L⁻¹ and log |S|, S = LLᵀ
+        tau = wishart.squares(x, self.m, root)  # δᵀS⁻¹δ, (n, c)
+
+        # that of log |Σ⁻¹/2π|, a sum of logarithms of χ²; the constant is in the mean only
         psi = polygamma(order - 1, wishart.half_degrees(self.nu, d)).sum(-1)
         psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
-        factors = cumulant(order, psi, self.nu, 1.0, self.kappa, d)
-        return sum(factor * tau**power for power, factor in enumerate(factors))
+        coefficients = cumulant(order, psi, self.nu, 1.0, self.kappa, d)
+        return sum(coefficient * tau**power for power, coefficient in enumerate(coefficients))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""
+        """Draws of the parameters, with `shape` in front: Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""
         first, second = split(key, 2)
-        b = wishart.inverse_wishart_factors(first, self.nu, self._matrices(self.S), shape)
-        z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]
+        b = wishart.inverse_wishart_factors(first, self.nu, self._matrices(self.S), shape)  # B, (…, c or 1, d, d)
+        z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]  # z/√κ, (…, c, d)
         sigma = b @ b.swapaxes(-1, -2)
         return {"mu": self.m + (b @ z[..., None])[..., 0], "covariance": sigma.reshape(*shape, *self.S.shape)}
 
     def _power(self) -> Array:
-        """ν + d + 1, and one more for each class that shares the covariance."""
+        """The power of |Σ|^−½ in the density: ν + d + 1, and one more for each class that shares the covariance."""
         return self.nu + self.m.shape[1] + 1 + len(self.m) / len(self.nu)
 
     def mode(self) -> Theta:
@@ -287,23 +362,30 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
         xp = namespace(self.nu)
         d = self.m.shape[1]
-        rows = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
-        return {"mu": self.m, "covariance": self.S / rows.reshape((*self.S.shape[:-2], 1, 1))}
+        divisor = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
+        return {"mu": self.m, "covariance": self.S / divisor.reshape((*self.S.shape[:-2], 1, 1))}
 
     def marginals(self) -> dict[str, Any]:
-        """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""
+        """Marginal distributions of the parameters, with the methods of frozen `scipy.stats` objects.
+
+        Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`.
+        """
         from scipy import stats
 
-        df = np.broadcast_to((self.nu - self.m.shape[1] + 1)[:, None], self.m.shape)
+        df = np.broadcast_to((self.nu - self.m.shape[1] + 1)[:, None], self.m.shape)  # (c, d), as the scale
         scale = np.sqrt(np.diagonal(self.S, axis1=-2, axis2=-1) / (self.kappa[:, None] * df))
         sigma = wishart.InverseWishartMarginal(np.reshape(self.nu, self.S.shape[:-2]), self.S)
         return {"mu": stats.t(df, self.m, scale), "covariance": sigma}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_i = m + Lz √((1 + 1/κ)/χ²), S = LLᵀ, χ² with ν − d + 1 degrees of freedom."""
+        """New rows of classes y, (n, d), from the predictive Student t: x_i = m + Lz √((1 + 1/κ)/χ²), S = LLᵀ.
+
+        z is standard normal, and χ² has ν − d + 1 degrees of freedom.
+        """
         c, d = self.m.shape
         z = rng.standard_normal((len(y), d))
-        for k, factor in enumerate(np.broadcast_to(np.linalg.cholesky(self._matrices(self.S)), (c, d, d))):
+        factors = np.broadcast_to(np.linalg.cholesky(self._matrices(self.S)), (c, d, d))  # L of each class
+        for k, factor in enumerate(factors):
             z[y == k] = z[y == k] @ factor.T
         df = np.broadcast_to(self.nu - d + 1, c)[y]
         return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(df))[:, None]

@@ -35,7 +35,12 @@ Stats = TypeVar("Stats")  # of any family: a commutative monoid with `zero`, `+`
 
 @np.errstate(over="ignore", invalid="ignore")
 def rounded(*values: Array) -> Array:
-    """Variance of the rounding of an operation: ½ ε times the largest number that took part, squared."""
+    """Variance of the rounding of an operation: ½ ε times the largest number that took part, squared.
+
+    Parameters
+    ----------
+    values : operands and results, of one shape
+    """
     return (EPS / 2 * np.maximum.reduce([abs(value) for value in values])) ** 2
 
 
@@ -48,9 +53,10 @@ class Summed:
     def zero(self) -> Self:
         """Statistics of no rows, with the same shape."""
         leaves = {name: 0 * leaf for name, leaf in vars(self).items() if name != "error"}
-        return replace(self, **leaves, error=self.error and {})  # type: ignore[type-var]
+        return replace(self, **leaves, error=self.error and {})  # type: ignore[type-var]  # None stays None
 
     def _joined(self, other: Self, sign: int) -> Self:
+        """The statistics of both sets of rows (sign 1), or of the rows of this one without those of the other (−1)."""
         raise NotImplementedError
 
     def __add__(self, other: Self) -> Self:
@@ -64,16 +70,23 @@ class _Additive(Summed):
     """Statistics that are plain sums: field by field addition."""
 
     def _with_values(self, values: dict[str, Any], errors: list[Error], factor: Scalar = 1) -> Self:
-        """The results of an operation, with the variances of their rounding if those of all operands are known.
+        """Results of a sum or a multiplication, with variances of their rounding if those of all operands are known.
 
         A field has none where only sums of whole numbers took part.
+
+        Parameters
+        ----------
+        values : the results, by name of the field
+        errors : of each operand the variances of its rounding, by name; None if they are not known
+        factor : what a single operand was multiplied by; 1 for a sum
         """
         if any(error is None for error in errors):
             return replace(self, **values, error=None)  # type: ignore[type-var]
+
         variances = {}
         for name, value in values.items():
             is_rounded = factor != 1 or any(name in error for error in errors)
-            if is_rounded:
+            if is_rounded:  # the errors of the operands are independent, and the operation rounds once more
                 of_operands = sum(error.get(name, 0) for error in errors)
                 variances[name] = factor**2 * of_operands + rounded(value)
         return replace(self, **values, error=variances)  # type: ignore[type-var]
@@ -84,6 +97,7 @@ class _Additive(Summed):
         return self._with_values(values, [self.error], factor)
 
     def _joined(self, other: Self, sign: int) -> Self:
+        """Sums (sign 1) or differences (−1), field by field."""
         combine = operator.add if sign > 0 else operator.sub
         other_leaves = vars(other)
         values = {name: combine(leaf, other_leaves[name]) for name, leaf in vars(self).items() if name != "error"}
@@ -91,13 +105,23 @@ class _Additive(Summed):
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
-        """Attach a variance bound for rounding: `rows` per sum, `pieces` sums. Whole numbers are exact."""
+        """Attach a variance bound for the rounding of these sums. Whole numbers are exact.
+
+        A sum of n terms rounds by at most n times ½ ε of its size. The roundings of several sums are independent, so
+        these add up as their square root.
+
+        Parameters
+        ----------
+        rows, pieces : rows in each sum that was made at a time, and how many such sums were added up
+        whole : whether all weights are whole numbers
+        """
         leaves = {name: leaf for name, leaf in vars(self).items() if name != "error"}
         is_exact = whole and all(is_whole(leaf) for name, leaf in leaves.items() if name != "log_h")
         n_roundings = rows + pieces**0.5
+
         error = {}
         for name, leaf in leaves.items():
-            if (is_exact and name != "log_h") or not leaf.any():
+            if (is_exact and name != "log_h") or not leaf.any():  # logarithms are never whole
                 continue
             size = leaf
             if leaf.ndim > 2:  # counts of levels: one of them is found by subtraction from the sum
@@ -162,7 +186,7 @@ class _Centred(Summed):
 
     @property
     def own(self) -> Array:
-        """Squares of single features, (c, d)."""
+        """Squares of single features about the mean, (c, d): the diagonals of cross products."""
         return self.ss if self.ss.ndim == self.mean.ndim else namespace(self.ss).diagonal(self.ss, 0, -2, -1)
 
     @property
@@ -171,30 +195,42 @@ class _Centred(Summed):
         return -0.5 * LOG_2PI * self.n * (self.mean.shape[-1] if self.n.ndim < self.mean.ndim else 1)
 
     def moments(self) -> "Moments":
-        """Those of each feature by itself."""
+        """Moments of each feature by itself: of cross products their diagonals."""
         n = namespace(self.n).broadcast_to(along(self.n, self.mean), self.mean.shape)
         return Moments(n, self.mean, self.own)
 
     def scaled(self, factor: Scalar) -> Self:
         """Statistics of the same rows with all weights multiplied by a positive number."""
-        scaled = replace(self, n=factor * self.n, ss=factor * self.ss)
+        scaled = replace(self, n=factor * self.n, ss=factor * self.ss)  # the mean stays
         if self.error is None:
             return scaled
-        rounding_now = {"n": rounded(along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
+
+        # variances of the rounding: what there was, times the factor squared, and that of the two products
+        of_products = {"n": rounded(along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
         error = {
-            name: factor**2 * self.error.get(name, 0) + rounding_now.get(name, 0) for name in self.error | rounding_now
+            name: factor**2 * self.error.get(name, 0) + of_products.get(name, 0) for name in self.error | of_products
         }
         return replace(scaled, error=error)
 
     def _joined(self, other: Self, sign: int) -> Self:
-        xp = namespace(self.n, other.n)
+        """Statistics of both sets of rows (sign 1), or of the rows of this one without those of the other (−1).
+
+        Chan's rule with weights n₁ and n₂, means at a distance δ: n = n₁ + n₂, mean₁ + δ n₂/n, and
+        ss₁ + ss₂ + n₁ n₂/n δδᵀ. A difference is the same with −n₂ and −ss₂.
+        """
+        xp = namespace(self.n, other.n)  # numpy, or jax.numpy for JAX arrays
         n = self.n + sign * other.n
-        noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0  # of which `error` tells more
+
+        # A difference of weights up to `noise` is rounding: no rows are left. Where `error` is kept, it tells more.
+        noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0
         has_rows = n > noise
-        share = sign * other.n / xp.where(has_rows, n, 1)
-        delta = other.mean - self.mean
+
+        share = sign * other.n / xp.where(has_rows, n, 1)  # n₂/n
+        delta = other.mean - self.mean  # (c, d)
         square = delta * delta if self.ss.ndim == delta.ndim else delta[..., :, None] * delta[..., None, :]
-        between = along(self.n * share, square) * square  # Chan: n₁ n₂/(n₁ + n₂) δδᵀ
+        between = along(self.n * share, square) * square  # n₁ n₂/n δδᵀ
+
+        # No rows have mean and squares 0. A clearly negative weight, of rows never added, stays to be noticed.
         joined = type(self)(
             xp.where(has_rows | (n < -noise), n, 0),
             xp.where(along(has_rows, delta), self.mean + delta * along(share, delta), 0),
@@ -206,23 +242,31 @@ class _Centred(Summed):
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
-        """Attach a variance bound for rounding: `rows` per sum, `pieces` sums. Whole weights are exact.
+        """Attach a variance bound for the rounding of these statistics. Whole weights are exact.
 
         Where a piece moves the mean by d, the rounding of the mean moves ss by 2 n d times as much. All n d² together
         are at most ss.
+
+        Parameters
+        ----------
+        rows, pieces : rows in each sum that was made at a time, and how many such sums were added up
+        whole : whether all weights are whole numbers
         """
-        n = along(self.n, self.mean)
+        n = along(self.n, self.mean)  # (c, d), or (c, 1)
         ss = self.own
-        of_pieces = pieces**0.5
+        of_pieces = pieces**0.5  # their roundings are independent
         n_roundings = rows + of_pieces
         spread = np.sqrt(n * ss)
-        of_sums = of_pieces * EPS * n * abs(self.mean) + n_roundings * EPS * spread  # of Σx
+
+        # standard deviations of the rounding of Σx and of ss
+        of_sums = of_pieces * EPS * n * abs(self.mean) + n_roundings * EPS * spread
         of_squares = (n_roundings / 2 + 16) * EPS * ss
         if pieces > 1:
             of_squares = of_squares + 2 * EPS * abs(self.mean) * spread
+
         error = {"mean": of_sums**2, "ss": of_squares**2}
         if not whole:
-            error["n"] = (n_roundings * EPS / 2 * n) ** 2 + 0 * ss
+            error["n"] = (n_roundings * EPS / 2 * n) ** 2 + 0 * ss  # (c, d)
         return replace(self, error=error)
 
 
@@ -230,32 +274,46 @@ class _Centred(Summed):
 def _joined_error(first: _Centred, second: _Centred, joined: _Centred, between: Array) -> dict[str, Any]:
     """Variances of the rounding of a sum or difference: those of both operands, moved to its mean, and its own.
 
+    Errors of Σx and ss are followed, with their covariance. About a mean that is d away, ss has the error
+    e_ss − 2 d e_Σx, from which the new variances and the covariance follow.
+
     Parameters
     ----------
+    first, second, joined : the operands, and the result
     between : (c, d) what the distance of the two means adds to ss
+
+    Returns
+    -------
+    Variances of n (if weights are rounded), of Σx ("mean") and of ss, and the covariance of the last two ("cross"),
+    (c, d) each.
     """
+    # the rounding of this operation
     n, n_first, n_second = (along(stats.n, stats.mean) for stats in (joined, first, second))
     variance_n = None
     of_sums = rounded(n * joined.mean, n_first * first.mean, n_second * second.mean)
     cross = 0 * of_sums
     of_squares = rounded(first.own, second.own, joined.own, between)
+
+    # an error of n moves the mean, and with it the sums and `between`
     if "n" in first.error or "n" in second.error:
         variance_n = first.error.get("n", 0) + second.error.get("n", 0) + rounded(n)
         of_sums = of_sums + variance_n * (joined.mean - first.mean) ** 2
         of_squares = of_squares + variance_n * (between / np.where(n > 0, n, 1)) ** 2
+
+    # the errors of the operands
     for operand in (first, second):
         operand_sums, operand_cross, operand_squares = (operand.error.get(name, 0) for name in ("mean", "cross", "ss"))
         d = joined.mean - operand.mean
-        # ss about the new mean has the error e_ss − 2 d e_Σx
         of_sums = of_sums + operand_sums
         cross = cross + operand_cross - 2 * d * operand_sums
         of_squares = of_squares + operand_squares - 4 * d * operand_cross + 4 * d**2 * operand_sums
+
     error = {"mean": of_sums, "cross": cross, "ss": of_squares}
     return error if variance_n is None else {"n": variance_n} | error
 
 
 def along(n: Array, leaf: Array) -> Array:
-    """Weights with as many axes as what they multiply."""
+    """Weights n with as many axes as the array that they multiply: (c,) as (c, 1) or (c, 1, 1)."""
     return n if n.ndim == leaf.ndim else n.reshape(n.shape + (1,) * (leaf.ndim - n.ndim))
 
 
@@ -296,14 +354,18 @@ class Moments(_Centred):
         return replace(remaining, ss=namespace(remaining.ss).maximum(remaining.ss, 0))
 
     def pooled(self) -> Self:
-        """Moments of all classes together, (1, d): the fold of `+` over the class axis."""
+        """Moments of all classes together, (1, d): the fold of `+` over the class axis.
+
+        It takes two passes: the mean of the means, and what it leaves of distances to it, as in `Moments.of`.
+        """
         n = self.n.sum(0, keepdims=True)
-        xp = namespace(n)
-        safe = xp.where(n > 0, n, 1)
-        mean = (self.n * self.mean).sum(0, keepdims=True) / safe
-        delta = self.mean - mean
+        xp = namespace(n)  # numpy, or jax.numpy for JAX arrays
+        divisor = xp.where(n > 0, n, 1)
+        mean = (self.n * self.mean).sum(0, keepdims=True) / divisor
+
+        delta = self.mean - mean  # (c, d)
         moved = self.n * delta
-        shift = moved.sum(0, keepdims=True) / safe  # what rounding left in the mean
+        shift = moved.sum(0, keepdims=True) / divisor  # what rounding left in the mean
         ss = (self.ss + moved * delta).sum(0, keepdims=True) - n * shift * shift
         return type(self)(n, mean + shift, xp.maximum(ss, 0))
 
@@ -366,20 +428,24 @@ class Statistics(Summed):
         return type(self)(n, blocks, None if self.error is None else factor**2 * self.error + rounded(n))
 
     def _joined(self, other: Self, sign: int) -> Self:
+        """Sums (sign 1) or differences (−1): of class weights, and of each block by its own rule."""
         combine: Any = operator.add if sign > 0 else operator.sub
         blocks = {name: combine(stats, other.blocks[name]) for name, stats in self.blocks.items()}
         n = combine(self.n, other.n)
         if self.error is None or other.error is None:
             return type(self)(n, blocks)
+
+        # sums of whole weights have the error 0, and stay exact
         error = self.error + other.error
         return type(self)(n, blocks, np.where(error > 0, error + rounded(n), 0))
 
 
 def with_error(stats: Statistics, rows: int = 0, pieces: int = 1) -> Statistics:
-    """Statistics on the host with the rounding of their sums; what is whole was summed exactly.
+    """Statistics on the host with a variance bound for the rounding of their sums; what is whole was summed exactly.
 
     Parameters
     ----------
+    stats : as they were summed; returned as they are if they have such a bound
     rows, pieces : rows that were summed at a time, by default as many as all weights together, and how many such sums
         were added up. None has shrunk since, or all by the same factor
     """
@@ -387,9 +453,10 @@ def with_error(stats: Statistics, rows: int = 0, pieces: int = 1) -> Statistics:
         return stats
     rows = rows or int(min(stats.n.sum(), 1 << 20)) + 1
     is_exact = is_whole(stats.n)
+
     blocks = dict(stats.blocks)
     for name, block in stats.blocks.items():
-        if isinstance(block, Counts | Totals | Moments | Scatter):
+        if isinstance(block, Counts | Totals | Moments | Scatter):  # others have no error
             blocks[name] = block.bounded(rows, pieces, is_exact)
     error = 0 * stats.n if is_exact else ((rows + pieces**0.5) * EPS / 2 * stats.n) ** 2
     return Statistics(stats.n, blocks, error)

@@ -168,8 +168,8 @@ def test_more_rows_than_one_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     theta = this.prior.sample(this.rng, (2,))
     assert len(row_slices({"x": x})) == 1
     want = this.stats_of(slice(None)), this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)
-    monkeypatch.setattr("bayesnb.sums.rows._CELLS", 1)
-    monkeypatch.setattr("bayesnb.sums.rows._HALF", 1)
+    monkeypatch.setattr("bayesnb.sums.rows._CELLS_OF_SLICE", 1)
+    monkeypatch.setattr("bayesnb.sums.rows._CELLS_FOR_A_CORE", 1)
     assert len(row_slices({"x": x})) >= 1000
     got = this.stats_of(slice(None)), this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)
     assert_same(got, want, rtol=1e-11)  # 3,000 roundings
@@ -226,7 +226,7 @@ def test_labels_condition_under_jit_and_vmap(name: str) -> None:
 @pytest.mark.usefixtures("x64")
 def test_many_rows_of_the_host_meet_traced_parameters_and_weights(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are not cut for several cores, nor given to a loop."""
-    monkeypatch.setattr(loops, "_HALF", 1)
+    monkeypatch.setattr(loops, "_CELLS_FOR_A_CORE", 1)
     monkeypatch.setattr(loops, "WORTH", 1)
     this, r = CASES[name], one_hot(CASES[name].y, C)
     x = this.complete.x.astype(np.uint8) if name == "bernoulli" else this.x

@@ -46,6 +46,7 @@ class Prior(NamedTuple):
 
 
 def _log(x: Array) -> Array:
+    """log x, of NumPy's arrays and of JAX's."""
     return namespace(x).log(x)
 
 
@@ -60,6 +61,7 @@ def log_failure(logit: Array) -> Array:
 
 
 def _scipy(name: str) -> Any:
+    """A distribution of `scipy.stats` by name; imported at the first use, as it takes long."""
     from scipy import stats
 
     return getattr(stats, name)
@@ -79,24 +81,27 @@ def marginal_cdf(marginal: Any, parameter: str, value: np.ndarray) -> np.ndarray
     Parameters
     ----------
     marginal : frozen `scipy.stats` object of the parameter, which need not be that of its prior
-    parameter : its name with the prefix of its basis
+    parameter : its name with the prefix of its basis, `log_` or `logit_`
     value : (…, *shape of the marginal) draws in the basis; shares of a simplex along the last axis
     """
     value = np.asarray(value, float)
-    law = getattr(getattr(marginal, "dist", None), "name", "")
+    law = getattr(getattr(marginal, "dist", None), "name", "")  # SciPy's name of the distribution
+
     if law == "beta" and parameter.startswith(("log_", "logit_")):
-        is_share = parameter.startswith("log_")
+        is_share = parameter.startswith("log_")  # of a Dirichlet: 1 − θ is the sum of the other shares
         log_p, log_q = log_shares_and_others(value) if is_share else log_probabilities(value)
         return _beta_cdf(log_p, log_q, *marginal.args)
     if law == "gamma" and parameter.startswith("log_"):
         return _gamma_cdf(value - np.log(marginal.kwds["scale"]), *marginal.args)
+
+    # any other distribution: at the parameter itself
     basis = next((prefix for prefix in TO_SITE if parameter.startswith(prefix)), "")
     return np.asarray(marginal.cdf(TO_SITE[basis](value) if basis else value), float)
 
 
 def log_shares_and_others(log_share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log θ_k and log(1 − θ_k) = log Σ_{j≠k} θ_j of shares along the last axis, each with all its digits."""
-    log_others = np.full_like(log_share, -np.inf)
+    log_others = np.full_like(log_share, -np.inf)  # of a single share there are no others
     for k in range(log_share.shape[-1]):
         others = np.delete(log_share, k, -1)
         if others.shape[-1]:
@@ -105,12 +110,15 @@ def log_shares_and_others(log_share: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _beta_cdf(log_p: np.ndarray, log_q: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """P(θ ≤ p) under Beta(a, b), from log p and log(1 − p): from the smaller of the two, and NaN where b is 0."""
+    """P(θ ≤ p) under Beta(a, b) from log p and log q = log(1 − p): from the smaller of p and q, which has more digits.
+
+    NaN where a or b is 0, so that θ is known.
+    """
     is_known = ~((np.asarray(a) > 0) & (np.asarray(b) > 0))
     a = np.where(is_known, 1, a)
     b = np.where(is_known, 1, b)
     lower = _beta_tail(log_p, a, b)
-    upper = 1 - _beta_tail(log_q, b, a)
+    upper = 1 - _beta_tail(log_q, b, a)  # 1 − θ ~ Beta(b, a)
     return np.where(is_known, np.nan, np.where(log_p <= log_q, lower, upper))
 
 
@@ -130,17 +138,25 @@ def _gamma_cdf(log_x: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def _draw_beta(key: Any, shape: tuple[int, ...], a: Array, b: Array) -> Array:
+    """Draws of logit θ, θ ~ Beta(a, b): the difference of the two logarithms of a Dirichlet draw."""
     draws = log_dirichlet(key, namespace(a).stack([a, b], -1), shape)
     return draws[..., 0] - draws[..., 1]
 
 
 def _kernel_beta(logit: Array, a: Array, b: Array) -> Value:
+    """(a − 1) log θ + (b − 1) log(1 − θ): the log density of Beta(a, b) at a logit, without its normaliser."""
     log_p, log_q = log_probabilities(logit)
     return (a - 1) * log_p + (b - 1) * log_q
 
 
 def _peak_beta(mean: Array, p: Array, q: Array) -> Array:
-    """p / (p + q); 0 or 1 where p or q is at most 0, the mean where both are."""
+    """The logit of the mode p/(p + q) of Beta(p + 1, q + 1): of 0 or 1 where p or q is at most 0.
+
+    Parameters
+    ----------
+    mean : logit of the mean, which is returned where both are at most 0
+    p, q : the arguments less those of the flat density
+    """
     return namespace(p).where((p > 0) | (q > 0), log_floor(p) - log_floor(q), mean)
 
 
@@ -148,25 +164,40 @@ def _peak_beta(mean: Array, p: Array, q: Array) -> Array:
 
 
 def _log_normalizer_gamma(a: Array, b: Array) -> Value:
+    """log Γ(a) − a log b, of Gamma(a, rate b) and of InverseGamma(a, scale b)."""
     return gammaln(a) - a * _log(b)
 
 
 def _peak_gamma(mean: Array, p: Array, q: Array) -> Array:
-    """p / q; 0 where p is at most 0, at most √max of the type; the mean where both are 0."""
+    """The logarithm of the mode p/q of Gamma(p + 1, rate q): of 0 where p is at most 0, at most of √max of the type.
+
+    Parameters
+    ----------
+    mean : logarithm of the mean, which is returned where p and q are both 0
+    p, q : the arguments less those of the flat density
+    """
     xp = namespace(p)
-    log_ratio = xp.where(p > 0, log_floor(p) - log_floor(q), log_floor(0 * p))
-    return xp.where((p > 0) | (q > 0), xp.minimum(log_ratio, -0.5 * log_floor(0 * p)), mean)
+    log_zero = log_floor(0 * p)  # the logarithm of the smallest number
+    log_ratio = xp.where(p > 0, log_floor(p) - log_floor(q), log_zero)
+    return xp.where((p > 0) | (q > 0), xp.minimum(log_ratio, -0.5 * log_zero), mean)
 
 
 # --- Dirichlet(α), as logarithms ------------------------------------------------------------------------------------
 
 
 def _log_normalizer_dirichlet(alpha: Array) -> Value:
+    """Σ_k log Γ(α_k) − log Γ(Σ_k α_k), with the α_k along the last axis."""
     return gammaln(alpha).sum(-1) - gammaln(alpha.sum(-1))
 
 
 def _peak_dirichlet(mean: Array, weight: Array) -> Array:
-    """Weights over their sum; 0 where a weight is at most 0, the mean where all are."""
+    """Logarithms of the mode of Dirichlet(weight + 1): weights over their sum; 0 where a weight is at most 0.
+
+    Parameters
+    ----------
+    mean : logarithms of the mean, which is returned where all weights are at most 0
+    weight : the concentrations less those of the flat density, along the last axis
+    """
     return log_shares(namespace(weight).maximum(weight, 0), mean)
 
 
@@ -221,7 +252,13 @@ CELLS: dict[str, Callable[..., np.ndarray]] = {  # draws of one cell for each se
 
 
 def drawn_cells(rng: np.random.Generator, kind: str, *arguments: Any) -> np.ndarray:
-    """One cell for each set of arguments of a distribution of NumPyro; those not listed are drawn by NumPyro."""
+    """One draw for each set of arguments of a distribution of NumPyro, such as one cell of a table.
+
+    Parameters
+    ----------
+    kind : name of the distribution; those that are not in `CELLS` are drawn by NumPyro
+    arguments : arrays of one shape, which the result has
+    """
     if kind in CELLS:
         return CELLS[kind](rng, *arguments)
     import jax

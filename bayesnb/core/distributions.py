@@ -23,11 +23,19 @@ def is_a(value: Any, name: str) -> bool:
 
 
 def argument(value: Any, name: str) -> np.ndarray:
-    """An argument of a distribution as an array, `expand` included."""
-    inner = _unwrapped(value)
+    """An argument of a NumPyro distribution as an array, which has the shape that `expand` gives the distribution.
+
+    Parameters
+    ----------
+    value : the distribution
+    name : such as "concentration"
+    """
+    inner = _unwrapped(value)  # without `expand` and `to_event`, whose argument has its own shape
     array = np.asarray(getattr(inner, name))
     if inner is value:
         return array
+
+    # Axes of one draw stay as the argument has them; those of the batch are the others of the whole distribution.
     n_event_axes = len(inner.event_shape)
     full_shape = (*value.batch_shape, *value.event_shape)
     batch_shape = full_shape[: len(full_shape) - n_event_axes]
@@ -36,9 +44,10 @@ def argument(value: Any, name: str) -> np.ndarray:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two distributions are of one class with equal arguments."""
+    """Whether two NumPyro distributions are of one class with equal arguments, `expand` and `to_event` included."""
     import jax
 
+    # a distribution is a pytree: its arguments are the leaves, and its class and shapes the structure
     leaves_a, structure_a = jax.tree.flatten(a)
     leaves_b, structure_b = jax.tree.flatten(b)
     return structure_a == structure_b and all(map(np.array_equal, leaves_a, leaves_b))
@@ -47,25 +56,31 @@ def alike(a: Any, b: Any) -> bool:
 def describe(value: Any) -> str:
     """A distribution as it is written: `Gamma(concentration=2, rate=1)`."""
     name, arguments = _canonical(value)
-    with np.printoptions(threshold=8, edgeitems=2, precision=4):
-        texts = [
-            f"{key}={f'{x.item():g}' if x.ndim == 0 and x.dtype.kind in 'biuf' else np.array2string(x, separator=', ')}"
-            for key, x in arguments
-        ]
+    texts = []
+    with np.printoptions(threshold=8, edgeitems=2, precision=4):  # long arrays are shortened
+        for key, x in arguments:
+            is_number = x.ndim == 0 and x.dtype.kind in "biuf"
+            text = f"{x.item():g}" if is_number else np.array2string(x, separator=", ")
+            texts.append(f"{key}={text}")
     return " ".join(f"{name}({', '.join(texts)})".split())
 
 
 def encode(value: Any) -> list[Any]:
     """Name and arguments of a distribution, for a file; ValueError where numbers do not tell all."""
     name, arguments = _canonical(value)
-    public = getattr(sys.modules["numpyro.distributions"], name, None) is type(_unwrapped(value))
-    if not public or any(x.dtype.kind not in "biuf" for _, x in arguments):
+
+    # it can be made again if NumPyro has its class under this name, and all arguments are numbers
+    is_public = getattr(sys.modules["numpyro.distributions"], name, None) is type(_unwrapped(value))
+    if not is_public or any(x.dtype.kind not in "biuf" for _, x in arguments):
         raise ValueError(f"a file cannot hold a {name} that is built from another distribution")
     return [name, {key: x.item() if x.ndim == 0 else x for key, x in arguments}]
 
 
 def decode(name: Any, arguments: Any) -> Any:
-    """The distribution that `encode` described."""
+    """The NumPyro distribution that `encode` described, from its name and arguments.
+
+    A file may say anything, so the name must be that of a public distribution, and the arguments must be among its own.
+    """
     import numpyro.distributions as dist
 
     kind: Any = getattr(dist, name, None) if name in dist.__all__ else None
@@ -76,12 +91,13 @@ def decode(name: Any, arguments: Any) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
+    """The distribution inside of `expand` and `to_event`."""
     while type(value).__name__ in _WRAPPERS:
         value = value.base_dist
     return value
 
 
 def _canonical(value: Any) -> tuple[str, list[tuple[str, np.ndarray]]]:
-    """Class name and arguments."""
+    """Class name of a distribution without `expand` and `to_event`, and its arguments by name, as arrays."""
     inner = _unwrapped(value)
     return type(inner).__name__, [(key, argument(value, key)) for key in inner.get_args()]

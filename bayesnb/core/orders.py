@@ -16,6 +16,10 @@ def orders(d: int, pairs: int = PAIRS) -> Int[np.ndarray, "o d"]:
     """Orders of d features: all of up to five, else random ones, always the same, and the reverse of each.
 
     With an order and its reverse, an effect of two features together is shared equally, whatever the order is.
+
+    Parameters
+    ----------
+    pairs : how many random orders to draw; each is taken with its reverse
     """
     if d <= _ALL:
         return np.array(list(itertools.permutations(range(d))), int).reshape(-1, d)
@@ -34,6 +38,8 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int 
     Parameters
     ----------
     value : from an order of the features to the values (…, n, d, c) of its first k, k = 1 … d; v(∅) is taken as 0
+    d : number of features
+    pairs : how many pairs of an order and its reverse to take, of more than five features
 
     References
     ----------
@@ -42,23 +48,30 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int 
     total: Any = 0.0
     all_orders = orders(d, pairs)
     for order in all_orders:
-        values = value(order)
-        gain = np.diff(values, axis=-2, prepend=np.zeros_like(values[..., :1, :]))
-        total = total + gain[..., np.argsort(order), :]
+        values = value(order)  # (…, n, d, c), by the number of features
+        gain = np.diff(values, axis=-2, prepend=np.zeros_like(values[..., :1, :]))  # what the k-th one adds
+        total = total + gain[..., np.argsort(order), :]  # by feature: `argsort` is the inverse of an order
     return total / len(all_orders)
 
 
 def shapley_of_cells(table: Callable[[Array], Array], x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "*s n d c"]:
-    """Shapley values of the cells of rows under a table (…, n, c) that leaves missing cells, NaN, out."""
+    """Shapley values of the cells of rows: how much each cell adds to a log density (…, n, c), on average over orders.
+
+    Parameters
+    ----------
+    table : rows (m, d) → numbers (…, m, c), such as log densities, from which missing cells, NaN, are left out
+    x : the rows
+    """
     n, d = x.shape
-    none = table(np.full((1, d), np.nan))[..., None, :]
+    no_cells = table(np.full((1, d), np.nan))[..., None, :]  # (…, 1, 1, c)
 
     def value(order: np.ndarray) -> np.ndarray:
+        # all rows with the first cell of the order, the first two, …, and all: (d, n, d)
         rows = np.full((d, n, d), np.nan)
         for k, j in enumerate(order):
             rows[k:, :, j] = x[:, j]
-        log_p = table(rows.reshape(-1, d))
-        return np.moveaxis(log_p.reshape(*log_p.shape[:-2], d, n, log_p.shape[-1]), -3, -2) - none
+        log_p = table(rows.reshape(-1, d))  # (…, d·n, c)
+        return np.moveaxis(log_p.reshape(*log_p.shape[:-2], d, n, log_p.shape[-1]), -3, -2) - no_cells
 
     return shapley(value, d)
 
@@ -70,4 +83,4 @@ def class_order(sums: Float[np.ndarray, "c r"], class_weight: Float[np.ndarray, 
     to nine digits, as rounding depends on the order of the rows.
     """
     keys = np.round(sums / class_weight.sum(), 9)
-    return np.lexsort([*keys.T[::-1], class_weight])
+    return np.lexsort([*keys.T[::-1], class_weight])  # the last key counts first

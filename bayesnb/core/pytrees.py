@@ -26,10 +26,13 @@ _lock = threading.Lock()
 
 
 def record(cls: Class) -> Class:
-    """Enter a class that can be found again by its name: a public one, at the top level of a module."""
+    """Class decorator: enter a class in `CLASSES` if it can be found again, as a public one at the top of a module.
+
+    Classes of this package have their own name there, all others that of their module too.
+    """
     if not cls.__name__.startswith(("_", "Abstract")) and "<locals>" not in cls.__qualname__:
-        ours = cls.__module__.split(".")[0] == "bayesnb"
-        CLASSES[cls.__name__ if ours else f"{cls.__module__}.{cls.__qualname__}"] = cls
+        is_ours = cls.__module__.split(".")[0] == "bayesnb"
+        CLASSES[cls.__name__ if is_ours else f"{cls.__module__}.{cls.__qualname__}"] = cls
     return cls
 
 
@@ -52,7 +55,7 @@ def register_pytrees() -> None:
 
 
 def _register(cls: type) -> None:
-    """A dataclass as a node of its own kind, its static fields beside the leaves.
+    """Tell JAX how to take a dataclass apart, as a node of its own kind, with its static fields beside the leaves.
 
     `jax.tree_util.register_dataclass` would say the same, but two classes with as many fields are then equal to JAX's
     caches (jaxlib 0.10.2), and a function compiled for one family is now and then run on another.
@@ -62,6 +65,7 @@ def _register(cls: type) -> None:
     names = _names(cls) or ()
     static = tuple(f.name for f in fields(cls) if f.metadata.get("static"))
 
+    # an object → (its fields by name, its static fields), and back
     def flatten(tree: Any) -> tuple[Any, Any]:
         inside = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in names]
         return inside, tuple(getattr(tree, name) for name in static)
@@ -70,20 +74,26 @@ def _register(cls: type) -> None:
         return cls(**dict(zip((*names, *static), (*inside, *fixed), strict=True)))
 
     jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
+
+    # For functions that are written to files: static fields as JSON, in which a tuple is a list.
+    def to_json(values: Any) -> bytes:
+        return json.dumps(values, default=methodcaller("item")).encode()  # NumPy's scalars have `item`
+
+    def from_json(text: Any) -> tuple[Any, ...]:
+        return tuple(tuple(value) if isinstance(value, list) else value for value in json.loads(text))
+
     with contextlib.suppress(ValueError):  # a class defined again, in a notebook: the first one keeps the name
         jax.export.register_pytree_node_serialization(
             cls,
             serialized_name=f"{cls.__module__}.{cls.__qualname__}",
-            serialize_auxdata=lambda static: json.dumps(static, default=methodcaller("item")).encode(),
-            deserialize_auxdata=lambda text: tuple(
-                tuple(value) if isinstance(value, list) else value for value in json.loads(text)
-            ),
+            serialize_auxdata=to_json,
+            deserialize_auxdata=from_json,
         )
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """`jax.tree.leaves` of our dataclasses, mappings, tuples and None."""
-    inside = branches(tree)
+    """The leaves of a tree of our dataclasses, mappings, tuples and None, in order: `jax.tree.leaves` without JAX."""
+    inside = branches(tree)  # by name; None for a leaf
     if inside is None:
         yield tree
     else:
@@ -91,10 +101,10 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
-    """`jax.tree.map` of one tree."""
+    """A tree of the same structure whose leaves are f of the leaves: `jax.tree.map` of one tree, without JAX."""
     if tree is None:
         return None
-    subtrees = branches(tree)
+    subtrees = branches(tree)  # by name; None for a leaf
     if subtrees is None:
         return f(tree)
     changed: dict[Any, Any] = {key: map_leaves(f, subtree) for key, subtree in subtrees.items()}
@@ -104,13 +114,13 @@ def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def branches(tree: Any) -> dict[Any, Any] | None:
-    """What a tree holds, by name; None for a leaf."""
+    """What a tree holds, by name, key or position: the fields of a dataclass that are not static; None for a leaf."""
     if tree is None or type(tree) is dict:
         return tree or {}
     if type(tree) is tuple:
         return dict(enumerate(tree))
     names = _names(type(tree))  # type: ignore[arg-type]
-    return None if names is None else dict(zip(names, map(getattr, itertools.repeat(tree), names), strict=True))
+    return None if names is None else {name: getattr(tree, name) for name in names}
 
 
 @functools.cache

@@ -43,7 +43,7 @@ class _Quadratic:
         return max(int(self.degrees.max(initial=1)) - 1, 0)
 
     def take(self, rows: np.ndarray) -> Self:
-        """Those of some rows."""
+        """The forms of some of the rows."""
         return replace(self, **{name: getattr(self, name)[rows] for name in self.rows})
 
 
@@ -67,26 +67,38 @@ class PooledQuadratic(_Quadratic):
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, a: np.ndarray, b: np.ndarray) -> "PooledQuadratic":
-        """Of rows (n, d), NaN where a cell is missing."""
-        is_observed = ~np.isnan(x)[:, None]
-        square = np.square(np.where(is_observed, x[:, None] - m, 0))
+        """What q = Σ_j (x_j − μ_cj)²/σ_j² of each row and class is made of, before parameters are drawn.
+
+        Given σ, means are μ_cj ~ Normal(m_cj, σ_j²/κ_cj). With δ = x − m, z standard normal and G ~ χ², q is taken as
+        Σ_j δ²/σ² + 2 z √(Σ_j δ²/(κσ²)) + w z² + w G and a constant; see the head of the module.
+
+        Parameters
+        ----------
+        x : (n, d) rows, NaN where a cell is missing
+        m, kappa : (c, d) posterior centres of the means, and pseudo-rows behind them
+        a, b : (d,) of the precisions, which the classes share: 1/σ_j² ~ Gamma(a_j, rate b_j)
+        """
+        is_observed = ~np.isnan(x)[:, None]  # (n, 1, d)
+        square = np.square(np.where(is_observed, x[:, None] - m, 0))  # δ², (n, c, d)
+
+        # w = Σ κ⁻² / Σ κ⁻¹ over the observed cells; what it leaves of the mean Σ κ⁻¹ is added as a constant
         inverse_kappa = np.where(is_observed, 1 / kappa, 0)
-        total = inverse_kappa.sum(-1)
+        total = inverse_kappa.sum(-1)  # (n, c)
         weight = np.square(inverse_kappa).sum(-1) / np.where(total > 0, total, 1)
-        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)
+        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)  # number of observed cells
         return cls(weight, degrees, total - degrees * weight, square, square * inverse_kappa, a, b)
 
     @property
     def dimensions(self) -> int:
-        """One for each feature."""
+        """How many uniform numbers a draw of the shared part takes: one for each feature."""
         return len(self.a)
 
     def shared(self, u: np.ndarray) -> np.ndarray:
-        """1/σ², (d, s)."""
+        """The shared part at uniform numbers u (d, s): precisions 1/σ², (d, s), by inverse distribution functions."""
         return gammaincinv(self.a[:, None], u) / self.b[:, None]
 
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Σ_j δ²/σ_j² and Σ_j δ²/(κσ_j²), (n, c, s)."""
+        """λ = Σ_j δ²/σ_j² and s² = Σ_j δ²/(κσ_j²), (n, c, s), at s draws of the precisions 1/σ², (d, s)."""
         return self.square @ shared, self.slope @ shared
 
 
@@ -109,31 +121,52 @@ class TiedQuadratic(_Quadratic):
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, nu: float, scale: np.ndarray) -> "TiedQuadratic":
-        """Of complete rows (n, d)."""
+        """What q = (x − μ_c)ᵀΣ⁻¹(x − μ_c) of each row and class is made of, before parameters are drawn.
+
+        Given Σ, means are μ_c ~ Normal(m_c, Σ/κ_c), so q needs only λ = δᵀΣ⁻¹δ of Σ, δ = x − m. With S = LLᵀ that is
+        ‖Aᵀ L⁻¹δ‖², with a random triangular A. See the head of the module.
+
+        Parameters
+        ----------
+        x : (n, d) complete rows
+        m, kappa : (c, d) posterior centres of the means, and (c,) pseudo-rows behind them
+        nu, scale : of the covariance, which the classes share: Σ ~ InverseWishart(ν, S)
+        """
         (n, d), c = x.shape, len(m)
         root = np.linalg.cholesky(scale)
+
+        # L⁻¹ δ, (n, c, d)
         delta = np.linalg.solve(root, (x[:, None] - m).reshape(-1, d).T).T.reshape(n, c, d)
-        if c < d:  # ΔᵀS⁻¹Δ = RᵀR, so that v_c is row c of Rᵀ
+
+        # With fewer classes than features c numbers of each class do: ΔᵀS⁻¹Δ = RᵀR, and v_c is row c of Rᵀ.
+        if c < d:
             delta = np.asarray(np.linalg.qr(delta.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
         weight = np.broadcast_to(1 / kappa, (n, c))
         return cls(weight, np.full((n, c), d), np.zeros((n, c)), delta, min(c, d), float(nu))
 
     @property
     def dimensions(self) -> int:
-        """One for each number of a triangular matrix."""
+        """How many uniform numbers a draw of the shared part takes: one for each number of a triangular matrix."""
         return self.order * (self.order + 1) // 2
 
     def shared(self, u: np.ndarray) -> np.ndarray:
-        """Bartlett's lower triangular factors A, (k, k, s): A_ii² ~ χ²_{ν−i}, the others standard normal."""
+        """Draws of the shared covariance at uniform numbers u (dimensions, s): Bartlett's factors A, (k, k, s).
+
+        AAᵀ of a lower triangular factor A is a draw of a Wishart matrix: A_ii² ~ χ²_{ν−i}, from the first k numbers,
+        and the entries below the diagonal are standard normal.
+        """
         k = self.order
         factors = np.zeros((k, k, u.shape[1]))
         for i in range(k):
-            factors[i, i] = np.sqrt(2 * gammaincinv((self.nu - i) / 2, u[i]))
+            factors[i, i] = np.sqrt(2 * gammaincinv((self.nu - i) / 2, u[i]))  # χ² is twice a gamma variable
         factors[np.tril_indices(k, -1)] = ndtri(u[k:])
         return factors
 
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """δᵀΣ⁻¹δ and a κ-th of it, (n, c, s)."""
+        """λ = δᵀΣ⁻¹δ and s² = λ/κ, (n, c, s), at s draws of triangular factors A, (k, k, s), as of `shared`.
+
+        λ is ‖Aᵀ v‖², the sum of squares over the columns of A.
+        """
         square: Any = 0.0
         for j in range(self.order):  # columns of A, from the diagonal down
             square = square + np.square(self.vectors[..., j:] @ shared[j:, j])
@@ -144,9 +177,20 @@ SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
 
 
 def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The shared part, z and G at uniform numbers (dimensions + 2c, s): what all rows have in common.
+    """Draws of what all rows have in common: the scale that c classes share, and z and G of each class.
 
-    G is (c, s) with the degrees of freedom of a row without missing cells.
+    A quadratic form q of a row and a class is λ + 2 s z + w z² + w G, with λ and s² from the row and the scale.
+
+    Parameters
+    ----------
+    form : the quadratic forms of rows and classes
+    u : (dimensions + 2c, s) uniform numbers, each of which is turned into a draw by an inverse distribution function
+
+    Returns
+    -------
+    shared : s draws of the scale, as of the method `shared` of the form
+    z : (c, s) standard normal
+    g : (c, s) χ² with one degree of freedom less than a row without missing cells has cells
     """
     k = form.dimensions
     g = chdtri(form.freedom, u[k + c :]) if form.freedom else np.zeros((c, u.shape[1]))
@@ -154,10 +198,21 @@ def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.n
 
 
 def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], at: Any) -> np.ndarray:
-    """−½ q of the rows `at`, (n, c, s)."""
+    """−½ q of rows and classes at s draws, (n, c, s): the log density of a row but for what all classes share.
+
+    q = λ + 2 s z + w z² + w G, with λ and s² from the row and the scale, is what the squared distance of the row to the
+    random mean of the class is, given the scale.
+
+    Parameters
+    ----------
+    form : the quadratic forms of all rows
+    points : draws of the scale, z and G, as of `quadratic_points`
+    at : which rows
+    """
     shared, z, g = points
     rows = form.take(at)
-    level, slope = rows.terms(shared)
+    level, slope = rows.terms(shared)  # λ and s², (n, c, s)
+
     share = np.maximum(rows.degrees - 1, 0) / max(form.freedom, 1)  # so that G has the mean of the row's own degrees
-    spread = rows.weight[..., None] * (np.square(z) + g * share[..., None])
+    spread = rows.weight[..., None] * (np.square(z) + g * share[..., None])  # w z² + w G
     return -0.5 * (level + 2 * np.sqrt(slope) * z + spread + rows.offset[..., None])

@@ -57,6 +57,11 @@ def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
     log G(a) = log G(a+1) + log(U) / a, so that nothing underflows: at a = 0.01 42 % of the draws themselves are below
     the smallest float32.
 
+    Parameters
+    ----------
+    key : NumPy's generator, or a JAX key
+    a : shape parameters, positive
+
     References
     ----------
     Devroye (1986), Non-Uniform Random Variate Generation, ch. IX.3.5 (the boost by a power of a uniform).
@@ -64,10 +69,12 @@ def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
     shape = (*shape, *np.shape(a))
     if not isinstance(key, np.random.Generator):
         return _jax().loggamma(key, namespace(key).asarray(a), shape)
-    small = np.broadcast_to(np.asarray(a) < 1, shape)
+
+    # a below 1 is drawn at a + 1, and boosted
+    is_small = np.broadcast_to(np.asarray(a) < 1, shape)
     draws = np.log(key.standard_gamma(a + (np.asarray(a) < 1), shape))
-    if small.any():
-        draws[small] += np.log1p(-key.random(int(small.sum()))) / np.broadcast_to(a, shape)[small]
+    if is_small.any():
+        draws[is_small] += np.log1p(-key.random(int(is_small.sum()))) / np.broadcast_to(a, shape)[is_small]
     return draws
 
 
@@ -82,8 +89,11 @@ def categorical(key: np.random.Generator, log_p: np.ndarray) -> np.ndarray:
 
 
 def inverse_gamma(key: Key, a: Array, b: Array, shape: tuple[int, ...] = ()) -> Array:
-    """Draws of b / Gamma(a, 1): inverse gamma with shape a and scale b, held inside the range of the type."""
+    """Draws of b / Gamma(a, 1): inverse gamma with shape a and scale b, held inside the range of the type.
+
+    The result has the shape `shape + a.shape`.
+    """
     log_draw = log_gamma(key, a, shape)
     xp = namespace(log_draw)
-    limit = -log_floor(xp.ones((), log_draw.dtype) * 0) - 1
+    limit = -log_floor(xp.ones((), log_draw.dtype) * 0) - 1  # −log of the smallest number of the type, less a bit
     return xp.exp(xp.clip(xp.log(b) - log_draw, -limit, limit))

@@ -29,9 +29,11 @@ def sites_of(model: Callable[[], Any]) -> dict[str, Site]:
     """The parameters of a NumPyro model, by site; the rows `x` are not among them."""
     import jax
 
-    sites = _traced_sites(model)
+    sites = _traced_sites(model)  # nothing is compiled
+
+    # Limits of a support that are computed from the fields of the model have no values in a trace.
     limits = jax.tree.leaves([site.support for site in sites.values()])
-    if any(isinstance(limit, jax.core.Tracer) for limit in limits):  # they are computed from the fields
+    if any(isinstance(limit, jax.core.Tracer) for limit in limits):
         return _read_sites(model)
     return sites
 
@@ -42,7 +44,10 @@ def axes_of(model: Callable[[], Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _traced_sites(model: Callable[[], Any]) -> dict[str, Site]:
-    """The parameters without a draw, so that nothing is compiled; limits that are computed are tracers."""
+    """The parameters of a NumPyro model, by site, without a draw: the model runs with shapes only.
+
+    So nothing is compiled; limits of supports that are computed are tracers.
+    """
     import jax
 
     sites: dict[str, Site] = {}
@@ -51,10 +56,13 @@ def _traced_sites(model: Callable[[], Any]) -> dict[str, Site]:
 
 
 def _read_sites(model: Callable[[], Any]) -> dict[str, Site]:
+    """The parameters of a NumPyro model, by site, from one run of it with a seed; the rows `x` are not among them."""
     import numpyro
 
     with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
         model()
+
+    # The axes of a site are its plates, from left to right, and then those of one draw of its distribution.
     sites = {}
     for name, message in trace.items():
         if message["type"] == "sample":
@@ -84,10 +92,16 @@ def to_sites(theta: Theta) -> Theta:
 
 
 def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
-    """Inverse of `to_sites` for the parameters named."""
+    """Parameters in the bases in which we hold them, from NumPyro's sites: the inverse of `to_sites`.
+
+    Parameters
+    ----------
+    parameters : names of the parameters, with `log_` or `logit_` in front where they are held so
+    sites : values by name of the site, such as "theta"
+    """
     theta = {}
     for name in parameters:
-        basis = _basis(name)
+        basis = _basis(name)  # "log_", "logit_" or nothing
         value = sites[name.removeprefix(basis)]
         theta[name] = _FROM_SITE[basis](value) if basis else value
     return theta
@@ -114,7 +128,13 @@ def n_rows(x: Any, y: Any) -> int:
 
 
 def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
-    """(mask, x) for a NumPyro site: missing cells are masked and filled; None is drawn."""
+    """Rows for a NumPyro site: a mask of the observed cells, and the rows with missing cells filled.
+
+    Parameters
+    ----------
+    x : (n, d) dense or sparse rows, NaN where a cell is missing; None where rows are drawn, which gives (True, None)
+    fill : a value that the likelihood accepts; the mask takes its term out
+    """
     if x is None:
         return True, None
     import jax.numpy as jnp
@@ -126,6 +146,7 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
 
 @functools.cache
 def _block_scope() -> type:
+    """The class of `block_scope`; made at the first use, as its base class needs NumPyro."""
     from numpyro.handlers import scope
 
     class BlockScope(scope):
@@ -135,16 +156,18 @@ def _block_scope() -> type:
         """
 
         def process_message(self, msg: Any) -> None:
-            shared = msg["type"] == "plate" and msg["name"] == "row"
+            """Put the prefix before the names of a site or plate and of the plates around it, but for "row"."""
+            is_row_plate = msg["type"] == "plate" and msg["name"] == "row"
             frames = msg.get("cond_indep_stack") or []
-            if not shared:
-                super().process_message(msg)
+            if not is_row_plate:
+                super().process_message(msg)  # renames all plates, so that of the rows is put back
             if frames:
                 msg["cond_indep_stack"] = [
                     old if old.name == "row" else new for old, new in zip(frames, msg["cond_indep_stack"], strict=True)
                 ]
 
         def postprocess_message(self, msg: Any) -> None:
+            """Give the enumerated dimensions of a factor the new names of their plates."""
             names: Any = (msg.get("infer") or {}).get("dim_to_name") or {}
             for frame in msg["cond_indep_stack"] if names else ():
                 if frame.dim in names:

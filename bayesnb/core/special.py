@@ -23,9 +23,9 @@ _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first
 
 def namespace(*arrays: object) -> Namespace:
     """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
-    if "jax" not in sys.modules:  # so that no array is its own
+    if "jax" not in sys.modules:  # JAX was never imported, so no array is its own
         return _NUMPY
-    kind = getattr(sys.modules["jax"], "Array", ())
+    kind = getattr(sys.modules["jax"], "Array", ())  # no class while JAX is being imported
     for array in arrays:
         if isinstance(array, kind):
             import jax.numpy
@@ -40,12 +40,15 @@ def is_traced(*arrays: object) -> bool:
 
 
 def is_whole(table: Any) -> bool:
-    """Whether all cells that are there are whole numbers."""
+    """Whether all cells that are there are whole numbers; NaN is missing, and an empty cell of sparse rows is 0."""
     cells = table.data if is_sparse(table) else np.asarray(table)
-    return cells.dtype.kind != "f" or bool(((cells == np.floor(cells)) | (cells != cells)).all())
+    if cells.dtype.kind != "f":
+        return True
+    return bool(((cells == np.floor(cells)) | (cells != cells)).all())  # NaN is not equal to itself
 
 
 def _special(*arrays: object) -> Namespace:
+    """`jax.scipy.special` if any argument is a JAX array or tracer, else `scipy.special`."""
     if namespace(*arrays) is np:
         return sp
     import jax.scipy.special as jsp
@@ -98,20 +101,27 @@ def polygamma(k: int, x: Array | Scalar) -> Value:
 
 
 def log_normalize(table: Array, out: Any = None) -> Array:
-    """log exp(t) / Σ exp(t) along the last axis; on the host into `out` where it is given, which may be the table.
+    """Logarithms of numbers that sum to 1 along the last axis: log (exp(t) / Σ exp(t)), such as class probabilities.
 
     Few classes and many rows go through by class, which NumPy does quickly.
+
+    Parameters
+    ----------
+    table : (…, c) logarithms, such as log joint probabilities
+    out : on the host where the result is written, if given; it may be the table itself
     """
-    xp = namespace(table)
+    xp = namespace(table)  # numpy, or jax.numpy for JAX arrays
     if xp is np and table.ndim == 2:
         normalized = np.empty_like(table) if out is None else out
-        step = max(_CELLS // max(table.shape[1], 1), 1)
+        step = max(_CELLS // max(table.shape[1], 1), 1)  # rows that a core's cache holds
         for start in range(0, len(table), step):
+            # by class (c, rows); the largest is subtracted first, so that no exponential overflows
             by_class = table[start : start + step].T.copy()
             by_class -= by_class.max(0)
             by_class -= np.log(np.exp(by_class).sum(0))
             normalized[start : start + step] = by_class.T
         return normalized
+
     shifted = table - table.max(-1, keepdims=True)
     return shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
 
@@ -121,13 +131,18 @@ def most_probable(table: Array, log_prior: Array) -> Array:
 
     Entries closer than 1e-10 of their size count as equal, as rounding keeps equal probabilities apart.
     Among equal priors the first column wins.
+
+    Parameters
+    ----------
+    table : (n, c)
+    log_prior : (c,) log prior probability of each column
     """
     if table.shape[1] < 2 or log_prior.min() == log_prior.max():
         return table.argmax(1)
     by_prior = np.argsort(-log_prior, kind="stable")
     largest = table.max(1, keepdims=True)
     is_largest = table >= largest - _TIE * (1 + np.abs(largest))
-    return by_prior[is_largest[:, by_prior].argmax(1)]
+    return by_prior[is_largest[:, by_prior].argmax(1)]  # the first True is that of the largest prior
 
 
 def log_floor(x: Array | Scalar) -> Value:
@@ -159,7 +174,7 @@ class Jet:
     __array_ufunc__ = None  # an array times a jet is a jet
 
     def __init__(self, *a: Any) -> None:
-        self.a = (*a, *(0.0,) * (4 - len(a)))
+        self.a = (*a, *(0.0,) * (4 - len(a)))  # the coefficients not given are 0
 
     def __add__(self, other: Any) -> "Jet":
         return Jet(*(x + y for x, y in zip(self.a, _as_jet(other).a, strict=True)))
@@ -167,11 +182,13 @@ class Jet:
     def __mul__(self, other: Any) -> "Jet":
         if not isinstance(other, Jet):
             return Jet(*(x * other for x in self.a))
+        # coefficient k of a product of series is Σ_i a_i b_{k−i}
         return Jet(*(sum(self.a[i] * other.a[k - i] for i in range(k + 1)) for k in range(4)))
 
     def __truediv__(self, other: Any) -> "Jet":
         if not isinstance(other, Jet):
             return Jet(*(x / other for x in self.a))
+        # coefficient k of quotient · other = self, solved for that of the quotient
         quotient: list[Any] = []
         for k in range(4):
             remainder = self.a[k] - sum(quotient[i] * other.a[k - i] for i in range(k))
@@ -191,20 +208,28 @@ class Jet:
 
 
 def _as_jet(x: Any) -> Jet:
+    """A jet as it is; a number or an array as the constant series."""
     return x if isinstance(x, Jet) else Jet(x)
 
 
 def log1p(v: Any) -> Any:
     """log(1 + v) of numbers v > −1, or of a jet that begins at 0."""
     if isinstance(v, Jet):
-        return v - v * v * 0.5 + v * v * v * (1 / 3)
+        return v - v * v * 0.5 + v * v * v * (1 / 3)  # its series up to t³
     xp = namespace(v)
     return xp.log1p(_inside(v, 1.0, xp))
 
 
 def _inside(n: Any, a: Any, xp: Any) -> Any:
-    """n, moved up by rounding where a + n is 0 but for rounding: a row may carry all of a hyperparameter."""
-    least = (4 * xp.finfo(xp.result_type(a, n)).eps - 1) * a
+    """n, moved up by rounding where a + n is 0 but for rounding: a row may carry all of a hyperparameter.
+
+    Parameters
+    ----------
+    n : a change of a, above −a but for rounding
+    a : positive
+    xp : `numpy` or `jax.numpy`
+    """
+    least = (4 * xp.finfo(xp.result_type(a, n)).eps - 1) * a  # −a, and the rounding
     if xp is np and np.all(n > least):
         return n
     return xp.where(abs(n + a) < least + a, least, n)
@@ -245,11 +270,14 @@ def log_rising(a: Any, n: Any) -> Any:
     ----------
     DLMF 5.5.1 (recurrence), 5.11.1 (series).
     """
-    if isinstance(n, Jet):
+    if isinstance(n, Jet):  # Taylor's series of log Γ at a
         return digamma(a) * n + trigamma(a) / 2 * (n * n) + tetragamma(a) / 6 * (n * n * n)
-    xp = namespace(a, n)
-    n = _inside(n, a, xp)
+
+    xp = namespace(a, n)  # numpy, or jax.numpy for JAX arrays
+    n = _inside(n, a, xp)  # above −a, also where rounding has lost the difference
     s = a + _SHIFT
+
+    # Stirling's series at s + n and at s, then the steps of the recurrence down to a + n and a
     top = (s - 0.5) * xp.log1p(n / s) + n * (xp.log(s + n) - 1) + _stirling_rest(s + n) - _stirling_rest(s)
     for i in range(_SHIFT):
         top = top - xp.log1p(n / (a + i))

@@ -44,10 +44,18 @@ class Support:
         return _WORDS[self.kind].format(d - 1 if self.kind == "degrees" else self.low, self.high)
 
     def holds(self, value: np.ndarray, d: int = 1) -> Any:
-        """Whether each number is in the set; of matrices (…, d, d) and of a simplex (…, c) one answer for each."""
+        """Whether each number is in the set; of matrices (…, d, d) and of a simplex (…, c) one answer for each.
+
+        Parameters
+        ----------
+        d : number of features, for degrees of freedom
+        """
         with np.errstate(all="ignore"):
+            # the limits; of a matrix those of its diagonal
             cells = np.diagonal(value, axis1=-2, axis2=-1) if self.kind == "matrix" else value
             within = (cells >= self.low) & (cells <= self.high)  # False for NaN
+
+            # and what each kind asks for besides
             if self.kind == "matrix":
                 return within.all(-1) & _is_positive_definite(value)
             if self.kind == "simplex":
@@ -167,14 +175,15 @@ class Cells:
         return "a whole count" if self.whole and self.kind == "counts" else _KINDS[self.kind]
 
     def wrong(self, cells: np.ndarray, levels: int | None = None) -> Any:
-        """Whether each number is not a valid cell; False for NaN.
+        """Whether each number is not a valid cell; False for NaN, which is a missing one.
 
         Parameters
         ----------
         levels : number of levels, if cells are levels
         """
-        if self.kind == "real":
+        if self.kind == "real":  # every number is
             return np.zeros(np.shape(cells), bool)
+
         largest = np.inf
         if self.kind == "yes/no":
             largest = 1
@@ -188,8 +197,11 @@ class Cells:
 
 
 def _is_positive_definite(matrix: np.ndarray) -> Any:
-    """Whether each matrix (…, d, d) is symmetric and positive definite; the units of the features do not matter."""
-    unit = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
+    """Whether each matrix (…, d, d) is symmetric and positive definite; the units of the features do not matter.
+
+    So it is asked of the correlation matrix: whether its smallest eigenvalue is above rounding.
+    """
+    unit = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))  # (…, d)
     correlation = matrix / unit[..., :, None] / unit[..., None, :]  # NaN where the diagonal is not positive
     is_symmetric = (abs(correlation - correlation.swapaxes(-1, -2)) <= 1e-8).all((-2, -1))
     smallest_eigenvalue = np.linalg.eigvalsh(np.where(np.isfinite(correlation), correlation, 0))[..., 0]
@@ -197,7 +209,14 @@ def _is_positive_definite(matrix: np.ndarray) -> Any:
 
 
 def as_numbers(name: str, value: Any, requirement: str) -> np.ndarray:
-    """A hyperparameter as float64, or a ValueError that names it; strings, None and distributions are no numbers."""
+    """A hyperparameter as float64, or a ValueError that names it; strings, None and distributions are no numbers.
+
+    Parameters
+    ----------
+    name : of the hyperparameter, for the message
+    value : what a user gave
+    requirement : what is needed, in words, for the message
+    """
     if (type(value).__module__ or "").startswith(("numpyro.", "scipy.stats")):
         raise ValueError(
             f"`{name}` is a distribution, {type(value).__name__}; it needs {requirement}. Give the numbers themselves, "
@@ -206,7 +225,7 @@ def as_numbers(name: str, value: Any, requirement: str) -> np.ndarray:
     try:
         array = np.asarray(value)
         has_text = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
-        if has_text or array.dtype.kind not in "biufO":
+        if has_text or array.dtype.kind not in "biufO":  # it may hold booleans, integers, floats or objects
             raise TypeError
         return np.asarray(array, float)
     except (TypeError, ValueError, OverflowError):
@@ -232,7 +251,13 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 
 def check_least(least: int, most: float = _LARGEST_NUMBER, /, **numbers: Any) -> None:
-    """Raise a ValueError that names the first one that is not whole, below the least, or beyond any memory."""
+    """Raise a ValueError that names the first argument that is not whole, below the least, or beyond any memory.
+
+    Parameters
+    ----------
+    least, most : the limits, both permitted
+    numbers : values of arguments by their names
+    """
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
@@ -249,13 +274,22 @@ def shortened(value: Any) -> str:
 def checked_numbers(
     name: str, value: Any, shape: tuple[int, ...], support: "Support | Field" = COUNT, d: int = 1
 ) -> np.ndarray:
-    """A hyperparameter in a support, broadcast to a shape, or a ValueError that names it and the permitted range."""
+    """A hyperparameter in a support, broadcast to a shape, or a ValueError that names it and the permitted range.
+
+    Parameters
+    ----------
+    name : of the hyperparameter, for the message
+    value : what a user gave
+    support : the permitted values
+    d : number of features, on which the permitted degrees of freedom depend
+    """
     requirement = f"numbers ({support.describe(d)}) that broadcast to {shape}"
     numbers = as_numbers(name, value, requirement)
     try:
         full = np.broadcast_to(numbers, shape)
     except ValueError:
         raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {requirement}") from None
+
     is_repeated = numbers.size == 1 < full.size and d == 1  # one look at the number is enough
     if not np.all(support.holds(numbers if is_repeated else full, d)):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe(d)}")
@@ -279,8 +313,10 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
         if a field has the wrong shape, or a value neither in its support nor an improper limit of it; the message
         names the field, the value and what is permitted
     """
+    # constants of all cells are single numbers, and stay as they are
     for key, support in prior.constants_.items():
         checked_numbers(f"{name}.{key}", getattr(prior, key), (), support)
+
     values = {}
     for key, field in prior.fields_.items():
         value = (fields or {}).get(key, getattr(prior, key))
@@ -291,13 +327,24 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
 
 
 def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int]) -> np.ndarray:
-    """The value of a field, broadcast to its axes; an axis without a size is as long as the value has it."""
+    """The value of a field of a prior, checked and broadcast to its axes.
+
+    Parameters
+    ----------
+    label : name of the field, for messages
+    value : what a user gave
+    field : what the family declares about it
+    sizes : lengths of the axes by name; an axis without one is as long as the value has it
+    """
+    # A field that all classes share may go down to the sum of their limits.
     if field.per_class and field.limit is not None:
         field_of_all = replace(field, limit=field.limit * sizes["class"])
     else:
         field_of_all = field
     d = sizes["feature"]
     numbers = as_numbers(label, value, f"numbers: {field_of_all.describe(d)}")
+
+    # lengths of the axes as the value has them, filled up with 1 from the left; those that are given go first
     n_axes = len(field.axes)
     lengths = ((1,) * n_axes + numbers.shape)[-n_axes:]
     length_of = {**dict(zip(field.axes, lengths, strict=True)), **sizes, "one": 1}
@@ -306,13 +353,19 @@ def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int
 
 
 def improper(block: Any) -> str | None:
-    """Why a density has no normaliser: its first number at an improper limit, in words; None for a proper density."""
+    """Why a density has no normaliser: its first number at an improper limit, in words; None for a proper density.
+
+    Parameters
+    ----------
+    block : a density of a family that declares its fields; where one has a limit, such as κ = 0, the density is
+        improper at 0 and below
+    """
     inner = getattr(block, "block", block)  # a block of a single class holds the one that has the fields
     for key, field in inner.fields_.items():
         value = getattr(inner, key)
         if field.limit is None or not isinstance(value, np.ndarray):  # under a trace nobody can look
             continue
-        at_limit = np.argwhere(~(np.isfinite(value) & (value > 0)))
+        at_limit = np.argwhere(~(np.isfinite(value) & (value > 0)))  # one index a row
         if len(at_limit):
             index = tuple(at_limit[0])
             position = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, index, strict=False) if axis != "one")

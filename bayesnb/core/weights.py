@@ -89,6 +89,7 @@ class RowWeights:
     @property
     def effective(self) -> float:
         """Effective number of rows: Σ w for counts, (Σ w)² / Σ w² for importance; 0 without weight."""
+        # of weights relative to the largest, whose squares neither overflow nor underflow
         squares = float((self.values / max(self.values.max(initial=0.0), 1e-300)) ** 2 @ np.ones(len(self.values)))
         if self.are_counts or squares == 0:
             return self.total
@@ -109,7 +110,10 @@ class RowWeights:
         return replace(self, values=self.values[rows])
 
     def terms(self, pointwise: Float[np.ndarray, "*sums n"], groups: Int[np.ndarray, " n"] | None = None) -> Terms:
-        """Independent terms of Σ_i w_i t_i; those of rows of weight 0, which may be infinite, are left out.
+        """The terms of a sum Σ_i w_i t_i over rows that are independent of each other, for its standard error.
+
+        They are weighted terms, the weight of each, and how often it occurs. Those of rows of weight 0, which may be
+        infinite, are left out.
 
         Parameters
         ----------
@@ -117,16 +121,17 @@ class RowWeights:
         groups : (n,) group of each row, 0 … g − 1; None if rows are independent
         """
         has_weight = self.values > 0
-        w = self.values[has_weight]
-        t = np.asarray(pointwise, float)[..., has_weight]
-        if groups is not None:
+        w = self.values[has_weight]  # (m,)
+        t = np.asarray(pointwise, float)[..., has_weight]  # (…, m)
+
+        if groups is not None:  # one term a group: the sums of w t and of w over its rows
             _, group = np.unique(groups[has_weight], return_inverse=True)
             group_weight = np.bincount(group, w)
             sums = np.apply_along_axis(lambda values: np.bincount(group, values), -1, w * t)
             return Terms(sums, group_weight, np.ones(len(group_weight)))
-        if self.are_counts:
+        if self.are_counts:  # w terms a row, of weight 1
             return Terms(t, np.ones(len(w)), w)
-        return Terms(w * t, w, np.ones(len(w)))
+        return Terms(w * t, w, np.ones(len(w)))  # one term a row, of weight w
 
     def total_of(self, pointwise: Float[np.ndarray, "*sums n"]) -> Any:
         """Σ_i w_i t_i over the rows that have a weight, (…)."""
@@ -135,7 +140,7 @@ class RowWeights:
     def standard_error(
         self, pointwise: Float[np.ndarray, "*sums n"], groups: Int[np.ndarray, " n"] | None = None
     ) -> Any:
-        """Standard error of Σ_i w_i t_i, (…); with groups, of which the rows of one are one term."""
+        """Standard error of Σ_i w_i t_i, (…), of one sum or of several; the rows of a group (n,) are one term."""
         return self.terms(pointwise, groups).standard_error()
 
     def describe(self) -> str:
@@ -188,14 +193,19 @@ def row_weights(sample_weight: Any, n: int) -> RowWeights:
     if sample_weight is None:
         return RowWeights(np.ones(n), are_counts=True, are_given=False)
     weights = RowWeights(_checked_values(sample_weight, n), _are_integers(sample_weight))
-    doubt = _doubtful_type(weights)
+    doubt = _doubtful_type(weights)  # a message, or nothing
     if doubt:
         warnings.warn(doubt, UserWarning, stacklevel=3)
     return weights
 
 
 def _checked_values(sample_weight: Any, n: int) -> PerRow:
-    """Weights as floats, one for each row; ValueError where they are none."""
+    """Weights as floats, one for each of n rows, (n,); ValueError where they are none.
+
+    Parameters
+    ----------
+    sample_weight : what a user gave; a single number counts for all rows
+    """
     try:
         values = np.asarray(sample_weight).astype(float)
     except (TypeError, ValueError, OverflowError) as error:
@@ -222,10 +232,15 @@ def _are_integers(sample_weight: Any) -> bool:
 
 
 def _doubtful_type(weights: RowWeights) -> str:
-    """A warning where counts are stored as floats, or survey weights as integers; empty where there is no doubt."""
+    """A warning where counts are stored as floats, or survey weights as integers; empty where there is no doubt.
+
+    The type of weights says what they mean, so these two would be taken for the other kind.
+    """
     values = weights.values[weights.values > 0]
     if not len(values):
         return ""
+
+    # floats: all of them whole, and not only 0 and 1
     if not weights.are_counts:
         if (values == np.floor(values)).all() and values.max() > 1:
             return (
@@ -234,6 +249,8 @@ def _doubtful_type(weights: RowWeights) -> str:
                 "this warning"
             )
         return ""
+
+    # integers: none of them 1, or large on average
     if values.min() > 1 or values.mean() > _LARGE_MEAN:
         return (
             f"`sample_weight` has an integer type, so its weights count rows: {int(values.sum()):,} rows in all. If "

@@ -30,15 +30,30 @@ def log_multigamma(nu: Float[Value, "*s"], d: int) -> Float[Value, "*s"]:
 def log_gain(
     nu: Float[Value, "*s"], n: Float[Value, "*s"], scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]
 ) -> Float[Value, "*s"]:
-    """log A(ν + n, S + G) − log A(ν, S) = log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|."""
+    """By how much data raise the log normaliser A of an inverse Wishart density: log A(ν + n, S + G) − log A(ν, S).
+
+    It is log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|.
+
+    Parameters
+    ----------
+    nu, scale : degrees of freedom ν and scale S of the density
+    n, growth : what n rows add to them: n, and their cross products G
+    """
     d = scale.shape[-1]
     level = log_det(scale)
-    gamma = log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)
+    gamma = log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)  # Γ_d is a product of d gamma functions
     return gamma - 0.5 * ((nu + n) * (log_det(scale + growth) - level) + n * (level - d * np.log(2)))
 
 
 def log_gain_of_row(nu: Value, level: Value, grown: Value, d: int) -> Value:
-    """The same for n = 1, with level = log |S| and grown = log |S+G|/|S|: all but two of the gamma functions cancel."""
+    """`log_gain` of a single row, n = 1: all but two of the gamma functions cancel.
+
+    Parameters
+    ----------
+    nu : degrees of freedom ν
+    level, grown : log |S|, and log |S+G|/|S|
+    d : number of features
+    """
     return log_rising((nu - d + 1) / 2, d / 2) - 0.5 * ((nu + 1) * grown + level - d * np.log(2))
 
 
@@ -50,19 +65,38 @@ def log_det(matrix: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
 def whitened(
     x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]
 ) -> Float[Array, "*s c n d"]:
-    """R_c (x_i − m_c) with R = L⁻¹, S = LLᵀ; a matrix that the classes share meets each row once."""
-    centre = loc.mean(-2)[..., None, None, :]
+    """R_c (x_i − m_c) with R = L⁻¹, S = LLᵀ: rows with covariance S about m, turned into ones with unit covariance.
+
+    A matrix that the classes share meets each row once.
+
+    Parameters
+    ----------
+    x : rows
+    loc : centres m_c
+    root : R of each class, or one that they share
+    """
+    # rows and centres are both taken from the mean of the centres, which keeps the digits of their difference
+    centre = loc.mean(-2)[..., None, None, :]  # (…, 1, 1, d)
     transposed = root.swapaxes(-1, -2)
     return (x - centre) @ transposed - (loc[..., None, :] - centre) @ transposed
 
 
 def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]) -> Tables:
-    """(x_i − m_c)ᵀ S_c⁻¹ (x_i − m_c), on the host some rows at a time."""
-    xp = namespace(x, loc, root)
+    """Squared distances of rows to centres under a covariance, (x_i − m_c)ᵀ S_c⁻¹ (x_i − m_c): (…, n, c).
+
+    On the host they are made some rows at a time, so that temporary arrays stay in a core's cache.
+
+    Parameters
+    ----------
+    x : rows
+    loc : centres m_c
+    root : L⁻¹ of each class, S = LLᵀ, or one that they share
+    """
+    xp = namespace(x, loc, root)  # numpy, or jax.numpy for JAX arrays
 
     def of_rows(x: Array) -> Array:
-        z = whitened(x, loc, root)
-        return xp.einsum("...nd,...nd->...n", z, z).swapaxes(-1, -2)
+        z = whitened(x, loc, root)  # (…, c, rows, d)
+        return xp.einsum("...nd,...nd->...n", z, z).swapaxes(-1, -2)  # squared lengths
 
     if xp is not np:
         return of_rows(x)
@@ -73,19 +107,27 @@ def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Arr
 def inverse_wishart_factors(
     key: Key, nu: Float[Value, "*c"], scale: Float[Array, "*c d d"], shape: tuple[int, ...] = ()
 ) -> Float[Array, "*s d d"]:
-    """Draws of a matrix B with Σ = BBᵀ ~ InverseWishart(ν, S).
+    """Draws of a matrix B with Σ = BBᵀ ~ InverseWishart(ν, S), with `shape` in front.
 
     Bartlett's decomposition: Σ⁻¹ = C⁻ᵀ A Aᵀ C⁻¹ with S = CCᵀ and A lower triangular, A_ii² ~ χ²(ν − i), i = 0 … d−1,
     A_ij ~ Normal(0, 1) below the diagonal; so B = C A⁻ᵀ.
+
+    Parameters
+    ----------
+    key : NumPy's generator, or a JAX key
+    nu, scale : degrees of freedom ν, and S
     """
     d = scale.shape[-1]
     first, second = split(key, 2)
-    diagonal = 0.5 * (log_gamma(first, half_degrees(nu, d), shape) + np.log(2))
-    xp = namespace(diagonal)
-    below = xp.tril(normal(second, (*diagonal.shape, d)), -1)
+
+    # A: χ²(ν − i) is twice a Gamma((ν − i)/2) draw, so this is log A_ii
+    diagonal = 0.5 * (log_gamma(first, half_degrees(nu, d), shape) + np.log(2))  # (…, d)
+    xp = namespace(diagonal)  # numpy, or jax.numpy for JAX arrays
+    below = xp.tril(normal(second, (*diagonal.shape, d)), -1)  # (…, d, d)
     a = below + xp.exp(diagonal)[..., None] * xp.eye(d)
+
     c = xp.linalg.cholesky(scale)
-    return xp.linalg.solve(a, xp.broadcast_to(c.swapaxes(-1, -2), a.shape)).swapaxes(-1, -2)
+    return xp.linalg.solve(a, xp.broadcast_to(c.swapaxes(-1, -2), a.shape)).swapaxes(-1, -2)  # (A⁻¹ Cᵀ)ᵀ
 
 
 @dataclass(frozen=True)
@@ -100,7 +142,7 @@ class InverseWishartMarginal:
     scale: np.ndarray
 
     def mean(self) -> np.ndarray:
-        """S/(ν − d − 1), infinite where ν ≤ d + 1."""
+        """S/(ν − d − 1), (…, d, d); infinite where ν ≤ d + 1."""
         d = self.scale.shape[-1]
         excess = np.asarray(self.nu - d - 1)[..., None, None]
         return np.where(excess > 0, self.scale / np.where(excess > 0, excess, 1), np.inf)
@@ -113,14 +155,25 @@ class InverseWishartMarginal:
         return stats.invgamma(shape, scale=np.diagonal(self.scale, axis1=-2, axis2=-1) / 2)
 
     def cdf(self, matrix: Array) -> np.ndarray:
-        """χ² probabilities of A_ii² and normal probabilities of A_ij, i > j, where AAᵀ = CᵀΣ⁻¹C and S = CCᵀ."""
+        """Uniform numbers of draws Σ of this distribution, as a distribution function gives them, (…, d(d+1)/2).
+
+        They are χ² probabilities of A_ii² and normal probabilities of A_ij, i > j, which are independent of each other,
+        where AAᵀ = CᵀΣ⁻¹C and S = CCᵀ: Bartlett's factors.
+
+        Parameters
+        ----------
+        matrix : (…, d, d) draws of Σ
+        """
         from scipy import stats
 
         d = self.scale.shape[-1]
         sigma = np.asarray(matrix)
+
+        # with Σ = RRᵀ, CᵀΣ⁻¹C is the product of R⁻¹C with itself
         c = np.linalg.cholesky(self.scale)
         root = np.linalg.solve(np.linalg.cholesky(sigma), np.broadcast_to(c, sigma.shape))
         a = np.linalg.cholesky(root.swapaxes(-1, -2) @ root)
+
         i, j = np.tril_indices(d, -1)
         squares = np.square(np.diagonal(a, axis1=-2, axis2=-1))
         return np.concatenate([stats.chi2.cdf(squares, 2 * half_degrees(self.nu, d)), stats.norm.cdf(a[..., i, j])], -1)

@@ -42,6 +42,7 @@ class _Cache(FunctionCache):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        """A context that one process at a time is in: it holds the lock of a file in the folder."""
         if fcntl is None:
             yield
             return
@@ -51,16 +52,26 @@ class _Cache(FunctionCache):
             yield
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The machine code for arguments of some types; None where there is none, or the folder fails."""
         with suppress(Exception), self._alone():
             return super().load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the machine code for arguments of some types, unless the folder fails."""
         with suppress(Exception), self._alone():
             super().save_overload(sig, data)
 
 
 def loop(fastmath: set[str] | bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator of a loop: compiled without Python's lock, division as in NumPy, kept on disk where that is allowed."""
+    """Decorator of a loop: compiled by numba at its first call, its machine code kept on disk where that is allowed.
+
+    Loops run without Python's lock, so that several threads can be in them, and divide by 0 as NumPy does.
+
+    Parameters
+    ----------
+    fastmath : which liberties the compiler may take with floats, in LLVM's words
+    options : more arguments of `numba.njit`
+    """
 
     def decorate(f: Callable[..., Any]) -> Any:
         plain = inspect.unwrap(f)  # the tests check types of arguments around every function of the package
@@ -79,14 +90,23 @@ _stirling_rest = loop(FAST)(special._stirling_rest)
 
 @loop({"contract"})  # in any other order what is lost would be lost
 def log(u: Any, lost: Any) -> Any:
-    """log u + lost for u > 0; error below 1 ulp or so.
+    """log u + lost for u > 0; error below 1 ulp or so. It is written out so that it is done on several numbers at once.
 
     With u = 2^k (1 + f), √½ ≤ 1 + f < √2 and s = f/(2 + f): k log 2 + f − ½f² + s(½f² + R(s²)). The coefficients of R
     are those of the log of FreeBSD's libm (Sun Microsystems, 1993).
+
+    Parameters
+    ----------
+    u : positive
+    lost : a small number that is added to the logarithm, such as what rounding has lost of u
     """
+    # k and f from the bits of u: 0x3FE6A09E667F3BCD is √½, 0x3FF0000000000000 is 1, and the exponent is above bit 52.
+    # The subtraction of 2⁵² + 1023 turns bits into the number k.
     bits = np.float64(u).view(np.int64) + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
     k = np.int64((bits >> 52) | 0x4330000000000000).view(np.float64) - 4503599627371519.0
     f = np.int64((bits & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).view(np.float64) - 1.0
+
+    # R(s²), as the sum of its even and its odd powers
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -94,6 +114,8 @@ def log(u: Any, lost: Any) -> Any:
     odd = z * (
         0.6666666666666735130 + w * (0.2857142874366239149 + w * (0.1818357216161805012 + w * 0.1479819860511658591))
     )
+
+    # log 2 is the sum of two numbers, of which the first is k times without rounding
     half = 0.5 * f * f
     return k * 6.93147180369123816490e-01 - (
         (half - (s * (half + even + odd) + (k * 1.90821492927058770002e-10 + lost))) - f
@@ -102,7 +124,10 @@ def log(u: Any, lost: Any) -> Any:
 
 @loop({"contract"})
 def log_of(u: Any, x: Any) -> Any:
-    """log u for u = 1 + x, of which rounding has lost some of x; near 0 u has all digits, and x has not."""
+    """log u for u = 1 + x, of which rounding has lost some of x; near 0 u has all digits, and x has not.
+
+    The rounding is x − (u − 1), and it adds its share of u to the logarithm.
+    """
     return log(u, (x - (u - 1.0)) / u if u > 0.5 else 0.0 * x)  # NaN stays NaN
 
 
@@ -114,18 +139,24 @@ def log1p(x: Any) -> Any:
 
 @loop({"contract"})
 def exp(x: Any) -> Any:
-    """eˣ for −700 < x ≤ 0; error below 1 ulp or so.
+    """eˣ for −700 < x ≤ 0; error below 1 ulp or so. It is written out so that it is done on several numbers at once.
 
     With x = n log 2 + r, |r| ≤ ½ log 2: 2ⁿ times Taylor's polynomial of r, whose remainder is r¹⁴/14! < 5e-18.
     """
     x = x if x > -700.0 else -700.0
     x = x if x < 0.0 else 0.0
-    shifted = x * 1.4426950408889634 + 6755399441055744.0  # 1.5 · 2⁵²: the last bits hold n
+
+    # n is x/log 2 rounded: beside 1.5 · 2⁵² there is room for whole numbers only, whose bits are then the last ones
+    shifted = x * 1.4426950408889634 + 6755399441055744.0
     n = shifted - 6755399441055744.0
-    r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
+    r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10  # log 2 as a sum of two numbers
+
+    # Σ_k r^k/k! up to r¹³, by Horner's rule
     p = (((1 / 6227020800 * r + 1 / 479001600) * r + 1 / 39916800) * r + 1 / 3628800) * r + 1 / 362880
     p = ((((p * r + 1 / 40320) * r + 1 / 5040) * r + 1 / 720) * r + 1 / 120) * r + 1 / 24
     p = (((p * r + 1 / 6) * r + 0.5) * r + 1.0) * r + 1.0
+
+    # 2ⁿ: the exponent of a float begins at bit 52, and that of 1 is 0x3FF0000000000000
     power = np.int64((np.float64(shifted).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
     return p * power
 
@@ -135,9 +166,16 @@ def exp(x: Any) -> Any:
 
 @loop()
 def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> None:
-    """out_kj += Σ_i w_i [y_i = k] x_ij."""
+    """The weighted sum of the rows of each class k: out_kj += Σ_i w_i [y_i = k] x_ij.
+
+    Parameters
+    ----------
+    ends, columns, cells : n rows in the CSR format; `columns` is None for dense rows
+    y, w : (n,) class and weight of each row
+    out : (c, d)
+    """
     for i in range(len(ends) - 1):
-        of_class = out[np.uint64(y[i])]
+        of_class = out[np.uint64(y[i])]  # unsigned: numba then does not look for negative positions
         weight = w[i]
         x = cells[ends[i] : ends[i + 1]]
         if columns is None:
@@ -151,8 +189,8 @@ def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> N
 
 @loop()
 def binarize(cells: Any, threshold: float, out: Any) -> bool:
-    """[x > threshold] of each cell; returns whether all cells are finite."""
-    odd = 0
+    """out_p = [x_p > threshold] of each cell; returns whether all cells are finite."""
+    odd = 0  # number of cells that are infinite or NaN
     for p in range(len(cells)):
         out[p] = cells[p] > threshold
         odd += not abs(cells[p]) <= _LARGEST
@@ -161,25 +199,39 @@ def binarize(cells: Any, threshold: float, out: Any) -> bool:
 
 @loop()
 def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
-    """out_kjl = Σ_i w_i [y_i = k] [x_ij = l]; any other code is missing."""
+    """The weight of each level l in each class k and column j: out_kjl += Σ_i w_i [y_i = k] [x_ij = l].
+
+    Parameters
+    ----------
+    X : (n, d) numbers of levels; any other code, such as NaN, is missing
+    y, w : (n,) class and weight of each row
+    out : (c, d, levels)
+    """
     n, d = X.shape
     levels = out.shape[2]
     for i in range(n):
-        table = out[y[i]]
+        table = out[y[i]]  # of the row's class, (d, levels)
         weight = w[i]
         for j in range(d):
             x = X[i, j]
-            if 0 <= x < levels:
+            if 0 <= x < levels:  # False for NaN
                 table[j, int(x)] += weight
 
 
 @loop(FAST)
 def log_coefficient(ends: Any, cells: Any, log_factorials: Any, out: Any) -> None:
-    """out_i = log L!/Π_j x_ij!, L the sum of the cells; `log_factorials` has those of the first whole numbers."""
+    """The log multinomial coefficient of rows of counts: out_i = log L!/Π_j x_ij!, L the sum of the cells.
+
+    Parameters
+    ----------
+    ends, cells : n rows in the CSR format, whose columns do not matter
+    log_factorials : log 0!, log 1!, … of the first whole numbers
+    out : (n,)
+    """
     for i in range(len(ends) - 1):
         x = cells[ends[i] : ends[i + 1]]
-        length = 0.0
-        total = 0.0
+        length = 0.0  # L
+        total = 0.0  # Σ_j log x_ij!
         n_others = 0  # cells that are not in the table
         for p in range(len(x)):
             k = np.int32(x[p])
@@ -187,6 +239,8 @@ def log_coefficient(ends: Any, cells: Any, log_factorials: Any, out: Any) -> Non
             length += x[p]
             total += log_factorials[np.uint64(k)] if is_in_table else 0.0
             n_others += not is_in_table
+
+        # a row with other cells is summed anew, by the gamma function
         if n_others:
             total = 0.0
             for p in range(len(x)):
@@ -196,7 +250,14 @@ def log_coefficient(ends: Any, cells: Any, log_factorials: Any, out: Any) -> Non
 
 @loop(FAST)
 def byte_product(cells: Any, weights: Any, out: Any) -> None:
-    """out_ik = Σ_j x_ij weights_kj of dense rows of bytes."""
+    """Products of dense rows of bytes with weights, without a copy of the rows as floats: out_ik = Σ_j x_ij weights_kj.
+
+    Parameters
+    ----------
+    cells : (n, d)
+    weights : (c, d)
+    out : (n, c)
+    """
     for i in range(len(cells)):
         x = cells[i]
         for k in range(len(weights)):
@@ -208,14 +269,30 @@ def byte_product(cells: Any, weights: Any, out: Any) -> None:
 
 @loop(FAST)
 def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) -> None:
-    """out_ik += Σ_j x_ij weights_jk of sparse rows."""
+    """Products of sparse rows with weights: out_ik += Σ_j x_ij weights_jk over the stored cells.
+
+    Parameters
+    ----------
+    ends, columns, cells : n rows in the CSR format
+    weights : (d, c)
+    out : (n, c)
+    """
     for i in range(len(ends) - 1):
         _add_rows(weights, columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]], out[i])
 
 
 @loop(FAST)
 def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: Any) -> None:
-    """out_ik += Σ_j table[j (levels + 1) + x_ij, k]; any other cell has the place of one level more."""
+    """Sums over cells of what a table has for the level of each: out_ik += Σ_j table[j (levels + 1) + x_ij, k].
+
+    Parameters
+    ----------
+    ends, columns, cells : n rows in the CSR format; `columns` is None for dense rows
+    table : (d (levels + 1), c) a row for each column j and level; the last one of a column is that of all other cells
+    levels : number of levels 0, 1, …
+    out : (n, c)
+    """
+    # The rows of the table that the cells of one row point to, each taken once. The arrays grow with the longest row.
     table_row = np.empty(0, np.uint64)
     ones = np.empty(0)
     for i in range(len(ends) - 1):
@@ -233,12 +310,23 @@ def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: A
 
 @loop(FAST)
 def _add_rows(table: Any, rows: Any, x: Any, total: Any) -> None:
-    """total_k += Σ_p x_p table[rows_p, k], four rows at a time, for which a sum is read and written once."""
+    """Add multiples of rows of a table: total_k += Σ_p x_p table[rows_p, k].
+
+    Four rows are added at a time, so that `total` is read and written once for the four.
+
+    Parameters
+    ----------
+    table : (…, c)
+    rows, x : (m,) which rows, and their factors
+    total : (c,)
+    """
+    # the first 0 to 3 rows, so that the number of the others is a multiple of 4
     n = len(rows)
     for p in range(n % 4):
         weights = table[np.uint64(rows[p])]
         for k in range(len(total)):
             total[k] += x[p] * weights[k]
+
     for p in range(n % 4, n, 4):
         x0 = x[p]
         x1 = x[p + 1]
@@ -257,7 +345,11 @@ def _add_rows(table: Any, rows: Any, x: Any, total: Any) -> None:
 
 @loop(FAST, forceinline=True)
 def log_rising(a: Any, x: Any) -> Any:
-    """`core.special.log_rising` of 1e-18 < a < 1e18: eight steps of the recurrence are a quotient of two products."""
+    """log Γ(a + x)/Γ(a), the logarithm of the rising factorial, for 1e-18 < a < 1e18; as `core.special.log_rising`.
+
+    Eight steps of the recurrence Γ(a + 1) = a Γ(a) lead up to s = a + 8, where Stirling's series is accurate. Their
+    factors are multiplied, so that all of them take one logarithm: that of a quotient of two products.
+    """
     s = a + 8.0
     b = a + x
     below = a * (a + 1.0) * (a + 2.0) * (a + 3.0) * (a + 4.0) * (a + 5.0) * (a + 6.0) * (a + 7.0)
@@ -268,7 +360,14 @@ def log_rising(a: Any, x: Any) -> Any:
 
 @loop(FAST)
 def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
-    """`remove_row`: what row i leaves of a whole, where it has x times its weight in class k."""
+    """What row i leaves of a concentration of class k, where the row has x times its weight there; see `remove_row`.
+
+    Parameters
+    ----------
+    whole : the concentration with the row
+    w : (n, c) weights of the rows in the classes; None where no row leaves
+    x : the count of the cell, or of the whole row
+    """
     if w is None:  # decided when it is compiled
         return whole
     remaining = whole - w[i, k] * x
@@ -277,17 +376,21 @@ def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
 
 @loop(FAST)
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, out: Any) -> None:
-    """out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i) of α − w_i x_i and its sum; L the sum of the cells.
+    """Log density of rows of counts under Dirichlet–multinomials: out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i).
 
-    Up to 64 factors of a whole count are multiplied, sixteen cells and more to a logarithm.
+    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, a = α − w_i x_i with A its sum, and L is the sum of the cells of the
+    row. Of a whole count up to 64 it is the product a (a + 1) … (a + x − 1). Factors of several cells are multiplied,
+    sixteen and more to a logarithm.
 
     Parameters
     ----------
+    ends, columns, cells : n rows of counts in the CSR format; `columns` is None for dense rows
     alpha, total : (d, c) and (c,)
-    w : (n, c); None where no row leaves
+    w : (n, c) weights with which rows leave; None where no row leaves
+    out : (n, c)
     """
     c = len(total)
-    product = np.empty(c)
+    product = np.empty(c)  # of factors whose logarithms are not in `log_p` yet
     for i in range(len(ends) - 1):
         log_p = out[i]
         log_p[:] = 0.0
@@ -296,12 +399,16 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
         n_factors = 0
         for p in range(ends[i], ends[i + 1]):
             x = np.float64(cells[p])
-            alpha_of_kind = alpha[np.uint64(p - ends[i] if columns is None else columns[p])]
+            alpha_of_kind = alpha[np.uint64(p - ends[i] if columns is None else columns[p])]  # (c,)
             length += x
+
+            # large and fractional counts: by Stirling's series
             if not (0 <= x <= _MULTIPLIED and x == np.floor(x)):
                 for k in range(c):
                     log_p[k] += log_rising(_remaining(alpha_of_kind[k], w, i, k, x), x)
                 continue
+
+            # small whole counts: factor by factor, and after sixteen of them a logarithm
             for t in range(int(x)):
                 for k in range(c):
                     product[k] *= _remaining(alpha_of_kind[k], w, i, k, x) + t
@@ -319,7 +426,16 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
 
 @loop(FAST)
 def _multiply_tile(x: Any, mu: float, slope: float, less: Any) -> None:
-    """Multiply less + 1 by 1 + v, v = ((x − μ) slope)²; a missing cell has v = 0."""
+    """Multiply products P = less + 1 by 1 + v, v = ((x − μ) slope)², of a tile of rows; a missing cell has v = 0.
+
+    Products are held less one, because P (1 + v) − 1 = less + v (1 + less) keeps the digits of small v.
+
+    Parameters
+    ----------
+    x : (tile,) a column of the rows; NaN is missing
+    mu, slope : of this column in a class
+    less : (tile,) P − 1
+    """
     for i in range(_TILE):
         z = (x[i] - mu) * slope
         v = z * z if x[i] == x[i] else 0.0
@@ -328,7 +444,14 @@ def _multiply_tile(x: Any, mu: float, slope: float, less: Any) -> None:
 
 @loop(FAST)
 def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
-    """out_ik = Σ_j level_kj − ((x_ij − μ_kj) slope_kj)² over the observed cells: normal densities."""
+    """Log densities under independent normals: out_ik = Σ_j level_kj − ((x_ij − μ_kj) slope_kj)² over observed cells.
+
+    Parameters
+    ----------
+    X : (n, d) rows; NaN is a missing cell
+    mu, slope, level : (c, d) of each class and column
+    out : (n, c)
+    """
     for i in range(len(X)):
         x = X[i]
         for k in range(len(mu)):
@@ -338,27 +461,37 @@ def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
             total = 0.0
             for j in range(len(x)):
                 z = (x[j] - m[j]) * g[j]
-                total += a[j] - z * z if x[j] == x[j] else 0.0
+                total += a[j] - z * z if x[j] == x[j] else 0.0  # NaN is not equal to itself
             out[i, k] = total
 
 
 @loop(FAST)
 def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
-    """out_ik = Σ_j level_kj + weight_kj log(1 + v), v = ((x_ij − μ_kj) slope_kj)², over the observed cells.
+    """Log densities under independent Student distributions: out_ik = Σ_j level_kj + weight_kj log(1 + v).
 
-    Where the columns of each class have one weight (`alike`), 24 factors are multiplied before a logarithm is taken.
-    They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits.
+    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². Where the columns of each class have one
+    weight (`alike`), 24 factors 1 + v are multiplied before a logarithm is taken. They are held less one,
+    (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits. Work goes by tiles of 128 rows and 24
+    columns, which stay in the cache.
+
+    Parameters
+    ----------
+    X : (n, d) rows; NaN is a missing cell
+    mu, slope, weight, level : (c, d) of each class and column
+    out : (n, c)
     """
     n, d = X.shape
     sum_of_levels = level.sum(1)
-    tile = np.zeros((_PRODUCT, _TILE))
-    less = np.zeros(_TILE)
+    tile = np.zeros((_PRODUCT, _TILE))  # cells, columns first
+    less = np.zeros(_TILE)  # products of factors, less one
     total = np.zeros((len(mu), _TILE))
-    n_missing = np.zeros(_PRODUCT, np.int64)
+    n_missing = np.zeros(_PRODUCT, np.int64)  # in each column of the tile
     for start in range(0, n, _TILE):
+        # as if no cell were missing
         for k in range(len(mu)):
             total[k] = sum_of_levels[k]
         for first in range(0, d, _PRODUCT):
+            # the next tile, as floats
             cells = X[start : start + _TILE, first : first + _PRODUCT]
             rows, columns = cells.shape
             n_missing[:] = 0
@@ -367,16 +500,22 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
                     x = np.float64(cells[i, j])
                     tile[j, i] = x
                     n_missing[j] += x != x
+
             for k in range(len(mu)):
                 for j in range(columns):
+                    # a missing cell has no level, and the factor 1
                     for i in range(_TILE if n_missing[j] else 0):
                         total[k, i] -= 0.0 if tile[j, i] == tile[j, i] else level[k, first + j]
                     _multiply_tile(tile[j], mu[k, first + j], slope[k, first + j], less)
+
+                    # the logarithm of the product, after each column or after the last one
                     if not alike or j == columns - 1:
                         w = weight[k, first + j]
                         for i in range(_TILE):
                             total[k, i] += w * log_of(1.0 + less[i], less[i])
                         less[:] = 0.0
+
+        # the last tile may have fewer rows
         for i in range(min(_TILE, n - start)):
             for k in range(len(mu)):
                 out[start + i, k] = total[k, i]
@@ -384,7 +523,18 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
 
 @loop(FAST)
 def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight: Any, student: bool, out: Any) -> None:
-    """out_ik = Σ_j weight_jk (log(1 + v) − log(1 + v⁰)) of the stored cells of sparse rows, v⁰ of an empty cell."""
+    """What the stored cells of sparse rows change in the log density of an empty row, for Student or normal densities.
+
+    out_ik = Σ_j weight_jk (log(1 + v) − log(1 + v⁰)) with v = ((x_ij − μ_jk) slope_jk)², and v⁰ that of an empty cell,
+    x = 0. Normal densities have v for log(1 + v).
+
+    Parameters
+    ----------
+    ends, columns, cells : n rows in the CSR format
+    mu, slope, weight : (d, c) of each column and class
+    student : False for normal densities
+    out : (n, c)
+    """
     for i in range(len(ends) - 1):
         total = out[i]
         total[:] = 0.0
@@ -397,6 +547,7 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
             for k in range(len(total)):
                 z = (x - m[k]) * g[k]
                 z_empty = m[k] * g[k]
+                # the quotient (1 + v)/(1 + v⁰) takes one logarithm; it is 1 + change/divisor
                 change = z * z - z_empty * z_empty
                 divisor = 1.0 + z_empty * z_empty
                 total[k] += w[k] * (log_of((1.0 + z * z) / divisor, change / divisor) if student else change)
@@ -404,9 +555,18 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
 
 @loop(FAST)
 def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, student: bool, out: Any) -> None:
-    """out_i = Σ_j level_kj + weight_kj log(1 − v), v = ((x_ij − μ_kj) slope_kj)², of rows `at`, a class k of each, y.
+    """Log densities of rows in a class that they have left: out_i = Σ_j level_kj + weight_kj log(1 − v).
 
-    NaN where some v is not below 1. Normal densities have −v for the logarithm.
+    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². NaN where some v is not below 1. Normal
+    densities have −v for the logarithm.
+
+    Parameters
+    ----------
+    X : (n, d) rows; NaN is a missing cell
+    at, y : (m,) positions of the rows in X, and the class k of each
+    mu, slope, weight, level : (c, d) of each class and column
+    student : False for normal densities
+    out : (m,)
     """
     for i in range(len(at)):
         k = np.uint64(y[i])
@@ -419,14 +579,22 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
         for j in range(len(m)):
             z = (x[j] - m[j]) * g[j]
             v = -z * z if x[j] == x[j] else 0.0
-            total += a[j] if x[j] == x[j] else 0.0
+            total += a[j] if x[j] == x[j] else 0.0  # NaN is not equal to itself
             total += w[j] * (log1p(v if v > -1.0 else np.nan) if student else v)
         out[i] = total
 
 
 @loop(FAST)
 def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
-    """Add w, w z and w z² of the observed cells, z = x − shift of the row's class, to n, s and q (c, d)."""
+    """Add the weight, the sum and the squares of the observed cells of each class and column: Σ w, Σ w z and Σ w z².
+
+    Parameters
+    ----------
+    X : (n, d) rows; NaN is a missing cell
+    y, w : (n,) class and weight of each row
+    shift : (c, d) what is subtracted from a cell, z = x − shift, so that squares keep their digits
+    n, s, q : (c, d) to which Σ w, Σ w z and Σ w z² are added
+    """
     n_complete = np.zeros(len(n))  # weight of the rows without a missing cell
     for i in range(len(X)):  # in another order of these lines the loops took twice as long: measure it
         k = np.uint64(y[i])
@@ -448,7 +616,7 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
             continue
         for j in range(len(row)):
             z = row[j] - m[j]
-            u, z = (v, z) if z == z else (0.0, 0.0)
+            u, z = (v, z) if z == z else (0.0, 0.0)  # a missing cell has weight 0
             weight[j] += u
             first[j] += u * z
             second[j] += u * z * z
@@ -462,14 +630,22 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
 def one_dependence(
     places: Any, label: Any, table: Any, without_unit: Any, parent_shift: Any, class_shift: Any, out: Any
 ) -> None:
-    """out[i, c] = log of the mean over parents u of exp(Σ_v table[u, v, c] + parent_shift), over the cells of row i.
+    """Averaged one-dependence estimates: out_ic = log of the mean over parents u of exp(Σ_v table[u, v, c] + shift_u).
 
-    In the class `label[i]` the cells come from `without_unit`, and the shift of the parent is `class_shift`; −1 is no
-    class. A row without cells keeps what `out` has.
+    Every cell of row i is the parent once, and v runs over all cells of the row. In the class `label[i]` the numbers
+    come from `without_unit`, from which the row was left out. A row without cells keeps what `out` has.
+
+    Parameters
+    ----------
+    places : (n, d) the place of each cell in the table; below 0 for a missing cell
+    label : (n,) class that the row leaves; −1 if it leaves none
+    table, without_unit : (places, places, c) log terms of a cell v under a parent u
+    parent_shift, class_shift : (d,) added for the parent in column j, in the other classes and in the label's
+    out : (n, c)
     """
     n, d = places.shape
     n_classes = out.shape[1]
-    sums = np.empty((d, n_classes))
+    sums = np.empty((d, n_classes))  # log joint density of the row under each parent
     for i in range(n):
         n_parents = 0
         for j in range(d):
@@ -490,6 +666,8 @@ def one_dependence(
                     else:
                         sums[n_parents, c] += table[u, v, c]
             n_parents += 1
+
+        # log of the mean of exponentials, relative to the largest, so that not all underflow
         if n_parents:
             for c in range(n_classes):
                 largest = sums[0, c]

@@ -45,13 +45,19 @@ _SMALLEST_PRODUCT = 1e-290  # of factors, the next of which is at least 1e-3
 
 
 def _translation_table() -> np.ndarray:
-    """E[o + R, r, q]: coefficients of the kernel from a box to the box that lies o boxes to its right, o = −R … R."""
+    """Coefficients of the kernel between two boxes in Chebyshev polynomials: E[o + R, q, r].
+
+    A kernel exp(−½ z²) from place s of a box to place s′ of the box that lies o boxes to its right, o = −R … R, is
+    Σ_qr E[o + R, q, r] T_q(s) T_r(s′). Coefficients are cosine transforms of the values at Chebyshev's nodes.
+    """
     q = np.arange(_TERMS)
     nodes = np.cos(np.pi * (q + 0.5) / _TERMS)
-    to_coefficients = 2 / _TERMS * np.cos(np.pi * q[:, None] * (q + 0.5) / _TERMS)
+    to_coefficients = 2 / _TERMS * np.cos(np.pi * q[:, None] * (q + 0.5) / _TERMS)  # (polynomial, node)
     to_coefficients[0] /= 2
+
+    # distance of target node and source node, in bandwidths: (2R + 1, target, source)
     offset = np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)[:, None, None]
-    distance = _BOX * (offset + (nodes[:, None] - nodes) / 2)  # of target node and source node, in bandwidths
+    distance = _BOX * (offset + (nodes[:, None] - nodes) / 2)
     coefficients = to_coefficients @ np.exp(-0.5 * distance**2) @ to_coefficients.T
     return np.ascontiguousarray(coefficients.transpose(0, 2, 1))  # source polynomial first
 
@@ -65,7 +71,13 @@ TRANSLATIONS = _translation_table()
 
 @loop(FAST)
 def _kernel_sum(x: float, value: Any, weight: Any, rate: float, near: float) -> float:
-    """Σ_k w_k exp(−rate ((x − v_k)² − near)), rate = ½/h²."""
+    """The sum of kernels at x, kernel by kernel: Σ_k w_k exp(−rate ((x − v_k)² − near)), with rate = ½/h².
+
+    Parameters
+    ----------
+    value, weight : (m,) cells v_k and their weights
+    near : the squared distance at which a kernel counts as 1
+    """
     total = 0.0
     for k in range(len(value)):
         z = x - value[k]
@@ -75,12 +87,21 @@ def _kernel_sum(x: float, value: Any, weight: Any, rate: float, near: float) -> 
 
 @loop(FAST)
 def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
-    """out_q = Σ_k w_k T_q(s_k), by T_q = 2 s T_{q−1} − T_{q−2}."""
+    """Chebyshev moments of the cells of a box: out_q = Σ_k w_k T_q(s_k), by T_q = 2 s T_{q−1} − T_{q−2}.
+
+    Parameters
+    ----------
+    place, weight : (m,) places s_k of the cells in the box, −1 … 1, and their weights
+    out : (terms,)
+    work : (3, chunk) room for the last three polynomials of a chunk of cells
+    """
     out[:] = 0.0
     for first in range(0, len(place), _CHUNK):
         n = min(_CHUNK, len(place) - first)
         s = place[first : first + n]
-        before, now, after = work[0], work[1], work[2]  # w_k times the last polynomials
+        before, now, after = work[0], work[1], work[2]  # w_k times T_{q−2}, T_{q−1} and T_q
+
+        # T_0 = 1 and T_1 = s
         total0 = 0.0
         total1 = 0.0
         for i in range(n):
@@ -90,6 +111,7 @@ def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
             total1 += now[i]
         out[0] += total0
         out[1] += total1
+
         for q in range(2, _TERMS):
             total = 0.0
             for i in range(n):
@@ -101,7 +123,10 @@ def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
 
 @loop(FAST)
 def _add_translated(coefficients: Any, moments: Any, out: Any) -> None:
-    """out_r += Σ_q E_qr M_q."""
+    """out_r += Σ_q E_qr M_q: what the cells of a box, by their moments M (terms,), add to the polynomial of another.
+
+    E (terms, terms) are the coefficients of the kernel between the two, as in `TRANSLATIONS`.
+    """
     for q in range(_TERMS):
         for r in range(_TERMS):
             out[r] += coefficients[q, r] * moments[q]
@@ -109,11 +134,21 @@ def _add_translated(coefficients: Any, moments: Any, out: Any) -> None:
 
 @loop(FAST)
 def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
-    """out_i = Σ_r L_r T_r(s_i), by Clenshaw's recurrence."""
+    """Values of a sum of Chebyshev polynomials: out_i = Σ_r L_r T_r(s_i), by Clenshaw's recurrence.
+
+    With b_r = L_r + 2 s b_{r+1} − b_{r+2} from the last coefficient down, the sum is L_0 + s b_1 − b_2.
+
+    Parameters
+    ----------
+    place : (m,) places s_i, −1 … 1
+    coefficients : (terms,) L
+    out : (m,)
+    work : (3, chunk) room for the last three b of a chunk of places
+    """
     for first in range(0, len(place), _CHUNK):
         n = min(_CHUNK, len(place) - first)
         s = place[first : first + n]
-        before, now, after = work[0], work[1], work[2]
+        before, now, after = work[0], work[1], work[2]  # b_{r+2}, b_{r+1} and b_r
         for i in range(n):
             before[i] = 0.0
             now[i] = coefficients[_TERMS - 1]
@@ -128,7 +163,15 @@ def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
 
 @loop()
 def _boxes(value: Any, origin: float, h: float, box: Any, start: Any, place: Any) -> int:
-    """The number of boxes with cells, their numbers, the first cell of each, and the place s_k of each cell."""
+    """Sort cells into boxes of 1.5 bandwidths; returns the number b of boxes that have cells.
+
+    Parameters
+    ----------
+    value : (m,) cells in ascending order
+    origin, h : where box 0 begins, and the bandwidth
+    box, start, place : filled with the numbers of the boxes (b), the first cell of each and the end of the last one
+        (b + 1), and the place of each cell in its box, −1 … 1 (m)
+    """
     n_boxes = 0
     for k in range(len(value)):
         position = (value[k] - origin) / (_BOX * h)
@@ -144,21 +187,28 @@ def _boxes(value: Any, origin: float, h: float, box: Any, start: Any, place: Any
 
 @loop()
 def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool, table: Any, out: Any) -> None:
-    """out_i = Σ_k w_k K(x_i − v_k); NaN where summing directly is cheaper, or no cell is close to the target.
+    """Kernel sums at targets in linear time, where that is cheaper: out_i = Σ_k w_k K(x_i − v_k), K(z) = exp(−½ z²/h²).
+
+    Cells are put into boxes, each with its Chebyshev moments. The targets of a box take the moments of the boxes near
+    it as one polynomial of their places. NaN where summing directly is cheaper, or no cell is close to the target, so
+    that the sum would have no digits.
 
     Parameters
     ----------
-    x : targets in ascending order
+    x : (n,) targets in ascending order
+    value, weight : (m,) cells v_k in ascending order, and their weights
     is_relative : whether the error must be small relative to each sum, and not only to Σ w
     table : the coefficients `TRANSLATIONS`
+    out : (n,)
     """
-    box = np.empty(len(value))
+    box = np.empty(len(value))  # of the cells
     start = np.empty(len(value) + 1, np.int64)
     place = np.empty(len(value))
     origin = value[len(value) // 2]  # a median, so that most cells have the digits of their places
     n_boxes = _boxes(value, origin, h, box, start, place)
-    moments = np.empty((n_boxes, _TERMS))
+    moments = np.empty((n_boxes, _TERMS))  # made when they are needed
     is_made = np.zeros(n_boxes, np.bool_)
+
     coefficients = np.empty(_TERMS)
     work = np.empty((3, _CHUNK))
     target_place = np.empty(len(x))
@@ -166,6 +216,7 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
     low = 0  # boxes low … high − 1 are near the box of the target
     high = 0
     while first < len(x):
+        # targets first … last − 1 are those of one box
         position = (x[first] - origin) / (_BOX * h)
         number = np.floor(position)
         last = first
@@ -175,11 +226,12 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
                 break
             target_place[last] = 2.0 * (position - number) - 1.0
             last += 1
-        while low < n_boxes and box[low] < number - _NEIGHBOURS:
+        while low < n_boxes and box[low] < number - _NEIGHBOURS:  # boxes within reach: upwards only, as targets
             low += 1
         high = max(low, high)
         while high < n_boxes and box[high] <= number + _NEIGHBOURS:
             high += 1
+        # whether sums by boxes have digits, and are cheaper
         has_digits = not is_relative
         for b in range(low, high):
             has_digits |= abs(box[b] - number) <= _CLOSE
@@ -190,6 +242,7 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
         if n_cells == 0:
             out[first:last] = 0.0
         elif has_digits and _COST_OF_KERNEL * n_cells * n_targets > cost:
+            # one polynomial of the places of the targets, and a bound of its error
             coefficients[:] = 0.0
             error = 0.0
             for b in range(low, high):
@@ -215,7 +268,7 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
 
 @loop()
 def _squared_to_nearer(x: float, value: Any, before: int, after: int) -> float:
-    """Squared distance from x to the nearer of two cells by position; infinite where neither position is a cell."""
+    """Squared distance from x to the nearer of the cells at two positions; infinite where neither is a position."""
     near = np.inf
     if before >= 0:
         near = (x - value[before]) ** 2
@@ -226,16 +279,20 @@ def _squared_to_nearer(x: float, value: Any, before: int, after: int) -> float:
 
 @loop()
 def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float) -> float:
-    """log [Σ_k w_k K(x − v_k) − leaving], kernel by kernel and relative to the nearest cell; −∞ where none is left.
+    """The log kernel sum at one target, kernel by kernel: log [Σ_k w_k K(x − v_k) − leaving], K(z) = exp(−½ z²/h²).
+
+    Kernels are relative to that of the nearest cell, so that not all of them underflow. −∞ where no cell is left.
 
     Parameters
     ----------
     leaving : the weight that leaves the cell at x
+    value, weight : (m,) cells v_k in ascending order, and their weights
     lost : the share of a weight that is rounding
     reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     """
+    # cells before x, the cell at x and what remains of it, and cells after x
     m = len(value)
-    below = np.searchsorted(value, x)  # cells before x
+    below = np.searchsorted(value, x)  # number of cells before x
     above = below  # the first cell after x
     remaining = 0.0
     if below < m and value[below] == x:
@@ -245,9 +302,12 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
             remaining = 0.0
     if remaining == 0.0 and below == 0 and above == m:
         return -np.inf
+
     near = 0.0 if remaining > 0 else _squared_to_nearer(x, value, below - 1, above)
     if np.isinf(near):  # farther than 1e154: a density of 0, whose logarithm stays a number
         return -_LARGEST
+
+    # kernels within reach, on both sides; `half` is a little more than the reach, for rounding
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
     begin = np.searchsorted(value[:below], x - half)
@@ -262,11 +322,21 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
 def log_sums(
     x: Any, leaving: Any, value: Any, weight: Any, h: Any, lost: float, reach: float, table: Any, out: Any
 ) -> None:
-    """out_gi = log [Σ_k w_k K(x_i − v_k) − leaving_i] for the bandwidth h_g; −∞ where no cell is left.
+    """Log kernel sums: out_gi = log [Σ_k w_k K(x_i − v_k) − leaving_i] for the bandwidth h_g; −∞ where no cell is left.
 
-    The relative error of a sum is about 1e-11. Targets x are in ascending order.
+    The relative error of a sum is about 1e-11.
+
+    Parameters
+    ----------
+    x, leaving : (n,) targets in ascending order, and the weight that leaves the cell at each
+    value, weight : (m,) cells v_k in ascending order, and their weights
+    h : (g,) bandwidths
+    lost, reach : see `_log_sum`
+    table : the coefficients `TRANSLATIONS`
+    out : (g, n)
     """
     for g in range(len(h)):
+        # many targets by boxes, which leave NaN where a target needs a sum of its own
         if len(x) > _NEIGHBOURS:
             _sums_by_boxes(x, value, weight, h[g], True, table, out[g])
         else:
@@ -275,7 +345,7 @@ def log_sums(
             remaining = out[g, i] - leaving[i]
             if remaining > 0 and remaining > _SMALLEST_REMAINDER * leaving[i]:
                 out[g, i] = math.log(remaining)
-            else:
+            else:  # also where it is NaN, or subtracting has cost digits
                 out[g, i] = _log_sum(x[i], leaving[i], value, weight, h[g], lost, reach)
 
 
@@ -283,7 +353,7 @@ def log_sums(
 def log_sums_of_each(
     x: Any, leaving: Any, value: Any, weight: Any, h: Any, lost: float, reach: float, out: Any
 ) -> None:
-    """The same where each target has bandwidths h_gi of its own."""
+    """`log_sums` where each target has bandwidths of its own, h (g, n): kernel by kernel."""
     for g in range(len(h)):
         for i in range(len(x)):
             out[g, i] = _log_sum(x[i], leaving[i], value, weight, h[g, i], lost, reach)
@@ -294,9 +364,16 @@ def log_sums_of_each(
 
 @loop()
 def _add_sums(x: Any, value: Any, weight: Any, h: float, table: Any, factor: Any, out: Any) -> None:
-    """out_i += factor_i Σ_k w_k K(x_i − v_k), with an absolute error of about 1e-14 Σ w."""
+    """Add multiples of kernel sums: out_i += factor_i Σ_k w_k K(x_i − v_k), with an absolute error of about 1e-14 Σ w.
+
+    Parameters
+    ----------
+    x, factor, out : (n,) targets in ascending order, the factors of their sums, and to what these are added
+    value, weight : (m,) cells v_k in ascending order, and their weights
+    table : the coefficients `TRANSLATIONS`
+    """
     sums = np.empty(len(x))
-    _sums_by_boxes(x, value, weight, h, False, table, sums)
+    _sums_by_boxes(x, value, weight, h, False, table, sums)  # NaN where a direct sum is cheaper
     half = 8.5 * h  # beyond, a kernel is below 1e-15
     for i in range(len(x)):
         if np.isnan(sums[i]):
@@ -310,13 +387,26 @@ def _add_sums(x: Any, value: Any, weight: Any, h: float, table: Any, factor: Any
 def _log_sum_without_two(
     k: int, unit: float, i: int, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float
 ) -> float:
-    """log [Σ_l w_l K(v_k − v_l) − unit − leaving K(v_k − v_i)], without subtracting; −∞ where nothing is left."""
+    """The log kernel sum at cell k without a unit of the cell itself and a weight of cell i; −∞ where nothing is left.
+
+    It is log [Σ_l w_l K(v_k − v_l) − unit − leaving K(v_k − v_i)], summed over what remains: nothing is subtracted.
+
+    Parameters
+    ----------
+    unit, leaving : the weights that leave cell k and cell i
+    value, weight : (m,) cells in ascending order, and their weights
+    lost : the share of a weight that is rounding
+    reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
+    """
+    # what remains of the two cells
     of_k = weight[k] - unit
     if of_k <= lost * weight[k]:
         of_k = 0.0
     of_i = weight[i] - leaving
     if of_i <= lost * weight[i]:
         of_i = 0.0
+
+    # squared distance to the nearest cell that remains, from the neighbours of k other than i
     before = k - 2 if i == k - 1 else k - 1
     after = k + 2 if i == k + 1 else k + 1
     near = _squared_to_nearer(value[k], value, before, after)
@@ -326,10 +416,14 @@ def _log_sum_without_two(
         near = 0.0
     if near == np.inf:
         return -np.inf
+
+    # cells within reach of cell k; `half` is a little more than the reach, for rounding
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(value[k])
     begin = np.searchsorted(value, value[k] - half)
     end = np.searchsorted(value, value[k] + half, side="right")
+
+    # kernels relative to that of the nearest cell
     total = 0.0
     for cell in range(begin, end):
         z = value[k] - value[cell]
@@ -357,8 +451,9 @@ def change_of_other_factors(
     table: Any,
     out: Any,
 ) -> None:
-    """out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: what changes when weight ρ = ρ_e leaves cell i = i_e.
+    """How the log leave-one-out product of a kernel density changes at all other cells when a weight leaves a cell.
 
+    out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] where weight ρ = ρ_e leaves cell i = i_e. K is the kernel, and
     A_k = Σ_l w_l K_kl − u_k is the sum at cell k without a unit of its own. Cells of large A go by the series
 
         log(1 − ρ K_ki/A_k) = −Σ_m (ρ K_ki/A_k)^m / m,
@@ -368,27 +463,34 @@ def change_of_other_factors(
     Parameters
     ----------
     cell, leaving : (e,) cells in ascending order, and the weights that leave them, positive
+    value, weight : (m,) all cells in ascending order, and their weights
     unit : (m,) weight that leaves each cell in the leave-one-out product
     log_a : (m,) log A_k; −∞ for a cell that is alone
+    lost, reach : see `_log_sum_without_two`
+    table : the coefficients `TRANSLATIONS`
     """
     out[:] = 0.0
     largest = leaving.max()
     bound = math.log(_LARGE_SUM * largest)
-    _add_series(cell, leaving, largest, value, weight, log_a, bound, h, table, out)
+    _add_series(cell, leaving, largest, value, weight, log_a, bound, h, table, out)  # cells of large A
+
     target = value[cell]
     log_leaving = np.log(leaving)
-    share = np.empty(len(cell))
+    share = np.empty(len(cell))  # ρ K_ki/A_k
     product = np.ones(len(cell))  # of 1 − ρ K_ki/A_k over cells k of weight 1: one logarithm serves many
     smallest = 1.0  # a lower bound of the products
     log_largest = math.log(largest)
     for k in range(len(value)):
         if log_a[k] >= bound or np.isneginf(log_a[k]):
             continue
+        # the cells i near k, outside of which ρ K_ki is lost beside A_k
         half = h * math.sqrt(max(0.0, 2 * (_PAIR_LOST + log_largest - log_a[k])))
         begin = np.searchsorted(target, value[k] - half)
         end = np.searchsorted(target, value[k] + half, side="right")
         near = slice(begin, end)
         largest_share = _shares(target[near], log_leaving[near], value[k], 0.5 / (h * h), log_a[k], share[near])
+
+        # weight 1: another factor of the products, before they underflow
         if weight[k] == 1.0 and largest_share < _NEARLY_ALL:
             _multiply(share[near], product[near])
             smallest *= 1.0 - largest_share
@@ -396,6 +498,8 @@ def change_of_other_factors(
                 _add_logs(product, out)
                 smallest = 1.0
             continue
+
+        # other weights, and shares whose difference to 1 has lost digits
         for e in range(begin, end):
             if share[e] < _NEARLY_ALL:
                 out[e] += weight[k] * math.log1p(-share[e])
@@ -409,7 +513,20 @@ def change_of_other_factors(
 
 @loop(FAST)
 def _shares(target: Any, log_leaving: Any, centre: float, rate: float, log_a: float, out: Any) -> float:
-    """out_e = ρ_e K(x_e − centre)/A, a share at most 1, but 0 at the centre itself; returns the largest of them."""
+    """The share that each cell has in the kernel sum A at one cell, the centre: out_e = ρ_e K(x_e − centre)/A.
+
+    It is at most 1, but 0 at the centre itself, which is not in the sum.
+
+    Parameters
+    ----------
+    target, log_leaving : (e,) cells x_e, and log ρ_e of their weights
+    rate : ½/h²
+    out : (e,)
+
+    Returns
+    -------
+    The largest of the shares.
+    """
     largest = 0.0
     for e in range(len(target)):
         z = target[e] - centre
@@ -428,7 +545,7 @@ def _multiply(share: Any, product: Any) -> None:
 
 @loop()
 def _add_logs(product: Any, out: Any) -> None:
-    """out_e += log product_e, and products start again."""
+    """out_e += log product_e, and the products start again at 1."""
     for e in range(len(product)):
         out[e] += math.log(product[e])
         product[e] = 1.0
@@ -447,13 +564,26 @@ def _add_series(
     table: Any,
     out: Any,
 ) -> None:
-    """The part of `change_of_other_factors` of the cells with log A_k ≥ bound, order by order."""
+    """The part of `change_of_other_factors` of the cells with log A_k ≥ bound, order by order of its series.
+
+    out_e −= Σ_m (1/m) Σ_{k≠i} w_k (ρ K_ki/A_k)^m, for weights ρ = ρ_e that leave cells i = i_e. K^m is a kernel of
+    bandwidth h/√m, so an order is one kernel sum at all cells i, with the weights w_k (largest/A_k)^m.
+
+    Parameters
+    ----------
+    cell, leaving : (e,) cells i in ascending order, and the weights ρ that leave them, positive
+    largest : the largest ρ
+    value, weight, log_a : (m,) all cells in ascending order, their weights, and log A_k
+    table : the coefficients `TRANSLATIONS`
+    out : (e,)
+    """
     members = np.flatnonzero(log_a >= bound)  # cells whose terms are not lost yet
     ratio = np.exp(-log_a[members])  # 1/A_k
     term = weight[members]  # w_k (largest/A_k)^order
     target = value[cell]
     factor = np.empty(len(cell))
     for order in range(1, _MAX_ORDERS):
+        # drop cells whose terms of this order are lost
         if order > 1:
             matters = (largest * ratio) ** (order - 1) > _ORDER_LOST * order
             members = members[matters]
@@ -461,10 +591,12 @@ def _add_series(
             term = term[matters]
         if len(members) == 0:
             break
+
         term = term * ratio * largest
         for e in range(len(cell)):
             factor[e] = -((leaving[e] / largest) ** order) / order
         _add_sums(target, value[members], term, h / math.sqrt(order), table, factor, out)
+
         # the term of k = i, which the sum has and the series has not
         for e in range(len(cell)):
             p = np.searchsorted(members, cell[e])

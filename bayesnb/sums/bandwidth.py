@@ -38,18 +38,18 @@ from .rule_of_thumb import BandwidthPriors
 DEPTH = 34.0  # nats below its peak where a posterior ends: a mass of about 1e-15
 _NODES = 49  # of a range of the posterior
 WIDE_NODES = 97  # where the range is so wide that the factors of single cells show
-_WIDE = 3.0  # of log h
-_SEARCH = 17  # nodes of each search for a range
+_WIDE_RANGE = 3.0  # of log h
+_SEARCH_NODES = 17  # nodes of each search for a range
 _ZOOMS = 5  # at most
-_RESOLVED = 5  # nodes within the depth: the range needs no further search
-_LEFT = 22.0  # nats: an integrand this little below its peak at an open end leaves the range
+_RESOLVED_NODES = 5  # nodes within the depth: the range needs no further search
+_OPEN_END_DEPTH = 22.0  # nats: an integrand this little below its peak at an open end leaves the range
 _OUTER_NODES = 33, 65, 129, 257, 513  # of F beyond the range, for interpolation: the first that are enough
 _OUTER_ERROR = 1e-11  # nats
 _FEW_CELLS = 4  # below, each row is refitted
 _WIDEST_EDGE = 0.1  # of log h, to either side of a limit; rows whose limits move farther are refitted
 _EDGE_DEPTH = 75.0  # nats below a limit where the piece at it ends, if not before
 _EDGE_NODES = 16  # of an interpolation there
-_UNMOVED = 1e-12  # of log h: limits and centres this close are the same
+_SAME_LOG_H = 1e-12  # of log h: limits and centres this close are the same
 
 
 class Rule(NamedTuple):
@@ -69,32 +69,62 @@ class Rule(NamedTuple):
 
 
 def search_range(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """The range of t in which f(t) is less than `DEPTH` below its peak, by zooms; of functions (g, …) at once."""
-    xp = namespace(low, high)
-    if xp is not np:
+    """The range of t in which a log density f(t) is less than `DEPTH` nats below its peak, for several f at once.
+
+    A grid over the range finds where f is large enough, and a finer grid over that part follows: a zoom.
+
+    Parameters
+    ----------
+    f : nodes (g, …) → log densities (g, …)
+    low, high : (…) the range to look in
+
+    Returns
+    -------
+    Lower and upper ends, (…) each.
+    """
+    xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
+    if xp is not np:  # JAX needs a number of steps that does not depend on the values
         return repeated(lambda ends: _zoomed(f, *ends)[:2], _ZOOMS, (low, high))
     for zoom in range(_ZOOMS):
         low, high, n_near = _zoomed(f, low, high)
-        if zoom and (n_near > _RESOLVED).all():
+        if zoom and (n_near > _RESOLVED_NODES).all():  # the last grid was fine enough
             break
     return low, high
 
 
 def _zoomed(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """The part of a range in which f is less than `DEPTH` below its peak, and the number of nodes in it."""
-    xp = namespace(low, high)
-    t = even_nodes(low, high, _SEARCH)
+    """One zoom: the part of a range in which a log density f is less than `DEPTH` nats below its peak.
+
+    Parameters
+    ----------
+    f : nodes (g, …) → log densities (g, …)
+    low, high : (…) the range
+
+    Returns
+    -------
+    Ends of the part, (…) each, and how many nodes of the grid lie in it.
+    """
+    xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
+    t = even_nodes(low, high, _SEARCH_NODES)  # (g, …)
     value = f(t)
     is_near = value > value.max(0) - DEPTH
+
+    # The part begins one node before the first such node and ends one node after the last, as f may reach that far.
     first = xp.maximum(is_near.argmax(0) - 1, 0)
-    last = xp.minimum(_SEARCH - is_near[::-1].argmax(0), _SEARCH - 1)
+    last = xp.minimum(_SEARCH_NODES - is_near[::-1].argmax(0), _SEARCH_NODES - 1)
     inner_low = xp.take_along_axis(t, first[None], 0)[0]
     inner_high = xp.take_along_axis(t, last[None], 0)[0]
     return inner_low, inner_high, is_near.sum(0)
 
 
 def repeated(step: Callable[[Any], Any], n: int, state: Any) -> Any:
-    """The state after n steps; in JAX a loop, so that a step is compiled once."""
+    """The state after n steps, step(step(… state)); in JAX a loop, so that a step is compiled once.
+
+    Parameters
+    ----------
+    step : state → next state, of the same structure
+    state : a pytree of arrays
+    """
     if namespace(*leaves(state)) is np:
         for _ in range(n):
             state = step(state)
@@ -105,17 +135,18 @@ def repeated(step: Callable[[Any], Any], n: int, state: Any) -> Any:
 
 
 def even_nodes(low: Array, high: Array, n: int) -> Array:
-    """n nodes from low to high, (n, …)."""
-    shares = np.linspace(0, 1, n, dtype=low.dtype).reshape(-1, *(1,) * np.ndim(low))
+    """n equally spaced nodes from low to high, (n, …) for ends (…)."""
+    shares = np.linspace(0, 1, n, dtype=low.dtype).reshape(-1, *(1,) * np.ndim(low))  # (n, 1, …)
     return low + (high - low) * shares
 
 
 def gauss_legendre(low: Array, high: Array, n: int) -> Rule:
-    """Quadrature of n nodes over ranges (…)."""
+    """Gauss–Legendre quadrature of n nodes over ranges (…): nodes and log weights (n, …)."""
     xp = namespace(low, high)
-    place, weight = _legendre(n)
-    place = place.astype(low.dtype).reshape(-1, *(1,) * np.ndim(low))
+    place, weight = _legendre(n)  # on [−1, 1]
+    place = place.astype(low.dtype).reshape(-1, *(1,) * np.ndim(low))  # (n, 1, …)
     log_weight = np.log(weight).astype(low.dtype).reshape(place.shape)
+
     half = (high - low) / 2
     return Rule(low + half + half * place, log_weight + xp.log(half), low, high)
 
@@ -149,26 +180,41 @@ class BandwidthPosterior:
         return BandwidthPosterior(Cells(np.empty(0), np.empty(0)), self.centre, self.low, self.high, False)
 
     def log_density(self, t: np.ndarray) -> np.ndarray:
-        """F(t) up to a constant, (g,)."""
+        """F(t), the log posterior density of t = log h up to a constant, at nodes (g,)."""
         if not self.has_product or not len(self.cells.value):
-            return -0.5 * (t - self.centre) ** 2
-        return self._log_density_of_sums(t, self._log_a(t))
+            return -0.5 * (t - self.centre) ** 2  # the prior
+        return self._log_density_of_sums(t, self._log_factor_sums(t))
 
     def _log_density_of_sums(self, t: np.ndarray, log_a: np.ndarray) -> np.ndarray:
-        """F(t) from log A_k, (g,)."""
+        """F(t), the log posterior density of t = log h up to a constant, from the kernel sums of its factors.
+
+        Parameters
+        ----------
+        t : (g,) nodes
+        log_a : (g, m) log A_k, the sum of the kernels of all other cells at cell k, as of `_log_factor_sums`
+
+        Returns
+        -------
+        (g,)
+        """
+        # each cell has the factor A_k/h; one that is alone has none
         factors = np.where(np.isneginf(log_a), 0, log_a - t[:, None])
         return -0.5 * (t - self.centre) ** 2 + factors @ self.cells.weight
 
-    def _log_a(self, t: np.ndarray) -> np.ndarray:
-        """log A_k, (g, m): the sums in the factors of the product; −∞ for a cell that is alone."""
+    def _log_factor_sums(self, t: np.ndarray) -> np.ndarray:
+        """log A_k, (g, m): kernel sums at the m cells without one unit of the cell itself; −∞ for a cell that is alone.
+
+        They are the sums in the factors of the leave-one-out product, at nodes t = log h, (g,).
+        """
         return log_sums(self.cells.value, np.minimum(self.cells.weight, 1), self.cells, np.exp(t))
 
     @cached_property
     def rule(self) -> Rule:
-        """The quadrature of this posterior."""
+        """The quadrature over the range of t = log h that holds the mass of this posterior, with nodes (g,)."""
+        # `search_range` takes several functions at once; here there is one, along a second axis of length 1
         limits = np.array([self.low]), np.array([self.high])
         (low,), (high,) = search_range(lambda t: self.log_density(t[:, 0])[:, None], *limits)
-        return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
+        return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE_RANGE else _NODES)
 
     @property
     def _is_cut_below(self) -> bool:
@@ -177,32 +223,43 @@ class BandwidthPosterior:
 
     @property
     def _is_cut_above(self) -> bool:
+        """Whether the upper limit ends the range, and not the depth."""
         return bool(self.rule.high >= self.high - 1e-9)
 
     @cached_property
-    def _at_nodes(self) -> np.ndarray:
+    def _log_density_at_nodes(self) -> np.ndarray:
+        """F at the nodes of the quadrature, (g,)."""
         return self.log_density(self.rule.t)
 
     @cached_property
-    def _log_z(self) -> float:
-        return float(np.logaddexp.reduce(self._at_nodes + self.rule.log_weight))
+    def _log_normalizer(self) -> float:
+        """log ∫ exp F(t) dt: the normaliser of the posterior."""
+        return float(np.logaddexp.reduce(self._log_density_at_nodes + self.rule.log_weight))
 
     # --- the average density of new cells -----------------------------------------------------------------------------
 
     def log_average(
         self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors | None = None
     ) -> np.ndarray:
-        """log ∫ f(u; eᵗ) p(t) dt under the kernels of some cells, (q,); 0 where no cell is left.
+        """The log kernel density at points, averaged over the posterior of the bandwidth: log ∫ f(u; eᵗ) p(t) dt.
+
+        t = log h, and f(u; h) is the density at u under kernels of bandwidth h.
 
         Parameters
         ----------
-        u : where the density is taken, in ascending order
-        leaving : (q,) weights that leave the cells at u, but not this posterior
+        u : (q,) where the density is taken, in ascending order
+        leaving : (q,) weight of the cell at each u that is left out of the kernels, but not of this posterior
         cells : centres of the kernels, which may be those of all classes
         priors : of each u, if they are not that of this posterior
+
+        Returns
+        -------
+        (q,) in nats; 0 where no cell is left
         """
         if priors is None:
             return self._log_average(u, leaving, cells)
+
+        # Only points whose prior differs need a posterior of their own.
         is_moved = self._is_moved(priors)
         average = np.empty(len(u))
         if not is_moved.all():
@@ -213,13 +270,21 @@ class BandwidthPosterior:
         return average
 
     def _log_average(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
-        """`log_average` under the prior of this posterior."""
+        """`log_average` under the prior of this posterior: log ∫ f(u; eᵗ) p(t) dt by quadrature, (q,).
+
+        Parameters
+        ----------
+        u : (q,) where the density is taken, in ascending order
+        leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
+        cells : centres of the kernels
+        """
         t, log_weight, _, _ = self.rule
-        log_f = _log_density(u, leaving, cells, t)
-        integrand = self._at_nodes[:, None] + log_f
-        average = logsumexp(integrand + log_weight[:, None], 0) - self._log_z
-        # far from all cells the integrand may peak beyond the range of the posterior
-        is_beyond = integrand[-1] > integrand.max(0) - _LEFT
+        log_f = _log_density(u, leaving, cells, t)  # (g, q), at g nodes of t = log h
+        integrand = self._log_density_at_nodes[:, None] + log_f  # its logarithm, log (p f) but for the normaliser of p
+        average = logsumexp(integrand + log_weight[:, None], 0) - self._log_normalizer
+
+        # far from all cells the integrand may peak beyond the range of the posterior: it is then still large at its end
+        is_beyond = integrand[-1] > integrand.max(0) - _OPEN_END_DEPTH
         if is_beyond.any() and not self._is_cut_above:
             far = np.flatnonzero(is_beyond)
             average[far] = self._log_average_beyond(u[far], leaving[far], cells)
@@ -228,44 +293,74 @@ class BandwidthPosterior:
     def _log_average_of_each(
         self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors
     ) -> np.ndarray:
-        """`log_average` under a prior of each."""
+        """`log_average` where each point has a prior of its own: the log kernel density averaged over log h, (q,).
+
+        All posteriors are taken at common nodes, as this posterior times the ratio of two priors. Points that these
+        nodes do not serve are done prior by prior.
+
+        Parameters
+        ----------
+        u : (q,) where the density is taken, in ascending order
+        leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
+        cells : centres of the kernels
+        priors : (q,) of each u
+        """
 
         def tables(t: np.ndarray) -> _Tables:
-            log_posterior = self.log_density(t)[:, None] + self._change_of_prior(t, priors)
+            log_posterior = self.log_density(t)[:, None] + self._change_of_prior(t, priors)  # (g, q)
             return _Tables(log_posterior, log_posterior + _log_density(u, leaving, cells, t))
 
-        averages = self._averages(tables, priors)
+        averages = self._averages_at_nodes(tables, priors)
+
+        # the others, grouped by equal priors
         unserved = np.flatnonzero(averages.needs_refit)
-        distinct, index = np.unique(np.stack(priors.select(unserved)), axis=1, return_inverse=True)
+        distinct, index = np.unique(np.stack(priors.select(unserved)), axis=1, return_inverse=True)  # (3, p)
         for number, prior in enumerate(distinct.T):
             rows = unserved[index.ravel() == number]
-            averages.log_average[rows] = self._under(*prior)._log_average(u[rows], leaving[rows], cells)
+            averages.log_average[rows] = self._with_prior(*prior)._log_average(u[rows], leaving[rows], cells)
         return averages.log_average
 
     def _log_average_beyond(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
-        """`log_average` where the integrand is: within the range of the posterior, and above it."""
-        inner = _rule_of_range(self.rule.low, self.rule.high, WIDE_NODES)
-        log_f = _log_density(u, leaving, cells, inner.t)
-        of_inner = logsumexp(self.log_density(inner.t)[:, None] + log_f + inner.log_weight[:, None], 0)
+        """`log_average` far from all cells, where wide kernels count that the posterior has hardly any mass for.
 
-        mass = cells.total_without(u, leaving)
+        The integral over t = log h is the sum of one over the range of the posterior, and one from there to the upper
+        limit, over the range that holds the mass of the integrand of each point.
+
+        Parameters
+        ----------
+        u : (q,) where the density is taken, in ascending order
+        leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
+        cells : centres of the kernels
+        """
+        # within the range, at nodes that all points share
+        inner = _rule_of_range(self.rule.low, self.rule.high, WIDE_NODES)
+        log_f = _log_density(u, leaving, cells, inner.t)  # (g, q)
+        of_inner = logsumexp(self.log_density(inner.t)[:, None] + log_f + inner.log_weight[:, None], 0)  # (q,)
+
+        # above it, at nodes (g, q) of each point
+        mass = cells.total_without(u, leaving)  # (q,)
 
         def integrand(t: np.ndarray) -> np.ndarray:
             sums = log_sums_of_each(u, leaving, cells, np.exp(t))
-            return self._outer(t) + density_of_sums(sums, mass, t)
+            return self._log_density_above(t) + density_of_sums(sums, mass, t)
 
-        edges = np.full(len(u), self.rule.high), np.full(len(u), self.high)
-        outer = gauss_legendre(*search_range(integrand, *edges), WIDE_NODES)
-        of_outer = logsumexp(integrand(outer.t) + outer.log_weight, 0)
-        return np.logaddexp(of_inner, of_outer) - self._log_z
+        ends = np.full(len(u), self.rule.high), np.full(len(u), self.high)
+        outer = gauss_legendre(*search_range(integrand, *ends), WIDE_NODES)
+        of_outer = logsumexp(integrand(outer.t) + outer.log_weight, 0)  # (q,)
+        return np.logaddexp(of_inner, of_outer) - self._log_normalizer
 
     @cached_property
-    def _outer(self) -> Callable[[np.ndarray], np.ndarray]:
-        """F above the range of the posterior, by Chebyshev interpolation with as many nodes as it needs."""
+    def _log_density_above(self) -> Callable[[np.ndarray], np.ndarray]:
+        """F, the log posterior density of t = log h up to a constant, above the range of the posterior: t → F(t).
+
+        It is interpolated by Chebyshev polynomials, because it is needed at many t and each value costs sums over all
+        cells. The number of nodes is doubled until the last coefficients are small.
+        """
         half = (self.high - self.rule.high) / 2
         middle = self.rule.high + half
         for n in _OUTER_NODES:
-            place = np.cos(np.pi * (np.arange(n) + 0.5) / n)
+            # the coefficients are the cosine transform of the values at Chebyshev's nodes
+            place = np.cos(np.pi * (np.arange(n) + 0.5) / n)  # on [−1, 1]
             values = self.log_density(middle + half * place)
             coefficients = dct(values, type=2) / n
             coefficients[0] /= 2
@@ -276,38 +371,57 @@ class BandwidthPosterior:
     # --- priors of single rows ----------------------------------------------------------------------------------------
 
     @property
-    def _own_prior(self) -> BandwidthPriors:
+    def _prior_of_all_rows(self) -> BandwidthPriors:
+        """The prior of this posterior, as arrays (1,)."""
         return BandwidthPriors(*np.array([[self.centre], [self.low], [self.high]]))
 
-    def _under(self, centre: float, low: float, high: float) -> "BandwidthPosterior":
+    def _with_prior(self, centre: float, low: float, high: float) -> "BandwidthPosterior":
         """The posterior under another prior."""
         return replace(self, centre=float(centre), low=float(low), high=float(high))
 
     def _is_moved(self, priors: BandwidthPriors) -> np.ndarray:
         """(q,) Whether a prior differs from that of this posterior."""
-        differences = [abs(field - own) for field, own in zip(priors, self._own_prior, strict=True)]
-        return np.max(differences, axis=0) > _UNMOVED
+        differences = [abs(field - own) for field, own in zip(priors, self._prior_of_all_rows, strict=True)]
+        return np.max(differences, axis=0) > _SAME_LOG_H
 
     def _change_of_prior(self, t: np.ndarray, priors: BandwidthPriors) -> np.ndarray:
-        """log of other priors over that of this posterior, (g, q), up to constants."""
+        """log of other priors over that of this posterior at nodes t (g,), up to constants: (g, q) for q priors.
+
+        Both are normal densities of t with standard deviation 1, so the logarithm of their ratio is linear in t.
+        """
         return (priors.centre - self.centre) * (t[:, None] - (priors.centre + self.centre) / 2)
 
-    def _averages(self, tables: Callable[[np.ndarray], "_Tables"], priors: BandwidthPriors) -> "_Averages":
-        """log averages of rows with posteriors and priors of their own, and which rows these nodes do not serve."""
+    def _averages_at_nodes(self, tables: Callable[[np.ndarray], "_Tables"], priors: BandwidthPriors) -> "_Averages":
+        """Log densities of rows, each averaged over a posterior of its own, and which rows the nodes do not serve.
+
+        The average of a row is ∫ f(u; eᵗ) p(t) dt / ∫ p(t) dt. Both integrals are over the nodes that all rows share,
+        and over the piece from there to the row's own limits.
+
+        Parameters
+        ----------
+        tables : nodes of t = log h, (g,) → unnormalised log p and log f p of each row there, (g, q) each
+        priors : (q,) of each row, whose limits are those of its integral
+        """
+        # the shared nodes
         edges = self._edges(priors)
         rule = self._rule_between(edges)
         middle = tables(rule.t)
-        log_z = [logsumexp(middle.log_posterior + rule.log_weight[:, None], 0)]
-        log_integral = [logsumexp(middle.integrand + rule.log_weight[:, None], 0)]
+        log_z = [logsumexp(middle.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p, (q,) of each piece
+        log_integral = [logsumexp(middle.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p
+
+        # the pieces at the lower and at the upper limits
         for edge in edges:
             if not edge.is_empty:
                 at_edge = tables(edge.nodes)
                 log_z.append(edge.log_integral(at_edge.log_posterior))
                 log_integral.append(edge.log_integral(at_edge.integrand))
         log_average = np.logaddexp.reduce(log_integral) - np.logaddexp.reduce(log_z)
+
+        # A row is not served where its limits are out of reach, or an integrand is still large where the nodes end
+        # and no limit cuts it off.
         needs_refit = ~np.isfinite(log_average) | edges.lower.is_far | edges.upper.is_far
         for table in middle:
-            bound = table.max(0) - _LEFT
+            bound = table.max(0) - _OPEN_END_DEPTH
             if not self._is_cut_below:
                 needs_refit |= table[0] > bound
             if not self._is_cut_above:
@@ -315,10 +429,21 @@ class BandwidthPosterior:
         return _Averages(log_average, needs_refit)
 
     def _edges(self, priors: BandwidthPriors) -> "_Edges":
-        """The pieces at the limits of the rows."""
+        """The pieces of the range of t = log h between the nodes that all rows share and the limits of each row.
+
+        Where the range ends because the posterior has no mass beyond, a row has no such piece.
+
+        Parameters
+        ----------
+        priors : (q,) of each row, with its limits
+        """
+        # The steeper the posterior is at an end, the smaller is the part of a piece that holds mass.
         t, _, low, high = self.rule
-        slope = abs(np.diff(self._at_nodes)[[0, -1]] / np.diff(t)[[0, -1]])
+        slope = abs(
+            np.diff(self._log_density_at_nodes)[[0, -1]] / np.diff(t)[[0, -1]]
+        )  # at both ends, nats per unit of t
         depth = _EDGE_DEPTH / np.maximum(slope, 1)
+
         lower = _Edge(low, np.full(len(priors.low), low), priors.low > low)
         upper = _Edge(high, np.full(len(priors.high), high), priors.high < high)
         if self._is_cut_below:
@@ -328,32 +453,41 @@ class BandwidthPosterior:
         return _Edges(lower, upper)
 
     def _rule_between(self, edges: "_Edges") -> Rule:
-        """The quadrature between two edges: that of this posterior where none has moved."""
+        """The quadrature over t = log h between two edges: that of this posterior where none has moved.
+
+        Where one end has moved inside, the other one moves outside by as much, if no limit is there: so much may the
+        posteriors of the rows be shifted.
+        """
         low = edges.lower.inner
         high = edges.upper.inner
         if low == self.rule.low and high == self.rule.high:
             return self.rule
+
         if not self._is_cut_above:
             high = min(high + (low - self.rule.low), self.high)
         if not self._is_cut_below:
             low = max(low - (self.rule.high - high), self.low)
-        return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE else _NODES)
+        return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE_RANGE else _NODES)
 
     # --- leave-one-out ------------------------------------------------------------------------------------------------
 
     def log_loo(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors | None = None) -> np.ndarray:
-        """log density of rows at their cells without the row, in the kernels and in this posterior, (e,).
+        """The leave-one-out log density of rows at their cells, averaged over the bandwidth, (e,).
+
+        The row is in neither the kernels nor the posterior of the bandwidth. One pass over common nodes of log h serves
+        nearly all rows; the others have a posterior fitted anew.
 
         Parameters
         ----------
-        cell : positions of the cells of the rows, in ascending order
+        cell : (e,) positions of the cells of the rows, in ascending order
         leaving : (e,) positive weights of the rows, at most those of the cells
-        priors : without each row, if the row leaves the prior too
+        priors : (e,) without each row, if the row leaves the prior too
         """
-        if not self.has_product:
+        if not self.has_product:  # the posterior is the prior, so a row leaves only the kernels
             return self.log_average(self.cells.value[cell], leaving, self.cells, priors)
         if priors is None:
-            priors = self._own_prior.select(np.zeros(len(cell), int))
+            priors = self._prior_of_all_rows.select(np.zeros(len(cell), int))  # the same for each row
+
         too_few = self.cells.total - 2 * max(leaving.max(), 1) <= 0
         if len(self.cells.value) < _FEW_CELLS or too_few:
             averages = _Averages(np.zeros(len(cell)), np.ones(len(cell), bool))
@@ -364,27 +498,49 @@ class BandwidthPosterior:
         return averages.log_average
 
     def _log_loo_at_nodes(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors) -> "_Averages":
-        """The formula of the module for all rows."""
+        """Leave-one-out log densities of rows at their cells, by the formula of the module at common nodes of log h.
+
+        The posterior of log h without a row is that with it, plus what the departure of the row changes.
+
+        Parameters
+        ----------
+        cell, leaving : (e,) positions of the cells of the rows, in ascending order, and the weights of the rows
+        priors : (e,) without each row
+        """
 
         def tables(t: np.ndarray) -> _Tables:
-            log_a = self._log_a(t)
-            log_posterior = self._log_density_of_sums(t, log_a)[:, None] + self._change_of_prior(t, priors)
-            log_posterior += self._change(t, log_a, cell, leaving)
+            log_a = self._log_factor_sums(t)  # (g, m) kernel sums in the factors of the product
+            log_posterior = self._log_density_of_sums(t, log_a)[:, None] + self._change_of_prior(t, priors)  # (g, e)
+            log_posterior += self._change_of_posterior(t, log_a, cell, leaving)
             return _Tables(log_posterior, log_posterior + self._log_density_without(t, log_a, cell, leaving))
 
-        with np.errstate(invalid="ignore"):
-            return self._averages(tables, priors)
+        with np.errstate(invalid="ignore"):  # NaN where another cell is left alone: the row is refitted
+            return self._averages_at_nodes(tables, priors)
 
-    def _change(self, t: np.ndarray, log_a: np.ndarray, cell: np.ndarray, leaving: np.ndarray) -> np.ndarray:
-        """What the departure of each row changes in F, (g, e), up to constants."""
+    def _change_of_posterior(
+        self, t: np.ndarray, log_a: np.ndarray, cell: np.ndarray, leaving: np.ndarray
+    ) -> np.ndarray:
+        """What the departure of each row changes in the log posterior density of t = log h, (g, e), up to constants.
+
+        A row of weight ρ leaves the kernel sums of all other cells, its own factor of the leave-one-out product, and
+        with it ρ of the normalisers 1/h: + ρ t.
+
+        Parameters
+        ----------
+        t : (g,) nodes
+        log_a : (g, m) logarithms of the kernel sums in the factors of the m cells
+        cell, leaving : (e,) positions of the cells of the rows, in ascending order, and the weights ρ of the rows
+        """
         h = np.exp(t)
         weight = self.cells.weight[cell]
-        change = change_of_other_factors(cell, leaving, self.cells, log_a, h)
+        change = change_of_other_factors(cell, leaving, self.cells, log_a, h)  # (g, e)
         own_factor = np.where(np.isneginf(log_a[:, cell]), 0, weight * log_a[:, cell])
         change += leaving * t[:, None] - own_factor
+
+        # Copies of the row may stay at its cell. Their factor is the kernel sum without the row and one unit of theirs.
         remaining = weight - leaving
-        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)
-        copies = np.flatnonzero(remaining > 0)  # of the row, which stay and have a factor without one unit
+        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
+        copies = np.flatnonzero(remaining > 0)
         if len(copies):
             without = leaving[copies] + np.minimum(remaining[copies], 1)
             log_sum = log_sums(self.cells.value[cell[copies]], without, self.cells, h)
@@ -394,13 +550,28 @@ class BandwidthPosterior:
     def _log_density_without(
         self, t: np.ndarray, log_a: np.ndarray, cell: np.ndarray, leaving: np.ndarray
     ) -> np.ndarray:
-        """log f of each row at its cell without the row, (g, e)."""
-        if (leaving == np.minimum(self.cells.weight[cell], 1)).all():  # as in the factors of the product
+        """The log kernel density of each row at its cell without the kernels of the row, at nodes t = log h: (g, e).
+
+        Parameters
+        ----------
+        t : (g,)
+        log_a : (g, m) logarithms of the kernel sums at the m cells without min(w_k, 1) of their own weight
+        cell, leaving : (e,) positions of the cells of the rows, and the weights of the rows
+        """
+        # where a row is what those sums leave out, they need not be computed again
+        if (leaving == np.minimum(self.cells.weight[cell], 1)).all():
             mass = self.cells.total_without(self.cells.value[cell], leaving)
             return density_of_sums(log_a[:, cell], mass, t[:, None])
         return _log_density(self.cells.value[cell], leaving, self.cells, t)
 
     def _log_loo_by_refit(self, cell: int, leaving: float, prior: BandwidthPriors) -> float:
+        """The leave-one-out log density of one row at its cell, under a posterior of the bandwidth without the row.
+
+        Parameters
+        ----------
+        cell, leaving : position of the cell of the row, and the weight of the row
+        prior : of log h without the row, arrays of no axes
+        """
         remaining = self.cells.without(cell, leaving)
         posterior = BandwidthPosterior(
             remaining, float(prior.centre), float(prior.low), float(prior.high), len(remaining.value) > 0
@@ -472,26 +643,38 @@ class _Edge:
         return bool((self.limit == self.inner).all())
 
     @cached_property
-    def _outer(self) -> float:
+    def _outermost(self) -> float:
         """The limit that is farthest outside."""
         return float(self.limit[abs(self.limit - self.inner).argmax()])
 
     @property
     def nodes(self) -> np.ndarray:
         """(k,) Chebyshev's nodes between the outermost limit and the shared nodes."""
-        middle = (self._outer + self.inner) / 2
+        middle = (self._outermost + self.inner) / 2
         return middle + (self.inner - middle) * np.cos(np.pi * (np.arange(_EDGE_NODES) + 0.5) / _EDGE_NODES)
 
     def log_integral(self, log_values: np.ndarray) -> np.ndarray:
-        """log of the integral of each row from its limit to the shared nodes, (q,), from values at the nodes (k, q)."""
+        """log of the integral of each row's integrand over t, from the limit of the row to the shared nodes, (q,).
+
+        The logarithm of the integrand is interpolated by Chebyshev polynomials between the nodes of this piece, and
+        integrated by Gauss–Legendre quadrature from each limit on.
+
+        Parameters
+        ----------
+        log_values : (k, q) logarithms of the integrands at `nodes`
+        """
+        # coefficients of the polynomials, by the cosine transform
         coefficients = dct(log_values, type=2, axis=0) / _EDGE_NODES
         coefficients[0] /= 2
+
+        # From the limit inwards, as far as there is mass. The limit is the lower end of a piece at lower limits.
         to_inner = np.clip(self.inner - self.limit, -self.depth, self.depth)
         ends = self.limit, self.limit + to_inner
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # a row whose limit is where the nodes begin has the integral 0
             rule = gauss_legendre(np.minimum(*ends), np.maximum(*ends), _NODES)
-        middle = (self._outer + self.inner) / 2
-        values = chebval((rule.t - middle) / (self.inner - middle), coefficients, tensor=False)
+
+        middle = (self._outermost + self.inner) / 2
+        values = chebval((rule.t - middle) / (self.inner - middle), coefficients, tensor=False)  # (g, q)
         return logsumexp(values + rule.log_weight, 0)
 
 
@@ -522,24 +705,45 @@ class KnownBandwidth:
     def log_average(
         self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors | None = None
     ) -> np.ndarray:
-        """log f(u; h) under the kernels of some cells, (q,); 0 where no cell is left."""
+        """The log kernel density log f(u; h) at points, (q,) in nats; 0 where no cell is left.
+
+        Parameters
+        ----------
+        u : (q,) where the density is taken, in ascending order
+        leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
+        cells : centres of the kernels
+        priors : of each u, whose centres are the known log h, if they are not that of this class and feature
+        """
         if priors is None:
             return _log_density(u, leaving, cells, np.array([self.log_h]))[0]
-        t = priors.centre[None]
+        t = priors.centre[None]  # (1, q): one bandwidth of each point
         sums = log_sums_of_each(u, leaving, cells, np.exp(t))
         return density_of_sums(sums, cells.total_without(u, leaving), t)[0]
 
     def log_loo(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors | None = None) -> np.ndarray:
-        """log density of rows at their cells without the kernels of the row, (e,)."""
+        """log density of rows at their cells without the kernels of the row, (e,).
+
+        Parameters
+        ----------
+        cell, leaving : (e,) positions of the cells of the rows, in ascending order, and the weights of the rows
+        priors : (e,) without each row, whose centres are the known log h, if the row changes it
+        """
         return self.log_average(self.cells.value[cell], leaving, self.cells, priors)
 
 
 def _rule_of_range(low: float, high: float, n: int) -> Rule:
-    """Quadrature of n nodes over a single range, (n,)."""
+    """Gauss–Legendre quadrature of n nodes over a single range: nodes and log weights (n,)."""
     rule = gauss_legendre(np.array([low]), np.array([high]), n)
     return Rule(rule.t[:, 0], rule.log_weight[:, 0], low, high)
 
 
 def _log_density(u: np.ndarray, leaving: np.ndarray, cells: Cells, t: np.ndarray) -> np.ndarray:
-    """log f(u; eᵗ) in nats, (g, q); 0 where no cell is left."""
+    """The log kernel density log f(u; eᵗ) in nats, (g, q) of bandwidths (g,) and points (q,); 0 where no cell is left.
+
+    Parameters
+    ----------
+    u, leaving : (q,) where the density is taken, and the weight of the cell there that is left out
+    cells : centres of the kernels
+    t : (g,) logarithms of bandwidths
+    """
     return density_of_sums(log_sums(u, leaving, cells, np.exp(t)), cells.total_without(u, leaving), t[:, None])

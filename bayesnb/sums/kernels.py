@@ -20,9 +20,9 @@ from ..core.special import LOG_2PI, namespace
 from .rows import nested_work, parallel_map, rounding, use_compiled_loop
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding
-_CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
-_MOST_OF_A_SUM = 0.9  # beyond, what remains is summed anew
-_PAIR = 8  # cells of other sums that take as long as an exponential
+_NUMBERS_OF_TABLE = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
+_LARGEST_SHARE = 0.9  # beyond, what remains is summed anew
+_COST_OF_EXPONENTIAL = 8  # cells of other sums that take as long as an exponential
 
 
 class Cells(NamedTuple):
@@ -48,21 +48,31 @@ class Cells(NamedTuple):
         return 2 * (_REACH + float(np.log(self.weight.sum() / self.weight.min())))
 
     def total_without(self, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:
-        """(q,) Sum of all weights but one that leaves the cell at u each; sums are not subtracted, and keep digits."""
+        """Sum of all weights but one that leaves the cell at u, for each of several u, (q,).
+
+        It is the sum of the weights before the cell, after it, and of what remains at the cell. A difference of sums
+        would lose digits where the cell holds most of the weight.
+
+        Parameters
+        ----------
+        u, leaving : (q,) cells, and the weight that leaves each of them; nothing leaves where u is no cell
+        """
+        # the first cell that is not below u, and whether it is u
         first = np.searchsorted(self.value, u)
         is_cell = np.searchsorted(self.value, u, side="right") > first
-        before = np.concatenate([[0], np.cumsum(self.weight)])
-        after = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])
+
+        before = np.concatenate([[0], np.cumsum(self.weight)])  # k: weight of the first k cells, (m + 1,)
+        after = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])  # k: weight of cell k and all after it
         weight = np.where(is_cell, np.append(self.weight, 0)[first], 0)
         remaining = weight - leaving
-        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)
+        remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
         return before[first] + remaining + after[first + is_cell]
 
     def without(self, cell: Any, leaving: Any) -> "Cells":
-        """The cells that remain when a weight leaves one of them."""
+        """The cells that remain when a weight leaves one of them, given by its position."""
         weight = self.weight.copy()
         weight[cell] -= leaving
-        remains = weight > rounding(weight) * self.weight
+        remains = weight > rounding(weight) * self.weight  # less is rounding
         return Cells(self.value[remains], weight[remains])
 
 
@@ -72,18 +82,30 @@ class Cells(NamedTuple):
 def log_sums(
     u: Float[np.ndarray, " q"], leaving: Float[np.ndarray, " q"], cells: Cells, h: Float[np.ndarray, " g"]
 ) -> Float[np.ndarray, "g q"]:
-    """log [Σ_k w_k exp(−½ (u − v_k)²/h²) − leaving] of targets in ascending order; −∞ where no cell is left."""
+    """log [Σ_k w_k exp(−½ (u − v_k)²/h²) − leaving]: kernel sums at targets; −∞ where no cell is left.
+
+    Parameters
+    ----------
+    u : targets in ascending order
+    leaving : the weight that leaves the cell at each target, where the kernel is 1; 0 if there is no such cell
+    cells : values v_k and weights w_k
+    h : bandwidths
+    """
     if not len(cells.value):
         return np.full((len(h), len(u)), -np.inf)
-    if use_compiled_loop(_PAIR * u.size * len(cells.value) * h.size):
+
+    # much work: a loop in linear time
+    if use_compiled_loop(_COST_OF_EXPONENTIAL * u.size * len(cells.value) * h.size):
         from ._compiled_kernels import TRANSLATIONS
         from ._compiled_kernels import log_sums as loop
 
         sums = np.empty((len(h), len(u)))
-        loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, TRANSLATIONS, sums)
+        loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, TRANSLATIONS, sums)  # fills `sums`
         return sums
+
+    # little work: the formula, for some targets at a time, so that its table (g, q, m) stays small
     sums = np.empty((len(h), len(u)))
-    step = max(1, _CELLS // (len(cells.value) * len(h)))
+    step = max(1, _NUMBERS_OF_TABLE // (len(cells.value) * len(h)))
     for first in range(0, len(u), step):
         part = slice(first, first + step)
         sums[:, part] = _log_sums(u[part], *cells, h[:, None], leaving[part])
@@ -93,12 +115,19 @@ def log_sums(
 def log_sums_of_each(
     u: Float[np.ndarray, " q"], leaving: Float[np.ndarray, " q"], cells: Cells, h: Float[np.ndarray, "g q"]
 ) -> Float[np.ndarray, "g q"]:
-    """The same where each target has bandwidths of its own."""
-    if use_compiled_loop(_PAIR * h.size * len(cells.value)):
+    """log [Σ_k w_k exp(−½ (u − v_k)²/h²) − leaving] where each target u has bandwidths h of its own.
+
+    Parameters
+    ----------
+    u, leaving : targets in ascending order, and the weight that leaves the cell at each
+    cells : values v_k and weights w_k
+    h : g bandwidths of each target
+    """
+    if use_compiled_loop(_COST_OF_EXPONENTIAL * h.size * len(cells.value)):
         from ._compiled_kernels import log_sums_of_each as loop
 
         sums = np.empty(h.shape)
-        loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, sums)
+        loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, sums)  # fills `sums`
         return sums
     return np.stack([_log_sums(u, *cells, h[g, None], leaving)[0] for g in range(len(h))])
 
@@ -110,27 +139,34 @@ def change_of_other_factors(
     log_a: Float[np.ndarray, "g m"],
     h: Float[np.ndarray, " g"],
 ) -> Float[np.ndarray, "g e"]:
-    """Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: what the departure of a weight ρ from cell i changes at other cells.
+    """How the log leave-one-out product of a kernel density changes at all other cells when a weight leaves a cell.
 
-    A_k = Σ_l w_l K_kl − u_k, with u_k = min(w_k, 1), is the sum in the factor of cell k of a leave-one-out product. NaN
-    where a cell is left alone, so that it has no factor any more.
+    For a weight ρ and a cell i it is Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k], with K_ki = exp(−½ (v_k − v_i)²/h²).
+    A_k = Σ_l w_l K_kl − u_k, with u_k = min(w_k, 1), is the sum in the factor of cell k. NaN where a cell is left
+    alone, so that it has no factor any more.
 
     Parameters
     ----------
     cell, leaving : cells i in ascending order, and the positive weights ρ that leave them
+    cells : the m values and weights w_k
     log_a : log A_k; −∞ for a cell that is alone
+    h : bandwidths of the kernels K
     """
-    unit = np.minimum(cells.weight, 1)
+    unit = np.minimum(cells.weight, 1)  # u_k, (m,)
+    lost = rounding(cells.weight)  # the share of a weight that is rounding
     change = np.empty((len(h), len(cell)))
-    lost = rounding(cells.weight)
-    if use_compiled_loop(_PAIR * len(cell) * log_a.size):
+
+    # much work: a loop in linear time
+    if use_compiled_loop(_COST_OF_EXPONENTIAL * len(cell) * log_a.size):
         from ._compiled_kernels import TRANSLATIONS
         from ._compiled_kernels import change_of_other_factors as loop
 
         for g in range(len(h)):
             loop(cell, leaving, *cells, unit, log_a[g], h[g], lost, cells.reach, TRANSLATIONS, change[g])
         return change
-    step = max(1, _CELLS // len(cells.value))
+
+    # little work: the formula, for some cells i at a time, so that its table (e, m) stays small
+    step = max(1, _NUMBERS_OF_TABLE // len(cells.value))
     for g in range(len(h)):
         for first in range(0, len(cell), step):
             part = slice(first, first + step)
@@ -141,15 +177,29 @@ def change_of_other_factors(
 def _changes(
     cell: np.ndarray, leaving: np.ndarray, cells: Cells, unit: np.ndarray, log_a: np.ndarray, h: Any
 ) -> Float[np.ndarray, " e"]:
-    """The formula at one bandwidth: log(1 − share), or the sum without cell i anew where little of it remains."""
+    """`change_of_other_factors` at one bandwidth: Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] of a weight ρ and cell i.
+
+    K_ki = exp(−½ (v_k − v_i)²/h²), and A_k is the sum of the kernels at cell k. Each term is w_k log(1 − share), with
+    ρ K_ki/A_k the share of cell i in the sum at cell k. Where the share is so large that the difference would lose
+    digits, the sum without cell i is made anew.
+
+    Parameters
+    ----------
+    cell, leaving : (e,) cells i, and the weights ρ that leave them
+    cells : the m values and weights w_k
+    unit : (m,) weight that leaves each cell in its own sum A_k
+    log_a : (m,) log A_k; −∞ for a cell that is alone
+    h : bandwidth of the kernels K
+    """
     value, weight = cells
-    squared = ((value[cell][:, None] - value) / h) ** 2
+    squared = ((value[cell][:, None] - value) / h) ** 2  # (e, m)
     with np.errstate(over="ignore"):
-        share = leaving[:, None] * np.exp(-0.5 * squared - log_a)  # of cell i in the sum at each cell k, (e, m)
+        share = leaving[:, None] * np.exp(-0.5 * squared - log_a)
     share[:, np.isneginf(log_a)] = 0  # a cell that is alone has no factor
-    share[np.arange(len(cell)), cell] = 0
-    change = weight * np.log1p(-np.minimum(share, _MOST_OF_A_SUM))
-    for e, k in np.argwhere(share > _MOST_OF_A_SUM):
+    share[np.arange(len(cell)), cell] = 0  # k = i is not in the sum
+
+    change = weight * np.log1p(-np.minimum(share, _LARGEST_SHARE))  # (e, m)
+    for e, k in np.argwhere(share > _LARGEST_SHARE):
         remaining = cells.without(cell[e], leaving[e])
         log_a_without = log_sums(value[[k]], unit[[k]], remaining, np.array([h]))[0, 0]
         change[e, k] = weight[k] * (log_a_without - log_a[k]) if log_a_without > -np.inf else np.nan
@@ -157,15 +207,31 @@ def _changes(
 
 
 def _log_sums(u: Array, value: Array, weight: Array, h: Array, leaving: Array) -> Float[Array, "g q"]:
-    """The formula of `log_sums`, with bandwidths (g, 1) or (g, q), in one table (g, q, m)."""
-    xp = namespace(u, value, weight, h, leaving)
+    """log [Σ_k w_k exp(−½ (u − v_k)²/h²) − leaving] by the formula, in one table (g, q, m); −∞ where no cell is left.
+
+    The exponential of the nearest cell is taken out of the sum, so that not all of them underflow to zero.
+
+    Parameters
+    ----------
+    u, leaving : (q,) targets, and the weight that leaves the cell at each
+    value, weight : (m,) cells v_k and their weights w_k; a weight of 0 is no cell
+    h : (g, 1) or (g, q) bandwidths
+    """
+    xp = namespace(u, value, weight, h, leaving)  # numpy, or jax.numpy for JAX arrays
+
+    # what remains of each cell for each target, (q, m); rounding is nothing
     remaining = weight - leaving[:, None] * (value == u[:, None])
     remaining = xp.where(remaining > rounding(remaining) * weight, remaining, 0)
+
+    # squared distances, (q, m), and that of the nearest remaining cell, (q,)
     squared = xp.minimum((u[:, None] - xp.where(weight != 0, value, 0)) ** 2, xp.finfo(u.dtype).max)
     has_cells = (remaining > 0).any(-1)
-    near = xp.where(has_cells, xp.where(remaining > 0, squared, xp.inf).min(-1, initial=xp.inf), 0)
+    nearest = xp.where(remaining > 0, squared, xp.inf).min(-1, initial=xp.inf)
+    near = xp.where(has_cells, nearest, 0)
+
+    # log Σ_k w_k exp(−rate (squared − near)) − rate near
     rate = 0.5 / h**2
-    kernels = remaining * xp.exp(-rate[..., None] * xp.maximum(squared - near[:, None], 0))
+    kernels = remaining * xp.exp(-rate[..., None] * xp.maximum(squared - near[:, None], 0))  # (g, q, m)
     total = xp.where(has_cells, kernels.sum(-1), 1)
     return xp.where(has_cells, xp.log(total) - rate * near, -xp.inf)
 
@@ -180,7 +246,7 @@ def log_density(
     t: Float[Array, " g"],
     w: Float[Array, " q"],
 ) -> Float[Array, "g q"]:
-    """log f(u; eᵗ) in nats; 0 where no cell is left.
+    """The log kernel density log f(u; eᵗ) in nats, at several points and bandwidths; 0 where no cell is left.
 
     Parameters
     ----------
@@ -189,10 +255,12 @@ def log_density(
     t : logarithms of bandwidths
     w : weights that leave the cells at u; 0 where there is no such cell
     """
-    if namespace(u, value, weight, t, w) is not np:
+    if namespace(u, value, weight, t, w) is not np:  # in JAX one bandwidth after the other, to save memory
         import jax
 
         return jax.lax.map(lambda t: _traced_density(u, value, weight, t, w), t)
+
+    # sums at targets in ascending order, put back into the order of u
     order = np.argsort(u, kind="stable")
     cells = Cells(value.astype(float), weight.astype(float))
     sums = np.empty((len(t), len(u)))
@@ -201,7 +269,14 @@ def log_density(
 
 
 def density_of_sums(log_sum: Array, mass: Array, t: Array) -> Float[Array, "g q"]:
-    """log densities from sums of kernels, the mass of their cells and t = log h, (g, 1) or (g, q); 0 for no cell."""
+    """Log kernel densities from sums of kernels without normalisers: log f = log sum − log mass − log h − ½ log 2π.
+
+    Parameters
+    ----------
+    log_sum : (g, q) for g bandwidths and q points; −∞ where there is no cell, which has the log density 0
+    mass : (q,) the weight of all cells in the sum
+    t : (g, 1) or (g, q) log h
+    """
     xp = namespace(log_sum, mass, t)
     log_mass = xp.log(xp.where(mass > 0, mass, 1))
     return xp.where(xp.isneginf(log_sum), 0, log_sum - log_mass - t - 0.5 * LOG_2PI)
@@ -216,24 +291,29 @@ def _traced_density(u: Array, value: Array, weight: Array, t: Array, w: Array) -
 
 
 def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> Iterable[tuple[int, Any]]:
-    """(k, f(k, j)) of each class k and feature j, in order.
+    """(k, f(k, j)) of each class k and feature j, feature after feature within a class.
 
     Parameters
     ----------
+    f : class and feature → any result; under a JAX trace arrays of one shape
+    c, d : number of classes and of features
     cost : exponentials of all pieces together, which are worth threads where they are many; None under a JAX trace,
         where j is traced
     """
-    if cost is None:
+    if (
+        cost is None
+    ):  # the features of a class in a loop that is compiled once, whose gradient keeps no temporary arrays
         import jax
 
         return ((k, row) for k in range(c) for row in jax.lax.map(jax.checkpoint(partial(f, k)), jax.numpy.arange(d)))
+
     pieces = [*np.ndindex(c, d)]
 
     def in_turn(piece: tuple[int, int]) -> Any:
-        with nested_work(len(pieces)):
+        with nested_work(len(pieces)):  # no threads inside of it either
             return f(*piece)
 
-    if cost > _CELLS * len(pieces):
+    if cost > _NUMBERS_OF_TABLE * len(pieces):
         tables: Any = parallel_map(lambda piece: f(*piece), pieces)
     else:
         tables = map(in_turn, pieces)

@@ -40,17 +40,17 @@ from ..core.arrays import (
 )
 from ..core.special import is_whole, namespace
 
-_CELLS = 1 << 21  # cells of X worked on at a time: 16 MiB of float64; with fewer Python would take longer than NumPy
-_HALF = 1 << 18  # cells that are worth a second core
-_FEW = 1 << 15  # cells that stay in a core's cache
-_FEW_CLASSES = 16  # for which a loop over bytes is faster than a product of what they are converted to
+_CELLS_OF_SLICE = 1 << 21  # worked on at a time: 16 MiB of float64; with fewer Python takes longer than NumPy
+_CELLS_FOR_A_CORE = 1 << 18  # cells that are worth a second core
+_CELLS_IN_CACHE = 1 << 15  # cells that stay in a core's cache
+_MAX_CLASSES_OF_BYTE_LOOP = 16  # for which a loop over bytes is faster than a product of what they are converted to
 
 WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
 
-_SMALL_REST = 1e-3  # of a weight: a smaller rest of it loses digits as a difference
+_SMALL_SHARE = 1e-3  # of a weight: what remains of it loses digits as a difference where it is less
 _LARGE_TERM = 1e3  # nats of an empty cell; adding and subtracting less than this loses 1e-13
-_FAR = 16.0  # squares of the correction over what it leaves, from where on it would cost digits
-Triple: TypeAlias = tuple[Array, Array, Array]
+_MAX_CORRECTION = 16.0  # squares of the correction over what it leaves, from where on it would cost digits
+Triple: TypeAlias = tuple[Array, Array, Array]  # weight, mean, and squares or cross products about the mean
 
 Rows: TypeAlias = Mapping[str, Any]
 Sum = TypeVar("Sum")
@@ -67,79 +67,130 @@ def is_missing_free(x: Array | Sparse) -> bool:
 
 
 def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
-    """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
+    """The products of rows with a weight vector of each class: Σ_j x_ij w_cj, for dense or sparse rows.
+
+    Parameters
+    ----------
+    x : (n, d) rows
+    weights : (…, c, d) weights of c classes; axes in front of the classes, such as draws, are kept
+
+    Returns
+    -------
+    (…, n, c)
+    """
+    # dense numbers: the product that NumPy or JAX has
     if not is_sparse(x) and (x.dtype != np.uint8 or namespace(weights) is not np):
         return x @ weights.swapaxes(-1, -2)
-    flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one product for all draws
-    if not is_sparse(x) and len(flat) <= _FEW_CLASSES and use_compiled_loop(x.size * len(flat)):
+
+    # Sparse rows and bytes are read once for all classes of all draws, as one product with (d, s·c) weights.
+    flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d)
+    if not is_sparse(x) and len(flat) <= _MAX_CLASSES_OF_BYTE_LOOP and use_compiled_loop(x.size * len(flat)):
         from ._compiled import byte_product
 
         table = np.empty((len(x), len(flat)))
-        byte_product(contiguous(x), contiguous(flat), table)
+        byte_product(contiguous(x), contiguous(flat), table)  # fills `table`
     elif not is_sparse(x):
         table = x.astype(flat.dtype) @ flat.T
     elif x.format == "csr" and use_compiled_loop(x.nnz * len(flat)):
         from ._compiled import stored_product
 
         table = np.zeros((x.shape[0], len(flat)))
-        stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)
+        stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)  # adds to `table`
     else:
         table = x @ flat.T
+
+    # (n, s·c) → (n, …, c) → (…, n, c)
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
 def contract(
     x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"], total: Any = None
 ) -> Tables:
-    """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), of dense or sparse rows; `total` is Σ_j level_cj."""
+    """Sums over the observed cells of functions that are linear in a cell: Σ_j (slope_cj · x_ij + level_cj), (…, n, c).
+
+    Parameters
+    ----------
+    x : (n, d) dense or sparse rows; NaN is a missing cell
+    slope, level : (…, c, d) of each class and feature
+    total : (…, c) Σ_j level_cj, if it is known already
+    """
     xp = namespace(x)
-    if is_missing_free(x):
+    if is_missing_free(x):  # every row has all levels
         return matmul(x, slope) + (level.sum(-1) if total is None else total)[..., None, :]
+
+    # A missing cell adds neither: its x is 0 in the first product, its indicator is 0 in the second.
     is_observed = ~xp.isnan(x)
     return matmul(xp.where(is_observed, x, 0), slope) + matmul(is_observed.astype(level.dtype), level)
 
 
 def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Tables:
-    """Σ_j f(x_ij, *fields_cj) over the observed cells; fields are (…, c, d), and the result has their leading axes."""
+    """Sums of a function of a cell over the observed cells of each row, for each class: Σ_j f(x_ij, *fields_cj).
+
+    Such a function is the log density of a cell. The result is (…, n, c).
+
+    Parameters
+    ----------
+    f : a cell and the fields of a class and feature → a term, for arrays that broadcast
+    x : (n, d) rows
+    fields : parameters of each class and feature, (…, c, d) each; axes in front of the classes, such as draws, lead
+        the result
+    """
+    # All axes but the last are one axis of "classes" for the sum, and are unfolded afterwards.
     shape = fields[0].shape
-    flat = tuple(namespace(*fields).broadcast_to(field, shape).reshape(-1, shape[-1]) for field in fields)
-    table = sum_over_cells_of(lambda x, _, *values: f(x, *values), x, 1.0, flat)
+    flat = tuple(namespace(*fields).broadcast_to(field, shape).reshape(-1, shape[-1]) for field in fields)  # (s·c, d)
+
+    table = sum_over_cells_of(lambda x, _, *values: f(x, *values), x, 1.0, flat)  # (n, s·c)
     return namespace(table).moveaxis(table.reshape(x.shape[0], *shape[:-1]), 0, -2)
 
 
 def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Array, ...]) -> Table:
-    """Σ_j f(x_ij, w_ic, *fields_cj) over the observed cells, where f may have any value in a missing cell.
+    """Sums of a function of a cell over the observed cells of each row, for each class: Σ_j f(x_ij, w_ic, *fields_cj).
 
-    On the host this takes some rows at a time, so that temporary arrays stay in a core's cache.
+    Such a function is the log density of a cell; in a missing cell it may have any value. The result is (n, c).
+    On the host it is made some rows at a time, so that temporary arrays stay in a core's cache.
 
     Parameters
     ----------
     f : cells, their weights and fields, which broadcast → terms; of sparse rows with weights f(0) = 0
+    x : (n, d) dense or sparse rows; NaN is a missing cell
     w : one weight, or weights (n, c) or (n, 1); a missing cell has weight 0
-    fields : (c, d, …) of each class
+    fields : parameters of each class and feature, (c, d, …) each
     """
     if is_sparse(x):
         return _sum_over_stored(f, x.tocsr(), w, fields)
-    xp = namespace(x, *fields)
-    row_fields = [field[None] for field in fields]  # (1, c, d, …), against cells (n, 1, d)
-    if xp is not np:  # all at once: under `jit` no such array is made
-        is_observed = ~xp.isnan(x)[:, None]
+
+    # cells (n, 1, d) against fields (1, c, d, …): f makes a term for each row, class and feature
+    row_fields = [field[None] for field in fields]
+    xp = namespace(x, *fields)  # numpy, or jax.numpy for JAX arrays
+    if xp is not np:  # JAX, all rows at once: under `jit` no array (n, c, d) is made
+        is_observed = ~xp.isnan(x)[:, None]  # (n, 1, d)
         weight = xp.asarray(w)[..., None] if np.ndim(w) else w
         terms = f(xp.where(is_observed, x[:, None], 1), is_observed * weight, *row_fields)
         return xp.where(is_observed, terms, 0).sum(-1)
+
     table = np.empty((len(x), fields[0].shape[0]))
     with np.errstate(invalid="ignore", divide="ignore"):  # of a missing cell
-        for part in slices(len(x), fields[0].size, _FEW):
+        for part in slices(len(x), fields[0].size, _CELLS_IN_CACHE):
             weight = w[part][..., None] if np.ndim(w) else w
             table[part] = _sum_over_dense_cells(f, x[part], weight, row_fields)
     return table
 
 
 def _sum_over_dense_cells(f: Callable[..., Array], x: np.ndarray, weight: Any, fields: Sequence[Array]) -> np.ndarray:
-    """Σ_j f of a few dense rows; weights (n, c, 1) or a number, fields (1, c, d, …)."""
-    is_observed = ~np.isnan(x)[:, None]
+    """Σ_j f over the observed cells of a few dense rows, (n, c).
+
+    Parameters
+    ----------
+    f : cells (n, 1, d), weights and fields → terms (n, c, d)
+    x : (n, d)
+    weight : (n, c, 1), or a number
+    fields : parameters of each class and feature, (1, c, d, …) each
+    """
+    is_observed = ~np.isnan(x)[:, None]  # (n, 1, d)
     if is_observed.all():
         return f(x[:, None], weight, *fields).sum(-1)
+
+    # f gets 1 for a missing cell, a value that every distribution has; its term is then dropped
     terms = f(np.where(is_observed, x[:, None], 1), weight, *fields)
     return np.where(is_observed, terms, 0).sum(-1)
 
@@ -152,33 +203,52 @@ def sum_over_own(
     w: Float[np.ndarray, " m"],
     fields: Sequence[Array],
 ) -> Float[np.ndarray, " m"]:
-    """Σ_j f(x_ij, w_i, *fields_kj) over the observed cells of rows i = `at`, for one class k of each, y."""
+    """Sums over the observed cells of rows, each in one class only: Σ_j f(x_ij, w, *fields_yj) for i = at, (m,).
+
+    Parameters
+    ----------
+    f : cells, weights and fields, which broadcast → terms
+    x : (n, d) rows
+    at, y, w : m rows by their positions in x, the class of each, and the weight that it has there
+    fields : parameters of each class and feature, (c, d) each
+    """
     total = np.empty(len(at))
     with np.errstate(all="ignore"):  # of a missing cell
-        for part in slices(len(at), x.shape[1], _FEW):
-            cells = x[at[part]]
+        for part in slices(len(at), x.shape[1], _CELLS_IN_CACHE):  # temporary arrays stay in a core's cache
+            cells = x[at[part]]  # (m, d), as are the fields of the row's own class
+            fields_of_label = [field[y[part]] for field in fields]
             is_observed = ~np.isnan(cells)
-            terms = f(np.where(is_observed, cells, 0), w[part, None], *(field[y[part]] for field in fields))
+            terms = f(np.where(is_observed, cells, 0), w[part, None], *fields_of_label)
             total[part] = np.where(is_observed, terms, 0).sum(1)
     return total
 
 
 def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[Array, ...]) -> Float[np.ndarray, "n c"]:
-    """Σ_j f(x_ij, w_ic, *fields_cj) of CSR rows; time and memory follow the stored cells.
+    """Σ_j f(x_ij, w_ic, *fields_cj) over all cells of CSR rows; time and memory follow the stored cells.
 
     With one weight it is the sum of an empty row, plus f(x) − f(0) of each stored cell. With a weight for each row and
     class f(0) is 0. Columns in which an empty cell has a large term are made dense; see `has_large_terms`.
+
+    Parameters
+    ----------
+    f : cells, their weights and fields, which broadcast → terms
+    x : (n, d) CSR rows, whose empty cells are 0
+    w : one weight, or weights (n, c) or (n, 1)
+    fields : parameters of each class and feature, (c, d, …) each
     """
     if np.ndim(w) > 0:
         return _sum_of_stored_changes(f, x, w, fields, None)
+
     with np.errstate(all="ignore"):
-        empty = np.stack([f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)])
-    is_large = has_large_terms(empty)
+        empty = np.stack([f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)])  # f(0), (c, d)
+
+    # A large f(0) would lose digits when it is added for the empty row and subtracted for a stored cell.
+    is_large = has_large_terms(empty)  # (d,)
     if is_large.any():
         return sum_with_dense_columns(
             lambda x, columns: sum_over_cells_of(f, x, w, tuple(field[:, columns] for field in fields)), x, is_large
         )
-    empty = np.where(np.isfinite(empty), empty, 0)  # else no row of the class has an empty cell there
+    empty = np.where(np.isfinite(empty), empty, 0)  # others: no row of the class has an empty cell there
     return empty.sum(1) + _sum_of_stored_changes(f, x, w, fields, empty)
 
 
@@ -189,19 +259,31 @@ def _sum_of_stored_changes(
     fields: tuple[Array, ...],
     empty: Float[np.ndarray, "c d"] | None,
 ) -> Float[np.ndarray, "n c"]:
-    """Σ f(x_ij, w_ic, *fields_cj) − empty_cj over the stored cells, a bounded number of them at a time."""
+    """Σ f(x_ij, w_ic, *fields_cj) − empty_cj over the stored cells of CSR rows, a bounded number of them at a time.
+
+    Parameters
+    ----------
+    f : cells, their weights and fields, which broadcast → terms
+    w : one weight, or weights (n, c) or (n, 1)
+    fields : parameters of each class and feature, (c, d, …) each
+    empty : the terms f(0) of empty cells; None if they are 0
+    """
     n = x.shape[0]
     c = len(fields[0])
     table = np.empty((n, c))
-    cells_per_row = -(-x.nnz // max(n, 1))
-    for part in slices(n, cells_per_row * c, 2 * _FEW):
-        cells = csr_slice(x, part)
+    cells_per_row = -(-x.nnz // max(n, 1))  # on average, rounded up
+    for part in slices(n, cells_per_row * c, 2 * _CELLS_IN_CACHE):
+        cells = csr_slice(x, part)  # m rows with q stored cells
+
+        # (m, q), 1 where a cell belongs to a row: its product with terms of cells sums them by row,
+        # and its transpose repeats what a row has for each of its cells
         sum_by_row = sparse.csr_array(
             (np.ones(cells.nnz), np.arange(cells.nnz), cells.indptr), (cells.shape[0], cells.nnz)
         )
-        weight = w if np.ndim(w) == 0 else (sum_by_row.T @ np.broadcast_to(w, table.shape)[part]).T
+        weight = w if np.ndim(w) == 0 else (sum_by_row.T @ np.broadcast_to(w, table.shape)[part]).T  # (c, q)
+
         with np.errstate(invalid="ignore", divide="ignore"):  # of cells that a class never had
-            terms = f(cells.data, weight, *(field.take(cells.indices, 1) for field in fields))
+            terms = f(cells.data, weight, *(field.take(cells.indices, 1) for field in fields))  # (c, q)
         changes = terms if empty is None else terms - empty.take(cells.indices, 1)
         table[part] = sum_by_row @ changes.T
     return table
@@ -212,9 +294,14 @@ def has_large_terms(empty: Float[np.ndarray, "*k d"]) -> np.ndarray:
 
     A column whose centre lies 10⁶ spreads from 0 has a term of 10¹² nats in an empty cell, of which the rounding is
     10⁻⁴ nats, also in a row in which the cell is stored. Terms that are not finite are not counted.
+
+    Parameters
+    ----------
+    empty : (…, d) log densities of an empty cell, in nats
     """
     size = np.where(np.isfinite(empty), abs(empty), 0)
-    return size.max(tuple(range(empty.ndim - 1)), initial=0) > _LARGE_TERM
+    all_but_columns = tuple(range(empty.ndim - 1))
+    return size.max(all_but_columns, initial=0) > _LARGE_TERM
 
 
 def sum_with_dense_columns(
@@ -224,35 +311,41 @@ def sum_with_dense_columns(
 
     Parameters
     ----------
-    table : the sum over the columns of rows that are given, which are these columns of x
+    table : (rows (m, k) that hold k columns of x, the numbers of these columns) → their sum, (…, m, c)
+    x : (n, d) CSR rows
     is_dense : (d,) which columns are made dense
     """
     dense = np.flatnonzero(is_dense)
     others = np.flatnonzero(~is_dense)
+
     cells = x[:, dense]
     parts = slices(x.shape[0], len(dense))
-    dense_sum = np.concatenate([table(csr_slice(cells, part).toarray(), dense) for part in parts], -2)
-    return dense_sum + table(x[:, others], others) if len(others) else dense_sum
+    dense_sum = np.concatenate([table(csr_slice(cells, part).toarray(), dense) for part in parts], -2)  # (…, n, c)
+    if not len(others):
+        return dense_sum
+    return dense_sum + table(x[:, others], others)
 
 
 def row_totals(x: Array | Sparse) -> Array:
-    """L_i = Σ_j x_ij, (n,)."""
+    """The sum of the cells of each row, L_i = Σ_j x_ij, (n,), of dense or sparse rows (n, d)."""
     return np.asarray(x.sum(axis=1)).ravel() if is_sparse(x) else x.sum(1)
 
 
 def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray, bool]:
-    """[x > threshold] of each cell as bytes, and whether all cells are finite."""
+    """[x > threshold] of each cell as bytes, (n, d), and whether all cells of x are finite."""
     if x.dtype != np.float64 or not x.flags.c_contiguous or not use_compiled_loop(2 * x.size):
         with np.errstate(over="ignore", invalid="ignore"):
+            # NaN and infinite cells make the sum so, which is quicker to find than each of them
             return (x > threshold).view(np.uint8), bool(np.isfinite(x.sum()))
-    from . import _compiled
+
+    from . import _compiled  # a loop that reads the cells once for both answers
 
     table = np.empty(x.shape, np.uint8)
     return table, _compiled.binarize(x.ravel(), float(threshold), table.ravel())
 
 
 def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
-    """f of every cell, for f(0) = 0, dense or sparse."""
+    """f of every cell of dense or sparse rows, of the same form; f(0) is 0, so that empty cells stay empty."""
     if not is_sparse(x):
         return f(x)
     mapped = copy.copy(x)  # the positions of the cells are shared, and need no second check
@@ -269,49 +362,81 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
     r_ic = w_i [y_i = c]; w_i = 1 unless given.
     """
     n = len(y)
-    index: Any = np.int32 if n < 1 << 31 else np.int64
-    r = sparse.csr_array((n, n_classes))  # what is known to be in order need not be looked through
+    index_type: Any = np.int32 if n < 1 << 31 else np.int64
+
+    # The three arrays of the CSR format are set directly: SciPy's constructor would check that they are in order.
+    r = sparse.csr_array((n, n_classes))
     r.data = np.ones(n) if weights is None else np.asarray(weights, float)
-    r.indices = y.astype(index)
-    r.indptr = np.arange(n + 1, dtype=index)
+    r.indices = y.astype(index_type)  # the column of each entry: the class
+    r.indptr = np.arange(n + 1, dtype=index_type)  # row i has the single entry i
     return r
 
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
-    """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
+    """The sum of the rows of a table in each class, Σ_i r_ic table_i, as a dense array.
+
+    It is the matrix product rᵀ · table. Where each row has one class it is computed as a sum over cells by position.
+
+    Parameters
+    ----------
+    r : (n, c) weights of rows in classes
+    table : (n, d) dense or sparse; dense tables may have more axes
+
+    Returns
+    -------
+    (c, d)
+    """
     shape = r.shape[1], table.shape[-1]
-    uses_loop = use_compiled_loop(8 * (table.nnz if is_sparse(table) else table.size))
-    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r) or not (uses_loop or is_sparse(table)):
+    n_cells = table.nnz if is_sparse(table) else table.size
+    uses_loop = use_compiled_loop(8 * n_cells)
+
+    # a matrix product: in JAX, where a row has several classes, and for little dense work
+    is_on_host = namespace(r, table) is np
+    if not is_on_host or table.ndim != 2 or not is_one_hot(r) or not (uses_loop or is_sparse(table)):
         total = r.T @ table
         total = total.toarray() if is_sparse(total) else total
         # row by row, as files hold it: the last bits of a sum depend on the layout
         return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
+
     if not uses_loop:
-        cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)
+        cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)  # of all stored cells
         return np.bincount(position, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
+
     from . import _compiled
 
     total = np.zeros(shape)
-    _compiled.by_class(*csr_arrays(table), r.indices, r.data, total)
+    _compiled.by_class(*csr_arrays(table), r.indices, r.data, total)  # adds to `total`
     return total
 
 
 def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[Array, "c d k"]:
-    """Σ_i r_ic [x_ij = k]; other codes are missing, and an empty cell of sparse rows has level 0."""
+    """The weight of each level k in each class and feature, Σ_i r_ic [x_ij = k].
+
+    Parameters
+    ----------
+    r : (n, c) weights of rows in classes
+    x : (n, d) levels 0 … `levels` − 1; other codes are missing, and an empty cell of sparse rows has level 0
+    levels : number of levels
+    """
     shape = r.shape[1], x.shape[1], levels
-    if namespace(r, x) is not np:
+    if namespace(r, x) is not np:  # JAX: indicators (n, d, k), summed by class
         return by_class(r, (x[..., None] == np.arange(levels)).astype(r.dtype).reshape(len(x), -1)).reshape(shape)
-    x, y, w = _with_one_class(x, r)
+
+    x, y, w = _with_one_class(x, r)  # y, w: the class of each row, and its weight there
     if not is_sparse(x) and use_compiled_loop(8 * x.size):
         from . import _compiled
 
         total: np.ndarray = np.zeros(shape)
-        _compiled.levels_by_class(contiguous(x), y, w, total)
+        _compiled.levels_by_class(contiguous(x), y, w, total)  # adds to `total`
         return total
-    cells, position, cell_weight = _cells(x, y, w)
+
+    # One `bincount` over all cells: each has a position in the flat table (c, d, levels).
+    cells, position, cell_weight = _cells(x, y, w)  # position in a table (c, d)
     is_level = (cells >= 0) & (cells < levels)  # False for NaN
     level_position = position * levels + np.where(is_level, cells, 0).astype(np.intp)
     total = np.bincount(level_position, cell_weight * is_level, np.prod(shape)).astype(r.dtype).reshape(shape)
+
+    # Only the stored cells of sparse rows were counted so far.
     if is_sparse(x):
         stored = np.bincount(position, cell_weight, shape[0] * shape[1]).reshape(shape[:2])
         total[..., 0] += _weight_of_empty_cells(x, y, w, stored, class_totals(r))
@@ -321,33 +446,66 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
 def _weight_of_empty_cells(
     x: sparse.csr_array, y: np.ndarray, w: np.ndarray, stored: Float[np.ndarray, "c d"], n: Float[np.ndarray, " c"]
 ) -> Float[np.ndarray, "c d"]:
-    """Σ_i w_i [y_i = k] over the rows without a stored cell: what is not stored, or where that is little a sum."""
-    n = np.broadcast_to(n[:, None], stored.shape)
+    """The weight of the empty cells of sparse rows by class and column: that of the class but for stored cells.
+
+    Where this is a small difference of large numbers, the empty cells are looked up and their weights summed.
+
+    Parameters
+    ----------
+    x : (n, d)
+    y, w : (n,) the class of each row, and its weight
+    stored : the weight of the stored cells
+    n : the weight of each class
+    """
+    n = np.broadcast_to(n[:, None], stored.shape)  # (c, d)
     empty = subtract_weight(n, stored)
-    columns = small_rest(n, empty)
+
+    columns = small_rest(n, empty)  # in which the difference has lost digits
     if len(columns):
         is_stored = sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)[:, columns].toarray()
-        r = sparse.csr_array((w, (np.arange(len(y)), y)), shape=(len(y), len(n)))
+        r = sparse.csr_array((w, (np.arange(len(y)), y)), shape=(len(y), len(n)))  # (n, c) weights in classes
         empty[:, columns] = r.T @ (is_stored == 0)
     return empty
 
 
 def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Rows on the host, the class of each and its weight: a row that has weight in several comes once for each."""
+    """Rows on the host with one class each: a row that has weight in several classes comes once for each of them.
+
+    Parameters
+    ----------
+    x : (n, d) rows
+    r : (n, c) weights of rows in classes
+
+    Returns
+    -------
+    The m rows, in the CSR format if x is sparse; the class of each (m,); and the weight that it has there (m,).
+    """
     if not is_one_hot(r):
         r = sparse.csr_array(r)
-        x = x[np.repeat(np.arange(x.shape[0]), np.diff(r.indptr))]
+        n_classes_of_row = np.diff(r.indptr)
+        x = x[np.repeat(np.arange(x.shape[0]), n_classes_of_row)]
     return sparse.csr_array(x) if is_sparse(x) else x, r.indices, r.data
 
 
 def _cells(x: Any, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The stored cells (all of dense rows), the position of each in a table (c, d), and the weight of each."""
+    """The cells of rows one after the other, ready for `numpy.bincount` by class and column.
+
+    Parameters
+    ----------
+    x : (n, d) dense rows, of which all cells are taken, or CSR rows, of which the stored ones are
+    y, w : (n,) the class of each row, and its weight
+
+    Returns
+    -------
+    Of q cells their values, their positions in a flat table (c, d), and their weights, (q,) each.
+    """
     d = x.shape[1]
+    start_of_class = y.astype(np.intp) * d  # where the row's class begins in the flat table
     if is_sparse(x):
         cells_per_row = np.diff(x.indptr)
-        position = np.repeat(y.astype(np.intp) * d, cells_per_row) + x.indices
+        position = np.repeat(start_of_class, cells_per_row) + x.indices
         return x.data, position, np.repeat(w, cells_per_row)
-    position = np.repeat(y.astype(np.intp) * d, d) + np.tile(np.arange(d), len(x))
+    position = np.repeat(start_of_class, d) + np.tile(np.arange(d), len(x))
     return x.ravel(), position, np.repeat(w, d)
 
 
@@ -357,7 +515,7 @@ def is_one_hot(r: Array | Sparse) -> TypeGuard[Sparse]:
 
 
 def class_totals(r: Array | Sparse) -> Array:
-    """N_c = Σ_i r_ic: the weight of each class."""
+    """N_c = Σ_i r_ic: the weight of each class, (c,), from weights (n, c) of rows in classes."""
     if not is_sparse(r):
         return r.sum(axis=0)
     r = r.tocsr()
@@ -374,10 +532,14 @@ def small_rest(total: Array, rest: Array) -> np.ndarray:
     """Columns of (c, d) weights whose rest is so small a part of the total that a difference of sums loses digits.
 
     Whole numbers lose none. Under a JAX trace, where nobody can look, there are none.
+
+    Parameters
+    ----------
+    total, rest : (c, d) weights, and what remained of them after a subtraction
     """
     if namespace(total, rest) is not np or (is_whole(total) and is_whole(rest)):
         return np.arange(0)
-    return np.flatnonzero((rest < _SMALL_REST * total).any(0))
+    return np.flatnonzero((rest < _SMALL_SHARE * total).any(0))
 
 
 def rounding(n: Array) -> float:
@@ -386,18 +548,27 @@ def rounding(n: Array) -> float:
 
 
 def moments_by_class(x: Data, r: Weights) -> Triple:
-    """Weight, mean and centred squares, (c, d) each, of rows x (NaN = missing) under weights r; see `Moments.of`."""
-    xp = namespace(x, r)
-    if xp is not np:
-        w = r.T[..., None]
+    """Weight, mean and squares about the mean of each class and feature, (c, d) each; see `Moments.of`.
+
+    Parameters
+    ----------
+    x : (n, d) dense or sparse rows; NaN is a missing cell
+    r : (n, c) weights of rows in classes
+    """
+    xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
+    if xp is not np:  # JAX: every row counts in every class, with its weight there
+        w = r.T[..., None]  # (c, n, 1)
         return _moments(xp.asarray(x), lambda table: (w * table).sum(1), lambda mean: mean[:, None])
+
     dtype = np.result_type(x.dtype, r.dtype)
-    shape = r.shape[1], x.shape[1]
-    x, y, w = _with_one_class(x, r)
+    shape = r.shape[1], x.shape[1]  # (c, d)
+    x, y, w = _with_one_class(x, r)  # y, w: the class of each row, and its weight there
     if not is_sparse(x) and use_compiled_loop(8 * x.size):
         return _looped(contiguous(x), y, w, shape[0])
-    n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None
+
+    # Cells are summed by their positions in a flat table (c, d); of sparse rows these are the stored ones.
     cells, position, weight = _cells(x, y, w)
+    n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None  # (c, d), empty cells included
 
     def total(cells: np.ndarray) -> np.ndarray:
         return np.bincount(position, weight * cells, shape[0] * shape[1]).astype(dtype).reshape(shape)
@@ -406,56 +577,80 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
 
 
 def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Array], Array], n: Any = None) -> Triple:
-    """In two passes and one correction of each.
+    """Weight, mean and squares about the mean of each class and feature, (c, d) each, in two passes over the cells.
+
+    The second pass sums residuals about the mean of the first. Their sum would be 0 without rounding; what it is
+    corrects the mean and the squares.
 
     Parameters
     ----------
-    total : sums cells by class and column
-    of_cells : gives each cell what its class has in the column
-    n : weights of all cells, if those that are not in x are 0
+    x : cells in any arrangement; NaN is a missing cell
+    total : values of the cells → their weighted sums by class and column, (c, d)
+    of_cells : values (c, d) → what the class and column of each cell have of them
+    n : (c, d) weights of all cells, if those that are not in x are 0
     """
-    xp = namespace(x)
+    xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
     is_observed = ~xp.isnan(x)
     stored_weight = total(is_observed.astype(x.dtype))
     weight = stored_weight if n is None else n
     empty_weight = 0 if n is None else subtract_weight(n, stored_weight)  # of cells that are 0
     divisor = xp.where(weight > 0, weight, 1)
+
+    # first pass
     mean = total(xp.where(is_observed, x, 0)) / divisor
+
+    # second pass; an empty cell has the residual −mean
     residual = xp.where(is_observed, x - of_cells(mean), 0)
-    shift = (total(residual) - empty_weight * mean) / divisor
+    shift = (total(residual) - empty_weight * mean) / divisor  # what rounding left in the mean
     ss = total(residual * residual) + empty_weight * mean * mean - weight * shift * shift
     return weight, mean + shift, xp.maximum(ss, 0)
 
 
 def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> Triple:
-    """The same of many dense rows; not finite where a cell is infinite.
+    """Weight, mean and squares about the mean of many dense rows, (c, d) each; not finite where a cell is infinite.
 
     Sums are taken about the last row of each class, so that equal cells have no rounding. Where it lies so far from the
     mean found that squares about it would lose digits, they are taken once more about that mean.
+
+    Parameters
+    ----------
+    x : (n, d) cells; NaN is missing
+    y, w : (n,) the class of each row, 0 … c − 1, and its weight
+    c : number of classes
     """
     from . import _compiled
 
-    last = np.zeros(c, int)
+    last = np.zeros(c, int)  # the last row of each class
     last[y] = np.arange(len(y))
-    shift = np.where(np.isnan(x[last]), 0, x[last].astype(float))
+    shift = np.where(np.isnan(x[last]), 0, x[last].astype(float))  # (c, d), about which sums are taken
+
     with np.errstate(invalid="ignore", over="ignore"):
         for _ in range(2):
             n, s, q = np.zeros((3, *shift.shape))
-            _compiled.moments(x, y, w, shift, n, s, q)
+            _compiled.moments(x, y, w, shift, n, s, q)  # adds Σ w, Σ w z and Σ w z², z = x − shift
+
+            # The mean is shift + drift, and squares about it are Σ w z² − n drift².
             drift = s / np.where(n > 0, n, 1)
             ss = q - s * drift
-            if not (s * drift > _FAR * ss).any():
+            if not (s * drift > _MAX_CORRECTION * ss).any():
                 break
             shift = shift + drift
     return n, np.where(n > 0, shift + drift, 0), np.maximum(ss, 0)
 
 
 def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
-    """Weight (c,), mean (c, d) and centred cross products (c, d, d) of complete rows; see `Scatter.of`."""
+    """Weight (c,), mean (c, d) and cross products about the mean (c, d, d) of complete rows; see `Scatter.of`.
+
+    Parameters
+    ----------
+    x : (n, d) rows without missing cells
+    r : (n, c) weights of rows in classes; where JAX is not used they may be sparse
+    """
     _, mean, _ = moments_by_class(x, r)
-    xp = namespace(x, r)
-    squares = []
+    xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
     columns = sparse.csc_array(r) if xp is np else None
+
+    squares = []  # Σ_i r_ik (x_i − mean_k)(x_i − mean_k)ᵀ of each class k, (d, d)
     for k, centre in enumerate(mean):
         if columns is None:
             z = x - centre
@@ -465,6 +660,8 @@ def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
             z = x[columns.indices[entries]] - centre
             w = columns.data[entries]
         squares.append(z.T @ (w[:, None] * z))
+
+    # rounding may leave the two halves of a product different
     total = xp.stack(squares)
     return class_totals(r), mean, (total + total.swapaxes(1, 2)) / 2
 
@@ -482,7 +679,7 @@ def floor_at_rounding(remaining: Value, whole: Value) -> Array:
 
 
 def remove_row(hyperparameter: Value, share: Value | Scalar) -> Array:
-    """A hyperparameter minus the share of a row."""
+    """A hyperparameter minus the share of a row, but at least the rounding of the hyperparameter."""
     before = namespace(hyperparameter, share).asarray(hyperparameter)
     return floor_at_rounding(before - share, before)
 
@@ -495,9 +692,13 @@ def shared_weight(w: Array) -> Array:
 # --- slices -----------------------------------------------------------------------------------------------------------
 
 
-def slices(n: int, d: int, cells: int = 2 * _CELLS) -> list[slice]:
-    """Slices of n rows, a power of two, whose d columns have a bounded number of cells."""
-    step = 1 << max(cells // max(d, 1), 1).bit_length() - 1
+def slices(n: int, d: int, cells: int = 2 * _CELLS_OF_SLICE) -> list[slice]:
+    """Slices of n rows with d columns each; none has more than `cells` cells, unless it is a single row.
+
+    The number of rows of a slice is a power of two.
+    """
+    most_rows = max(cells // max(d, 1), 1)
+    step = 1 << most_rows.bit_length() - 1  # the largest power of two that is not above it
     return [slice(0, n)] if n <= step else batches(n, step)
 
 
@@ -507,28 +708,40 @@ def batches(n: int, size: int) -> list[slice]:
 
 
 def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
-    """The sum of the statistics of slices of rows."""
-    return gather(parts[0]) if len(parts) == 1 else functools.reduce(operator.add, parallel_map(gather, parts))
+    """The sum of the statistics of slices of rows, which several threads gather."""
+    if len(parts) == 1:
+        return gather(parts[0])
+    return functools.reduce(operator.add, parallel_map(gather, parts))
 
 
 def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int] = int) -> Tables:
-    """A table (…, n, c) made of the tables of slices of the rows."""
+    """A table (…, n, c) put together from the tables of slices of the rows, which several threads make.
+
+    Parameters
+    ----------
+    table : a slice of the rows → their table, (…, m, c)
+    rows : the cells of n rows by the names of blocks of features
+    least : → the fewest cells that a slice should have, where there are many; see `row_slices`
+    """
     parts = row_slices(rows, least)
     if len(parts) == 1:
         return table(parts[0])
+
     joined: Any = None
     for part, chunk in zip(parts, parallel_map(table, parts), strict=True):
-        if joined is None:
+        if joined is None:  # the first chunk tells the other axes and the type
             joined = np.empty((*chunk.shape[:-2], parts[-1].stop, chunk.shape[-1]), chunk.dtype)
         joined[..., part, :] = chunk
     return joined
 
 
 def csr_slice(x: Sparse, part: slice) -> Sparse:
-    """Some rows of a CSR matrix, whose cells are not copied."""
+    """Some rows of a CSR matrix, whose cells are not copied: SciPy's own slicing would copy them."""
     start, stop, _ = part.indices(x.shape[0])
     if stop - start == x.shape[0]:
         return x
+
+    # Cells and columns of the rows are a slice of those of the matrix; ends of rows count from the first of them.
     ends = x.indptr[start : stop + 1]
     cells = slice(ends[0], ends[-1])
     rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
@@ -554,9 +767,16 @@ def as_compute_dtype(x: Any, like: Array | Sparse, kind: str = "") -> Any:
     """A slice of rows in the precision of their table; integers and float32 are never widened as a whole.
 
     Dense integers that are levels stay integers.
+
+    Parameters
+    ----------
+    x : cells of a slice of rows
+    like : an array of the precision in which the table is computed
+    kind : what the cells are, such as "counts" or "levels"
     """
-    levels = kind in ("yes/no", "levels") and x.dtype.kind != "f" and not is_sparse(x)
-    if x.dtype == like.dtype or levels or (namespace(x) is not np and x.dtype.kind not in "iu"):
+    are_codes = kind in ("yes/no", "levels") and x.dtype.kind != "f" and not is_sparse(x)
+    is_jax_float = namespace(x) is not np and x.dtype.kind not in "iu"
+    if x.dtype == like.dtype or are_codes or is_jax_float:
         return x
     return x.astype(np.result_type(x.dtype, like.dtype) if namespace(x) is np else float)
 
@@ -566,17 +786,29 @@ def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
 
     There are two as soon as half of the rows is work enough for a core, and their number is even. JAX arrays, and rows
     that meet them, stay whole, and rows that are a slice already are not cut again.
+
+    Parameters
+    ----------
+    rows : the cells (n, d) of n rows by the names of blocks of features
+    least : → a number of cells; a function, because it may cost something and is needed for many rows only
     """
     if namespace(*rows.values()) is not np:
         return [slice(None)]
+
     n = next(iter(rows.values())).shape[0]
-    width = 0  # cells of a row
+    width = 0  # cells of a row in the widest block; stored ones on average, rounded up, if it is sparse
     for x in rows.values():
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
-    if n * width < 2 * _HALF or n * width < 2 * least() or (n * width < 2 * _CELLS and _pieces.get() > 1):
+    n_cells = n * width
+
+    is_little = n_cells < 2 * _CELLS_FOR_A_CORE or n_cells < 2 * least()
+    is_slice_already = n_cells < 2 * _CELLS_OF_SLICE and _pieces.get() > 1
+    if is_little or is_slice_already:
         return [slice(0, n)]
-    pieces = -(-n * width // max(_CELLS, least()))
-    return batches(n, -(-n // (pieces + pieces % 2)))
+
+    n_slices = -(-n_cells // max(_CELLS_OF_SLICE, least()))  # rounded up
+    n_slices = n_slices + n_slices % 2  # even, so that two cores have as much to do
+    return batches(n, -(-n // n_slices))
 
 
 # --- threads and compiled loops ---------------------------------------------------------------------------------------
@@ -593,12 +825,17 @@ def n_threads() -> int:
 
 
 def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
-    """f of each piece, several at a time; an error in one is raised in its turn, and no further piece is begun."""
+    """f of each piece in order, several at a time in threads; at most one result more than threads is kept waiting.
+
+    An error in one piece is raised in its turn, and no further piece is begun. Inside of a piece, or with a single
+    piece or core, there are no threads.
+    """
     if _pieces.get() > 1 or len(pieces) == 1:
         yield from map(f, pieces)
         return
 
     def begin(piece: Piece) -> Callable[[], Result]:
+        # f of the piece, in a copy of the caller's context variables in which nested calls see that they are a piece
         context = contextvars.copy_context()
         context.run(_pieces.set, len(pieces))
         return functools.partial(context.run, f, piece)
@@ -607,6 +844,7 @@ def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Itera
     if threads < 2:
         yield from (begin(piece)() for piece in pieces)
         return
+
     waiting: deque[Future[Result]] = deque()
     with single_threaded_products(), ThreadPoolExecutor(threads) as pool:
         try:
@@ -616,14 +854,17 @@ def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Itera
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
-        finally:
+        finally:  # after an error, or if the caller stops early
             for future in waiting:
                 future.cancel()
 
 
 @contextmanager
 def nested_work(pieces: int) -> Iterator[None]:
-    """Mark nested calls as one of `pieces` sequential parts: they start no threads."""
+    """A context in which the work is one of `pieces` parts that are done one by one: nested calls start no threads.
+
+    Nested calls also multiply their work by `pieces` to decide whether a compiled loop is worth loading.
+    """
     token = _pieces.set(pieces * _pieces.get())
     try:
         yield
@@ -638,7 +879,10 @@ _limits: Any = None
 
 @contextmanager
 def single_threaded_products() -> Iterator[None]:
-    """One thread a matrix product, as pieces share the cores or products are small; the last user undoes it."""
+    """A context in which a matrix product uses one thread, as pieces share the cores or products are small.
+
+    The limit holds for the whole process, so users are counted: the first one sets it, and the last one undoes it.
+    """
     global _users, _limits
     with _lock:
         _users += 1
@@ -671,7 +915,12 @@ def available() -> bool:
 
 
 def use_compiled_loop(work: int) -> bool:
-    """Whether compiled loops should do some work, in cells times classes, of which this is one of several pieces."""
+    """Whether compiled loops should do some work: whether it is worth loading them, and numba is there.
+
+    Parameters
+    ----------
+    work : cells times classes of this piece of work, of which there may be several
+    """
     return _pieces.get() * work >= WORTH and available()
 
 
@@ -681,7 +930,14 @@ def contiguous(x: np.ndarray) -> np.ndarray:
 
 
 def csr_arrays(x: Array | Sparse) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Ends of the rows, columns and cells, as CSR has them; dense rows have all columns, which are not written out."""
+    """Rows (n, d) as compiled loops read them, dense or sparse: in the arrays of the CSR format.
+
+    Returns
+    -------
+    ends : (n + 1,) row i has the cells ends[i] … ends[i + 1] − 1
+    columns : column of each cell; None of dense rows, each of which has all columns
+    cells : value of each cell
+    """
     if is_sparse(x):
         x = x.tocsr()
         return x.indptr, x.indices, contiguous(x.data)

@@ -50,7 +50,10 @@ class BandwidthPriors(NamedTuple):
 
     @classmethod
     def around(cls, width: np.ndarray, half_gap: np.ndarray) -> Self:
-        """The priors of a rule of thumb and half a gap, both in the unit of the feature."""
+        """The priors of a rule of thumb and half the smallest gap between values, both (…) in the unit of the feature.
+
+        h⁰ is the larger of the two. The limits are a factor e⁴ away, the lower one at least half the gap.
+        """
         log_h = np.log(np.maximum(np.maximum(width, half_gap), _MIN_CENTRE))
         low = np.maximum(log_h - _LIMIT, np.log(np.maximum(half_gap, np.finfo(float).tiny)))
         return cls(log_h, low, log_h + _LIMIT)
@@ -69,13 +72,13 @@ class RuleOfThumb:
     is_known: bool = False
 
     def of_cells(self, cells: Sample) -> BandwidthPriors:
-        """The priors (c, d) that all cells give."""
-        pooled = cells.pooled()
-        shape = cells.log_h.shape
-        width = np.ones(shape)
-        half_gap = np.zeros(shape)
+        """The priors of the bandwidths of kernel densities of c classes and d features that all cells give, (c, d)."""
+        pooled = cells.pooled()  # the cells of all classes, as of one
+        shape = cells.log_h.shape  # (c, d)
+        width = np.ones(shape)  # the rule of thumb
+        half_gap = np.zeros(shape)  # half the smallest gap between the values of all classes
         for j in range(shape[1]):
-            of_all = Cells(*pooled.of_piece(0, j))
+            of_all = Cells(*pooled.of_piece(0, j))  # distinct values of the feature, and their weights
             half_gap[:, j] = _half_gap(of_all.value)
             for k in range(shape[0]):
                 width[k, j] = self._width(Cells(*cells.of_piece(k, j)), of_all)
@@ -98,14 +101,19 @@ class RuleOfThumb:
         u : (q,) cells of the rows
         of_class, of_all : (q,) weights with which the rows leave the class, and all classes; 0 where they are in none
         """
+        # as if no row left: the rule of thumb, half the smallest gap, and whether the class has a rule of its own
         width = np.full(len(u), self._width(cells, pooled))
         half_gap = np.full(len(u), _half_gap(pooled.value))
         is_enough = np.full(len(u), self._is_enough(cells.total, len(cells.value)))
+
+        # rows of the class change its rule of thumb; a `_Departure` is of these rows from some cells, each alone
         rows = np.flatnonzero(of_class > 0)
         if len(rows):
             departure = _Departure.of(cells, u[rows], of_class[rows])
             width[rows] = departure.widths()
             is_enough[rows] = self._is_enough(departure.total, departure.n_values)
+
+        # rows of any class change the smallest gap, and the rule of thumb of a class that has none of its own
         rows = np.flatnonzero(of_all > 0)
         if len(rows):
             departure = _Departure.of(pooled, u[rows], of_all[rows])
@@ -115,10 +123,11 @@ class RuleOfThumb:
         return self._priors(width, half_gap)
 
     def _is_enough(self, total: Any, n_values: Any) -> Any:
-        """Whether cells have a rule of thumb of their own."""
+        """Whether cells of this total weight and number of distinct values have a rule of thumb of their own."""
         return (total > 1) & ((n_values > 1) | self.is_known)
 
     def _priors(self, width: np.ndarray, half_gap: np.ndarray) -> BandwidthPriors:
+        """The priors of a rule of thumb and half a gap, (…); a known bandwidth is centre and both limits."""
         if self.is_known:
             return BandwidthPriors(*3 * [np.log(width)])
         return BandwidthPriors.around(width, half_gap)
@@ -144,21 +153,35 @@ def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> flo
     """
     n = weight.sum()
     if value[-1] > value[0]:
+        # the standard deviation
         from_first = value - value[0]  # which keeps the digits of values far from zero
         centred = from_first - (weight @ from_first) / n
         s = np.sqrt(weight @ centred**2 / max(n - 1, n / 2))
+
+        # the smaller one of it and the spread of the quartiles, unless that is 0
         low, high = _quartiles(value, weight)
-        width = min(s, (high - low) / 1.34) or s
-    else:
-        width = abs(value[0]) or 1.0
+        width = min(s, (high - low) / 1.34)
+        if width == 0:
+            width = s
+    else:  # a single value
+        width = abs(value[0])
+        if width == 0:
+            width = 1.0
     return float(0.9 * width * max(n, 1) ** -0.2)
 
 
 def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """First and third quartile of repeated values: R's type 7, linear between order statistics."""
+    """First and third quartile of repeated values, (2,): R's type 7, linear between order statistics.
+
+    Parameters
+    ----------
+    value : (m,) distinct values in ascending order
+    weight : (m,) how often each is repeated
+    """
+    # The order statistic of a rank is the first value up to which more than this weight has been counted.
     ends = np.cumsum(weight)
     order = _order_statistics(ends[-1])
-    positions = np.searchsorted(ends, order.rank, side="right")
+    positions = np.searchsorted(ends, order.rank, side="right")  # (2, 2): below and above each quartile
     lower, upper = value[np.minimum(positions, len(value) - 1)]
     return lower + order.share * (upper - lower)
 
@@ -177,21 +200,25 @@ class _OrderStatistics(NamedTuple):
 
 
 def _order_statistics(n: Any) -> _OrderStatistics:
-    """Those of total weights n (…)."""
-    quarters = np.array([0.25, 0.75]).reshape(2, *(1,) * np.ndim(n))
+    """The order statistics around the two quartiles of total weights n (…), by R's type 7.
+
+    The repetitions have the places 0, 1, … n − 1. The quartiles are at (n − 1)/4 and 3(n − 1)/4, between two places.
+    """
+    quarters = np.array([0.25, 0.75]).reshape(2, *(1,) * np.ndim(n))  # (2, 1, …)
     place = np.maximum(n - 1, 0) * quarters
+
+    # what rounding left of a weight does not count
     below = np.floor(place + 1e-9)
-    # the repetitions have the places i = 0, 1, …; what rounding left of a weight does not count
     rank = np.stack([below, below + 1]) + 1e-9 * n
     return _OrderStatistics(rank, np.maximum(place - below, 0))
 
 
 def _half_gap(value: np.ndarray) -> float:
-    """Half the smallest gap between values in ascending order; 0 if there is none."""
+    """Half the smallest gap between distinct values (m,) in ascending order; 0 if there is none."""
     if len(value) < 2:
         return 0.0
     half_gaps = np.diff(value) / 2
-    return float(half_gaps[half_gaps > _least_half_gap(value)].min())
+    return float(half_gaps[half_gaps > _least_half_gap(value)].min())  # smaller ones are rounding
 
 
 def _least_half_gap(value: np.ndarray) -> float:
@@ -244,58 +271,80 @@ class _Departure:
         return self.cells.total_without(self.cells.value[self.position], self.leaving)
 
     def _sum(self, amount: np.ndarray) -> np.ndarray:
-        """(q,) Σ_k w_k amount_k over what remains, from the sums before and after the row's cell."""
+        """(q,) Σ_k w_k amount_k over what remains without each row, for amounts (m,) of the m cells.
+
+        It is the sum over the cells before that of the row, over those after it, and what remains at the cell itself.
+        Nothing is subtracted, so a row that carries most of the sum takes no digits along.
+        """
         weighted = self.cells.weight * amount
         before = np.concatenate([[0], np.cumsum(weighted)])[self.position]
         after = np.concatenate([np.cumsum(weighted[::-1])[::-1], [0]])[self.position + 1]
         return before + after + self.remaining * amount[self.position]
 
     def _rest(self, row: Any) -> Cells:
-        """The cells without a row."""
+        """The cells without one row, given by its number 0 … q − 1."""
         return self.cells.without(self.position[row], self.leaving[row])
 
     def widths(self) -> np.ndarray:
-        """(q,) nrd0 of what remains; 1 where nothing does."""
+        """(q,) Silverman's rule of thumb `nrd0` of the cells without each row; 1 where nothing remains.
+
+        The formula is that of `nrd0` for all rows at once, from sums over the remaining cells. Where it would lose
+        digits, or few cells are there, `nrd0` is computed row by row.
+        """
         value, weight = self.cells
-        from_first = value - value[0]
-        centred = from_first - (weight @ from_first) / weight.sum()
-        n = self.total
+        from_first = value - value[0]  # which keeps the digits of values far from zero
+        centred = from_first - (weight @ from_first) / weight.sum()  # about the mean of all cells, (m,)
+        n = self.total  # (q,), as all below
         with np.errstate(invalid="ignore", divide="ignore"):
+            # standard deviation about the mean of what remains
             squares_of_mean = self._sum(centred) ** 2 / n
             squares = self._sum(centred**2) - squares_of_mean
             s = np.sqrt(squares / np.maximum(n - 1, n / 2))
+
             low, high = self._quartiles(n)
             spread = (high - low) / 1.34
             width = np.where(spread > 0, np.minimum(s, spread), s)
             widths = 0.9 * width * np.maximum(n, 1) ** -0.2
             has_digits = (squares_of_mean < _MAX_LOSS * squares) & (self.leaving < _MAX_LOSS * n)
+
         has_digits &= len(value) >= _FEW_CELLS
         for row in np.flatnonzero(~has_digits):
-            rest = self._rest(row)
+            rest = self._rest(row)  # the cells without this row
             widths[row] = nrd0(*rest) if len(rest.value) else 1.0
         return widths
 
     def _quartiles(self, n: np.ndarray) -> np.ndarray:
-        """(2, q) The quartiles of what remains, of total weights n (q,)."""
-        ends = np.cumsum(self.cells.weight)
+        """(2, q) First and third quartile of the cells without each row, whose total weights are n (q,): R's type 7.
+
+        The order statistic of a rank is the first value up to which more than this weight has been counted. A row that
+        leaves lowers the cumulative weights from its cell on by its weight.
+        """
+        ends = np.cumsum(self.cells.weight)  # of all cells, (m,)
         order = _order_statistics(n)
-        # cumulative weights after the row's cell have the leaving weight less
+
+        # positions of the order statistics, (2, 2, q): before the row's cell, or else at it or after it
         before = np.searchsorted(ends, order.rank, side="right")
         after = np.searchsorted(ends, order.rank + self.leaving, side="right")
         positions = np.where(before < self.position, before, np.maximum(self.position, after))
+
+        # the last value that remains: the one before the last, where the row takes the last one along
         last = len(ends) - 1
         ends_with_row = (self.position == last) & (self.remaining == 0)
         lower, upper = self.cells.value[np.minimum(positions, last - ends_with_row)]
         return lower + order.share * (upper - lower)
 
     def half_gaps(self) -> np.ndarray:
-        """(q,) Half the smallest gap between the values that remain."""
+        """(q,) Half the smallest gap between the values that remain without each row; 0 if there is none.
+
+        The gap changes only where no weight remains at the row's value.
+        """
         value = self.cells.value
         last = len(value) - 1
         vanishes = self.remaining == 0
         is_inner = (self.position > 0) & (self.position < last)
+
         half_gaps = np.full(len(self.position), _half_gap(value))
-        at_ends = np.flatnonzero(vanishes & ~is_inner)
+        at_ends = np.flatnonzero(vanishes & ~is_inner)  # few rows: the first and the last value
         for row in at_ends:
             half_gaps[row] = _half_gap(self._rest(row).value)
         inner = np.flatnonzero(vanishes & is_inner)
@@ -305,13 +354,22 @@ class _Departure:
 
 
 def _half_gaps_without(value: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """(q,) Half the smallest gap without one of the inner values each: its two gaps become one."""
-    least = _least_half_gap(value)
+    """(q,) Half the smallest gap between values, without one of the inner values each; 0 if there is none.
+
+    The two gaps beside that value become one, and the others stay.
+
+    Parameters
+    ----------
+    value : (m,) distinct values in ascending order
+    position : (q,) the value to leave out, 0 < position < m − 1
+    """
+    least = _least_half_gap(value)  # smaller gaps are rounding, and do not count
     half_gaps = np.diff(value) / 2
     half_gaps = np.where(half_gaps > least, half_gaps, np.inf)
+
     before = np.concatenate([[np.inf], np.minimum.accumulate(half_gaps)])  # k: smallest of the first k gaps
     after = np.concatenate([np.minimum.accumulate(half_gaps[::-1])[::-1], [np.inf]])  # k: smallest from gap k on
-    joined = (value[position + 1] - value[position - 1]) / 2
+    joined = (value[position + 1] - value[position - 1]) / 2  # the gap that two become
     joined = np.where(joined > least, joined, np.inf)
     smallest = np.minimum(np.minimum(before[position - 1], after[position + 1]), joined)
     return np.where(np.isfinite(smallest), smallest, 0)

@@ -40,17 +40,20 @@ class Sample:
 
     @classmethod
     def of(cls, x: Shaped[Array, "n d"], r: Weights) -> Self:
-        """Cells of rows x (NaN = missing) under weights r."""
-        if namespace(x, r) is not np:
+        """Cells of rows x (NaN = missing) under weights r (n, c) of the rows in the classes."""
+        if namespace(x, r) is not np:  # JAX: every row in every class, with its weight there, which may be 0
             return cls._of_classes((x.T.astype(r.dtype), w) for w in r.T)
+
+        # on the host only the rows that have weight in a class
         dtype = np.result_type(x.dtype, r.dtype)
         by_class = sparse.csc_array(r)
-        members = [slice(*by_class.indptr[k : k + 2]) for k in range(by_class.shape[1])]
+        members = [slice(*by_class.indptr[k : k + 2]) for k in range(by_class.shape[1])]  # entries of each class
         return cls._of_classes((x[by_class.indices[k]].T, by_class.data[k].astype(dtype)) for k in members)
 
     @classmethod
     def _of_classes(cls, cells: Iterable[tuple[Array, Array]]) -> Self:
-        """Of the cells of each class, (d, m), and their weights, (d, m) or (m,), in any order."""
+        """From the cells of each class, (d, m), and their weights, (d, m) or (m,), in any order and repeated or not."""
+        # w + 0 v has the shape of v, and is NaN in a missing cell
         value, weight = zip(*(_canonical(v, w + 0 * v) for v, w in cells), strict=True)
         return cls(value, weight)
 
@@ -73,10 +76,11 @@ class Sample:
         return self._of_classes((v, factor * w) for v, w in zip(self.value, self.weight, strict=True))
 
     def __add__(self, other: Self) -> Self:
+        """The cells of both; equal values are merged, class by class."""
         if not self.n.size or not other.n.size:
             return other if other.n.size else self
         xp = namespace(*self.value, *other.value)
-        leaves = zip(self.value, other.value, self.weight, other.weight, strict=True)
+        leaves = zip(self.value, other.value, self.weight, other.weight, strict=True)  # (d, m) each, by class
         return self._of_classes((xp.concatenate([a, b], -1), xp.concatenate([v, w], -1)) for a, b, v, w in leaves)
 
     def __sub__(self, other: Self) -> Self:
@@ -88,7 +92,7 @@ class Sample:
         return type(self)(tuple(v[columns] for v in self.value), tuple(w[columns] for w in self.weight))
 
     def of_piece(self, k: int, j: Any) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-        """Values and weights of one class and feature; on the host without those behind the last."""
+        """Values and weights of class k and feature j; on the host without those behind the last."""
         value = self.value[k][j]
         weight = self.weight[k][j]
         m = np.count_nonzero(weight) if namespace(value) is np else None
@@ -101,11 +105,20 @@ class Sample:
 
 
 def _canonical(value: Float[Array, "d m"], weight: Float[Array, "d m"]) -> tuple[Array, Array]:
-    """Equal values merged, those without weight dropped, the others in ascending order and NaN behind them."""
+    """Cells of d features in their canonical form: the distinct values of each in ascending order, and their weights.
+
+    Equal values are merged, and those whose weights cancel are dropped. Features with fewer distinct values than
+    others have NaN with weight 0 behind the last one.
+
+    Parameters
+    ----------
+    value, weight : in any order; a cell with weight 0 or NaN is missing
+    """
     if namespace(value, weight) is not np:
         import jax
 
-        return jax.vmap(_canonical_traced)(value, weight)
+        return jax.vmap(_canonical_traced)(value, weight)  # feature by feature
+
     features = [_distinct(v, w, rounding(weight)) for v, w in zip(value, weight, strict=True)]
     shape = len(features), max((len(distinct) for distinct, _ in features), default=0)
     all_values = np.full(shape, np.nan, weight.dtype)
@@ -119,7 +132,13 @@ def _canonical(value: Float[Array, "d m"], weight: Float[Array, "d m"]) -> tuple
 def _distinct(
     value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"], tolerance: float
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """The distinct values of a feature in ascending order, and their weights where these do not cancel."""
+    """The distinct values of a feature in ascending order, and the total weight of each, where it does not cancel.
+
+    Parameters
+    ----------
+    value, weight : cells and their weights, some of which may be negative; with weight 0 or NaN a cell is missing
+    tolerance : the share of the absolute weights of a value up to which a total is rounding
+    """
     is_cell = ~np.isnan(weight) & (weight != 0)
     if not is_cell.any():
         return value[:0], weight[:0]  # NumPy counts nothing in integers, whatever the weights are
@@ -131,16 +150,23 @@ def _distinct(
 
 
 def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> tuple[Array, Array]:
+    """`_canonical` of one feature in JAX, where shapes may not depend on values: still m values, NaN behind the last.
+
+    Of equal values the first one gets the total weight, and the others become NaN with weight 0.
+    """
     import jax.numpy as jnp
 
     def ordered(value: Array, weight: Array) -> tuple[Array, Array]:
         order = jnp.argsort(value, stable=True)  # NaN last
         return value[order], jnp.where(jnp.isnan(value), 0, weight)[order]
 
-    value, weight = ordered(jnp.where(weight == 0, jnp.nan, value + 0), weight)
+    value, weight = ordered(jnp.where(weight == 0, jnp.nan, value + 0), weight)  # −0 becomes 0
+
+    # equal values are neighbours now: number them by groups, and give each the total of its group
     is_first = jnp.diff(value, prepend=jnp.nan) != 0
     group = jnp.cumsum(is_first) - 1
     total = jnp.zeros_like(weight).at[group].add(weight)[group]
     size = jnp.zeros_like(weight).at[group].add(abs(weight))[group]
-    remains = abs(total) > rounding(value) * size
+
+    remains = abs(total) > rounding(value) * size  # otherwise weights cancelled
     return ordered(jnp.where(is_first & remains, value, jnp.nan), total)

@@ -26,12 +26,15 @@ from .rows import (
     use_compiled_loop,
 )
 
-_MOST = 64  # levels
-_CELLS = 1 << 21  # of a table of levels
-_KNOWN = 1 << 10  # whole counts below have their log factorial looked up
-_LEAST = 1e-18  # of factors of which sixteen can be multiplied, and of the inverse of the largest
-_SLOW = 32  # how much longer the formula takes for a cell and class than NumPy for a simple sum
-_LOG, _OWN, _SQUARE = 6, 16, 2  # cells of other sums that take as long: with a logarithm, its own class's, a square
+_MAX_LEVELS = 64
+_MAX_NUMBERS_OF_TABLE = 1 << 21  # of a table of levels
+_N_FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
+_SMALLEST_FACTOR = 1e-18  # of those of which sixteen can be multiplied, and the inverse of the largest
+_COST_OF_FORMULA = 32  # how much longer the formula takes for a cell and class than NumPy for a simple sum
+# cells of other sums that take as long as one with a logarithm, one in its row's own class, and one with a square
+_COST_OF_LOG = 6
+_COST_OF_OWN_CLASS = 16
+_COST_OF_SQUARE = 2
 
 
 # --- cells of few levels: a formula is tabulated once a level, and looked up ------------------------------------------
@@ -42,41 +45,57 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
 
     Parameters
     ----------
+    x : (n, d) cells; NaN is missing
     parameters : number of classes times features
     """
     cells = x.data if is_sparse(x) else x
     largest = np.fmax.reduce(cells, None, initial=0)  # NaN is skipped
     smallest = np.fmin.reduce(cells, None, initial=0)
-    if smallest < 0 or largest >= _MOST or not is_whole(cells):
+    if smallest < 0 or largest >= _MAX_LEVELS or not is_whole(cells):
         return 0
-    levels = max(2, 1 << int(largest).bit_length())
+
+    levels = max(2, 1 << int(largest).bit_length())  # the power of two above the largest cell
     saves_work = levels == 2 or levels * x.shape[1] <= cells.size  # the table is made once
-    return levels if saves_work and levels * parameters <= _CELLS else 0
+    return levels if saves_work and levels * parameters <= _MAX_NUMBERS_OF_TABLE else 0
 
 
 def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
-    """Σ_j tables_cjx over the cells that are levels 0 … k − 1; an empty cell of sparse rows has level 0.
+    """The sum over the columns of what tables have for the level of each cell: Σ_j tables_cj[x_ij], (…, n, c).
 
-    A level that no row of a class has may have no finite value in it.
+    Each row starts with the sum for a row of empty cells, and each cell changes it by the difference to an empty one.
+
+    Parameters
+    ----------
+    x : (n, d) levels 0 … k − 1; any other cell is missing, and an empty cell of sparse rows has level 0
+    tables : a number for each class, column and level, such as a log density. A level that no row of a class has may
+        have no finite value in it
     """
-    is_large = has_large_terms(tables[..., 0])
+    # Terms of 10¹² nats of empty cells would lose digits when they are added and subtracted again.
+    is_large = has_large_terms(tables[..., 0])  # (d,)
     if is_sparse(x) and is_large.any():
         return sum_with_dense_columns(lambda x, columns: look_up(x, tables[..., columns, :]), x.tocsr(), is_large)
+
     *lead, d, k = tables.shape
-    flat = tables.reshape(-1, d, k)
+    flat = tables.reshape(-1, d, k)  # (s·c, d, k)
     n = x.shape[0]
+
+    # what a row of empty cells has; dense rows have no empty cells
     empty = np.zeros((len(flat), d, 1))
     if is_sparse(x):
         empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0)
-    table = np.tile(empty.sum((1, 2)), (n, 1))
-    changes = np.concatenate([flat - empty, -empty], -1)  # a cell that is no level adds nothing
-    weights = contiguous(changes.reshape(len(flat), -1).T)
-    ends, columns, cells = csr_arrays(x)
+    table = np.tile(empty.sum((1, 2)), (n, 1))  # (n, s·c)
+
+    # what a cell changes: one row of `weights` for each column and level, and one more for a missing cell
+    changes = np.concatenate([flat - empty, -empty], -1)  # (s·c, d, k + 1)
+    weights = contiguous(changes.reshape(len(flat), -1).T)  # (d·(k + 1), s·c)
+
+    ends, columns, cells = csr_arrays(x)  # row i has the cells ends[i] … ends[i + 1] − 1
     if use_compiled_loop(cells.size * len(flat)):
         from . import _compiled
 
-        _compiled.look_up(ends, columns, cells, weights, k, table)
+        _compiled.look_up(ends, columns, cells, weights, k, table)  # adds to `table`
     else:
+        # a product with a sparse matrix that has a 1 in the row of `weights` of each cell
         columns = np.tile(np.arange(d), n) if columns is None else columns.astype(np.intp)
         position = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp) + (k + 1) * columns
         table += sparse.csr_array((np.ones(position.size), position, ends), (n, len(weights))) @ weights
@@ -87,54 +106,76 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
 
 
 def log_factorial(count: Array) -> Array:
-    """log x!; of many whole counts on the host the first are looked up, which is ten times as fast."""
-    if namespace(count) is np and count.size > _KNOWN and count.min() >= 0 and count.max() < _KNOWN:
+    """log x! of each count; of many whole counts on the host the first are looked up, which is ten times as fast."""
+    is_small = (
+        namespace(count) is np and count.size > _N_FACTORIALS and count.min() >= 0 and count.max() < _N_FACTORIALS
+    )
+    if is_small:
         whole_count = count.astype(np.int32)
         if np.array_equal(whole_count, count):
             return _log_factorials(count.dtype).take(whole_count)
-    return gammaln(count + 1.0)  # a byte has no 256
+    return gammaln(count + 1.0)  # 1.0, because a byte has no 256
 
 
 @functools.cache
 def _log_factorials(dtype: Any) -> np.ndarray:
-    return gammaln(np.arange(1, _KNOWN + 1, dtype=dtype))
+    """log 0!, log 1!, log 2! … in a precision; made once."""
+    return gammaln(np.arange(1, _N_FACTORIALS + 1, dtype=dtype))
 
 
 def log_coefficient(x: Data) -> Float[Array, " n"]:
-    """log L!/Π_j x_j!, the number of orders of the events of a row."""
-    if namespace(x) is np and use_compiled_loop(8 * (x.nnz if is_sparse(x) else x.size)):
+    """The log multinomial coefficient of each row of counts, log L!/Π_j x_j!, with L the sum of the row.
+
+    It is the number of orders in which the events of a row may have come.
+
+    Parameters
+    ----------
+    x : (n, d) counts, dense or sparse
+    """
+    n_cells = x.nnz if is_sparse(x) else x.size
+    if namespace(x) is np and use_compiled_loop(8 * n_cells):
         from ._compiled import log_coefficient
 
         coefficients = np.empty(x.shape[0])
         ends, _, cells = csr_arrays(x)
-        log_coefficient(ends, cells, _log_factorials(np.float64), coefficients)
+        log_coefficient(ends, cells, _log_factorials(np.float64), coefficients)  # fills `coefficients`
         return coefficients
     return gammaln(row_totals(x) + 1) - row_totals(map_cells(x, log_factorial))
 
 
 def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> Table:
-    """Σ_j log α_j^(x_j) − log A^(L); of rows that leave class c with weight w_ic, α − wx stands for α.
+    """Log density of counts under Dirichlet–multinomials but for the coefficient: Σ_j log α_j^(x_j) − log A^(L).
 
-    With the weights it is gain((1 − w) x) − gain(−w x), in one rising factorial.
+    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, A = Σ_j α_j, and L is the sum of the row. Of a row that leaves class
+    c with weight w_ic, α − w x stands for α: it is the density of the row under the data without it. That is
+    gain((1 − w) x) − gain(−w x), in one rising factorial.
+
+    Parameters
+    ----------
+    x : (n, d) counts, dense or sparse
+    alpha : concentrations of each class
+    w : (n, c) weights with which rows leave the classes; None where none does
     """
     weights = w.toarray() if is_sparse(w) else w
-    total = alpha.sum(-1)
+    total = alpha.sum(-1)  # A, (c,)
     n_cells = x.nnz if is_sparse(x) else x.size
-    uses_loop = namespace(x, alpha, weights) is np and use_compiled_loop(_SLOW * n_cells * len(alpha))
-    if uses_loop and alpha.min() > _LEAST and 1 / total.max() > _LEAST:
+
+    # many cells: a loop, which multiplies several factors a + t before it takes a logarithm
+    uses_loop = namespace(x, alpha, weights) is np and use_compiled_loop(_COST_OF_FORMULA * n_cells * len(alpha))
+    if uses_loop and alpha.min() > _SMALLEST_FACTOR and 1 / total.max() > _SMALLEST_FACTOR:
         from ._compiled import rising
 
         table = np.empty((x.shape[0], len(alpha)))
         contiguous_weights = None if weights is None else np.ascontiguousarray(weights, float)
-        rising(*csr_arrays(x), contiguous(alpha.T), total, contiguous_weights, table)
+        rising(*csr_arrays(x), contiguous(alpha.T), total, contiguous_weights, table)  # fills `table`
         return table
 
     def log_rising_without_row(x: Array, w: Any, alpha: Array) -> Array:
-        return log_rising(remove_row(alpha, w * x), x)
+        return log_rising(remove_row(alpha, w * x), x)  # log (α − w x)^(x)
 
-    length = row_totals(x)[:, None]
+    length = row_totals(x)[:, None]  # (n, 1)
     weights = 0 * length if weights is None else weights
-    of_kinds = sum_over_cells_of(log_rising_without_row, x, weights, (alpha,))
+    of_kinds = sum_over_cells_of(log_rising_without_row, x, weights, (alpha,))  # (n, c)
     return of_kinds - log_rising_without_row(length, weights, total)
 
 
@@ -142,14 +183,30 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
 
 
 def log_normal_sum(x: Data, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c d"]) -> Tables:
-    """Σ_j log Normal(x_ij; μ_cj, s_cj²) over the observed cells in nats; leading axes are draws."""
+    """Log density of rows under independent normals, Σ_j log Normal(x_ij; μ_cj, s_cj²), (…, n, c) in nats.
+
+    Parameters
+    ----------
+    x : (n, d) dense or sparse rows; NaN is a missing cell, which is left out
+    mu, sd : means and standard deviations; leading axes are draws
+    """
     if mu.ndim > 2 or namespace(x, mu, sd) is not np:
         return sum_over_features(log_normal, x, mu, sd)
+
+    # log Normal = level − v, with v = ((x − μ) √½/s)² and level = −½ log 2π − log s
     return sum_of_logs(x, mu, np.sqrt(0.5) / sd, np.array(-1.0), -0.5 * LOG_2PI - np.log(sd), student=False)
 
 
 def _cell(student: bool, sign: int) -> Callable[..., Array]:
-    """level + weight log(1 ± v), v = ((x − loc) slope)²; of normal densities level ± weight v."""
+    """The log density of a cell as a function of the cell, its weight (not used), and loc, slope, weight and level.
+
+    It is level + weight log(1 ± v) with v = ((x − loc) slope)²; of normal densities level ± weight v.
+
+    Parameters
+    ----------
+    student : whether it is a Student density, which has the logarithm
+    sign : 1 or −1, for ±
+    """
 
     def cell(x: Array, _: Any, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
         v = sign * np.square((x - loc) * slope)
@@ -164,39 +221,50 @@ def sum_of_logs(
     *terms: Float[np.ndarray, "..."],
     student: bool = True,
 ) -> Float[np.ndarray, "n c"]:
-    """Σ_j level_cj + weight_cj log(1 + v), v = ((x_ij − loc_cj) slope_cj)², over the observed cells on the host.
+    """Log density of rows under independent Student or normal distributions, over the observed cells, on the host.
+
+    It is Σ_j level_cj + weight_cj log(1 + v), v = ((x_ij − loc_cj) slope_cj)². Many cells are summed by compiled loops,
+    few by the formula.
 
     Parameters
     ----------
+    x : dense or sparse rows; NaN is a missing cell
+    loc : centres
     terms : slope, weight and level, which broadcast to the shape of `loc`
     student : False for normal densities, which have v for the logarithm and the weight −1
     """
-    cell = _cell(student, 1)
+    cell = _cell(student, 1)  # the formula: (x, not used, loc, slope, weight, level) → log density of cells
     fields = np.broadcast_arrays(loc, *terms)
     loc, slope, weight, level = fields
-    size = x.nnz if is_sparse(x) else x.size
-    if not use_compiled_loop((_LOG if student else _SQUARE) * size * len(loc)):
+    n_cells = x.nnz if is_sparse(x) else x.size
+    if not use_compiled_loop((_COST_OF_LOG if student else _COST_OF_SQUARE) * n_cells * len(loc)):
         return sum_over_cells_of(cell, x, 1.0, fields)
     from . import _compiled
 
-    is_large = has_large_terms(cell(np.zeros(1), 1.0, *fields))  # of an empty cell of sparse rows
+    # Empty cells of sparse rows with terms of 10¹² nats: adding and subtracting these would lose digits.
+    empty = cell(np.zeros(1), 1.0, *fields)  # (c, d)
+    is_large = has_large_terms(empty)
     if is_sparse(x) and is_large.any():
         return sum_with_dense_columns(
             lambda x, columns: sum_of_logs(x, *(field[:, columns] for field in fields), student=student),
             x.tocsr(),
             is_large,
         )
+
+    # Each loop fills `table`; that of sparse rows with what the stored cells change in an empty row.
     table = np.empty((x.shape[0], len(loc)))
     if is_sparse(x):
         columns = (contiguous(field.T) for field in (loc, slope, weight))
         _compiled.stored_logs(*csr_arrays(x), *columns, student, table)
-        table += cell(np.zeros(1), 1.0, *fields).sum(1)
+        table += empty.sum(1)
     elif student:
-        alike = bool((weight == weight[:, :1]).all())
-        _compiled.sum_logs(contiguous(x), *map(contiguous, fields), alike, table)
+        has_one_weight = bool((weight == weight[:, :1]).all())  # in each class: factors may share a logarithm
+        _compiled.sum_logs(contiguous(x), *map(contiguous, fields), has_one_weight, table)
     else:
         _compiled.sum_squares(contiguous(x), *map(contiguous, (loc, slope, level)), table)
-    far = np.flatnonzero(~np.isfinite(table).all(1))  # a product of squares beyond 1e308
+
+    # a product of squares beyond 1e308: such rows take the formula
+    far = np.flatnonzero(~np.isfinite(table).all(1))
     if len(far):
         table[far] = sum_over_cells_of(cell, x[far], 1.0, fields)
     return table
@@ -209,14 +277,23 @@ def sum_of_own(
     fields: tuple[Float[np.ndarray, "c d"], ...],
     student: bool,
 ) -> Float[np.ndarray, " m"]:
-    """Σ_j level_yj + weight_yj log(1 − v), v = ((x_ij − loc_yj) slope_yj)², of rows `at` and a class y of each.
+    """The log density of rows in a class that they have left: Σ_j level_yj + weight_yj log(1 − v) over observed cells.
 
-    It is what the cells of a row have in a class that they have left; normal densities have −v for the logarithm.
+    v = ((x_ij − loc_yj) slope_yj)², with loc and slope of the data that still hold the row: taking the row out of them
+    turns the + v of a new row into − v. Normal densities have −v for the logarithm.
+
+    Parameters
+    ----------
+    x : (n, d) rows; NaN is a missing cell
+    at, y : the rows by their positions in x, and the class that each has left
+    fields : loc, slope, weight and level
+    student : False for normal densities
     """
     total = np.empty(len(at))
-    if not use_compiled_loop(_OWN * x.size):
-        return sum_over_own(_cell(student, -1), x, at, y, total, fields)
+    if not use_compiled_loop(_COST_OF_OWN_CLASS * x.size):
+        no_weights = total  # the formula does not read them
+        return sum_over_own(_cell(student, -1), x, at, y, no_weights, fields)
     from . import _compiled
 
-    _compiled.sum_own(contiguous(x), at, y, *map(contiguous, fields), student, total)
+    _compiled.sum_own(contiguous(x), at, y, *map(contiguous, fields), student, total)  # fills `total`
     return total
