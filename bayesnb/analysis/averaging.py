@@ -192,6 +192,11 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
 
     Shared parameters are those of a single class that has all rows: the statistics of the classes add up.
     ValueError where features depend on each other given the class, or where classes have different priors.
+
+    Parameters
+    ----------
+    nb : the fitted estimator
+    name : of the block
     """
     prior = nb.prior_.blocks[name]
     if not prior.separable:  # its features depend on each other given the class
@@ -218,23 +223,24 @@ def _prior_of_one_class(prior: Any) -> Any:
 
     A prior has fields, arrays whose first axis is that of the classes unless they share the field.
     """
-
-    def value_of_all_classes(value: np.ndarray) -> np.ndarray:
-        """The first entry of the axis of classes, which is kept with length 1."""
-        if not (value == value[:1]).all():
+    fields_of_one_class = {}
+    for name, field in prior.fields_.items():
+        if "class" not in field.axes:
+            continue
+        value = getattr(prior, name)  # (c, …)
+        of_first_class = value[:1]  # (1, …)
+        if not (value == of_first_class).all():
             raise ValueError(
                 "`estimator` has a prior that differs between classes; averaging over features needs one prior for "
                 "all classes"
             )
-        return value[:1]
-
-    fields = {}
-    for name, field in prior.fields_.items():
-        if "class" in field.axes:
-            fields[name] = value_of_all_classes(getattr(prior, name))
-    return dataclasses.replace(prior, **fields)
+        fields_of_one_class[name] = of_first_class
+    return dataclasses.replace(prior, **fields_of_one_class)
 
 
 def _by_column(evidence: np.ndarray) -> np.ndarray:
-    """Log evidence by column, (k,), of (c, k) or (k,): the evidence of the classes is a product."""
+    """Log evidence of each of k columns, (k,), from that of each class and column, (c, k), or from itself.
+
+    The evidence of a column is a product over the classes, so logarithms add up.
+    """
     return evidence.sum(0) if evidence.ndim == 2 else evidence

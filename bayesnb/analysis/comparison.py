@@ -276,7 +276,7 @@ def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
     """A sentence for each fitted model with a setting that only changes its prediction, not its leave-one-out."""
     notes = []
     for name, nb in models.items():
-        setting = nb.ignored_by_loo  # in words; empty where there is none
+        setting = nb.ignored_by_loo  # in words, such as estimate="mean"; empty where there is none
         if setting:
             notes.append(
                 f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the "
@@ -309,7 +309,8 @@ def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFram
     results : leave-one-out result of each model, by name
     evidence : log evidence of each model, by name; NaN if there is none
     """
-    # models are equal a priori: their probabilities are proportional to the evidence, among those that have one
+    # Models are equal a priori, so their probabilities are proportional to the evidence, among those that have one. It
+    # is taken relative to the largest: exp of small log evidence would be 0.
     table = pd.DataFrame({"log_evidence": evidence.log_evidence}).rename_axis("model")
     table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
     log_sum = logsumexp(table["log_bayes_factor"].dropna())
@@ -325,6 +326,7 @@ def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFram
         table.loc[name, "se_diff"] = difference.se
         table.loc[name, "accuracy"] = result.accuracy
 
+    # the weights of the average of models that predicts labels best; all results have the same weights of rows
     table["stacking"] = stacked_weights([result.pointwise for result in results.values()], best.weight)
     return table.sort_values("elpd", ascending=False, kind="stable")
 

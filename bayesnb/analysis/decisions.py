@@ -247,9 +247,12 @@ def _known_prior(estimator: Any) -> Any:
 
     Public attributes say so: `class_prior_`, or as in scikit-learn `class_log_prior_` or `priors_`. Of a pipeline it is
     the last step that tells. With `class_weight` the predicted probabilities are for other class frequencies than these
-    attributes tell.
+    attributes tell, so it is None again.
     """
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    last = estimator
+    if hasattr(estimator, "steps"):  # a pipeline: a list of (name, estimator)
+        _, last = estimator.steps[-1]
+
     if getattr(last, "class_weight", None) is not None:
         return None
     if hasattr(last, "class_prior_"):
@@ -427,7 +430,10 @@ def _cost_table(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> F
     classes : their labels, in the order of the rows and columns of the table; None if they have none
     """
     aligned = align("costs", costs, classes, classes)  # rows and columns of a data frame in the order of the classes
-    table = 1 - np.eye(c) if aligned is None else as_numbers("costs", aligned, f"finite numbers, ({c}, {c})")
+    if aligned is None:
+        table = 1 - np.eye(c)  # each error costs 1
+    else:
+        table = as_numbers("costs", aligned, f"finite numbers, ({c}, {c})")
     if table.shape != (c, c):
         raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c})")
     price = 0.0 if abstain_cost is None else as_numbers("abstain_cost", abstain_cost, "a finite number")

@@ -154,17 +154,12 @@ class HalfLabelledClassifier(AbstractWrapper):
         weight = checked_weights(sample_weight, X)  # (n,)
         refuse_no_weight(weight)
 
-        # the sums over rows with a label are made once; those over the others are made anew in each iteration
-        has_label = ~is_missing
-        label_weights = one_hot(index, len(classes), weight[has_label])  # (l, c) the weight in the class of the label
+        # the sums over rows with a label, each with its weight in the class of the label, and the rows without one,
+        # whose weight has the factor λ
+        label_weights = one_hot(index, len(classes), weight[~is_missing])  # sparse (l, c)
+        weight_in_fit = np.where(is_missing, self.unlabelled_weight * weight, weight)  # (n,)
         counter = nb.prior_for()  # any prior will do: only its method that sums over rows is used
-        data = _Data(
-            counter=counter,
-            labelled=counter.suffstats(rows_at(rows, has_label), label_weights),
-            unlabelled=rows_at(rows, is_missing),
-            labelled_weight=weight[has_label],
-            unlabelled_weight=self.unlabelled_weight * weight[is_missing],
-        )
+        data = _Data.of(counter, rows, is_missing, label_weights, weight_in_fit)
         _refuse_unsuited(self.estimator, counter, nb.with_statistics(data.labelled))
 
         # A prior that is scaled by the rows depends on their weight, but not on how it is shared out among the classes.
@@ -177,7 +172,7 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         # the label distribution of each row, in the order of the rows: 0 and 1 where the label was given
         label_distributions = np.zeros((len(is_missing), len(classes)))
-        label_distributions[has_label] = np.eye(len(classes))[index]
+        label_distributions[~is_missing] = np.eye(len(classes))[index]
         label_distributions[is_missing] = climb.q
         return self._take_over(
             nb.with_statistics(climb.statistics),
@@ -316,6 +311,28 @@ class _Data:
     unlabelled: Rows
     labelled_weight: np.ndarray
     unlabelled_weight: np.ndarray
+
+    @classmethod
+    def of(
+        cls, counter: NaiveBayes, rows: Rows, is_missing: np.ndarray, label_weights: Any, weight: np.ndarray
+    ) -> "_Data":
+        """The sums over rows with a label, made once, and the other rows, whose sums change with their soft labels.
+
+        Parameters
+        ----------
+        rows : the cells of all n rows, by block
+        is_missing : (n,) whether a row has no label
+        label_weights : sparse (l, c), of the rows with a label their weight in the class of the label
+        weight : (n,) of all rows; those without a label with the factor λ
+        """
+        has_label = ~is_missing
+        return cls(
+            counter=counter,
+            labelled=counter.suffstats(rows_at(rows, has_label), label_weights),
+            unlabelled=rows_at(rows, is_missing),
+            labelled_weight=weight[has_label],
+            unlabelled_weight=weight[is_missing],
+        )
 
     @property
     def total_weight(self) -> float:

@@ -195,20 +195,19 @@ class _ScoreSums:
 
     @classmethod
     def zero(cls, n_features: int) -> "_ScoreSums":
-        """Sums over no terms."""
-        no_centre = np.full((2, n_features), np.nan)
-        u, u_v, u_squared = np.zeros((3, 2, n_features))
-        return cls(no_centre, u, u_v, u_squared)
+        """Sums over no terms: all are 0, and there is no centre yet."""
+        shape = (2, n_features)
+        return cls(centre=np.full(shape, np.nan), u=np.zeros(shape), u_v=np.zeros(shape), u_squared=np.zeros(shape))
 
     def add_weights(self, terms: Terms) -> None:
-        """Add the weights of some terms, which are the same for all features."""
+        """Add the weights v of some terms, and their squares; they are the same for all features."""
         self.v += terms.times @ terms.weight
         self.v_squared += terms.times @ terms.weight**2
 
     def add(self, feature: int, terms: Terms) -> None:
-        """Add the two scores of a feature over k terms.
+        """Add the two scores of a feature over k terms: three sums of u = s − m₀ v.
 
-        The centre of a feature is the mean of the first terms that come: any number near the mean of all will do.
+        The centre m₀ of a feature is the mean of the first terms that come: any number near the mean of all will do.
 
         Parameters
         ----------
@@ -225,13 +224,17 @@ class _ScoreSums:
         self.u_squared[:, feature] += u**2 @ terms.times
 
     def mean(self) -> Float[np.ndarray, "2 d"]:
-        """Σ q s / Σ q v, the weighted means of both scores of each feature."""
+        """Σ q s / Σ q v, the weighted means of both scores of each feature.
+
+        Sums are of u = s − m₀ v, so the mean is m₀ + Σ q u / Σ q v.
+        """
         return self.centre + self.u / self.v
 
     def standard_error(self) -> Float[np.ndarray, "2 d"]:
-        """√(Σ q (s − mean v)²) / Σ q v: that of a ratio of two sums over independent terms.
+        """√(Σ q (s − m v)²) / Σ q v, the standard error of the mean m: of a ratio of two sums over independent terms.
 
-        With shift = mean − m₀ it is s − mean v = u − shift v, whose square is summed term by term.
+        The sums are about a centre m₀, of u = s − m₀ v. With shift = m − m₀ it is s − m v = u − shift v, whose square
+        is u² − 2 shift u v + shift² v².
         """
         shift = self.u / self.v
         squares = self.u_squared - 2 * shift * self.u_v + shift**2 * self.v_squared

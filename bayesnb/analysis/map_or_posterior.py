@@ -79,12 +79,12 @@ class MapOrPosterior:
     def __str__(self) -> str:
         """The summary, and in words how far the MAP is from the posterior, and NUTS from exact draws."""
         n = len(self.distance)
-        median, ninety = np.quantile(self.distance, [0.5, 0.9])
+        median, in_a_tenth = np.quantile(self.distance, [0.5, 0.9])  # a tenth of the rows is beyond the second
         cause = ", and a parameter of the MAP is on its boundary" if self.is_on_boundary else ""
         lines = [
             self.summary.to_string(float_format="{:.4f}".format, na_rep=""),
             f"MAP from the posterior mean: {median:.2f} standard deviations of the log odds in the median row, "
-            f"{ninety:.2f} or more in a tenth",
+            f"{in_a_tenth:.2f} or more in a tenth",
             f"labels that change: {len(self.changed)} of {n}",
             f"MAP outside of the {self.level:.0%} interval: {len(self.outside)} of {n} rows. This is no score: it "
             f"grows with the columns{cause}",
@@ -364,6 +364,7 @@ def _frame(
     log_p : (n, c) log class probabilities, by way to predict
     exact, of_nuts : the posterior by exact draws and by NUTS; None if NUTS did not run
     """
+    # tables (n, c) become columns of n c cells: all classes of the first row, then of the next
     n, c = exact.log_mean.shape
     columns = {
         "row": np.repeat(np.arange(n), c),

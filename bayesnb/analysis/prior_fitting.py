@@ -314,21 +314,28 @@ def fit_prior(
 
 
 def _parameter_of_prior(nb: Any) -> str | None:
-    """The parameter of the estimator that takes a whole prior, "family" or "prior".
+    """The parameter of the estimator that takes a whole prior.
 
-    It is None if each hyperparameter is a parameter of its own, such as `alpha`. ValueError if the estimator has no
-    such parameter, or a block whose prior is not made of numbers.
+    - "family", if there is one.
+    - None, if each hyperparameter is a parameter of its own, such as `alpha`.
+    - Otherwise "prior".
+
+    ValueError if the estimator has no such parameter, or a block whose prior is not made of numbers.
     """
     parameters = nb.get_params(deep=False)
     blocks = nb.prior_.blocks
-    parameter = None
+    hyperparameters = declared_fields(blocks).keys()
+    parameter: str | None
     if "family" in parameters:
         parameter = "family"
-    elif not declared_fields(blocks).keys() <= parameters.keys():  # some hyperparameter is no parameter
+    elif hyperparameters <= parameters.keys():
+        parameter = None
+    else:
         parameter = "prior"
 
     can_be_set = parameter is None or parameter in parameters
-    if not can_be_set or not all(block.hyperparameters for block in blocks.values()):
+    has_numbers = all(block.hyperparameters for block in blocks.values())  # names of them, none of a covariance matrix
+    if not can_be_set or not has_numbers:
         raise ValueError(
             f"`estimator` is a {type(nb).__name__}, whose prior cannot be fitted; choose an estimator whose "
             "hyperparameters are numbers, such as GaussianNB"
@@ -357,7 +364,9 @@ def _bound_reached(coordinate: float) -> int:
     lower, upper = _LIMITS
     if coordinate >= upper - _AT_BOUND:
         return 1
-    return -1 if coordinate <= lower + _AT_BOUND else 0
+    if coordinate <= lower + _AT_BOUND:
+        return -1
+    return 0
 
 
 @partial(jax.jit, static_argnames="names")
@@ -372,8 +381,9 @@ def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[A
     """
 
     def energy(z: Any) -> Any:
-        blocks = problem.prior(dict(zip(names, z, strict=True))).items()
-        return -sum(block.log_marginal(problem.stats[key]).sum() for key, block in blocks)
+        """Minus the sum of the log evidence of all blocks, whose priors are independent."""
+        prior = problem.prior(dict(zip(names, z, strict=True)))
+        return -sum(block.log_marginal(problem.stats[key]).sum() for key, block in prior.items())
 
     return jax.value_and_grad(energy)(z)
 

@@ -146,9 +146,9 @@ class SmoothedModel:
             observed_share = counts.sum(1) / class_weight  # (c,)
 
             # Inverse of the distribution function: the code is the number of cumulated probabilities that a uniform
-            # number reaches. They end at the observed share, so that a number beyond it has the code M_j, missing.
+            # number reaches. They end at the observed share, so that a number beyond it has the code M_j, missing. For
+            # example, if the shares of two categories are 0.5 and 0.3, then 0.6 reaches 0.5 but not 0.8: its code is 1.
             cumulated = np.cumsum(p[:, :-1] * observed_share[:, None], axis=1)  # (c, M_j)
-            # For example, if the shares of two categories are 0.5 and 0.3, then 0.6 reaches 0.5 but not 0.8: code 1.
             uniform = rng.random(m)
             is_reached = uniform[:, None] >= cumulated[y]  # (m, M_j), each row by the probabilities of its class
             predictor_codes[:] = is_reached.sum(1)
@@ -182,11 +182,14 @@ class SmoothedModel:
     ) -> "SelectionPath":
         """Forward selection: the predictor that gives the largest l̄(J ∪ {j}) is added to the set J, `steps` times.
 
-        l̄(J) = A(J) + B(J) is the mean log-likelihood of the labels given the predictors of J, with class shares π_k
-        and the share p_jmk of category m of predictor j in class k. From the counts alone comes
-        A(J) = 1/N [Σ_k N_k log π_k + Σ_{j∈J} Σ_mk N_jmk log p_jmk], and from rows with weights w_i
-        B(J) = −1/N Σ_i w_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}. A candidate j adds Σ_i w_i log Σ_k q_ik p_{j x_ij k} to
-        −N B, where q_ik ∝ π_k Π_J p are the class probabilities given J: no product over J is computed again.
+        With π_k the share of class k, and p_jmk that of category m of predictor j in class k, the mean log-likelihood
+        of the labels given the predictors of a set J is l̄(J) = A(J) + B(J),
+
+            A(J) = 1/N [Σ_k N_k log π_k + Σ_{j∈J} Σ_mk N_jmk log p_jmk]      from the counts N_k and N_jmk of N rows
+            B(J) = −1/N Σ_i w_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}              from rows x_i with weights w_i
+
+        A candidate j adds its term of the sum over J to A. To −N B it adds Σ_i w_i log Σ_k q_ik p_{j x_ij k}, where
+        q_ik ∝ π_k Π_J p are the class probabilities given J: no product over J is computed again.
 
         Parameters
         ----------
@@ -198,9 +201,10 @@ class SmoothedModel:
         all_rows : whether N divides B(J); else N′, the weight of the rows with some predictor of J
         """
         is_known = self.is_known(codes)  # (d, n) whether each cell has a category
-        is_counted = is_known[list(start)].any(0)  # (n,) whether the weight of a row is in N′, the divisor of B(J)
         if all_rows:
-            is_counted[:] = True  # N instead
+            is_counted = np.ones(len(weight), bool)  # (n,) whether the weight of a row is in the divisor of B(J)
+        else:
+            is_counted = np.logical_or.reduce(is_known[list(start)], axis=0)  # of rows with some predictor of J
 
         def divisor(rows: np.ndarray) -> float:
             """The weight of some rows, which a mask (n,) marks."""
@@ -213,9 +217,9 @@ class SmoothedModel:
         path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
         while True:
-            log_norm = logsumexp(log_joint, 0)  # (n,)
+            log_norm = logsumexp(log_joint, 0)  # (n,) log Σ_k π_k Π_J p
             total = weight @ log_norm  # −N B(J)
-            path.log_likelihood.append(float(a - total / divisor(is_counted)))
+            path.log_likelihood.append(float(a - total / divisor(is_counted)))  # l̄(J)
             if not remaining or len(path.added) == steps:
                 return path
 
@@ -305,7 +309,7 @@ class _Rows:
         return replace(self, is_used=self.is_used & has_predictor)
 
     def samples(self) -> dict[str, PerRow]:
-        """The weight of each row in each sample: "training", and "test" if rows are held out."""
+        """The weight of each row in each sample, (n,) by name: "training", and "test" if rows are held out."""
         samples = {"training": self.training_weight * self.is_training}
         if self.is_held_out.any():
             samples["test"] = self.test_weight * self.is_held_out
@@ -824,7 +828,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         requested = [columns] if isinstance(columns, str) else [*columns]
         positions = []
         for column in requested:
-            position = self._columns.place(column)
+            position = self._columns.place(column)  # None where there is none
             if position is None:
                 raise ValueError(
                     f"`{argument}` has {column!r}, which is not a column of `X`; the columns are "
@@ -836,22 +840,25 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _count_steps(self, candidates: int, usable: int) -> int:
         """How many predictors may be added to the forced ones.
 
+        With `exact_features` it is this number, and otherwise `max_features`, or all candidates if there are fewer.
+
         Parameters
         ----------
         candidates : number of predictors that can be added
         usable : number of predictors with at least two categories, forced ones included
         """
+        if self.exact_features is not None:
+            if self.exact_features > candidates:
+                raise ValueError(
+                    f"`exact_features` is {self.exact_features}, but only {candidates} predictors with at least two "
+                    "observed categories can be added to the forced ones; give at most that number"
+                )
+            return self.exact_features
+
         maximum = self.max_features
         if maximum == "auto":
-            maximum = min(100, max(20, usable // 5))  # the rule of SPSS, J_max
-        if self.exact_features is None:
-            return min(candidates, maximum)
-        if self.exact_features > candidates:
-            raise ValueError(
-                f"`exact_features` is {self.exact_features}, but only {candidates} predictors with at least two "
-                "observed categories can be added to the forced ones; give at most that number"
-            )
-        return self.exact_features
+            maximum = min(100, max(20, usable // 5))  # the rule of SPSS
+        return min(candidates, maximum)
 
     def _hold_out(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
         """The part of the weight of each row that is held out for the test, (n,).
@@ -861,14 +868,16 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         """
         if self.partition is not None:
             check_consistent_length(rows.label, self.partition)
-            # compared as objects, so that strings and missing values among the marks are simply not 1
-            is_marked = (pd.Series(np.asarray(self.partition, object)) == 1).to_numpy()
-            test_weight = np.where(rows.is_used & ~is_marked, rows.weights.values, 0)
+            # whole rows; marks are compared as objects, so that strings and missing values are simply not 1
+            marks = pd.Series(np.asarray(self.partition, object))
+            is_for_training = (marks == 1).to_numpy()
+            test_weight = np.where(rows.is_used & ~is_for_training, rows.weights.values, 0)
         elif self.test_share is not None:
             test_weight = self._random_share(rows, rng)
         else:
             return np.zeros(len(rows.label))
 
+        # something has to remain on both sides
         usable_weight = rows.weights.values[rows.is_used].sum()
         if not 0 < test_weight.sum() < usable_weight:
             n_rows = int((test_weight > 0).sum())
@@ -945,7 +954,9 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         ----------
         fresh : True in `fit`, which learns number and names of the columns. Otherwise they have to be those of the fit
         """
-        table, _, columns = checked_rows(self, X, None if fresh else self._columns, numbers=False, sparse=False)
+        # the rows, and the number and names of their columns, which have to be those of the fit, if one is given
+        columns_of_fit = None if fresh else self._columns
+        table, _, columns = checked_rows(self, X, columns_of_fit, numbers=False, sparse=False)
         if fresh:
             self._columns = columns
             self.n_features_in_ = columns.n
@@ -979,7 +990,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         chosen = {names[j]: columns[j] for j in np.flatnonzero(self.support_)}
         if not chosen:
             chosen = {"none": np.zeros(len(columns[0]), int)}
-        table = pd.DataFrame(chosen, dtype=object)
+        table = pd.DataFrame(chosen, dtype=object)  # (n, columns)
         return table.to_numpy(dtype=object) if self._columns.names is None else table
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
@@ -1023,7 +1034,7 @@ def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
     predictors, to be small, and l̄ of the rows held out, if there are any. All are in nats a row.
     """
     rows = task.rows
-    n = float(rows.training_weight[rows.is_training].sum())
+    n = float(rows.training_weight[rows.is_training].sum())  # N
 
     added_names = [None, *task.predictors.names_of(path.added)]  # nothing was added to make the initial set
     steps = pd.DataFrame({"added": pd.Series(added_names, dtype=object)})

@@ -526,6 +526,7 @@ def _edges_of_numbers(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
     cells : cells drawn from the prior, at least one
     rows : cells of the rows, perhaps none
     """
+    # the range of the rows, and of the drawn cells without their tails
     low_of_drawn, high_of_drawn = np.percentile(cells, [1, 99])
     low = np.min(rows, initial=low_of_drawn)
     high = np.max(rows, initial=high_of_drawn)
