@@ -200,20 +200,23 @@ class EvidenceBinner(_AbstractBinner):
         check_least(1, max_cuts=self.max_cuts)
         alpha = float(checked_numbers("alpha", self.alpha, ()))
         with naming("X", "y"):
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
-            check_classification_targets(y)
-        classes, index = np.unique(y, return_inverse=True)  # (n,) number of the class of each row
-        self.log_evidence_ = np.zeros(X.shape[1])
+            table, labels = validate_data(
+                self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
+            )
+            check_classification_targets(labels)
+        classes, index = np.unique(labels, return_inverse=True)  # and (n,) number of the class of each row
+        self.log_evidence_ = np.zeros(table.shape[1])
 
         def edges_of(j: int, has_value: np.ndarray) -> np.ndarray:
             """Boundaries of column j, from the rows with a value there; notes the evidence of its bins."""
-            values = X[has_value, j]
+            values = table[has_value, j]
             candidates = _candidate_cuts(values, index[has_value], len(classes), self.max_cuts)
             partition = _best_partition(candidates.counts, alpha)  # which of the candidate cuts stay
             self.log_evidence_[j] = partition.evidence
-            return np.concatenate([[values.min()], candidates.boundaries[partition.cuts], [values.max()]])
+            inner = candidates.boundaries[partition.cuts]
+            return np.concatenate([[values.min()], inner, [values.max()]])
 
-        return self._set_edges(X, edges_of)
+        return self._set_edges(table, edges_of)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -347,20 +350,21 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
     n = int(counts.sum())
     bins = _log_evidence_of_bins(counts, alpha)  # log p(y | bin): entry [e][s] is of a bin of segments s … e
 
-    # log p(bins) of 1, 2, … m + 1 bins, and by how much it falls from each of these numbers to the next
+    # log p(bins): entry I is of I bins, for I = 1 … m + 1, and entry 0 means nothing. The price of a bin under the
+    # tangent at I is by how much it falls from I to I + 1.
     n_bins = np.arange(1, m + 2)
-    log_prior = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)  # (m + 1,)
-    log_prior_of = dict(zip(n_bins.tolist(), log_prior, strict=True))
-    price_at = dict(zip(n_bins.tolist(), -np.diff(log_prior), strict=False))  # of the tangent, for 1 … m bins
+    log_prior_from_1 = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)
+    log_prior = np.concatenate([[np.nan], log_prior_from_1])
+    price = -np.diff(log_prior)
 
     one_bin = bins[-1][0]  # of all segments
-    best = _Partition(np.empty(0, int), float(one_bin + log_prior_of[1]))
+    best = _Partition(np.empty(0, int), float(one_bin + log_prior[1]))
     unsettled = np.arange(1, m + 1)  # numbers of bins that may still be better
     while len(unsettled):
-        k = int(unsettled[len(unsettled) // 2])
-        priced = _priced_partition(bins, price_at[k])
+        k = unsettled[len(unsettled) // 2]
+        priced = _priced_partition(bins, price[k])
         j = len(priced.cuts) + 1
-        evidence = priced.evidence + log_prior_of[j]
+        evidence = priced.evidence + log_prior[j]
         if evidence > best.evidence:
             best = _Partition(priced.cuts, float(evidence))
 

@@ -177,15 +177,16 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
         # rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1
         with naming("X"):
-            X = _as_rows(X)
-        y = checked_labels(y)
-        counts = _counts(sample_weight, len(y))
-        group = None if groups is None else group_places(groups, len(y))
+            rows = _as_rows(X)
+        labels = checked_labels(y)
+        counts = _counts(sample_weight, len(labels))
+        group = None if groups is None else group_places(groups, len(labels))
         _check_two(counts, group)
 
         # the rows are kept, as each of them is left out when new rows are predicted
-        fitted = _fit(clone(self.estimator), X, y, counts)
-        return self._take_over(fitted, _training=TrainingTable(X, y, counts.values, counts.are_given, group))
+        fitted = _fit(clone(self.estimator), rows, labels, counts)
+        training = TrainingTable(rows, labels, counts.values, counts.are_given, group)
+        return self._take_over(fitted, _training=training)
 
     def _check_settings(self, groups: Any) -> None:
         """ValueError for a parameter out of range, or an estimator that lacks a method that `method` needs."""
@@ -225,7 +226,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         that hardly any training row fits its own label as badly as x fits y. One call is enough for all coverages.
         """
         check_is_fitted(self)
-        n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # it refuses rows that are none
+        n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # (m, c); it refuses what are no rows
         training = self._training
         label = self._labels
         share = training.shares(label, n_classes, self.class_conditional)  # (n, c) what each training row counts
@@ -290,10 +291,10 @@ def _counts(sample_weight: Any, n: int) -> RowWeights:
     with naming("sample_weight"):  # errors then name this argument
         values = np.asarray(sample_weight)
     if sample_weight is not None:
-        refuse_no_weight(values)  # unless some row has a weight
+        refuse_no_weight(values)  # ValueError if all are 0
     if values.dtype.kind == "f":  # before `row_weights` warns of floats that are whole
         raise ValueError(_FLOAT_WEIGHTS)
-    weights = row_weights(sample_weight, n)
+    weights = row_weights(sample_weight, n)  # checked: non-negative, and n of them
     if not weights.are_counts:
         raise ValueError(_FLOAT_WEIGHTS)
     return weights
@@ -583,8 +584,9 @@ class _Refits(_CrossModels):
         for members in self.training.folds():
             counts = self.training.counts_without(members)
             rows = np.flatnonzero(counts.values > 0)
-            classes = np.unique(self.label[rows])  # numbers of the classes of the other rows
-            # a single class many classifiers refuse: `DummyClassifier` predicts it always
+            classes = np.unique(self.label[rows])  # numbers of the k classes of the other rows
+
+            # many classifiers refuse a single class, which `DummyClassifier` always predicts
             classifier = clone(self.estimator) if len(classes) > 1 else DummyClassifier()
             fitted = _fit(classifier, _safe_indexing(self.training.X, rows), self.training.y[rows], counts.rows(rows))
 

@@ -71,7 +71,9 @@ class EvidenceOfPrior(NamedTuple):
         blocks = nb.prior_.blocks
         stats = nb.statistics_.blocks
         columns = nb.block_columns()  # by block, the positions of its k columns among the d features
-        names = declared_fields(blocks).keys()
+        names = declared_fields(blocks).keys()  # of all hyperparameters
+
+        # tables (c, d) of each hyperparameter, and (d,) whether the prior of a feature is fitted
         shape = len(nb.classes_), nb.n_features_in_
         start = {name: np.empty(shape) for name in names}
         unit = {name: np.ones(shape) for name in names}

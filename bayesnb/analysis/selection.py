@@ -1036,9 +1036,12 @@ def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
     rows = task.rows
     n = float(rows.training_weight[rows.is_training].sum())  # N
 
-    added_names = [None, *task.predictors.names_of(path.added)]  # nothing was added to make the initial set
+    # what was added, nothing to make the initial set, and the size J of each set
+    added_names = [None, *task.predictors.names_of(path.added)]
     steps = pd.DataFrame({"added": pd.Series(added_names, dtype=object)})
     steps["n_features"] = [len(members) for members in path.sets]
+
+    # the criteria
     steps["log_likelihood"] = path.log_likelihood
     steps["pseudo_bic"] = -steps["log_likelihood"] + 0.5 * steps["n_features"] * np.log(n) / n
     if rows.is_held_out.any():

@@ -126,13 +126,19 @@ def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
 def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -> None:
     """A legend to the right of the Axes, or in them if it is short and should be.
 
-    If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the `last`
-    entries. `settings` are those of Matplotlib's `legend`.
+    If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the last ones.
+
+    Parameters
+    ----------
+    inside : whether a short legend stands in the Axes
+    last : number of entries at the end that are never left out
+    settings : those of Matplotlib's `legend`
     """
     from matplotlib.lines import Line2D
 
     entries, full_names = ax.get_legend_handles_labels()
-    # a long name is shortened, but not one with a line break of its own; its dollars are escaped already, and are again
+    # A long name is shortened, but not one with a line break of its own. Its dollars are escaped already: without the
+    # backslashes it is shortened, and then escaped again.
     names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in full_names]
     if inside and len(entries) <= _MAX_INSIDE:
         ax.legend(entries, names, frameon=False, **settings)

@@ -99,8 +99,8 @@ def _draw_rows(estimator: Any, X: Any, k: int, level: Scalar, ax: Drawn) -> None
     by_map = _map_proba(estimator, X, k)[shown]
     ax.plot(rank + 1, by_map, linestyle="", marker="D", markersize=size, color=_MAP, label="MAP")
 
-    which = "rows" if n <= _MOST_ROWS else f"{len(shown)} of {n} rows"
-    name_axes(ax, f"{which}, by their posterior mean", f"probability of {plain_text(estimator.classes_[k])}")
+    shown_rows = "rows" if n <= _MOST_ROWS else f"{len(shown)} of {n} rows"
+    name_axes(ax, f"{shown_rows}, by their posterior mean", f"probability of {plain_text(estimator.classes_[k])}")
     legend(ax, inside=True)
 
 

@@ -300,16 +300,17 @@ def nomogram(
     >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
     >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
     """
+    model = estimator
     if not hasattr(estimator, "predict_joint_log_proba"):  # a calibrated estimator, which holds the model
-        estimator = getattr(estimator, "estimator_", estimator)
-    check_own(estimator, "a nomogram")
-    with_names = fitted_copy(estimator, feature_names)
+        model = getattr(estimator, "estimator_", estimator)
+    check_own(model, "a nomogram")
+    with_names = fitted_copy(model, feature_names)
 
     # Contributions to the log odds of each class against class b. There is an entry for the class prior, one for each
     # of the 12 features that contribute most to class a, and one for all others. Each has a posterior mean, and the
     # ends of an interval, in tables (entries, c).
-    a, b = _two_classes(estimator, x, label, against)
-    parts, _ = estimator.contributions(x, against=estimator.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
+    a, b = _two_classes(model, x, label, against)  # class numbers
+    parts, _ = model.contributions(x, against=model.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
     not_features = {PRIOR: "class prior", OTHERS: "other features"}
     names = [not_features.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
 
@@ -325,7 +326,7 @@ def nomogram(
     ax.axhline(len(names) - 0.5, color=ink(ax), linewidth=0.8)
 
     list_down(ax, [*names, "log odds"], 36)
-    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in estimator.classes_[[a, b]])
+    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
     name_axes(
         ax,
         f"log odds of {name_a} against {name_b}, nats, {level:.0%} interval\n"
@@ -395,10 +396,9 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if classes is not None and (has_classes or is_information or len(classes) != 2):
         raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")
 
-    # the n features with the largest size in any class, largest first, and the line of each
+    # a line of the plot for each feature that is shown, from the top
     size = table[size_of] if is_information else table[size_of].abs()
-    largest_size = size.groupby(table["feature"]).max()
-    features = largest_size.sort_values(ascending=False, kind="stable").index[:n].tolist()
+    features = _largest_features(table["feature"], size, n)
     line_of = {feature: i for i, feature in enumerate(features)}
 
     # the rows of the table that are drawn, with the height of each, and whether it is grey: an information that is not
@@ -429,6 +429,17 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if has_classes:
         legend(ax)
     return ax
+
+
+def _largest_features(feature: pd.Series, size: pd.Series, n: int) -> list[Any]:
+    """The n features with the largest size in any row, largest first; of equal ones those whose names come first.
+
+    Parameters
+    ----------
+    feature, size : the feature of each row of a table, and a size of it; a feature may have several rows
+    """
+    largest_size = size.groupby(feature).max()  # by feature, in the order of the names
+    return largest_size.sort_values(ascending=False, kind="stable").index[:n].tolist()
 
 
 def _draw_weights(ax: Drawn, table: pd.DataFrame, style: dict[str, Any]) -> None:
@@ -496,12 +507,14 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     p = given_p[order]
     y = given_y[order].astype(float)  # 1 where the event happened
 
-    # what the curve looks like if the probabilities are right: isotonic regressions of events drawn from them
+    # what the curve looks like if the probabilities are right: isotonic regressions (`monotone`) of events that are
+    # drawn from them
     rng = np.random.default_rng(0)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(200)]
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)  # (n,) each, at the probability of each row
 
-    is_point = p[0] == p[-1]  # of a single probability curve and band have no width
+    # of a single probability the curve is a point, and the band is a line that has a width of its own
+    is_point = p[0] == p[-1]
     band_style: Any = {"color": colour(5), "alpha": 0.4, "linewidth": 6 if is_point else 0}
     ax = ax or new_axes()
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
@@ -510,7 +523,10 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)  # a tick for each row
 
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
-    scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*score_split(y, p))
+
+    # the Brier score and its parts, in the lower right corner
+    split = score_split(y, p)
+    scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*split)
     ax.text(0.97, 0.05, scores, transform=ax.transAxes, ha="right", color=ink(ax))
     ax.legend(frameon=False, loc="upper left")
     return ax
@@ -613,7 +629,8 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
             name = plain_text(site) if i == 0 else None
             ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
 
-    # the largest distance from the uniform that passes the test: its p-value is then the threshold of the row
+    # the largest distance from the uniform that passes the test: its p-value is then the threshold of the row, as all
+    # sites have the same number n of transforms
     edge = float(stats.kstwo.isf(row.threshold, n))
     ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0, label="band of the test")
     ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
