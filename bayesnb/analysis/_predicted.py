@@ -47,8 +47,10 @@ class OfLogProba(ProbaOfLog):
     _inside = _of_inside = _lacks = ""
 
     def __getattr__(self, name: str) -> Any:
-        # Python asks here only for what the object itself does not have
-        if name in self._of_inside.split() and self._inside in vars(self):
+        # Python asks here only for what the object itself does not have. The model is looked for in `vars`: where there
+        # is none yet, asking for it as an attribute would come back here.
+        has_model = self._inside in vars(self)
+        if has_model and name in self._of_inside.split():
             model = vars(self)[self._inside]
             return getattr(model, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._lacks}")
@@ -79,16 +81,20 @@ class OfLogProba(ProbaOfLog):
 
     def interval_draws(self, X: Any, **draws: Any) -> IntervalDraws:
         """What `predict_interval` is over. Provisional."""
-        return IntervalDraws(self.sample_proba(X, **{"seed": 0} | draws), "linear")
+        settings = {"seed": 0} | draws  # a seed in `draws` goes before
+        return IntervalDraws(self.sample_proba(X, **settings), "linear")
 
     def uncertainty(self, X: Any, **draws: Any) -> Uncertainty:
         """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over `sample_proba`.
 
         `draws` are `n_draws` and `seed` (0 by default) of `sample_proba`.
         """
-        p = self.sample_proba(X, **{"seed": 0} | draws)  # (s, n, c)
+        settings = {"seed": 0} | draws  # a seed in `draws` goes before
+        p = self.sample_proba(X, **settings)  # (s, n, c)
+
+        # entr is −p log p, whose sum over the classes is the entropy
         total = entr(p.mean(0)).sum(-1)  # (n,) entropy of the mean probabilities
-        mean_entropy = entr(p).sum(-1).mean(0)  # (n,) of the draws
+        mean_entropy = entr(p).sum(-1).mean(0)  # (n,) mean of the entropies of the draws
         aleatoric = np.minimum(mean_entropy, total)  # it is never larger, but for rounding: entropy is concave
         return Uncertainty(total, aleatoric, total - aleatoric)
 
@@ -99,7 +105,8 @@ def central_interval(draws: Any, level: Scalar, method: Any = "linear") -> np.nd
     `level` is the mass inside, and `method` is that of NumPy's quantiles.
     """
     tails = [(1 - level) / 2, (1 + level) / 2]
-    return np.moveaxis(np.quantile(draws, tails, axis=0, method=method), 0, -1)
+    ends = np.quantile(draws, tails, axis=0, method=method)  # (2, …)
+    return np.moveaxis(ends, 0, -1)
 
 
 class Known:

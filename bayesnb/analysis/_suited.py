@@ -19,20 +19,27 @@ class UnsuitedEstimator(TypeError, ValueError):
 def check_own(estimator: Any, what: str, name: str = "estimator", method: str | None = None) -> None:
     """UnsuitedEstimator unless it is an estimator of bayesnb, or its class has a method, if one is named.
 
-    The message says what to give instead: often an estimator of bayesnb is inside of what was given.
+    The message says what was given and what to give instead:
+
+    - a class of `bayesnb.drop_in`: the estimator of bayesnb that its `fit` makes, `bayes_`
+    - an object that holds an estimator of bayesnb in `estimator`, `reader_` or `estimator_`: the last of these
+    - anything else, such as a pipeline: X is to be transformed first, outside of it
 
     Parameters
     ----------
     what : the analysis that needs the estimator, for the message
-    name : of the argument that gives it
+    name : of the argument that gives it, for the message
     method : a method by which another class is suited too
     """
-    if isinstance(estimator, AbstractNB) or (method and hasattr(type(estimator), method)):
+    if isinstance(estimator, AbstractNB):
         return
-    kind = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
-    advice = "Transform X first, outside of it"  # what mostly helps with a pipeline
+    if method is not None and hasattr(type(estimator), method):
+        return
 
-    # what holds an estimator of bayesnb: a class of `drop_in`, or a wrapper with one of these attributes
+    kind = type(estimator).__name__
+    advice = "Transform X first, outside of it"
+    if isinstance(estimator, type):  # a class in place of an object of it
+        kind = f"{estimator.__name__}, a class"
     if type(estimator).__module__ == "bayesnb.drop_in":
         kind = f"drop_in.{kind}"
         advice = f"Give `{name}.bayes_`, which `fit` makes"
@@ -74,27 +81,30 @@ def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np
         if no row has a label, if a label is infinite, or if all rows have the same one and the mark of missing labels
         may be meant as a class
     """
-    if not hasattr(y, "__array__"):
-        y = np.array(y, dtype=object)  # NumPy would turn a None or NaN beside strings into a string
-    y = column_or_1d(y, warn=True)
+    # a list becomes an array of objects, as NumPy would turn a None or NaN beside strings into a string
+    as_array = y if hasattr(y, "__array__") else np.array(y, dtype=object)
+    cells = column_or_1d(as_array, warn=True)  # (n,)
 
-    # None, NaN and NA first: only the other labels can be compared with the mark
-    is_nothing = np.asarray(pd.isna(y))
-    is_marked = np.zeros_like(is_nothing)
+    # A label is missing if it is None, NaN or NA, or if it equals the mark. Only real values can be compared with that,
+    # so the comparison is made for these, and its results are put back to where they stand among all n.
+    is_nothing = np.asarray(pd.isna(cells))  # (n,)
+    values = cells[~is_nothing]
+    is_mark = np.zeros(len(cells), bool)  # (n,)
     if missing_label is not None:
-        is_marked[~is_nothing] = [label == missing_label for label in y[~is_nothing].tolist()]
+        is_mark[~is_nothing] = [value == missing_label for value in values.tolist()]
+    is_missing = is_nothing | is_mark
 
     # labels of object type become numbers, if all of them are numbers
-    labels = pd.Series(y[~is_nothing & ~is_marked]).infer_objects().to_numpy()
+    labels = pd.Series(cells[~is_missing]).infer_objects().to_numpy()
     if not len(labels):
         raise ValueError("`y` has only missing labels; give the label of at least one row of each class")
     assert_all_finite(labels, input_name="y")
 
     # a mark such as −1 beside a single label may be the second class
-    if is_marked.any() and (labels == labels[0]).all():
+    if is_mark.any() and (labels == labels[0]).all():
         only = labels[:1].tolist()[0]
         raise ValueError(
             f"`y` has only the label {only!r}, besides {missing_label!r}, which marks a missing label. If it is a "
             "class, set missing_label=None and mark missing labels by None or NaN"
         )
-    return labels, is_nothing | is_marked
+    return labels, is_missing

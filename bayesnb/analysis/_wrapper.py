@@ -26,9 +26,11 @@ class OfEstimator:
         fitted : becomes `estimator_`
         learnt : further attributes by name
         """
-        names = ("n_features_in_", "feature_names_in_")
+        names = ("n_features_in_", "feature_names_in_")  # the second only where columns have names
         columns = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
         settings = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+
+        # one assignment replaces all attributes
         self.__dict__ = {**settings, "estimator_": fitted, "classes_": fitted.classes_, **columns, **learnt}
         return self
 

@@ -93,8 +93,9 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             )
         nb.prior_.require_proper("Bayes factors of features")
 
-        # the log evidence of each feature with shared parameters, and its log Bayes factor for parameters by class
-        prior_log_odds = self._prior_log_odds(nb.n_features_in_)  # (d,)
+        # For each feature the log evidence with parameters that classes share, and the log Bayes factor of parameters
+        # by class against these. A block is one family with the features that it reads.
+        prior_log_odds = self._prior_log_odds(nb.n_features_in_)  # (d,) log ρ_j/(1 − ρ_j)
         blocks = [_compare_block(nb, name) for name in nb.prior_.blocks]
         log_factor = np.zeros(nb.n_features_in_)
         log_shared = np.zeros(nb.n_features_in_)
@@ -102,11 +103,12 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             log_factor[block.columns] = block.log_by_class - block.log_shared
             log_shared[block.columns] = block.log_shared
 
-        # s_j says whether feature j depends on the class. Averaged over s_j the evidence of a feature is ρ p(x_j | by
-        # class) + (1 − ρ) p(x_j | shared). Relative to the second it is ρ · factor + (1 − ρ), and log_expit of the
-        # prior log odds is log ρ.
-        log_mixed = np.logaddexp(log_factor + log_expit(prior_log_odds), log_expit(-prior_log_odds))
-        log_odds = prior_log_odds + log_factor  # of s_j = 1, after the data
+        # s_j says whether feature j depends on the class. Averaged over s_j the evidence of a feature is
+        # ρ p(x_j | by class) + (1 − ρ) p(x_j | shared). Relative to the second density it is ρ · factor + (1 − ρ).
+        log_rho = log_expit(prior_log_odds)  # log 1/(1 + exp(−log odds))
+        log_not_rho = log_expit(-prior_log_odds)
+        log_mixed = np.logaddexp(log_factor + log_rho, log_not_rho)  # (d,)
+        log_odds = prior_log_odds + log_factor  # (d,) of s_j = 1, after the data
 
         # the evidence is a product: of the labels, and of each feature averaged over s_j
         log_evidence_of_labels = nb.prior_.classes.log_marginal(nb.statistics_.n)
@@ -121,8 +123,9 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
 
     def _prior_log_odds(self, d: int) -> Float[np.ndarray, " d"]:
         """log ρ_j/(1 − ρ_j), the log odds before the data that feature j depends on the class; ±∞ of ρ_j 0 or 1."""
-        prior = np.asarray(self.inclusion, float)
-        if prior.shape not in ((), (d,)) or not ((prior >= 0) & (prior <= 1)).all():
+        prior = np.asarray(self.inclusion, float)  # one for all features, or (d,)
+        is_probability = (prior >= 0) & (prior <= 1)
+        if prior.shape not in ((), (d,)) or not is_probability.all():
             raise ValueError(
                 f"`inclusion` is {self.inclusion!r}; it needs a probability, or one for each of {d} features"
             )
@@ -142,16 +145,17 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
         rows = self.estimator_.encode(X)  # the cells (n, k) of each block
         table = self.estimator_.posterior_.classes.log_predictive()  # (c,) at first, then (n, c)
         for block in self._blocks:
-            x = rows[block.name]
-            if is_sparse(x):
-                x = x.tocsc()  # columns are quick to take
+            encoded = rows[block.name]
+            x = encoded.tocsc() if is_sparse(encoded) else encoded  # by columns, so that one is quick to take
             for j, log_odds in enumerate(self._log_odds[block.columns]):  # log w_j/(1 − w_j)
                 cells = column_of(x, j)[:, None]  # (n, 1)
-                by_class = block.by_class.select(np.array([j])).log_predictive(cells)  # (n, c)
-                shared = block.shared.select(np.array([j])).log_predictive(cells)  # (n, 1), the same in all classes
+                log_p_by_class = block.by_class.select(np.array([j])).log_predictive(cells)  # (n, c)
+                log_p_shared = block.shared.select(np.array([j])).log_predictive(cells)  # (n, 1), as for one class
+
+                # log of w p(x | by class) + (1 − w) p(x | shared)
                 log_w = log_expit(log_odds)
                 log_not_w = log_expit(-log_odds)
-                table = table + np.logaddexp(by_class + log_w, shared + log_not_w)
+                table = table + np.logaddexp(log_p_by_class + log_w, log_p_shared + log_not_w)
         return table
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -188,16 +192,21 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
 
     Shared parameters are those of a single class that has all rows: the statistics of the classes add up.
     ValueError where features depend on each other given the class, or where classes have different priors.
+
+    Parameters
+    ----------
+    nb : the fitted estimator
+    name : of the block
     """
     prior = nb.prior_.blocks[name]
-    if not prior.separable:
+    if not prior.separable:  # its features depend on each other given the class
         raise ValueError(
             f"`estimator` has a {type(prior).__name__} block; averaging needs features that are independent "
             "given the class, each with its own conjugate parameters. Use GaussianNB, PoissonNB or "
             "CategoricalNB, for example"
         )
-    stats = nb.statistics_.blocks[name]
-    stats_of_all = pooled(stats)  # of a single class
+    stats = nb.statistics_.blocks[name]  # sums over the rows of each of c classes
+    stats_of_all = pooled(stats)  # over all rows, as those of a single class
     shared_prior = _prior_of_one_class(prior)
     return _ComparedBlock(
         name=name,
@@ -210,24 +219,28 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
 
 
 def _prior_of_one_class(prior: Any) -> Any:
-    """The same prior for a single class; ValueError where classes have different ones."""
+    """The same prior for a single class; ValueError where classes have different ones.
 
-    def value_of_all_classes(value: np.ndarray) -> np.ndarray:
-        """The first entry of the axis of classes, which is kept with length 1."""
-        if not (value == value[:1]).all():
+    A prior has fields, arrays whose first axis is that of the classes unless they share the field.
+    """
+    fields_of_one_class = {}
+    for name, field in prior.fields_.items():
+        if "class" not in field.axes:
+            continue
+        value = getattr(prior, name)  # (c, …)
+        of_first_class = value[:1]  # (1, …)
+        if not (value == of_first_class).all():
             raise ValueError(
                 "`estimator` has a prior that differs between classes; averaging over features needs one prior for "
                 "all classes"
             )
-        return value[:1]
-
-    fields = {}
-    for name, field in prior.fields_.items():
-        if "class" in field.axes:
-            fields[name] = value_of_all_classes(getattr(prior, name))
-    return dataclasses.replace(prior, **fields)
+        fields_of_one_class[name] = of_first_class
+    return dataclasses.replace(prior, **fields_of_one_class)
 
 
 def _by_column(evidence: np.ndarray) -> np.ndarray:
-    """Log evidence by column, (k,), of (c, k) or (k,): the evidence of the classes is a product."""
+    """Log evidence of each of k columns, (k,), from that of each class and column, (c, k), or from itself.
+
+    The evidence of a column is a product over the classes, so logarithms add up.
+    """
     return evidence.sum(0) if evidence.ndim == 2 else evidence

@@ -25,7 +25,8 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         with naming("X"):
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        bins = binned(X, [edges[1:-1] for edges in self.edges_])  # the end bins have no outer boundary
+        inner = [edges[1:-1] for edges in self.edges_]  # the end bins have no outer boundary
+        bins = binned(X, inner)  # (n, d)
         return np.where(self.n_bins_ == 0, np.nan, bins)  # a column without a training value has no bins
 
     def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray], np.ndarray]) -> Self:
@@ -36,7 +37,7 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.edges_ = []
         for j, has_value in enumerate(~np.isnan(X.T)):
             self.edges_.append(edges_of(j, has_value) if has_value.any() else np.empty(0))
-        self.n_bins_ = np.array([max(len(edges) - 1, 0) for edges in self.edges_])
+        self.n_bins_ = np.array([max(len(edges) - 1, 0) for edges in self.edges_])  # K + 1 boundaries have K bins
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -199,20 +200,23 @@ class EvidenceBinner(_AbstractBinner):
         check_least(1, max_cuts=self.max_cuts)
         alpha = float(checked_numbers("alpha", self.alpha, ()))
         with naming("X", "y"):
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
-            check_classification_targets(y)
-        classes, index = np.unique(y, return_inverse=True)  # (n,) number of the class of each row
-        self.log_evidence_ = np.zeros(X.shape[1])
+            table, labels = validate_data(
+                self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
+            )
+            check_classification_targets(labels)
+        classes, index = np.unique(labels, return_inverse=True)  # and (n,) number of the class of each row
+        self.log_evidence_ = np.zeros(table.shape[1])
 
         def edges_of(j: int, has_value: np.ndarray) -> np.ndarray:
             """Boundaries of column j, from the rows with a value there; notes the evidence of its bins."""
-            values = X[has_value, j]
+            values = table[has_value, j]
             candidates = _candidate_cuts(values, index[has_value], len(classes), self.max_cuts)
-            partition = _best_partition(candidates.counts, alpha)
+            partition = _best_partition(candidates.counts, alpha)  # which of the candidate cuts stay
             self.log_evidence_[j] = partition.evidence
-            return np.concatenate([[values.min()], candidates.boundaries[partition.cuts], [values.max()]])
+            inner = candidates.boundaries[partition.cuts]
+            return np.concatenate([[values.min()], inner, [values.max()]])
 
-        return self._set_edges(X, edges_of)
+        return self._set_edges(table, edges_of)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -232,17 +236,32 @@ def binned(X: np.ndarray, inner: list[np.ndarray]) -> np.ndarray:
 def _equal_widths(values: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
     """Boundaries of bins of equal width over the range of the values, without the bins that hold none of them.
 
-    Where bins are empty, the two boundaries around a run of them become one, in the middle.
+    Where bins are empty, the two boundaries around a run of them become one, in the middle. For example, four bins of
+    values from 0 to 8 have the inner boundaries 2, 4 and 6. If no value lies above 2 and up to 6, the two bins between
+    them are empty, and the boundaries are 0, (2 + 6)/2 = 4 and 8.
+
+    Parameters
+    ----------
+    values : (n,) numbers, none of them missing
+    n_bins : number of bins before empty ones are removed
+
+    Returns
+    -------
+    K + 1 boundaries of the K bins that hold values, from the smallest to the largest value
     """
     low = values.min()
     high = values.max()
-    share = np.arange(1, n_bins) / n_bins
+    share = np.arange(1, n_bins) / n_bins  # 1/n_bins, 2/n_bins, … of the way from low to high
     inner = low * (1 - share) + high * share  # (n_bins − 1,)
+    lower_ends = np.concatenate([[-np.inf], inner])  # (n_bins,) of each bin; the end bins have no outer boundary
+    upper_ends = np.concatenate([inner, [np.inf]])
 
-    # bin b lies between the inner boundaries b − 1 and b
-    occupied = np.unique(np.searchsorted(inner, values))  # bins with training rows, ascending
-    ends = inner[occupied[:-1]]  # upper end of each such bin but the last
-    next_starts = inner[occupied[1:] - 1]  # lower end of the next one: the same number if no empty bin lies between
+    # the numbers of the bins that hold a value, ascending: a value is in the bin of as many boundaries as are below it
+    occupied = np.unique(np.searchsorted(inner, values))
+
+    # a boundary between each occupied bin and the next: their ends are one number if no empty bin lies between
+    ends = upper_ends[occupied[:-1]]
+    next_starts = lower_ends[occupied[1:]]
     return np.concatenate([[low], (ends + next_starts) / 2, [high]])
 
 
@@ -262,7 +281,8 @@ class _Candidates(NamedTuple):
 def _candidate_cuts(values: PerRow, index: Int[np.ndarray, " n"], n_classes: int, max_cuts: int) -> _Candidates:
     """Where a column may be cut: between neighbouring values, but not inside a run of rows of a single class.
 
-    A cut inside such a run is never best, as the evidence is convex in the rows of one class that move over a cut.
+    A cut inside such a run is never best, as the evidence is convex in the rows of one class that move over a cut. For
+    example, if the values 1, 2, 3, 4 have rows of the classes a, a, b, and both, the cuts are after 2 and after 3.
 
     Parameters
     ----------
@@ -270,27 +290,36 @@ def _candidate_cuts(values: PerRow, index: Int[np.ndarray, " n"], n_classes: int
     index : (n,) number of the class of each row
     max_cuts : largest number of cuts; of more, those at even steps of rank remain
     """
-    # rows of each class by distinct value, (v, c); each pair of a value and a class has a number of its own
-    distinct, place = np.unique(values, return_inverse=True)
-    pair = place * n_classes + index
-    counts = np.bincount(pair, minlength=len(distinct) * n_classes).reshape(-1, n_classes)
+    # rows of each class at each of v distinct values
+    distinct, position = np.unique(values, return_inverse=True)  # (v,) ascending, and (n,) where each row stands there
+    cell = position * n_classes + index  # the place of (value, class) in this table, read line by line
+    counts = np.bincount(cell, minlength=len(distinct) * n_classes).reshape(-1, n_classes)  # (v, c)
 
-    # a cut lies between values whose rows are not all of one and the same class
-    single_class = np.where((counts > 0).sum(1) == 1, counts.argmax(1), -1)  # −1 where a value has several classes
-    is_cut = (single_class[1:] != single_class[:-1]) | (single_class[1:] < 0)
-    cuts = np.flatnonzero(is_cut)  # cut i follows distinct value i
+    # a value is pure if all of its rows are of one class; no cut is needed between two pure values of the same class
+    is_pure = (counts > 0).sum(1) == 1  # (v,)
+    first_class = counts.argmax(1)  # (v,) of a pure value its class
+    is_inside_run = is_pure[:-1] & is_pure[1:] & (first_class[:-1] == first_class[1:])  # (v − 1,)
+    cuts = np.flatnonzero(~is_inside_run)  # cut i lies between the distinct values i and i + 1
+
+    # of too many cuts those at the middles of `max_cuts` equal parts of their ranks: (2 i + 1)/(2 max_cuts) of them
     if len(cuts) > max_cuts:
-        middles = (2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)  # of max_cuts equal parts of the ranks
+        middles = (2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)
         cuts = cuts[middles]
 
-    # the values between two cuts are one segment
-    segment_starts = np.concatenate([[0], cuts + 1])
-    segments = np.add.reduceat(counts, segment_starts)
+    # the values between two cuts are one segment, whose counts are added up
+    segment_starts = np.concatenate([[0], cuts + 1])  # the first value of each segment
+    segments = np.add.reduceat(counts, segment_starts)  # (m + 1, c)
     return _Candidates(segments, (distinct[cuts] + distinct[cuts + 1]) / 2)
 
 
 class _Partition(NamedTuple):
-    """Segments merged into bins: the cuts (I − 1,) that stay, and their log evidence in nats."""
+    """Neighbouring segments merged into bins.
+
+    Fields
+    ------
+    cuts : the cuts between bins, one fewer than bins, ascending. Cut i lies between segments i and i + 1
+    evidence : log p(y | bins) in nats; with log p(bins) where the whole criterion is meant
+    """
 
     cuts: np.ndarray
     evidence: float
@@ -299,9 +328,14 @@ class _Partition(NamedTuple):
 def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
     """The bins of the largest log p(y | bins) + log p(bins), made of m neighbouring segments.
 
-    The prior of I bins, log p(bins) = −log n − log C(n + I − 1, I − 1), is convex in I, so it is nowhere below its
-    tangents. Under a tangent each bin has a fixed price, and dynamic programming finds the best bins. If these are j
-    bins by the tangent at k, no number of bins between k and j can be better than j, which leaves few tangents to try.
+    Dynamic programming finds the best bins quickly if every bin costs the same price. The prior of I bins,
+    log p(bins) = −log n − log C(n + I − 1, I − 1) with n rows, has no such price. But it is convex in I, so it lies
+    nowhere below its tangents, which are linear in I: the price of a bin is minus their slope. The search tries the
+    tangent at one number of bins k after another:
+
+    - Under the tangent at k, let the best partition have j bins. It is a candidate.
+    - What the prior is above the tangent grows with the distance from k. A number of bins between k and j is no better
+      than j under the tangent, and gains less from this difference. So all numbers from k to j are settled.
 
     Parameters
     ----------
@@ -310,27 +344,33 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
 
     Returns
     -------
-    the cuts between bins, where cut k lies between segments k and k + 1, and the log evidence in nats
+    the cuts between bins, and log p(y | bins) + log p(bins) in nats
     """
     m = len(counts)
     n = int(counts.sum())
-    bins = _log_evidence_of_bins(counts, alpha)  # [e][s] of a bin of segments s … e
+    bins = _log_evidence_of_bins(counts, alpha)  # log p(y | bin): entry [e][s] is of a bin of segments s … e
 
+    # log p(bins): entry I is of I bins, for I = 1 … m + 1, and entry 0 means nothing. The price of a bin under the
+    # tangent at I is by how much it falls from I to I + 1.
     n_bins = np.arange(1, m + 2)
-    log_prior = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)  # log p(bins) for I = 1 … m + 1
-    price = -np.diff(log_prior)  # of one more bin: the slope of the tangent at I, which falls with I
+    log_prior_from_1 = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)
+    log_prior = np.concatenate([[np.nan], log_prior_from_1])
+    price = -np.diff(log_prior)
 
-    best = _Partition(np.empty(0, int), float(bins[-1][0] + log_prior[0]))  # one bin of all segments
-    unsettled = np.arange(1, m + 1)  # numbers of bins that may still be the best
+    one_bin = bins[-1][0]  # of all segments
+    best = _Partition(np.empty(0, int), float(one_bin + log_prior[1]))
+    unsettled = np.arange(1, m + 1)  # numbers of bins that may still be better
     while len(unsettled):
         k = unsettled[len(unsettled) // 2]
-        priced = _priced_partition(bins, price[k - 1])  # the best under the tangent at k
-        j = len(priced.cuts) + 1  # its number of bins
-        evidence = priced.evidence + log_prior[j - 1]
+        priced = _priced_partition(bins, price[k])
+        j = len(priced.cuts) + 1
+        evidence = priced.evidence + log_prior[j]
         if evidence > best.evidence:
             best = _Partition(priced.cuts, float(evidence))
-        # no number of bins between k and j can be better than j
-        unsettled = unsettled[(unsettled < min(j, k)) | (unsettled > max(j, k))]
+
+        is_below = unsettled < min(j, k)
+        is_above = unsettled > max(j, k)
+        unsettled = unsettled[is_below | is_above]
     return best
 
 
@@ -344,48 +384,55 @@ def _log_evidence_of_bins(counts: Int[np.ndarray, "m c"], alpha: float) -> list[
     Parameters
     ----------
     counts : rows of each of c classes in each of m segments
+    alpha : concentration α of the Dirichlet prior
+
+    Returns
+    -------
+    m arrays: that of the last segment e has e + 1 entries, one for each first segment s = 0 … e
     """
     m, c = counts.shape
 
-    # rows of a bin are a difference of the rows before its end and before its start
+    # rows of a bin are a difference: those before the segment that follows the bin, less those before its first segment
     before = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])  # (m + 1, c) before each segment, by class
-    rows_before = before.sum(1)  # (m + 1,)
+    rows_before = before.sum(1)  # (m + 1,) of all classes
 
-    # both differences of log Γ, looked up by the number of rows
-    n_or_less = np.arange(rows_before[-1] + 1)
-    log_rising_class = gammaln(n_or_less + alpha) - gammaln(alpha)
-    log_rising_bin = gammaln(n_or_less + c * alpha) - gammaln(c * alpha)
+    # both differences of log Γ for 0, 1, … n rows, so that they are looked up by the number of rows
+    possible_rows = np.arange(rows_before[-1] + 1)
+    log_gamma_class = gammaln(possible_rows + alpha) - gammaln(alpha)
+    log_gamma_bin = gammaln(possible_rows + c * alpha) - gammaln(c * alpha)
 
     bins = []
-    for end in range(1, m + 1):  # the segment after the last one of the bin
-        of_classes = log_rising_class[before[end] - before[:end]].sum(1)  # (end,) for each first segment
-        bins.append(of_classes - log_rising_bin[rows_before[end] - rows_before[:end]])
+    for following in range(1, m + 1):  # the segment that follows the bin, so that the last one in it is the one before
+        rows_by_class = before[following] - before[:following]  # (following, c) for each first segment
+        rows = rows_before[following] - rows_before[:following]  # (following,)
+        bins.append(log_gamma_class[rows_by_class].sum(1) - log_gamma_bin[rows])
     return bins
 
 
 def _priced_partition(bins: list[np.ndarray], price: float) -> _Partition:
     """The cuts with the largest sum over bins of log evidence − price, and their log evidence without the price.
 
-    Dynamic programming: the best bins of the first e segments are a last bin s … e − 1, and the best bins of the
-    s segments before it.
+    Dynamic programming: the best bins of the first t segments are a last bin, of segments s … t − 1, and the best bins
+    of the s segments before it. The best s is found for t = 1, 2, … up to all segments.
 
     Parameters
     ----------
     bins : entry [e][s] is the log evidence of a bin of segments s … e
     price : what each bin costs, in nats
     """
-    value = np.zeros(len(bins) + 1)  # the best sum over the first e segments, for each e
-    start = np.zeros(len(bins) + 1, int)  # first segment of the last bin of that best
-    for e, log_evidence in enumerate(bins, 1):
-        total = value[:e] + log_evidence  # (e,) by the first segment of the last bin
-        start[e] = total.argmax()
-        value[e] = total[start[e]] - price
+    n_segments = len(bins)
+    best_sum = np.zeros(n_segments + 1)  # [t]: of log evidence − price over the bins of the first t segments
+    last_start = np.zeros(n_segments + 1, int)  # [t]: s, the first segment of the last of these bins
+    for t, log_evidence in enumerate(bins, 1):  # (t,) of the last bin s … t − 1, for each s
+        total = best_sum[:t] + log_evidence
+        last_start[t] = total.argmax()
+        best_sum[t] = total[last_start[t]] - price
 
-    # from the last bin backwards: cut k − 1 stands before segment k
+    # from the last bin backwards: before a bin that starts at segment s are the best bins of the first s segments
     cuts: list[int] = []
-    first = start[-1]
-    while first > 0:
-        cuts.append(first - 1)
-        first = start[first]
+    s = last_start[n_segments]
+    while s > 0:
+        cuts.append(s - 1)  # cut i lies between segments i and i + 1
+        s = last_start[s]
     n_bins = len(cuts) + 1
-    return _Partition(np.array(cuts[::-1], int), value[-1] + price * n_bins)
+    return _Partition(np.array(cuts[::-1], int), best_sum[n_segments] + price * n_bins)

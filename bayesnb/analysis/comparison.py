@@ -149,21 +149,23 @@ class _Model(NamedTuple):
 def _fitted_models(
     estimators: Mapping[str, Any], X: Any, y: Any, sample_weight: Any, are_fitted: bool
 ) -> dict[str, _Model]:
-    """Each estimator by name, fitted to the rows, with the rows in its own form.
+    """Each estimator by name, fitted to the rows, with the rows in the form that it reads.
 
     Parameters
     ----------
-    estimators : by name, an estimator, or a pair of an estimator and its own form of the rows
-    are_fitted : whether they are fitted already, so that no clone is
+    estimators : by name, either an estimator, which reads `X`, or a pair (estimator, rows) with a form of its own
+    y : (n,) labels
+    are_fitted : True if the estimators are fitted already, and are used as they are. Otherwise clones are fitted
     """
     if not isinstance(estimators, Mapping) or not estimators:
         kind = "empty" if isinstance(estimators, Mapping) else f"a {type(estimators).__name__}"
         raise ValueError(f"`estimators` is {kind}; give a mapping from name to estimator")
 
+    # a pair is an estimator with rows of its own; all others share `X`
     models = {}
     for name, value in estimators.items():
         models[name] = _Model(*value) if isinstance(value, tuple) else _Model(value, X)
-        check_own(models[name].nb, "compare", f"estimators[{name!r}]", "loo")
+        check_own(models[name].nb, "compare", f"estimators[{name!r}]", "loo")  # any class with a method `loo` will do
     if are_fitted:
         return models
     return {name: _Model(clone(nb).fit(rows, y, sample_weight), rows) for name, (nb, rows) in models.items()}
@@ -191,6 +193,10 @@ def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
     """The log evidence of each model by name, what its likelihood is a density of, and notes on what is missing.
 
     Evidence can be compared if the likelihoods are densities of the same kind, such as probabilities of counts.
+
+    Parameters
+    ----------
+    models : the fitted estimator of each model, by name
     """
     evidence = _Evidence(log_evidence=dict.fromkeys(models, np.nan), measures={}, notes=[])
     for name, nb in models.items():
@@ -203,34 +209,43 @@ def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
             measures = {block.cells_.measure for block in nb.prior_.blocks.values()}
             evidence.measures[name] = " and ".join(sorted(measures))
 
-    _leave_out_composite(evidence)
-    if len(set(evidence.measures.values())) > 1:
-        listed = "; ".join(f"{name}: {measure}" for name, measure in evidence.measures.items())
-        evidence.notes.append(
+    comparable = _without_composite(evidence)
+    if len(set(comparable.measures.values())) > 1:
+        listed = "; ".join(f"{name}: {measure}" for name, measure in comparable.measures.items())
+        comparable.notes.append(
             f"evidence cannot be compared between likelihoods of different kinds ({listed}); compare by elpd"
         )
-    return evidence
+    return comparable
 
 
-def _leave_out_composite(evidence: _Evidence) -> None:
-    """Beside models of other kinds, take the evidence from those with a composite likelihood, with a note.
+def _without_composite(evidence: _Evidence) -> _Evidence:
+    """The evidence, from which models with a composite likelihood are taken, with a note, beside those of other kinds.
 
-    Such a likelihood is a product of densities of the same row, so it is no density of the row.
+    Such a likelihood is a product of densities of the same row, so it is no density of the row. Where all models have
+    likelihoods of one kind, the evidence stays as it is.
     """
     if len(set(evidence.measures.values())) < 2:
-        return
-    composite = [name for name, measure in evidence.measures.items() if COMPOSITE in measure]
-    for name in composite:
-        evidence.log_evidence[name] = np.nan
-        evidence.notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
-        del evidence.measures[name]
+        return evidence
+    log_evidence = dict(evidence.log_evidence)
+    measures = dict(evidence.measures)
+    notes = list(evidence.notes)
+    for name, measure in evidence.measures.items():
+        if COMPOSITE in measure:
+            log_evidence[name] = np.nan
+            notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
+            del measures[name]
+    return _Evidence(log_evidence, measures, notes)
 
 
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
 def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> list[str]:
-    """A sentence for each kind of likelihood whose largest evidence has an elpd more than two standard errors lower.
+    """Sentences that say where evidence and leave-one-out favour different models.
+
+    Among the models of one kind of likelihood, let W have the largest evidence, and R the largest elpd: W is the better
+    model of rows and labels, and R predicts labels better. There is a sentence where the elpd of W is more than two
+    standard errors below that of R.
 
     Parameters
     ----------
@@ -240,18 +255,19 @@ def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> lis
     notes = []
     for measure in dict.fromkeys(evidence.measures.values()):  # each kind once, in the order of the models
         names = [name for name in evidence.measures if evidence.measures[name] == measure]
-        writer = max(names, key=lambda name: evidence.log_evidence[name])  # the model that the whole table favours
-        reader = max(names, key=lambda name: results[name].elpd)  # the one that predicts labels best
+        by_evidence = max(names, key=lambda name: evidence.log_evidence[name])
+        by_elpd = max(names, key=lambda name: results[name].elpd)
 
-        # a gain is told if it is beyond chance, and beyond rounding where both predict the same
-        gain = _paired_difference(results[reader], results[writer])
+        # a gain in elpd is told if it is beyond chance, and beyond rounding where both predict the same
+        gain = _paired_difference(results[by_elpd], results[by_evidence])  # in nats, with its standard error
         if gain.elpd <= max(2 * gain.se, 1e-6):
             continue
-        nats = evidence.log_evidence[writer] - evidence.log_evidence[reader]
+        nats = evidence.log_evidence[by_evidence] - evidence.log_evidence[by_elpd]
         notes.append(
-            f"evidence and elpd disagree: {writer} has the largest evidence (by {nats:.1f} nats), but {reader} "
+            f"evidence and elpd disagree: {by_evidence} has the largest evidence (by {nats:.1f} nats), but {by_elpd} "
             f"predicts the labels better (by {gain.elpd:.1f} nats, standard error {gain.se:.1f}). To predict labels, "
-            f"follow elpd: {reader}. To say which model wrote the table, rows and labels, follow the evidence: {writer}"
+            f"follow elpd: {by_elpd}. To say which model wrote the table, rows and labels, follow the evidence: "
+            f"{by_evidence}"
         )
     return notes
 
@@ -260,7 +276,7 @@ def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
     """A sentence for each fitted model with a setting that only changes its prediction, not its leave-one-out."""
     notes = []
     for name, nb in models.items():
-        setting = nb.ignored_by_loo  # in words; empty where there is none
+        setting = nb.ignored_by_loo  # in words, such as estimate="mean"; empty where there is none
         if setting:
             notes.append(
                 f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the "
@@ -280,8 +296,8 @@ class _Difference(NamedTuple):
 
 
 def _paired_difference(first: LooResult, second: LooResult) -> _Difference:
-    """The difference of two elpds, with the standard error of the sum of the differences row by row."""
-    terms = first.terms(first.pointwise - second.pointwise)  # weighted as the rows are
+    """elpd of `first` minus that of `second`, with the standard error of this sum of differences row by row."""
+    terms = first.terms(first.pointwise - second.pointwise)  # independent terms of the sum, weighted as the rows are
     return _Difference(float(terms.total()), float(terms.standard_error()))
 
 
@@ -293,12 +309,14 @@ def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFram
     results : leave-one-out result of each model, by name
     evidence : log evidence of each model, by name; NaN if there is none
     """
-    # models are equal a priori: their probabilities are proportional to the evidence, among those that have one
+    # Models are equal a priori, so their probabilities are proportional to the evidence, among those that have one. It
+    # is taken relative to the largest: exp of small log evidence would be 0.
     table = pd.DataFrame({"log_evidence": evidence.log_evidence}).rename_axis("model")
     table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
     log_sum = logsumexp(table["log_bayes_factor"].dropna())
     table["probability"] = np.exp(table["log_bayes_factor"] - log_sum)
 
+    # leave-one-out of each model, and its difference from the model with the largest elpd
     best = max(results.values(), key=lambda result: result.elpd)
     for name, result in results.items():
         difference = _paired_difference(result, best)
@@ -308,6 +326,7 @@ def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFram
         table.loc[name, "se_diff"] = difference.se
         table.loc[name, "accuracy"] = result.accuracy
 
+    # the weights of the average of models that predicts labels best; all results have the same weights of rows
     table["stacking"] = stacked_weights([result.pointwise for result in results.values()], best.weight)
     return table.sort_values("elpd", ascending=False, kind="stable")
 
@@ -329,22 +348,25 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
     """
     has_weight = weight > 0
     share = weight[has_weight] / weight.sum()  # (n,) w_i / W of the n rows with a weight
-    table = np.stack(pointwise, 1)[has_weight]  # (n, k)
+    log_p = np.stack(pointwise, 1)[has_weight]  # (n, k) log p_ik of the k models
 
-    # a model with an infinite or missing term has no weight, and the others are stacked without it
-    stacked = np.full(table.shape[1], np.nan)
-    is_usable = np.isfinite(table).all(0)  # (k,)
+    # a model with an infinite or missing term has no weight, and the u others are stacked without it
+    stacked = np.full(log_p.shape[1], np.nan)
+    is_usable = np.isfinite(log_p).all(0)  # (k,)
     n_usable = int(is_usable.sum())
     if not n_usable:
         return stacked
-    table = table[:, is_usable]
-    p = np.exp(table - table.max(1, keepdims=True))  # relative to the best model of the row, which moves no optimum
+
+    # p_ik relative to the best model of the row: a factor of a row adds a constant to the score, so the best v stays
+    usable_log_p = log_p[:, is_usable]  # (n, u)
+    p = np.exp(usable_log_p - usable_log_p.max(1, keepdims=True))
 
     def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the mean score, and its gradient (k,)."""
-        mixed = np.maximum(p @ v, 1e-300)
+        """Minus the mean score, and its gradient (u,)."""
+        mixed = np.maximum(p @ v, 1e-300)  # (n,) Σ_k v_k p_ik
         return -share @ np.log(mixed), -(share / mixed) @ p
 
+    # SLSQP is a minimiser with constraints: 0 ≤ v_k ≤ 1 and Σ v_k − 1 = 0, whose gradient is a vector of ones
     optimum = minimize(
         loss,
         np.full(n_usable, 1 / n_usable),  # equal weights to begin with
@@ -354,6 +376,8 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
         constraints={"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like},
         options={"ftol": 1e-15, "maxiter": 1000},
     )
+
+    # it stops near the best weights, and Newton's method goes on from there
     stacked[is_usable] = _polished(optimum.x.clip(0), p, share)
     return stacked
 
@@ -372,22 +396,23 @@ def _polished(
     ----------
     v : weights of the models, near the best
     p : predictive probability of the label of each row, by model
-    share : weight of each row, with the sum 1
+    share : weight s_i of each row, with the sum 1
     """
-    v = v / v.sum()
+    weights = v / v.sum()
     for _ in range(_NEWTON_STEPS):
-        relative = p / (p @ v)[:, None]  # (n, k) r_ik
-        slope = share @ relative - 1  # (k,)
+        relative = p / (p @ weights)[:, None]  # (n, k) r_ik
+        slope = share @ relative - 1  # (k,) g_k − 1
 
-        # models at weight 0 stay there unless the score would grow with their weight
-        is_free = (v > _NO_WEIGHT) | (slope > _NO_WEIGHT)
-        hessian = (share * relative[:, is_free].T) @ relative[:, is_free]  # minus the second derivative
+        # models at weight 0 stay there unless the score would grow with their weight; f are free
+        is_free = (weights > _NO_WEIGHT) | (slope > _NO_WEIGHT)
+        free_relative = relative[:, is_free]  # (n, f)
+        curvature = (share * free_relative.T) @ free_relative  # (f, f) minus the second derivative
         # models that predict the same make it singular; least squares then takes the shortest step
-        step = np.linalg.lstsq(hessian, slope[is_free], rcond=_ALIKE)[0]
+        step = np.linalg.lstsq(curvature, slope[is_free], rcond=_ALIKE)[0]
+        if abs(step).max() > _NEAR:  # the optimiser has not come near enough for Newton's method
+            return weights
 
-        moved = np.zeros_like(v)
-        moved[is_free] = (v[is_free] + step).clip(0)
-        if abs(step).max() > _NEAR:  # the optimiser has not come near enough
-            return v
-        v = moved / moved.sum()
-    return v
+        moved = np.zeros_like(weights)
+        moved[is_free] = (weights[is_free] + step).clip(0)
+        weights = moved / moved.sum()
+    return weights

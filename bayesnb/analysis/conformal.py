@@ -177,15 +177,16 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
         # rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1
         with naming("X"):
-            X = _as_rows(X)
-        y = checked_labels(y)
-        counts = _counts(sample_weight, len(y))
-        group = None if groups is None else group_places(groups, len(y))
+            rows = _as_rows(X)
+        labels = checked_labels(y)
+        counts = _counts(sample_weight, len(labels))
+        group = None if groups is None else group_places(groups, len(labels))
         _check_two(counts, group)
 
         # the rows are kept, as each of them is left out when new rows are predicted
-        fitted = _fit(clone(self.estimator), X, y, counts)
-        return self._take_over(fitted, _training=TrainingTable(X, y, counts.values, counts.are_given, group))
+        fitted = _fit(clone(self.estimator), rows, labels, counts)
+        training = TrainingTable(rows, labels, counts.values, counts.are_given, group)
+        return self._take_over(fitted, _training=training)
 
     def _check_settings(self, groups: Any) -> None:
         """ValueError for a parameter out of range, or an estimator that lacks a method that `method` needs."""
@@ -225,12 +226,13 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         that hardly any training row fits its own label as badly as x fits y. One call is enough for all coverages.
         """
         check_is_fitted(self)
-        n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # it refuses rows that are none
+        n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # (m, c); it refuses what are no rows
         training = self._training
         label = self._labels
         share = training.shares(label, n_classes, self.class_conditional)  # (n, c) what each training row counts
 
-        # how many training rows have a smaller score than the new row with each label: they fit better
+        # How many training rows have a smaller score than the new row with each label: they fit better. A block
+        # compares some training rows with some new rows and labels, by one model. All blocks make all comparisons.
         n_smaller = np.zeros((n_new, n_classes))
         for block in self._scored(_as_rows(X)):
             n_smaller[block.new, block.classes] += block.smaller(share)
@@ -247,17 +249,24 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
     def _scored(self, X: Any) -> "Iterator[ScoreBlock]":
         """Scores of training rows and of the new rows X under the same models, block by block.
 
-        How the models without a row are made depends on the estimator. Statistics of bayesnb subtract. An estimator
-        that plugs in an estimate of the parameters then predicts by itself. Any other classifier is fitted again.
+        - Method "full": every new row joins the training rows under each label.
+        - Method "cross", with models that lack a row, or group of rows. How they are made depends on the estimator:
+          statistics of bayesnb subtract; an estimator that plugs in an estimate of the parameters, which leave-one-out
+          ignores, then predicts by itself; any other classifier is fitted again.
         """
         training = self._training
+        label = self._labels
         if self.method == "full":
-            return _full_scores(self.estimator_, training, self._labels, X)
-        if isinstance(self.estimator_, AbstractNB) and not self.estimator_.ignored_by_loo:
-            return _cross_scores(_Remainders(self.estimator_, training, self._labels, X), self._labels)
-        if isinstance(self.estimator_, AbstractNB):
-            return _cross_scores(_PointEstimates(self.estimator_, training, self._labels, X), self._labels)
-        return _cross_scores(_Refits(self.estimator, training, self._labels, X, len(self.classes_)), self._labels)
+            return _full_scores(self.estimator_, training, label, X)
+
+        models: _CrossModels
+        if not isinstance(self.estimator_, AbstractNB):
+            models = _Refits(self.estimator, training, label, X, len(self.classes_))
+        elif self.estimator_.ignored_by_loo:  # in words, such as estimate="mean"; empty where nothing is
+            models = _PointEstimates(self.estimator_, training, label, X)
+        else:
+            models = _Remainders(self.estimator_, training, label, X)
+        return _cross_scores(models, label)
 
     def _to_save(self) -> dict[str, Any]:
         """What was learnt, as a file holds it: the training rows as arrays and lists."""
@@ -279,22 +288,22 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
 def _counts(sample_weight: Any, n: int) -> RowWeights:
     """How many equal rows each of n rows stands for, from integer weights or None; ValueError for another type."""
-    with naming("sample_weight"):
+    with naming("sample_weight"):  # errors then name this argument
         values = np.asarray(sample_weight)
     if sample_weight is not None:
-        refuse_no_weight(values)
+        refuse_no_weight(values)  # ValueError if all are 0
     if values.dtype.kind == "f":  # before `row_weights` warns of floats that are whole
         raise ValueError(_FLOAT_WEIGHTS)
-    weights = row_weights(sample_weight, n)
+    weights = row_weights(sample_weight, n)  # checked: non-negative, and n of them
     if not weights.are_counts:
         raise ValueError(_FLOAT_WEIGHTS)
     return weights
 
 
 def _check_two(counts: RowWeights, group: Int[np.ndarray, " n"] | None) -> None:
-    """ValueError unless there are two rows, of two groups, to be left out in turn."""
+    """ValueError unless there are two rows, or with groups two groups, to be left out in turn."""
     has_weight = counts.values > 0
-    n_folds = counts.total if group is None else len(np.unique(group[has_weight]))
+    n_folds = counts.total if group is None else len(np.unique(group[has_weight]))  # rows, as often as they count
     if n_folds < 2:
         raise ValueError(
             f"{counts.total:.0f} sample(s) in one group; leave-one-out needs two rows, of two groups, so add rows"
@@ -304,7 +313,12 @@ def _check_two(counts: RowWeights, group: Int[np.ndarray, " n"] | None) -> None:
 def _fit(estimator: Any, X: Any, y: np.ndarray, counts: RowWeights) -> Any:
     """The estimator, fitted to rows as often as they count.
 
-    A count of 0 leaves the row out. Where `fit` takes no weights, rows are repeated.
+    A row that counts 0 times is left out. Where `fit` takes no weights, rows are repeated.
+
+    Parameters
+    ----------
+    X, y : n rows and their labels
+    counts : how often each row counts, (n,), and whether the user gave these numbers
     """
     if not counts.are_given:  # each row counts once
         return estimator.fit(X, y)
@@ -337,23 +351,26 @@ class TrainingTable:
 
     @property
     def weights(self) -> RowWeights:
-        """The counts, with the rule of what leaves."""
+        """The counts as weights: of a row that stands for several, one unit leaves at a time."""
         return RowWeights(self.counts, True, self.are_given)
 
     def shares(self, label: Int[np.ndarray, " n"], n_classes: int, class_conditional: bool) -> Float[np.ndarray, "n c"]:
-        """What each training row counts when a new row is compared with it under each of the classes.
+        """What each training row counts when a new row is compared with it under each of c classes, (n, c).
 
-        It counts its units, or with groups its share of a group of weight 1, as the new row is one of a new group.
+        - Without groups a row counts as many units as it stands for.
+        - With groups every group counts 1 in all, shared out among its rows, as the new row is one of a new group.
+        - If `class_conditional`, a new row under class c is compared only with the rows of this class. All others count
+          0 there.
 
         Parameters
         ----------
         label : class number of each row
-        class_conditional : whether a new row under class c is compared only with the rows of this class
         """
         share = np.repeat(self.counts[:, None], n_classes, axis=1)
         if self.group is not None:
-            group_weight = np.bincount(self.group, self.counts)
-            share /= np.maximum(group_weight[self.group, None], 1)  # a group without weight has rows of weight 0 alone
+            group_weight = np.bincount(self.group, self.counts)  # (g,)
+            weight_of_own_group = group_weight[self.group, None]  # (n, 1)
+            share /= np.maximum(weight_of_own_group, 1)  # not 0: a group without weight has rows of weight 0 alone
         if class_conditional:
             share *= np.eye(n_classes)[label]  # 1 in the class of the row, 0 in all others
         return share
@@ -364,15 +381,21 @@ class TrainingTable:
         Rows that count 0 times are in no fold.
         """
         rows = np.flatnonzero(self.counts > 0)
-        group = np.arange(len(self.y)) if self.group is None else self.group
-        ordered = rows[np.argsort(group[rows], kind="stable")]  # rows of a group stand next to each other
-        group_starts = np.flatnonzero(np.diff(group[ordered])) + 1  # of all groups but the first
-        yield from np.split(ordered, group_starts)
+        group = np.arange(len(self.y)) if self.group is None else self.group  # without groups each row is one
+
+        # Rows in the order of their groups are cut where the group changes. For example, the groups 1, 0, 1 have the
+        # order of rows 1, 0, 2, whose groups 0, 1, 1 change before position 1: the folds are (1,) and (0, 2).
+        ordered = rows[np.argsort(group[rows], kind="stable")]
+        is_other_group = np.diff(group[ordered]) != 0  # than the row before
+        yield from np.split(ordered, np.flatnonzero(is_other_group) + 1)
 
     def counts_without(self, members: Int[np.ndarray, " m"]) -> RowWeights:
         """The counts of all n rows when one unit of the row `members` is left out, or all units of a group of rows."""
         counts = self.counts.copy()
-        counts[members] -= 1 if self.group is None else counts[members]
+        if self.group is None:
+            counts[members] -= 1
+        else:
+            counts[members] = 0
         return RowWeights(counts, are_counts=True, are_given=self.are_given)
 
     def to_save(self) -> dict[str, Any]:
@@ -395,14 +418,18 @@ class TrainingTable:
 
 
 class ScoreBlock(NamedTuple):
-    """Scores of i training rows, and of t new rows under k labels, by the same model, as log((1 − p)/p).
+    """Scores of some training rows, and of some new rows under some labels, by the same model.
+
+    The score of a row under a label is log((1 − p)/p), with p the probability of the label: large where it does not
+    fit. A block is a part of the comparison of all n training rows with all m new rows under all c labels.
 
     Fields
     ------
-    rows : positions of the training rows, or a slice
+    rows : positions of i training rows, or a slice of them
     scores : (i,) their scores, under their own label
-    new, classes : slices: which new rows, and which of their labels
-    new_scores : (t, k) scores of these rows and labels
+    new : slice of the t new rows among all m
+    classes : slice of the k labels among all c
+    new_scores : (t, k) scores of these rows under these labels
     """
 
     rows: Any
@@ -412,7 +439,7 @@ class ScoreBlock(NamedTuple):
     new_scores: Float[np.ndarray, "t k"]
 
     def smaller(self, share: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "t k"]:
-        """The total share of the training rows whose score is smaller than that of a new row and label.
+        """The total share of the i training rows whose score is smaller than that of a new row and label.
 
         Scores that differ only by rounding count as equal, which favours the label.
 
@@ -420,10 +447,13 @@ class ScoreBlock(NamedTuple):
         ----------
         share : what each of all n training rows counts for a new row of each class
         """
-        scores = self.scores[:, None, None]  # (i, 1, 1), beside the (t, k) of the new rows
+        # every training row beside every new row and label: (i, 1, 1) and (t, k) make (i, t, k)
+        scores = self.scores[:, None, None]
         tolerance = _TIE * (1 + np.minimum(abs(scores), abs(self.new_scores)))
-        is_smaller = scores + tolerance < self.new_scores  # (i, t, k)
-        return np.einsum("ic,itc->tc", share[self.rows][:, self.classes], is_smaller)  # summed over training rows
+        is_smaller = scores + tolerance < self.new_scores
+
+        share_of_rows = share[self.rows][:, self.classes]  # (i, k)
+        return np.einsum("ik,itk->tk", share_of_rows, is_smaller)  # Σ over the training rows
 
 
 class _LeftOut(NamedTuple):
@@ -459,10 +489,11 @@ def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterato
     label : class number of each training row
     """
     for left_out in models.tables():
-        own_label = label[left_out.members]
+        own_label = label[left_out.members]  # (k,)
         scores = _log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) of those left out
         new_scores = _log_odds_against(left_out.new_table)  # (m, c)
-        yield ScoreBlock(left_out.members, scores, slice(None), slice(None), new_scores)
+        # the k rows left out, with all new rows and all labels
+        yield ScoreBlock(left_out.members, scores, new=slice(None), classes=slice(None), new_scores=new_scores)
 
 
 @dataclass
@@ -488,11 +519,14 @@ class _Remainders(_CrossModels):
 
         It comes from the statistics of all rows less those that are left out, without a refit.
         """
-        rows = self.estimator.encode(self.training.X)
+        rows = self.estimator.encode(self.training.X)  # cells as numbers, by block
         new_rows = self.estimator.encode(self.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
-        for remainder in remainders(self.estimator, data, "refit"):  # a prior scaled by rows is that of the other rows
-            # one table for both, the members first; `scores` leaves out terms that are the same in all classes of a row
+        # a remainder has positions of rows that are left out, and the model of all others; with "refit" a prior that is
+        # scaled by the rows is scaled by these others
+        for remainder in remainders(self.estimator, data, "refit"):
+            # one table (k + m, c) for both kinds of rows, those left out first; `scores` allows it to lack terms that
+            # are the same in all classes of a row
             members_and_new_rows = _stacked(_rows_at(rows, remainder.members), new_rows)
             table = remainder.model.log_table(members_and_new_rows, scores=True)
             n_members = len(remainder.members)
@@ -518,9 +552,11 @@ class _PointEstimates(_CrossModels):
 
         It has the statistics of all rows less those that are left out, and predicts by its own estimate.
         """
-        rows = self.estimator.encode(self.training.X)
+        rows = self.estimator.encode(self.training.X)  # cells as numbers, by block
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
-        for remainder in remainders(self.estimator, data, "refit"):  # a prior scaled by rows is that of the other rows
+        # a remainder has positions of rows that are left out, and the statistics of all others; with "refit" a prior
+        # that is scaled by the rows is scaled by these others
+        for remainder in remainders(self.estimator, data, "refit"):
             model = self.estimator.with_statistics(remainder.statistics)
             members = _safe_indexing(self.training.X, remainder.members)
             yield _LeftOut(remainder.members, model.predict_log_proba(members), model.predict_log_proba(self.X))
@@ -548,13 +584,16 @@ class _Refits(_CrossModels):
         for members in self.training.folds():
             counts = self.training.counts_without(members)
             rows = np.flatnonzero(counts.values > 0)
-            classes = np.unique(self.label[rows])  # numbers of the classes of the other rows
-            # other classifiers refuse a single class
+            classes = np.unique(self.label[rows])  # numbers of the k classes of the other rows
+
+            # many classifiers refuse a single class, which `DummyClassifier` always predicts
             classifier = clone(self.estimator) if len(classes) > 1 else DummyClassifier()
             fitted = _fit(classifier, _safe_indexing(self.training.X, rows), self.training.y[rows], counts.rows(rows))
 
-            table = self._all_classes(fitted.predict_log_proba(_safe_indexing(self.training.X, members)), classes)
-            yield _LeftOut(members, table, self._all_classes(fitted.predict_log_proba(self.X), classes))
+            # log class probabilities (·, k) of the k classes that it knows, then (·, c) of all
+            log_p = fitted.predict_log_proba(_safe_indexing(self.training.X, members))
+            new_log_p = fitted.predict_log_proba(self.X)
+            yield _LeftOut(members, self._all_classes(log_p, classes), self._all_classes(new_log_p, classes))
 
     def _all_classes(self, table: Float[np.ndarray, "n k"], classes: Int[np.ndarray, " k"]) -> Table:
         """Log probabilities of all c classes, (n, c), from those of k classes: the others have the probability 0."""
@@ -574,25 +613,56 @@ def _full_scores(
     Parameters
     ----------
     estimator : fitted to the n training rows
+    training : these rows, and how often each counts
     label : class number of each of them
     X : (m, d) new rows
     """
     encoder = _Encoder(estimator, training.X)
     n = len(label)
     n_classes = len(estimator.classes_)
-    counts = RowWeights(np.append(training.counts, 1.0), are_counts=True)  # the new row counts once
+    counts = RowWeights(np.append(training.counts, 1.0), are_counts=True)  # (n + 1,), as the new row counts once
     for t in range(X.shape[0]):
         row = _safe_indexing(X, [t])
-        wider, rows = encoder.joined(row)  # an estimator that knows the levels of the row, and all n + 1 rows
-        new_row = wider.encode(row)
+        joined = encoder.joined(row)
+        new_row = joined.estimator.encode(row)  # its cells as numbers, by block
         for k in range(n_classes):
-            # statistics add up: those of the training rows, and those of the new row in class k
-            added = wider.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
-            model = wider.with_statistics(wider.statistics_ + added)
-            # leave-one-out of all n + 1 rows under one prior; `scores` leaves out terms that classes of a row share
-            loo = leave_out(model, rows, np.append(label, k), counts, None, "kept", scores=True)
-            scores = _log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]
-            yield ScoreBlock(slice(None), scores[:n], slice(t, t + 1), slice(k, k + 1), scores[n:, None])
+            # the model of all n + 1 rows: statistics of the training rows and of the new row in class k add up
+            added = joined.estimator.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
+            model = joined.estimator.with_statistics(joined.estimator.statistics_ + added)
+
+            # log p(x_i, y = c) of each of the n + 1 rows, by the model without this row, under the same prior ("kept")
+            loo = leave_out(
+                model,
+                joined.rows,
+                index=np.append(label, k),
+                weights=counts,
+                group=None,  # each row leaves alone
+                prior="kept",
+                scores=True,  # without terms that are the same in all classes of a row, which cancel in the score
+            )
+            scores = _log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]  # (n + 1,) under the own label
+
+            # all training rows, and the new row t under label k alone
+            yield ScoreBlock(
+                rows=slice(None),
+                scores=scores[:n],
+                new=slice(t, t + 1),
+                classes=slice(k, k + 1),
+                new_scores=scores[n:, None],  # (1, 1)
+            )
+
+
+class _Joined(NamedTuple):
+    """The training rows and a new row.
+
+    Fields
+    ------
+    estimator : fitted to the training rows alone; it knows the levels of the new row too
+    rows : all n + 1 rows as arrays by block, the new one last
+    """
+
+    estimator: AbstractNB
+    rows: Rows
 
 
 @dataclass
@@ -607,16 +677,23 @@ class _Encoder:
         """The training rows by block."""
         return self.estimator.encode(self.X)
 
-    def joined(self, row: Any) -> tuple[AbstractNB, Rows]:
+    def joined(self, row: Any) -> _Joined:
         """An estimator that knows the levels of a new row, but not the row; and the training rows with this row below.
 
-        A fit with weight 0 learns the levels and adds nothing. Where no level is new, the training rows stay encoded.
+        Levels are the values that a categorical column may have. A fit of the row with weight 0 learns its levels and
+        adds nothing to the statistics. Where no level is new, the training rows stay encoded as they are.
+
+        Parameters
+        ----------
+        row : (1, d) the new row
         """
-        wider = copy.copy(self.estimator).partial_fit(row, self.estimator.classes_[:1], sample_weight=[0])
+        some_label = self.estimator.classes_[:1]  # of weight 0 any will do
+        wider = copy.copy(self.estimator).partial_fit(row, some_label, sample_weight=[0])
+
         features = range(self.estimator.n_features_in_)
-        is_same = all(alike(wider.levels_of(j), self.estimator.levels_of(j)) for j in features)
-        rows = self.rows if is_same else wider.encode(self.X)
-        return wider, _stacked(rows, wider.encode(row))
+        has_no_new_level = all(alike(wider.levels_of(j), self.estimator.levels_of(j)) for j in features)
+        rows = self.rows if has_no_new_level else wider.encode(self.X)
+        return _Joined(wider, _stacked(rows, wider.encode(row)))
 
 
 def _log_odds_against(table: Table) -> Table:
@@ -624,12 +701,18 @@ def _log_odds_against(table: Table) -> Table:
 
     It rises with the score 1 − p_c, and tells 1 − 1e-20 from 1. With p_c ∝ exp t_c it is log Σ_{k≠c} exp t_k − t_c, so
     that the table needs no normalisation.
+
+    Parameters
+    ----------
+    table : (n, c) entries t_c of each row, which may lack a term that all classes of the row share
     """
-    is_own = np.eye(table.shape[1], dtype=bool)  # (c, c)
+    is_same_class = np.eye(table.shape[1], dtype=bool)  # (c, c)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # for each class c the table without its own entry, (n, c, c)
-        others = logsumexp(np.where(is_own, -np.inf, table[:, None]), axis=2)
-        return np.nan_to_num(others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
+        # for each class c a copy of the row in which t_c is log 0, so that the sum is over the other classes
+        t_of_others = np.where(is_same_class, -np.inf, table[:, None])  # (n, c, c)
+        log_sum_of_others = logsumexp(t_of_others, axis=2)  # (n, c)
+        # infinite where a probability is 0 or 1, and NaN (∞ − ∞) where all are 0: large numbers, which can be compared
+        return np.nan_to_num(log_sum_of_others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
 
 
 # --- tables of rows ---------------------------------------------------------------------------------------------------

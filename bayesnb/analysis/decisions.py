@@ -90,7 +90,7 @@ def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
     if not 0 < threshold < 1:
         raise ValueError(f"`threshold` is {threshold}; it needs to lie between 0 and 1")
 
-    # odds times (1 − t)/t, then as probabilities
+    # weights with the ratio π₁ (1 − t) / (π₀ t), then as probabilities
     weight = pi * np.array([threshold, 1 - threshold])
     return weight / weight.sum()
 
@@ -152,10 +152,14 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
     # an estimator of bayesnb has p(y) as a part that can be replaced
     if isinstance(estimator, AbstractNB):
         return _with_replaced_prior(estimator, class_prior, old)
+
+    # what cannot be fitted is a table of probabilities, unless it is a class by mistake
     if isinstance(estimator, type):
         raise TypeError(f"`estimator` is the class {estimator.__name__}; give a fitted classifier")
-    if not hasattr(estimator, "fit"):  # a table of probabilities
+    if not hasattr(estimator, "fit"):
         return _moved_table(estimator, class_prior, old)
+
+    # any other classifier is put into a `MovedClassPrior`, which multiplies its probabilities
     if not hasattr(estimator, "predict_proba") or isinstance(estimator, CostClassifier):
         raise TypeError(
             f"`estimator` is a {type(estimator).__name__}; only a classifier that predicts the most probable label has "
@@ -163,14 +167,14 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
             "`sklearn.frozen.FrozenEstimator(moved)`"
         )
 
-    # any other classifier is wrapped; one that was moved before is moved anew from where it began
     check_is_fitted(estimator)
-    before = estimator
-    if isinstance(estimator, MovedClassPrior):
-        before = estimator.estimator_
-        old = estimator.old_prior_ if old is None else old
-    moved = MovedClassPrior(before, class_prior, old=old)
-    return moved.take(before)  # `before` is fitted already
+    if not isinstance(estimator, MovedClassPrior):
+        return MovedClassPrior(estimator, class_prior, old=old).take(estimator)  # it is fitted already
+
+    # one that was moved before is moved anew: the classifier inside, from its first class frequencies
+    inside = estimator.estimator_
+    first_prior = estimator.old_prior_ if old is None else old
+    return MovedClassPrior(inside, class_prior, old=first_prior).take(inside)
 
 
 def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> AbstractNB:
@@ -203,9 +207,9 @@ def _moved_table(table: Any, class_prior: Any, old: Any) -> Float[np.ndarray, "n
     if old is None:
         raise ValueError("`old` is None; a table does not know the class frequencies it was made for, so give them")
 
-    labels = np.arange(p.shape[1])
-    log_new = np.log(_class_probabilities("class_prior", class_prior, labels))  # (c,)
-    log_ratio = log_new - np.log(_old_prior(old, labels))
+    labels = np.arange(p.shape[1])  # a table has no labels, so its classes are 0 … c − 1
+    new_prior = _class_probabilities("class_prior", class_prior, labels)  # (c,)
+    log_ratio = np.log(new_prior) - np.log(_old_prior(old, labels))  # (c,)
     with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm −∞, and stays 0
         return np.exp(log_normalize(np.log(p) + log_ratio))
 
@@ -215,10 +219,11 @@ def _in_order(name: str, prior: Any, classes: np.ndarray) -> np.ndarray:
 
     `name` is the argument that gives them, for the error message.
     """
+    values = prior
     if isinstance(prior, Mapping):
-        # as a series of labels and numbers, which `align` puts into the order of the classes
-        prior = pd.Series(list(prior.values()), index=pd.Index(list(prior), dtype=object))
-    return as_numbers(name, align(name, prior, classes), f"{len(classes)} class probabilities")
+        # a series of numbers with labels, which `align` puts into the order of the classes
+        values = pd.Series(list(prior.values()), index=pd.Index(list(prior), dtype=object))
+    return as_numbers(name, align(name, values, classes), f"{len(classes)} class probabilities")
 
 
 def _class_probabilities(name: str, prior: Any, classes: np.ndarray) -> Float[np.ndarray, " c"]:
@@ -242,9 +247,12 @@ def _known_prior(estimator: Any) -> Any:
 
     Public attributes say so: `class_prior_`, or as in scikit-learn `class_log_prior_` or `priors_`. Of a pipeline it is
     the last step that tells. With `class_weight` the predicted probabilities are for other class frequencies than these
-    attributes tell.
+    attributes tell, so it is None again.
     """
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    last = estimator
+    if hasattr(estimator, "steps"):  # a pipeline: a list of (name, estimator)
+        _, last = estimator.steps[-1]
+
     if getattr(last, "class_weight", None) is not None:
         return None
     if hasattr(last, "class_prior_"):
@@ -307,18 +315,23 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
         return self.take(clone(self.estimator).fit(X, y, **weights))
 
     def take(self, fitted: Any) -> Self:
-        """Move the class prior of a fitted classifier. Provisional.
+        """Become fitted: hold a fitted classifier, with its old class probabilities and the new ones. Provisional.
 
-        The class frequencies that its probabilities are for are `old`, or what the classifier tells; ValueError where
-        neither is known.
+        The old class probabilities are `self.old`, or if that is None those that the classifier was fitted with.
+
+        Raises
+        ------
+        ValueError
+            if `self.old` is None and the classifier does not tell them
         """
-        old = _known_prior(fitted) if self.old is None else self.old
+        old = _known_prior(fitted) if self.old is None else self.old  # (c,), or a dictionary by label; None if unknown
         if old is None:
             raise ValueError(
                 f"`old` is None, and {type(fitted).__name__} does not know the class frequencies that its "
                 "probabilities are for; give them. Without weights they are `np.bincount(y) / len(y)`, where "
                 "`class_weight` or weights were used those that they made"
             )
+        # both in the order of the classes
         old_prior = _old_prior(old, fitted.classes_)  # (c,)
         class_prior = _class_probabilities("class_prior", self.class_prior, fitted.classes_)  # (c,)
         return self._take_over(fitted, old_prior_=old_prior, class_prior_=class_prior)
@@ -397,10 +410,13 @@ def decide(p: Any, costs: Any = None, abstain_cost: Scalar | None = None) -> Int
     >>> decide(np.array([[0.7, 0.3]]), costs=np.array([[0, 1], [5, 0]]))
     array([1])
     """
-    p = np.atleast_2d(as_numbers("p", p, "class probabilities, (n, c)"))
-    prices = p @ _cost_table(costs, abstain_cost, p.shape[1])  # (n, c) expected cost of deciding each class
-    best = prices.argmin(1)
-    return best if abstain_cost is None else np.where(abstain_cost < prices.min(1), ABSTAIN, best)
+    proba = np.atleast_2d(as_numbers("p", p, "class probabilities, (n, c)"))  # one row becomes (1, c)
+    table = _cost_table(costs, abstain_cost, proba.shape[1])  # (c, c) by true class and decision
+    expected_cost = proba @ table  # (n, c) of deciding each class
+    best = expected_cost.argmin(1)
+    if abstain_cost is None:
+        return best
+    return np.where(abstain_cost < expected_cost.min(1), ABSTAIN, best)
 
 
 def _cost_table(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> Float[np.ndarray, "c c"]:
@@ -413,8 +429,11 @@ def _cost_table(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> F
     c : number of classes
     classes : their labels, in the order of the rows and columns of the table; None if they have none
     """
-    costs = align("costs", costs, classes, classes)  # rows and columns of a data frame in the order of the classes
-    table = 1 - np.eye(c) if costs is None else as_numbers("costs", costs, f"finite numbers, ({c}, {c})")
+    aligned = align("costs", costs, classes, classes)  # rows and columns of a data frame in the order of the classes
+    if aligned is None:
+        table = 1 - np.eye(c)  # each error costs 1
+    else:
+        table = as_numbers("costs", aligned, f"finite numbers, ({c}, {c})")
     if table.shape != (c, c):
         raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c})")
     price = 0.0 if abstain_cost is None else as_numbers("abstain_cost", abstain_cost, "a finite number")
@@ -479,22 +498,28 @@ class CostClassifier(AbstractWrapper):
         """The label with the least expected cost of each row, or None, (n,)."""
         check_is_fitted(self)
         fitted = self.estimator_
-        decision = decide(fitted.predict_proba(X), self._table(fitted.classes_), self.abstain_cost)  # class numbers
-        labels = fitted.classes_[decision]  # of −1, abstaining, some label that is replaced
-        return labels if self.abstain_cost is None else np.where(decision == ABSTAIN, np.array(None), labels)
+        table = self._table(fitted.classes_)  # (c, c)
+        decision = decide(fitted.predict_proba(X), table, self.abstain_cost)  # (n,) class numbers, or −1 for abstaining
+        labels = fitted.classes_[decision]  # −1 picks the last label, which None replaces below
+        if self.abstain_cost is None:
+            return labels
+        return np.where(decision == ABSTAIN, np.array(None), labels)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the average cost of a row; larger is better, as `GridSearchCV` expects."""
         check_is_fitted(self)
         fitted = self.estimator_
-        y = column_or_1d(y)
-        is_unknown = ~np.isin(y, fitted.classes_)
-        if is_unknown.any():
-            raise ValueError(f"`y` has the labels {np.unique(y[is_unknown])}, which are no classes; leave them out")
+        labels = column_or_1d(y)
+        unknown = np.unique(labels[~np.isin(labels, fitted.classes_)])
+        if len(unknown):
+            raise ValueError(f"`y` has the labels {unknown}, which are no classes; leave them out")
 
-        # the cost of each decision, by the true class; classes are sorted, so that a search finds their numbers
-        table = self._table(fitted.classes_)  # (c, c)
-        decision = decide(fitted.predict_proba(X), table, self.abstain_cost)  # (n,) number of a class, or ABSTAIN
-        costs = table[np.searchsorted(fitted.classes_, y), decision]
-        costs_of_rows = np.where(decision == ABSTAIN, self.abstain_cost, costs)
-        return -float(np.average(costs_of_rows, weights=sample_weight))
+        # the true class and the decision of each row; classes are sorted, so that a search finds their numbers
+        table = self._table(fitted.classes_)  # (c, c) cost by true class and decision
+        true_class = np.searchsorted(fitted.classes_, labels)  # (n,)
+        decision = decide(fitted.predict_proba(X), table, self.abstain_cost)  # (n,) class number, or −1 for abstaining
+
+        # the cost of each row; where −1 has picked the last column of the table, the cost of abstaining replaces it
+        costs_of_classes = table[true_class, decision]
+        costs = np.where(decision == ABSTAIN, self.abstain_cost, costs_of_classes)
+        return -float(np.average(costs, weights=sample_weight))

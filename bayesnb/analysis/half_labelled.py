@@ -141,37 +141,36 @@ class HalfLabelledClassifier(AbstractWrapper):
         """
         self._check_settings()
 
-        # of l rows with a label and u without: class numbers (l,), cells of all rows by block, and weights
-        with naming("X", "y"):
-            labels, is_missing = split_labels(y, self.missing_label)  # (l,), and (l + u,)
+        # Of n rows, l have a label and u have none. Labels become class numbers, and cells become numbers, as arrays by
+        # block: a block is one family with the columns that it reads.
+        with naming("X", "y"):  # errors of the checks then name these arguments
+            labels, is_missing = split_labels(y, self.missing_label)  # (l,) labels, and (n,) whether a row has none
             check_classification_targets(labels)
-        classes, index = np.unique(labels, return_inverse=True)
+        classes, index = np.unique(labels, return_inverse=True)  # (c,), and (l,) class numbers
         nb = clone(self.estimator)
         rows = nb.learn_columns(X, classes).encode(X)
         with naming("X", "y"):
             check_consistent_length(next(iter(rows.values())), is_missing)
-        weight = checked_weights(sample_weight, X)
+        weight = checked_weights(sample_weight, X)  # (n,)
         refuse_no_weight(weight)
 
-        # the statistics of the rows with a label stay; those of the others are made anew in each iteration
-        label_weights = one_hot(index, len(classes), weight[~is_missing])  # (l, c)
-        counter = nb.prior_for()  # some prior: only its sums over rows are used
-        data = _Data(
-            counter=counter,
-            labelled=counter.suffstats(rows_at(rows, ~is_missing), label_weights),
-            unlabelled=rows_at(rows, is_missing),
-            labelled_weight=weight[~is_missing],
-            unlabelled_weight=self.unlabelled_weight * weight[is_missing],
-        )
+        # the sums over rows with a label, each with its weight in the class of the label, and the rows without one,
+        # whose weight has the factor λ
+        label_weights = one_hot(index, len(classes), weight[~is_missing])  # sparse (l, c)
+        weight_in_fit = np.where(is_missing, self.unlabelled_weight * weight, weight)  # (n,)
+        counter = nb.prior_for()  # any prior will do: only its method that sums over rows is used
+        data = _Data.of(counter, rows, is_missing, label_weights, weight_in_fit)
         _refuse_unsuited(self.estimator, counter, nb.with_statistics(data.labelled))
 
-        # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
-        uniform = np.full((is_missing.sum(), len(classes)), 1 / len(classes))
-        climb = self._climb(nb.prior_for(data.statistics(uniform)), data)
+        # A prior that is scaled by the rows depends on their weight, but not on how it is shared out among the classes.
+        # So soft labels of 1/c give the prior of all iterations.
+        uniform = np.full((is_missing.sum(), len(classes)), 1 / len(classes))  # (u, c)
+        prior = nb.prior_for(data.statistics(uniform))
+        climb = self._climb(prior, data)
         if not climb.has_ended:
             warnings.warn(climb.caution(data.total_weight), ConvergenceWarning, stacklevel=3)
 
-        # labels as given, or as estimated, in the order of the rows
+        # the label distribution of each row, in the order of the rows: 0 and 1 where the label was given
         label_distributions = np.zeros((len(is_missing), len(classes)))
         label_distributions[~is_missing] = np.eye(len(classes))[index]
         label_distributions[is_missing] = climb.q
@@ -195,10 +194,17 @@ class HalfLabelledClassifier(AbstractWrapper):
     def _climb(self, prior: NaiveBayes, data: "_Data") -> "_Climb":
         """Estimate soft labels and parameters in turns, until the bound on the evidence rises by less than `tol` a row.
 
-        Given the posterior of the parameters θ, the best label distribution q_i of a row is proportional to
-        exp E log p(x_i, c | θ), for EM to p(x_i, c | mode). Given q, the posterior is the conjugate update with soft
-        labels. Neither step lowers the bound log Z(r) + λ Σ_i w_i H(q_i), for EM that plus log p(mode | r). Here Z(r)
-        is the evidence of the soft labels r, H the entropy, and λ w_i the weight of a row without a label.
+        Of a row i without a label, let q_i(c) be the estimated distribution of the label, w_i the weight, and λ the
+        factor `unlabelled_weight`. Each iteration takes two steps:
+
+        1. Given the posterior of the parameters θ, the best q_i(c) is proportional to exp E log p(x_i, c | θ), or with
+           EM to p(x_i, c | θ) at the mode.
+        2. Given q, the posterior is that of all rows, where a row without a label counts λ w_i q_i(c) in class c. These
+           weights of rows in classes are the soft labels r.
+
+        With log Z(r) the evidence of the soft labels, and H the entropy, no step lowers the bound
+
+            log Z(r) + λ Σ_i w_i H(q_i),    for EM plus log p(θ | r) at the mode
 
         Parameters
         ----------
@@ -206,49 +212,54 @@ class HalfLabelledClassifier(AbstractWrapper):
         data : the rows with and without a label
         """
         posterior = prior.update(data.labelled)
-        if self.method == "em":
-            # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite, so a bit is added
-            next_larger = map_leaves(lambda values: np.nextafter(values, np.inf), posterior)
-            if next_larger.on_boundary():
-                raise ValueError(
-                    "`estimator` has concentrations below 1, so there is no mode; use method='variational'"
-                )
+        if self.method == "em" and _has_no_mode(posterior):
+            raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
 
         bounds: list[float] = []
         for _ in range(self.max_iter):
-            q = np.exp(log_normalize(self._table(posterior, data.unlabelled)))  # (u, c) of the rows without a label
+            # the label distribution of each of the u rows without a label, then the posterior of all rows
+            q = np.exp(log_normalize(self._log_label_weights(posterior, data.unlabelled)))  # (u, c)
             stats = data.statistics(q)
             posterior = prior.update(stats)
 
-            entropy = entr(q).sum(1)  # (u,) of the label of each row
-            bound = prior.log_marginal(stats) + data.unlabelled_weight @ entropy
+            # the bound, term by term: log Z(r), the entropies, and for EM the density at the mode
+            entropy = entr(q).sum(1)  # (u,) H(q_i)
+            bound = prior.log_marginal(stats) + data.unlabelled_weight @ entropy  # these weights have the factor λ
             if self.method == "em":
                 bound += posterior.log_prob(posterior.mode())
             bounds.append(float(bound))
 
             # where rows without a label have no weight, the first iteration is the last
-            has_ended = _last_gain(bounds) <= self.tol * data.total_weight or not data.unlabelled_weight.any()
+            rises_little = _last_gain(bounds) <= self.tol * data.total_weight
+            has_ended = rises_little or not data.unlabelled_weight.any()
             if has_ended:
                 break
         return _Climb(q, stats, bounds, has_ended)
 
-    def _table(self, posterior: NaiveBayes, rows: Rows) -> Table:
-        """log q_i(c) but for a constant of the row, (u, c), for the best label distribution of each row.
+    def _log_label_weights(self, posterior: NaiveBayes, rows: Rows) -> Table:
+        """For u rows without a label, log q_i(c) of the best label distribution but for a constant of the row, (u, c).
 
-        For EM it is log p(x_i, c | θ) at the mode. Else it is the mean of log p(x_i, c | θ) over the posterior.
+        For EM it is log p(x_i, c | θ) at the mode of the parameters θ. Else it is the mean of log p(x_i, c | θ) over
+        the posterior: that of log π_c, plus for each block of columns that of log p(cells of the block | θ_c).
+
+        Parameters
+        ----------
+        rows : the cells of the u rows, by block
         """
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
 
         def mean_log_joint(part: slice) -> np.ndarray:
-            """Of some rows, (m, c): the mean of log π_c, and of log p(x_i | θ_c) by each block."""
-            total = posterior.classes.log_cumulants()[0]  # (c,)
+            """Of m rows, (m, c): the mean of log π_c, and of log p(x_i | θ_c) by each block."""
+            mean_log_pi, _, _ = posterior.classes.log_cumulants()  # (c,), besides variance and third cumulant
+            total = mean_log_pi
             for name, block in posterior.blocks.items():
-                mean, _ = block.log_moments(rows[name][part].astype(float, copy=False))
-                total = total + mean
+                cells = rows[name][part].astype(float, copy=False)
+                mean_log_p, _ = block.log_moments(cells)  # (m, c) mean over θ, besides the variance
+                total = total + mean_log_p
             return total
 
-        return by_rows(mean_log_joint, rows)  # some rows at a time, so that tables stay small
+        return by_rows(mean_log_joint, rows)  # calls it for some rows at a time, so that tables stay small
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
@@ -270,27 +281,28 @@ class HalfLabelledClassifier(AbstractWrapper):
         nb = self.estimator_
         prior = as_jax(nb.prior_)
         labels, is_missing = split_labels(y, self.missing_label)  # the labels that are there, and which rows have none
-        rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}
+        rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}  # by block
 
-        # prior and rows with a label; the trace has the value that each site is drawn with or set to
+        # prior and rows with a label: the model samples its parameters, and the trace notes the value of each
         with handlers.trace() as sites:
             prior.model(rows_at(rows, ~is_missing), nb.class_index(labels))
         theta = prior.from_sites({name: site["value"] for name, site in sites.items()})
 
         # rows without a label: λ Σ_i log Σ_c p(x_i, c | θ) is added to the log density
         table = prior.log_table(rows_at(rows, is_missing), theta)  # (u, c) log p(x_i, c | θ)
-        numpyro.factor("unlabelled", self.unlabelled_weight * jax.scipy.special.logsumexp(table, axis=-1).sum())
+        log_p = jax.scipy.special.logsumexp(table, axis=-1)  # (u,) log p(x_i | θ)
+        numpyro.factor("unlabelled", self.unlabelled_weight * log_p.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Rows with and without a label.
+    """l rows with a label, and u rows without.
 
     Fields
     ------
-    counter : the model that makes statistics of rows; its prior does not matter
-    labelled : statistics of the rows with a label
-    unlabelled : the other rows, by block
+    counter : the model whose method `suffstats` sums over rows; its prior does not matter
+    labelled : sums over the rows with a label, which are all that their likelihood depends on
+    unlabelled : the cells of the other rows, by block
     labelled_weight, unlabelled_weight : (l,) and (u,) weights of both; those of the second have the factor λ
     """
 
@@ -300,14 +312,37 @@ class _Data:
     labelled_weight: np.ndarray
     unlabelled_weight: np.ndarray
 
+    @classmethod
+    def of(
+        cls, counter: NaiveBayes, rows: Rows, is_missing: np.ndarray, label_weights: Any, weight: np.ndarray
+    ) -> "_Data":
+        """The sums over rows with a label, made once, and the other rows, whose sums change with their soft labels.
+
+        Parameters
+        ----------
+        rows : the cells of all n rows, by block
+        is_missing : (n,) whether a row has no label
+        label_weights : sparse (l, c), of the rows with a label their weight in the class of the label
+        weight : (n,) of all rows; those without a label with the factor λ
+        """
+        has_label = ~is_missing
+        return cls(
+            counter=counter,
+            labelled=counter.suffstats(rows_at(rows, has_label), label_weights),
+            unlabelled=rows_at(rows, is_missing),
+            labelled_weight=weight[has_label],
+            unlabelled_weight=weight[is_missing],
+        )
+
     @property
     def total_weight(self) -> float:
         """Weight of all rows."""
         return float(self.labelled_weight.sum() + self.unlabelled_weight.sum())
 
     def statistics(self, q: Table) -> Statistics:
-        """Statistics of all rows, where those without a label have soft labels q (u, c), so weights λ w_i q_i(c)."""
-        return self.labelled + self.counter.suffstats(self.unlabelled, self.unlabelled_weight[:, None] * q)
+        """Sums over all rows, where row i without a label has the weight λ w_i q_i(c) in each class c; q is (u, c)."""
+        soft_labels = self.unlabelled_weight[:, None] * q  # (u, c)
+        return self.labelled + self.counter.suffstats(self.unlabelled, soft_labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,8 +351,8 @@ class _Climb:
 
     Fields
     ------
-    q : (u, c) soft labels
-    statistics : of all rows with these labels
+    q : (u, c) label distribution of each row without a label
+    statistics : sums over all rows with these distributions
     bounds : the bound after each iteration, nats
     has_ended : whether the bound rises by less than is asked for
     """
@@ -334,6 +369,17 @@ class _Climb:
         else:
             state = "may increase further"
         return f"The bound {state}. Raise `max_iter` or `tol`"
+
+
+def _has_no_mode(posterior: NaiveBayes) -> bool:
+    """Whether some concentration of the posterior is below 1, so that its density is infinite at a boundary.
+
+    `on_boundary` asks whether a concentration is at most 1, where the mode is at a boundary. At exactly 1 it is a mode
+    nevertheless, with a finite density. So the question is put to a posterior whose numbers are all the next larger
+    floating-point numbers: then 1 is above 1, and what is below 1 is still at most 1.
+    """
+    next_larger = map_leaves(lambda values: np.nextafter(values, np.inf), posterior)
+    return bool(next_larger.on_boundary())
 
 
 def _last_gain(bounds: list[float]) -> float:
@@ -364,7 +410,8 @@ def _refuse_unsuited(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
                 "MultinomialNB for counts of events, or GaussianNB for real features"
             )
 
-    for _, part, block_names, only_class in nb.part_estimators():  # one, or those that a MixedNB is made of
+    # the parts of a model: one, or those that a MixedNB is made of, each with the only class that it is of, or None
+    for _, part, block_names, only_class in nb.part_estimators():
         if only_class is not None and part.prior_follows_rows:
             name = next(iter(block_names.values()))
             raise ValueError(

@@ -102,9 +102,9 @@ def importance(
 
     # a calibrated estimator holds the fitted naive Bayes model, and a map from its log probabilities to probabilities
     calibration = getattr(estimator, "calibrated", None)
-    nb = estimator if calibration is None else estimator.estimator_
-    check_own(nb, "importance")
-    nb = fitted_copy(nb)
+    model = estimator if calibration is None else estimator.estimator_
+    check_own(model, "importance")
+    nb = fitted_copy(model)  # another thread may fit it again meanwhile
     check_level(level)
 
     def log_proba(log_joint: Table) -> Table:
@@ -157,7 +157,10 @@ def _leave_one_out_predictions(nb: Any, data: FittedRows, loo: Any) -> _Predicti
 
 
 def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
-    """For each feature, the blocks that read it, by name, and its column in each: one block, or one for each class."""
+    """For each feature, the blocks that read it, by name, and its column in each: one block, or one for each class.
+
+    For example, where block "a" reads the features 0 and 2, feature 2 has [("a", 1)].
+    """
     block_columns: list[list[tuple[str, int]]] = [[] for _ in range(nb.n_features_in_)]
     for block, features in nb.block_columns().items():
         for column, feature in enumerate(features):
@@ -192,20 +195,19 @@ class _ScoreSums:
 
     @classmethod
     def zero(cls, n_features: int) -> "_ScoreSums":
-        """Sums over no terms."""
-        no_centre = np.full((2, n_features), np.nan)
-        u, u_v, u_squared = np.zeros((3, 2, n_features))
-        return cls(no_centre, u, u_v, u_squared)
+        """Sums over no terms: all are 0, and there is no centre yet."""
+        shape = (2, n_features)
+        return cls(centre=np.full(shape, np.nan), u=np.zeros(shape), u_v=np.zeros(shape), u_squared=np.zeros(shape))
 
     def add_weights(self, terms: Terms) -> None:
-        """Add the weights of some terms, which are the same for all features."""
+        """Add the weights v of some terms, and their squares; they are the same for all features."""
         self.v += terms.times @ terms.weight
         self.v_squared += terms.times @ terms.weight**2
 
     def add(self, feature: int, terms: Terms) -> None:
-        """Add the two scores of a feature over k terms.
+        """Add the two scores of a feature over k terms: three sums of u = s − m₀ v.
 
-        The centre of a feature is the mean of the first terms that come: any number near the mean of all will do.
+        The centre m₀ of a feature is the mean of the first terms that come: any number near the mean of all will do.
 
         Parameters
         ----------
@@ -222,13 +224,17 @@ class _ScoreSums:
         self.u_squared[:, feature] += u**2 @ terms.times
 
     def mean(self) -> Float[np.ndarray, "2 d"]:
-        """Σ q s / Σ q v, the weighted means of both scores of each feature."""
+        """Σ q s / Σ q v, the weighted means of both scores of each feature.
+
+        Sums are of u = s − m₀ v, so the mean is m₀ + Σ q u / Σ q v.
+        """
         return self.centre + self.u / self.v
 
     def standard_error(self) -> Float[np.ndarray, "2 d"]:
-        """√(Σ q (s − mean v)²) / Σ q v: that of a ratio of two sums over independent terms.
+        """√(Σ q (s − m v)²) / Σ q v, the standard error of the mean m: of a ratio of two sums over independent terms.
 
-        With shift = mean − m₀ it is s − mean v = u − shift v, whose square is summed term by term.
+        The sums are about a centre m₀, of u = s − m₀ v. With shift = m − m₀ it is s − m v = u − shift v, whose square
+        is u² − 2 shift u v + shift² v².
         """
         shift = self.u / self.v
         squares = self.u_squared - 2 * shift * self.u_v + shift**2 * self.v_squared
@@ -257,14 +263,14 @@ def _sum_scores(
         sums.add_weights(part.terms(no_scores))  # the weights of the m rows are the same for all features
 
         for feature, block_columns in enumerate(columns_of_features):
-            tables = _tables_of_feature(fold, part, block_columns)
+            tables = _tables_of_feature(fold, part, block_columns)  # (m, c) log densities of the column
 
-            # log p(y_i | x_ij) − log p(y_i), (m,)
-            log_p_alone = log_normalize(part.log_prior + tables.alone)
+            # information: log p(y_i | x_ij) − log p(y_i), (m,)
+            log_p_alone = log_normalize(part.log_prior + tables.alone)  # (m, c)
             information = part.of_label(log_p_alone) - part.log_p_prior
 
-            # log p(y_i | x_i) − log p(y_i | x_i without x_ij), (m,)
-            log_p_without = log_proba(part.log_joint - tables.loss)
+            # gain: log p(y_i | x_i) − log p(y_i | x_i without x_ij), (m,)
+            log_p_without = log_proba(part.log_joint - tables.loss)  # (m, c)
             gain = part.log_p_whole - part.of_label(log_p_without)
             sums.add(feature, part.terms(np.stack([information, gain])))
     return sums
@@ -299,7 +305,7 @@ class _Part(NamedTuple):
         return _entry_of_label(table, self.label)
 
     def terms(self, scores: Float[np.ndarray, "2 m"]) -> Terms:
-        """Independent terms of sums of scores over the rows."""
+        """Independent terms of weighted sums of two scores over the rows: a term for each row, or for each group."""
         return self.weights.terms(scores, self.group)
 
 
@@ -313,11 +319,15 @@ def _part_of_fold(
 ) -> _Part:
     """The rows of a fold, with all that is computed once for them and used for every feature.
 
-    `log_proba` makes log p(y = c | x_i) of log p(x_i, y = c), both (m, c).
+    Parameters
+    ----------
+    fold : positions of m rows, and the weights (m, c) with which they leave the model, or None
+    data, predictions : of all n rows
+    log_proba : makes log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
     """
-    label = data.label[fold.rows]
-    log_prior = predictions.log_prior[fold.rows]
-    log_joint = predictions.log_joint[fold.rows]
+    label = data.label[fold.rows]  # (m,)
+    log_prior = predictions.log_prior[fold.rows]  # (m, c)
+    log_joint = predictions.log_joint[fold.rows]  # (m, c)
 
     group = None
     if data.group is not None:
@@ -336,7 +346,7 @@ def _part_of_fold(
 
 
 def _columnwise(rows: Rows) -> dict[str, Any]:
-    """Rows whose columns are quick to take: sparse blocks are stored column by column."""
+    """Encoded rows, by block, whose columns are quick to take: sparse ones are stored column by column."""
     return {block: x.tocsc() if sparse.issparse(x) else x for block, x in rows.items()}
 
 
@@ -357,70 +367,93 @@ class _ColumnTables(NamedTuple):
 
 
 def _tables_of_feature(fold: Fold, part: _Part, block_columns: list[tuple[str, int]]) -> _ColumnTables:
-    """What a feature adds to the log density, (m, c): the sum over the blocks that read it, `block_columns`."""
-    alone, loss = np.zeros((2, *part.log_joint.shape))
-    for block, column in block_columns:
-        tables = _tables_of_column(fold.model, block, part.cells[block], column, part.leaving)
+    """What a feature adds to the log density of m rows under c classes: the sum over the blocks that read it.
+
+    Parameters
+    ----------
+    fold : has the model that predicts the rows
+    part : the m rows
+    block_columns : the blocks that read the feature, by name, and its column in each
+    """
+    alone, loss = np.zeros((2, *part.log_joint.shape))  # (m, c) each
+    for block_name, column in block_columns:
+        if isinstance(fold.model, OneDependence):
+            tables = _tables_of_one_dependence(fold.model, block_name, part.cells[block_name], column, part.leaving)
+        else:
+            block = fold.model.blocks[block_name]
+            tables = _tables_of_column(block, part.cells[block_name], column, part.leaving)
         alone = alone + tables.alone
         loss = loss + tables.loss
     return _ColumnTables(alone, loss)
 
 
-def _tables_of_column(
-    model: Any, block_name: str, x: Any, j: int, leaving: Float[np.ndarray, "m c"] | None
-) -> _ColumnTables:
+def _tables_of_column(block: Any, x: Any, j: int, leaving: Float[np.ndarray, "m c"] | None) -> _ColumnTables:
     """The log density of column j of a block by itself, and what the log density of the row has less without it.
 
-    Where columns are independent given the class, the two are the same.
+    - Counts of events that share a row, as in a multinomial: the column by itself is its count among all events of the
+      row. Given this count the other events do not depend on it, so the loss is the same.
+    - Columns that are independent given the class: the density of a row is a product, and the loss is the same again.
+    - Dependent columns, such as of a full covariance: the loss is the log density of all k columns, less that of the
+      k − 1 others.
 
     Parameters
     ----------
-    model : posterior that predicts the rows
-    block_name, x : the block that reads the column, and its cells (m, k)
+    block : of the posterior that predicts the rows
+    x : (m, k) the cells of its columns
     leaving : (m, c) weights with which the rows leave the model; None where they have left it already
     """
-
-    def log_density(block: Any, x: Any) -> Table:
-        """log p(x_i | y = c, data without row i), (m, c), by a block of the posterior."""
-        return block.log_predictive(x) if leaving is None else block.log_loo(x, leaving)
-
-    if isinstance(model, OneDependence):
-        alone = _one_dependence_table(model, block_name, x, j, leaving)
-        return _ColumnTables(alone, np.full_like(alone, np.nan))  # an average of models has no one loss
-
-    block = model.blocks[block_name]
     column = column_of(x, j)[:, None]  # (m, 1)
+
+    # counts of events, of which a cell that is left out is 0: column j beside one column for all other events
     if block.missing_value == 0:
-        # Counts of events that share a row, as in a multinomial: the column alone is its count among all events of
-        # the row. Given this count the other events do not depend on it, so the loss is the same.
-        other_events = np.reshape(x.sum(1), (-1, 1)) - column
-        two_kinds = block.lump_other_columns(np.array([j]))  # the block of column j and of all others together
-        alone = log_density(two_kinds, np.hstack([column, other_events]))
-        return _ColumnTables(alone, alone)
+        other_events = np.reshape(x.sum(1), (-1, 1)) - column  # (m, 1)
+        two_kinds = block.lump_other_columns(np.array([j]))  # the same model of these two columns
+        alone = _log_density(two_kinds, np.hstack([column, other_events]), leaving)
+        return _ColumnTables(alone, loss=alone)
 
-    alone = log_density(block.select(np.array([j])), column)
+    alone = _log_density(block.select(np.array([j])), column, leaving)
     if block.unwrapped.separable:  # columns are independent given the class
-        return _ColumnTables(alone, alone)
+        return _ColumnTables(alone, loss=alone)
 
-    # dependent columns, such as of a full covariance: the density of all, less that of the others
-    whole = log_density(block, x)
-    others = np.delete(np.arange(x.shape[1]), j)
+    # dependent columns; of a single one nothing remains without it
+    whole = _log_density(block, x, leaving)
+    others = np.delete(np.arange(x.shape[1]), j)  # (k − 1,) positions
     if not len(others):
-        return _ColumnTables(alone, whole)
-    return _ColumnTables(alone, whole - log_density(block.select(others), x[:, others]))
+        return _ColumnTables(alone, loss=whole)
+    without = _log_density(block.select(others), x[:, others], leaving)
+    return _ColumnTables(alone, loss=whole - without)
 
 
-def _one_dependence_table(
-    model: OneDependence, block_name: str, x: np.ndarray, j: int, leaving: Float[np.ndarray, "m c"] | None
-) -> Table:
-    """log p(x_ij | y = c, D₋ᵢ), (m, c), of column j alone by an average of one-dependence models.
+def _log_density(block: Any, x: Any, leaving: Float[np.ndarray, "m c"] | None) -> Table:
+    """log p(x_i | y = c, data without row i), (m, c), by a block of the posterior.
 
-    All other cells are made missing, which leaves them out. D₋ᵢ are the data without row i, which has left the model
-    or leaves it with the weights `leaving` (m, c).
+    Parameters
+    ----------
+    x : (m, k) cells of the rows, in the columns of the block
+    leaving : (m, c) weights with which the rows leave the model; None where they have left it already
     """
-    only_j = {block_name: np.where(np.arange(x.shape[1]) == j, x, np.nan)}
+    if leaving is None:
+        return block.log_predictive(x)
+    return block.log_loo(x, leaving)
+
+
+def _tables_of_one_dependence(
+    model: OneDependence, block_name: str, x: np.ndarray, j: int, leaving: Float[np.ndarray, "m c"] | None
+) -> _ColumnTables:
+    """The log density of column j by itself, by an average of one-dependence models, which has no loss: that is NaN.
+
+    A model leaves missing cells out, so all other cells are made missing.
+
+    Parameters
+    ----------
+    x : (m, d) cells of all columns
+    leaving : (m, c) weights with which the rows leave the model; None where they have left it already
+    """
+    is_column = np.arange(x.shape[1]) == j
+    only_j = {block_name: np.where(is_column, x, np.nan)}
     tables = model.log_parts(only_j) if leaving is None else model.log_loo_parts(only_j, leaving)
-    return tables[-1]  # of the cells; a table of the classes may stand before it
+    alone = tables[-1]  # (m, c) of the cells; a table of the classes may stand before it
+    return _ColumnTables(alone, loss=np.full_like(alone, np.nan))
 
 
 def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
@@ -429,8 +462,8 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
     An interval is mean ± z standard errors, with the z that gives it the probability `level` under a normal density.
     """
     information, gain = sums.mean()  # (d,) each
-    z = norm.isf((1 - level) / 2)
-    information_reach, gain_reach = z * sums.standard_error()
+    z = norm.isf((1 - level) / 2)  # 1.64 for 0.9
+    information_reach, gain_reach = z * sums.standard_error()  # (d,) each, half the width of the intervals
     table = pd.DataFrame(
         {
             "feature": feature_names,
@@ -463,16 +496,16 @@ def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
     if what:
         check_independent(estimator, what)
     check_is_fitted(estimator)
-    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
+    renamed = copy(estimator)  # one state, whatever another thread fits meanwhile
     if names is None:
-        return estimator
+        return renamed
 
     if is_single(names):  # a string, say, whose letters would be taken for names
         raise ValueError(f"`feature_names` is {shortened(names)}; give a list of names, one for each feature")
-    if len(names) != estimator.n_features_in_:
+    if len(names) != renamed.n_features_in_:
         raise ValueError(
-            f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
+            f"`feature_names` has {len(names)} names, but the model has {renamed.n_features_in_} features; give one "
             "name for each"
         )
-    estimator.feature_names_in_ = np.asarray(names, object)
-    return estimator
+    renamed.feature_names_in_ = np.asarray(names, object)
+    return renamed

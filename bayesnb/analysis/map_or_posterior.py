@@ -79,12 +79,12 @@ class MapOrPosterior:
     def __str__(self) -> str:
         """The summary, and in words how far the MAP is from the posterior, and NUTS from exact draws."""
         n = len(self.distance)
-        median, ninety = np.quantile(self.distance, [0.5, 0.9])
+        median, in_a_tenth = np.quantile(self.distance, [0.5, 0.9])  # a tenth of the rows is beyond the second
         cause = ", and a parameter of the MAP is on its boundary" if self.is_on_boundary else ""
         lines = [
             self.summary.to_string(float_format="{:.4f}".format, na_rep=""),
             f"MAP from the posterior mean: {median:.2f} standard deviations of the log odds in the median row, "
-            f"{ninety:.2f} or more in a tenth",
+            f"{in_a_tenth:.2f} or more in a tenth",
             f"labels that change: {len(self.changed)} of {n}",
             f"MAP outside of the {self.level:.0%} interval: {len(self.outside)} of {n} rows. This is no score: it "
             f"grows with the columns{cause}",
@@ -158,7 +158,7 @@ def map_or_posterior(
         check_consistent_length(X_new, y_new)
         index = nb.class_index(y_new)
 
-    # log class probabilities (n, c) by each way to predict, with its seconds
+    # the log class probabilities (n, c) of the new rows by each way to predict, with its seconds
     by_map = _timed(lambda: jitted_map(nb, X, y, rows))
     by_predictive = _timed(lambda: nb.predict_log_proba(X_new))
     by_draws = _timed(lambda: _of_exact_draws(nb.posterior_, rows, level, n_draws, seed))
@@ -172,23 +172,24 @@ def map_or_posterior(
     if nuts:
         n_cells = len(nb.class_index(y)) * nb.n_features_in_
         nuts_data = "rows" if n_cells <= _MOST_CELLS else "sums of the rows"
-        draws_of_chain = -(-n_draws // chains)  # rounded up
+        draws_of_chain = (n_draws + chains - 1) // chains  # n_draws / chains, rounded up
         settings = {"draws": draws_of_chain, "chains": chains, "warmup": warmup, "seed": seed}
         by_nuts = _timed(lambda: _of_nuts(nb, X, y, rows, level, nuts_data == "rows", settings))
         of_nuts = by_nuts.result
         log_p[NUTS] = of_nuts.log_mean
         seconds[NUTS] = by_nuts.seconds
 
-    # the most probable class of each row by the posterior mean, and whether its MAP probability is in the interval
-    top = exact.log_mean.argmax(1)  # (n,)
-    is_outside = _at(by_map.result, top) < _at(np.log(exact.low), top)
-    is_outside |= _at(by_map.result, top) > _at(np.log(exact.high), top)
+    # of the most probable class of each row, by the posterior mean: whether its MAP probability is in the interval
+    top = exact.log_mean.argmax(1)  # (n,) class numbers
+    log_p_map = _at(by_map.result, top)  # (n,)
+    is_below = log_p_map < _at(np.log(exact.low), top)
+    is_above = log_p_map > _at(np.log(exact.high), top)
     return MapOrPosterior(
         frame=_frame(nb.classes_, log_p, exact, of_nuts),
         summary=_summary(log_p, seconds, index),
         distance=pd.Series(_distance(by_map.result, exact, top), name="distance"),
         changed=np.flatnonzero(by_map.result.argmax(1) != top),
-        outside=np.flatnonzero(is_outside),
+        outside=np.flatnonzero(is_below | is_above),
         is_on_boundary=bool(nb.posterior_.on_boundary()),
         level=float(level),
         nuts_data=nuts_data,
@@ -227,12 +228,14 @@ def jitted_map(nb: Any, X: Any, y: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
     import jax
 
     prior: NaiveBayes = nb.prior_
-    training, index = nb.encode_labelled(X, y)  # cells by block, and class numbers
+    training, index = nb.encode_labelled(X, y)  # cells as numbers, by block, and class numbers
 
     @jax.jit
     def program(training: Rows, index: Any, rows: Rows) -> Any:
-        posterior = prior.condition(training, index)  # whose cells a kernel density needs beside θ
-        return log_normalize(posterior.log_joint(rows, posterior.mode()))
+        """The fit, the mode and the prediction, which JAX compiles together."""
+        posterior = prior.condition(training, index)  # it holds the training cells, which a kernel density needs
+        log_joint = posterior.log_joint(rows, posterior.mode())  # (n, c) log p(x_i, c | θ̂)
+        return log_normalize(log_joint)
 
     with jax.enable_x64(True):
         return np.asarray(program(dense(training), index, dense(rows)))
@@ -262,7 +265,8 @@ def _of_exact_draws(model: Any, rows: Rows, level: Scalar, n_draws: int, seed: i
     model : the posterior of the parameters
     level : posterior mass of the intervals
     """
-    draws = log_probability_draws(model, rows, n_draws, fix_seed(seed))  # some rows at a time, (m, c, s) of each
+    # log p(c | x_i, θ_s), (m, c, s) with s draws, for some m rows at a time, after the positions of these rows
+    draws = log_probability_draws(model, rows, n_draws, fix_seed(seed))
     return _summarised((log_p for _, log_p in draws), level)
 
 
@@ -282,9 +286,10 @@ def _of_nuts(
     """
     data = {"X": X, "y": y} if is_on_rows else {}
     draws_by_site = nb.sample_posterior(method="nuts", **data, **settings)
-    theta = parameters_of(nb.posterior_, draws_by_site)
+    theta = parameters_of(nb.posterior_, draws_by_site)  # the same draws, as the blocks of the model take parameters
 
-    # log p(x_i, c | θ_s), (s, m, c) for some rows at a time, as probabilities with the draws on the last axis
+    # log p(x_i, c | θ_s), (s, m, c) for some m rows at a time, after the positions of these rows. They are normalised
+    # over the classes, and the draws are put on the last axis.
     chunks = log_joint_chunks(nb.posterior_, rows, theta)
     return _summarised((np.moveaxis(log_normalize(log_joint), 0, -1) for _, log_joint in chunks), level)
 
@@ -294,21 +299,30 @@ def _summarised(chunks: Iterator[Float[np.ndarray, "m c s"]], level: Scalar) -> 
 
     Parameters
     ----------
-    chunks : log p(c | x_i, θ_s), for some rows at a time
+    chunks : log p(c | x_i, θ_s), (m, c, s), for some m rows at a time
     level : posterior mass of the intervals
     """
     tails = (1 - level) / 2, (1 + level) / 2
-    parts = []
+    parts = []  # of all chunks, in the order of the rows
     for log_p in chunks:
         n_draws = log_p.shape[-1]
         log_mean = np.logaddexp.reduce(log_p, axis=-1) - np.log(n_draws)  # (m, c) logarithm of the mean of p
-        low, high = np.exp(np.quantile(log_p, tails, axis=-1))
-        parts.append(PosteriorOfProba(log_mean, low, high, _log_odds(log_p).std(-1)))
-    return PosteriorOfProba(*(np.concatenate(tables) for tables in zip(*parts, strict=True)))  # field by field
+        low, high = np.exp(np.quantile(log_p, tails, axis=-1))  # (m, c) each
+        spread = _log_odds(log_p).std(-1)  # (m, c)
+        parts.append(PosteriorOfProba(log_mean, low, high, spread))
+    return PosteriorOfProba(
+        log_mean=np.concatenate([part.log_mean for part in parts]),
+        low=np.concatenate([part.low for part in parts]),
+        high=np.concatenate([part.high for part in parts]),
+        log_odds_spread=np.concatenate([part.log_odds_spread for part in parts]),
+    )
 
 
 def _log_odds(log_p: Float[np.ndarray, "n c *s"]) -> Float[np.ndarray, "n c *s"]:
-    """log p_c − log Σ_{k≠c} p_k, of logarithms of probabilities, so that no digit of a sure p is lost."""
+    """log p_c − log Σ_{k≠c} p_k of each class c, from log p (n, c), or (n, c, s) with draws on the last axis.
+
+    With the sum over the other classes in place of 1 − p_c, no digit of a p_c near 1 is lost.
+    """
     result = np.empty_like(log_p)
     for c in range(log_p.shape[1]):
         log_others = np.logaddexp.reduce(np.delete(log_p, c, axis=1), axis=1)
@@ -331,7 +345,8 @@ def _distance(
 
     Parameters
     ----------
-    log_p : by the MAP
+    log_p : log class probabilities by the MAP
+    exact : the posterior of the class probabilities
     top : the class of each row whose log odds are taken
     """
     gap = abs(_at(_log_odds(log_p), top) - _at(_log_odds(exact.log_mean), top))
@@ -349,6 +364,7 @@ def _frame(
     log_p : (n, c) log class probabilities, by way to predict
     exact, of_nuts : the posterior by exact draws and by NUTS; None if NUTS did not run
     """
+    # tables (n, c) become columns of n c cells: all classes of the first row, then of the next
     n, c = exact.log_mean.shape
     columns = {
         "row": np.repeat(np.arange(n), c),
@@ -371,6 +387,8 @@ def _summary(
 ) -> pd.DataFrame:
     """Seconds of each way to predict, and with labels its log loss and the paired difference from the predictive.
 
+    A row of the table is a way to predict. Its standard error is that of the mean difference of n rows.
+
     Parameters
     ----------
     log_p : (n, c) log class probabilities, by way to predict
@@ -380,9 +398,9 @@ def _summary(
     table = pd.DataFrame({"seconds": seconds})
     if index is None:
         return table
-    losses = pd.DataFrame({name: -_at(table, index) for name, table in log_p.items()})  # (n, ways), in nats
-    beyond = losses.sub(losses[PREDICTIVE], axis=0)  # the loss of each row beyond that of the predictive
+    losses = pd.DataFrame({name: -_at(values, index) for name, values in log_p.items()})  # (n, ways), in nats
+    excess = losses.sub(losses[PREDICTIVE], axis=0)  # the loss of each row less that by the predictive
     table["log_loss"] = losses.mean()
-    table["difference"] = beyond.mean()
-    table["se"] = beyond.std() / np.sqrt(len(losses))
+    table["difference"] = excess.mean()
+    table["se"] = excess.std() / np.sqrt(len(losses))
     return table

@@ -10,8 +10,8 @@
 """
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +53,7 @@ def check(
     """The check of an estimator with a naive Bayes model inside: the report of that model, and more rows.
 
     The estimator is fitted to one half of the rows, and how well it predicts is measured on the other half. Rows that
-    weights count are units: each leaves alone, where equal rows without weights leave together.
+    weights count are units: by leave-one-out each leaves alone, where equal rows without weights leave together.
 
     Parameters
     ----------
@@ -64,113 +64,146 @@ def check(
     model_rows : makes the rows that the report lacks of (fitted, X, y, weights, seed)
     most : largest number of rows to fit; None for no limit
     """
-    X, y = counted_rows(X, np.asarray(y).ravel(), sample_weight)  # each row as often as it counts
+    cells, labels = counted_rows(X, np.asarray(y).ravel(), sample_weight)  # each row as often as it counts
 
     # one half of the rows makes the fit, and the report of the model inside
-    train, test = split_halves(y, seed)  # positions of the rows
-    train = train[:most]
-    units = None if sample_weight is None else np.ones(len(train), int)
-    training = (take_rows(X, train), y[train], units)
+    half, other_half = split_halves(labels, seed)  # positions of the rows
+    train = half[:most]
+    units = None if sample_weight is None else np.ones(len(train), int)  # weights of integers: every row is a unit
+    training = (take_rows(cells, train), labels[train], units)
     fitted = clone(estimator).fit(*training)
-    report = clone(getattr(fitted, inner)).check(X, y, seed)
+    report = clone(getattr(fitted, inner)).check(cells, labels, seed)
 
     # the other half tells how well the whole estimator predicts; a class of a single row may not be in the fit
-    test = test[np.isin(y[test], fitted.classes_)]
-    truth = np.searchsorted(fitted.classes_, y[test])  # class numbers
-    estimator_quality = quality(name, fitted.n_features_in_, fitted.predict_log_proba(take_rows(X, test)), truth)
+    test = other_half[np.isin(labels[other_half], fitted.classes_)]
+    truth = np.searchsorted(fitted.classes_, labels[test])  # class numbers
+    log_p = fitted.predict_log_proba(take_rows(cells, test))  # (n, c)
+    estimator_quality = quality(name, fitted.n_features_in_, log_p, truth)
+
     rows = (*report.rows, *model_rows(fitted, *training, seed))
     return replace(report, model=repr(estimator), rows=rows, quality=(*report.quality, estimator_quality))
 
 
-def compare_with_numpyro(
-    kind: str,
-    model: Callable[[], None],
-    sites: Callable[[Any], Any],
-    value: Callable[[np.ndarray], float],
-    mode: np.ndarray,
-    covariance: np.ndarray,
-    draws: dict[str, Any],
-    proba: Callable[..., np.ndarray],
-    seed: int,
-) -> list[CheckRow]:
-    """Rows of the report: density, mode, predictions and intervals of Laplace's posterior, against its NumPyro model.
+@dataclass(frozen=True)
+class LaplaceAndTwin:
+    """Laplace's posterior of p parameters θ, its NumPyro model, and what is predicted from them.
+
+    Laplace's posterior is a normal distribution around the mode. Its coordinates are unconstrained: any real numbers.
+    NumPyro has the parameters by site, the name of a random variable in its model.
+
+    Fields
+    ------
+    model : the NumPyro model, without arguments
+    sites : from unconstrained parameters (…, p) to those of each site, by name
+    value : −log p(y, θ) in closed form, of unconstrained parameters (p,)
+    mode, covariance : (p,) and (p, p) of Laplace's posterior
+    draws : of Laplace's posterior by site, constrained, with s draws on the first axis
+    proba : from draws by site, as keywords, to class probabilities (s, n, c)
+    """
+
+    model: Callable[[], None]
+    sites: Callable[[Any], Any]
+    value: Callable[[np.ndarray], float]
+    mode: np.ndarray
+    covariance: np.ndarray
+    draws: dict[str, Any]
+    proba: Callable[..., np.ndarray]
+
+
+class _Figure(NamedTuple):
+    """A distance that is compared with a limit: a row of the report passes if the figure is at most the limit."""
+
+    name: str
+    value: float
+    limit: float
+    unit: str
+    reason: str
+
+
+def compare_with_numpyro(kind: str, laplace: LaplaceAndTwin, seed: int) -> list[CheckRow]:
+    """Rows 13 to 16 of the report: Laplace's posterior against its NumPyro model.
+
+    - Row 13: −log p(y, θ) is the same near the mode.
+    - Row 14: the mode is the same.
+    - Row 15: the mean class probabilities of draws of both posteriors are close. Those of NumPyro are by NUTS.
+    - Row 16: the ends of their 90 % intervals are close.
 
     Parameters
     ----------
     kind : "Map" or "Weights", of which the posterior is
-    model : the NumPyro model
-    sites : from unconstrained parameters (…, p) to those of the sites
-    value : −log p(y, θ) of unconstrained parameters
-    mode, covariance : (p,) and (p, p) of Laplace's posterior
-    draws : of Laplace's posterior by site, constrained
-    proba : from draws by site to class probabilities (s, n, c)
     seed : of NumPyro's chains and of the points at which densities are compared
     """
     rng = generator(seed)
-    density_error, mode_error = _errors_near_the_mode(model, sites, value, mode, rng)
+    errors = _errors_near_the_mode(laplace, rng)
 
-    # NUTS starts around the mode, as spread as half of Laplace's posterior: the root of the covariance makes normals so
-    root = np.linalg.cholesky(covariance)
-    start_noise = 0.5 * rng.standard_normal((_CHAINS, len(mode))) @ root.T
-    chains = _draws_of_chains(model, sites, mode + start_noise, covariance, seed + 1)
+    # NUTS starts around the mode, half as spread as Laplace's posterior: with L a root of its covariance, Σ = L Lᵀ, and
+    # standard normals z, the vector L z has this covariance
+    root = np.linalg.cholesky(laplace.covariance)
+    start_noise = 0.5 * rng.standard_normal((_CHAINS, len(laplace.mode))) @ root.T  # (chains, p)
+    nuts_draws = _draws_of_nuts(laplace, laplace.mode + start_noise, seed + 1)  # by site
 
-    # class probabilities by both kinds of draws, (s, n, c): their means, and the ends of their 90 % intervals
-    p = proba(**draws)
-    p_of_chains = proba(**{name: chains[name] for name in draws})
-    mean_error = abs(p.mean(0) - p_of_chains.mean(0)).mean()
-    ends = central_interval(p, 0.9, QUANTILES)  # (n, c, 2)
-    ends_error = abs(ends - central_interval(p_of_chains, 0.9, QUANTILES)).mean()
+    # class probabilities (s, n, c) by draws of both posteriors: how far their means are apart, averaged over rows and
+    # classes, and how far the ends of their intervals
+    proba = laplace.proba(**laplace.draws)
+    nuts_proba = laplace.proba(**{site: nuts_draws[site] for site in laplace.draws})
+    mean_error = abs(proba.mean(0) - nuts_proba.mean(0)).mean()
+    ends = central_interval(proba, 0.9, QUANTILES)  # (n, c, 2)
+    nuts_ends = central_interval(nuts_proba, 0.9, QUANTILES)
+    ends_error = abs(ends - nuts_ends).mean()
 
-    figures = [  # name, figure, largest figure that passes, unit, reason of that
-        ("density", density_error, IDENTITY, "relative", EXACT),
-        ("mode", mode_error, _MODE[kind], "parameters", "Newton's method ends close to the mode"),
-        ("predictions", mean_error, _PROBABILITY[kind], "probability", _NEAR),
-        ("90 % intervals", ends_error, _PROBABILITY[kind], "probability", _NEAR),
+    max_difference = _PROBABILITY[kind]
+    figures = [
+        _Figure("density", errors.density, IDENTITY, "relative", EXACT),
+        _Figure("mode", errors.mode, _MODE[kind], "parameters", "Newton's method ends close to the mode"),
+        _Figure("predictions", mean_error, max_difference, "probability", _NEAR),
+        _Figure("90 % intervals", ends_error, max_difference, "probability", _NEAR),
     ]
-    return [
-        CheckRow.within(f"{i} {kind}, {name}", _SAYS[kind], figure, limit, unit, reason, "")
-        for i, (name, figure, limit, unit, reason) in enumerate(figures, 13)  # rows 1 to 12 are those of naive Bayes
-    ]
+    rows = []
+    for number, figure in enumerate(figures, 13):  # rows 1 to 12 are those of naive Bayes
+        title = f"{number} {kind}, {figure.name}"
+        rows.append(CheckRow.within(title, _SAYS[kind], figure.value, figure.limit, figure.unit, figure.reason, ""))
+    return rows
 
 
-def _errors_near_the_mode(
-    model: Callable[[], None],
-    sites: Callable[[Any], Any],
-    value: Callable[[np.ndarray], float],
-    mode: np.ndarray,
-    rng: np.random.Generator,
-) -> tuple[float, float]:
-    """How far −log p(y, θ) and its mode are from those of the NumPyro model.
+class _ModeErrors(NamedTuple):
+    """How far a closed form is from its NumPyro model near the mode.
 
-    The first number is the largest relative error of −log p(y, θ) at eight points near the mode. The second is the
-    largest coordinate of a Newton step from the mode, by NumPyro's density: at its own mode that is 0.
-
-    Parameters
-    ----------
-    model, sites, value, mode : as in `compare_with_numpyro`
+    Fields
+    ------
+    density : largest relative error of −log p(y, θ) at points near the mode
+    mode : largest coordinate of a Newton step that starts at the mode, by NumPyro's density; 0 at its own mode
     """
+
+    density: float
+    mode: float
+
+
+def _errors_near_the_mode(laplace: LaplaceAndTwin, rng: np.random.Generator) -> _ModeErrors:
+    """How far −log p(y, θ) and its mode are from those of the NumPyro model, by eight random points near the mode."""
     with jax.enable_x64(True):
-        energy = jax.jit(lambda point: potential_energy(model, (), {}, sites(point)))
+        # NumPyro's −log p(y, θ), and Newton's step H⁻¹ g at a point, with its gradient g and Hessian H
+        energy = jax.jit(lambda point: potential_energy(laplace.model, (), {}, laplace.sites(point)))
         step = jax.jit(lambda point: jnp.linalg.solve(jax.hessian(energy)(point), jax.grad(energy)(point)))
-        points = mode + 0.1 * rng.standard_normal((8, len(mode)))
-        density_error = max(abs(value(point) / float(energy(point)) - 1) for point in points)
-        mode_error = float(abs(step(mode)).max())
-    return density_error, mode_error
+
+        points = laplace.mode + 0.1 * rng.standard_normal((8, len(laplace.mode)))  # (8, p)
+        density_error = max(abs(laplace.value(point) / float(energy(point)) - 1) for point in points)
+        mode_error = float(abs(step(laplace.mode)).max())
+    return _ModeErrors(density_error, mode_error)
 
 
-def _draws_of_chains(
-    model: Callable[[], None], sites: Callable[[Any], Any], starts: np.ndarray, covariance: np.ndarray, seed: int
-) -> dict[str, np.ndarray]:
-    """Draws of NUTS by site, (s, …), of all chains one after the other.
+def _draws_of_nuts(laplace: LaplaceAndTwin, starts: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """Draws by NumPyro's NUTS, by site with s draws on the first axis: all chains one after the other.
 
     Parameters
     ----------
-    model, sites : as in `compare_with_numpyro`
-    starts : (chains, p) unconstrained parameters
-    covariance : (p, p) of these, near that of the posterior: the metric of NUTS
+    starts : (chains, p) unconstrained parameters, the first state of each chain
     """
-    # NumPyro puts the sites in the order of their names: where each of its coordinates stands among the p here
-    order = np.asarray(ravel_pytree(sites(np.arange(len(covariance))))[0])
-    metric = covariance[np.ix_(order, order)]
-    chains, _ = run_chains(Twin(model), sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP)
-    return {name: np.concatenate(draws)[::_THIN] for name, draws in chains.items()}  # neighbours are dependent
+    # NumPyro puts the parameters in the order of the names of the sites. The numbers 0 … p − 1 in place of parameters
+    # show where each of NumPyro's coordinates stands here. Laplace's covariance in that order is the metric of NUTS.
+    numbers_by_site = laplace.sites(np.arange(len(laplace.covariance)))
+    order = np.asarray(ravel_pytree(numbers_by_site)[0])  # (p,)
+    metric = laplace.covariance[np.ix_(order, order)]
+    chains, _ = run_chains(
+        Twin(laplace.model), laplace.sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP
+    )  # (chains, draws, …) by site
+    return {site: np.concatenate(draws)[::_THIN] for site, draws in chains.items()}  # neighbours are dependent

@@ -64,35 +64,34 @@ class EvidenceOfPrior(NamedTuple):
     def of(cls, nb: Any) -> "EvidenceOfPrior":
         """From a fitted estimator: its own prior, its statistics, and the unit of each hyperparameter.
 
-        A pseudo-count or a shape has no unit. An amount, such as a rate or a variance, has that of its feature. A
-        feature that never varies in these rows says nothing of its prior, and is not free.
+        The model has blocks. Each block is one family with the k of the d features that it reads, so the tables (c, d)
+        of all features are filled block by block. A feature that never varies in these rows says nothing of its prior,
+        and is not free.
         """
         blocks = nb.prior_.blocks
         stats = nb.statistics_.blocks
-        columns = nb.block_columns()  # by block, the features that it reads
+        columns = nb.block_columns()  # by block, the positions of its k columns among the d features
+        names = declared_fields(blocks).keys()  # of all hyperparameters
+
+        # tables (c, d) of each hyperparameter, and (d,) whether the prior of a feature is fitted
         shape = len(nb.classes_), nb.n_features_in_
-        fields = declared_fields(blocks)  # what each hyperparameter is, by its public name
-        start = {name: np.empty(shape) for name in fields}
-        unit = {name: np.ones(shape) for name in fields}
+        start = {name: np.empty(shape) for name in names}
+        unit = {name: np.ones(shape) for name in names}
         free = np.ones(shape[1], bool)
 
         for key, block in blocks.items():
             block_columns = columns[key]
-            amounts = [name for name in block.hyperparameters if fields[name].support is AMOUNT]
-            if isinstance(stats[key], Moments):
-                # measurements: the unit of an amount is the variance of the feature over all rows
-                _, spread = column_scale(stats[key])  # (k,)
-                free[block_columns] = spread > 0
-                for name in amounts:
-                    unit[name][:, block_columns] = np.where(spread > 0, spread, 1)
-            elif isinstance(stats[key], Totals) and amounts:
-                # sums of counts or times: a feature that is 0 in all rows has no scale
-                free[block_columns] = stats[key].total.sum(0) > 0
+            for name, field_names in block.hyperparameters.items():
+                # one hyperparameter may fill several fields, as α does both of a beta density: the first has its value
+                value = getattr(block, field_names[0])  # (c, k), or (c, k, l) with the same value for each of l levels
+                start[name][:, block_columns] = value[..., 0] if value.ndim == 3 else value
 
-            # a hyperparameter may stand in several fields, such as both of a beta density; the first one is read
-            for name, (first_field, *_) in block.hyperparameters.items():
-                value = getattr(block, first_field)
-                start[name][:, block_columns] = value[..., 0] if value.ndim == 3 else value  # of levels the first
+            # amounts, such as rates and variances, are measured in a unit of the feature; all else are plain numbers
+            amounts = _names_of_amounts(block)
+            scale = _scale_of_columns(stats[key], len(block_columns), bool(amounts))
+            free[block_columns] = scale.varies
+            for name in amounts:
+                unit[name][:, block_columns] = scale.unit
 
         # the default rate of an estimator follows the rows of each feature: its ratio to the shape is the unit
         if nb.get_params(deep=False).get("beta", 1) is None:
@@ -102,37 +101,91 @@ class EvidenceOfPrior(NamedTuple):
         return cls(blocks, stats, columns, start, unit, free)
 
     def hyperparameters(self, z: dict[str, Any]) -> dict[str, Any]:
-        """Every hyperparameter by name, (c, d), at the coordinates z; those without a coordinate are the estimator's.
+        """The value of every hyperparameter, (c, d) by name, at the coordinates z.
 
-        It is unit · exp z, and for one that is relative to another, such as a rate to its shape, that times the other.
+        - With a coordinate, the value is unit · exp z.
+        - Some are fitted relative to another hyperparameter, as a rate is to its shape. If the other one has a
+          coordinate too, the value is unit · exp z times the value of the other one.
+        - Without a coordinate, and in columns that are not free, it is the value of the estimator.
         """
-        fields = declared_fields(self.blocks)
+        fields = declared_fields(self.blocks)  # `per` names the other hyperparameter; it is empty where there is none
+        plain = [name for name in z if not fields[name].per]
+        relative = [name for name in z if fields[name].per]
+
         values = dict(self.start)
-        for name in sorted(z, key=lambda name: fields[name].per != ""):  # a shape comes before what is relative to it
+        for name in [*plain, *relative]:  # a shape before the rate that is a multiple of it
             xp = namespace(z[name])  # NumPy or JAX
-            relative_to = fields[name].per
-            value = self.unit[name] * xp.exp(z[name])
-            if relative_to in z:
-                value = value * values[relative_to]
+            value = self.unit[name] * xp.exp(z[name])  # (c, d)
+            other = fields[name].per
+            if other in z:
+                value = value * values[other]
             values[name] = xp.where(self.free, value, self.start[name])
         return values
 
     def prior(self, z: dict[str, Any]) -> dict[str, Any]:
         """The prior at the coordinates z, as blocks by name: those of the estimator with other hyperparameters."""
-        values = self.hyperparameters(z)
+        values = self.hyperparameters(z)  # (c, d) of all features, by name
         blocks = {}
         for key, block in self.blocks.items():
-            changes = {}
-            for name, block_fields in block.hyperparameters.items():
-                value = values[name][:, self.columns[key].astype(int)]  # (c, k) of the columns of this block
-                for field in block_fields:
-                    changes[field] = _as_field(value, getattr(block, field))
-            blocks[key] = replace(block, **changes)
+            positions = self.columns[key].astype(int)  # (k,) of the columns of the block; `as_jax` made floats of them
+            new_fields = {}
+            for name, field_names in block.hyperparameters.items():
+                value = values[name][:, positions]  # (c, k)
+                # a hyperparameter may fill several fields of the block, and each has a shape of its own
+                for field_name in field_names:
+                    new_fields[field_name] = _in_shape_of(getattr(block, field_name), value)
+            blocks[key] = replace(block, **new_fields)
         return blocks
 
 
-def _as_field(value: Any, field: Any) -> Any:
-    """Values (c, d) in the shape of a field: (d,) if classes share it, (c, d, l) if each level has its own."""
+class _Scale(NamedTuple):
+    """What the statistics of k columns say of their size.
+
+    Fields
+    ------
+    unit : (k,) in which an amount of the column is measured
+    varies : (k,) whether the rows say something of the prior of the column
+    """
+
+    unit: Any
+    varies: Any
+
+
+def _scale_of_columns(statistics: Any, k: int, has_amounts: bool) -> _Scale:
+    """The unit of an amount in each of the k columns of a block, and whether the rows say something of its prior.
+
+    - Measurements: the unit is the variance of the column over all rows. A constant column says nothing.
+    - Sums of counts or times, whose family has an amount, such as a rate: the unit is 1. A column that is 0 in all rows
+      has no scale, so it says nothing.
+    - All others, such as counts of levels: the unit is 1, and every column says something.
+
+    Parameters
+    ----------
+    statistics : of the block, over all classes
+    has_amounts : whether some hyperparameter of the block is an amount
+    """
+    if isinstance(statistics, Moments):
+        _, variance = column_scale(statistics)  # (k,), 0 where a column never varies
+        varies = variance > 0
+        return _Scale(np.where(varies, variance, 1), varies)
+    if isinstance(statistics, Totals) and has_amounts:
+        return _Scale(np.ones(k), statistics.total.sum(0) > 0)  # the total over all classes
+    return _Scale(np.ones(k), np.ones(k, bool))
+
+
+def _names_of_amounts(block: Any) -> list[str]:
+    """The hyperparameters of a block that have a unit, such as rates, scales and variances."""
+    fields = declared_fields({"block": block})
+    return [name for name in block.hyperparameters if fields[name].support is AMOUNT]
+
+
+def _in_shape_of(field: Any, value: Any) -> Any:
+    """The value of a hyperparameter, (c, k), in the shape that a field of the block has.
+
+    - (k,): the classes share the field. The value of the first class stands for all, since they are equal.
+    - (c, k): each class has its own.
+    - (c, k, l): each of l levels has the value of its class and column.
+    """
     if field.ndim == 1:
         value = value[0]
     elif field.ndim == 3:
@@ -141,11 +194,14 @@ def _as_field(value: Any, field: Any) -> Any:
 
 
 def declared_fields(blocks: dict[str, Any]) -> dict[str, Field]:
-    """What the families declare of each hyperparameter, by its public name."""
+    """What the families declare of each hyperparameter, by its public name: its support, and what it is relative to.
+
+    Where a hyperparameter fills several fields of a block, these are of one kind, and the first one tells it.
+    """
     declared = {}
     for block in blocks.values():
-        for name, (first_field, *_) in block.hyperparameters.items():
-            declared[name] = block.fields_[first_field]
+        for name, field_names in block.hyperparameters.items():
+            declared[name] = block.fields_[field_names[0]]
     return declared
 
 
@@ -237,11 +293,11 @@ def fit_prior(
     check_independent(estimator, "fit_prior")
     nb = clone(estimator).fit(X, y, sample_weight)
     try:
-        before = nb.log_evidence_
+        before = nb.log_evidence_  # by the prior of the estimator
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
-    parameter = _parameter_of_prior(nb)
-    fields = declared_fields(nb.prior_.blocks)
+    parameter = _parameter_of_prior(nb)  # the setting that takes a whole prior, or None; refuses what cannot be fitted
+    fields = declared_fields(nb.prior_.blocks)  # the kind of each hyperparameter, by its name
 
     # the hyperparameters that are fitted are positive; a centre such as m may be any real number, and stays
     problem = EvidenceOfPrior.of(nb)
@@ -249,8 +305,10 @@ def fit_prior(
     with jax.enable_x64(True):
         z = _minimise(problem, names)  # the coordinate of each name
 
-    # the same estimator with these values as its settings; the statistics do not depend on the prior
+    # the values as plain numbers where classes and features share them
     values = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
+
+    # the same estimator with these values as its settings; the statistics do not depend on the prior
     fitted = copy.copy(nb).set_params(**_settings(nb, parameter, problem.prior(z), values))
     fitted = fitted.with_statistics(nb.statistics_)
     at_bound = {name: _bound_reached(coordinate) for name, coordinate in z.items()}
@@ -258,21 +316,28 @@ def fit_prior(
 
 
 def _parameter_of_prior(nb: Any) -> str | None:
-    """The parameter of the estimator that takes a whole prior, "family" or "prior".
+    """The parameter of the estimator that takes a whole prior.
 
-    It is None if each hyperparameter is a parameter of its own, such as `alpha`. ValueError if the estimator has no
-    such parameter, or a block whose prior is not made of numbers.
+    - "family", if there is one.
+    - None, if each hyperparameter is a parameter of its own, such as `alpha`.
+    - Otherwise "prior".
+
+    ValueError if the estimator has no such parameter, or a block whose prior is not made of numbers.
     """
     parameters = nb.get_params(deep=False)
     blocks = nb.prior_.blocks
-    parameter = None
+    hyperparameters = declared_fields(blocks).keys()
+    parameter: str | None
     if "family" in parameters:
         parameter = "family"
-    elif not declared_fields(blocks).keys() <= parameters.keys():  # some hyperparameter is no parameter
+    elif hyperparameters <= parameters.keys():
+        parameter = None
+    else:
         parameter = "prior"
 
     can_be_set = parameter is None or parameter in parameters
-    if not can_be_set or not all(block.hyperparameters for block in blocks.values()):
+    has_numbers = all(block.hyperparameters for block in blocks.values())  # names of them, none of a covariance matrix
+    if not can_be_set or not has_numbers:
         raise ValueError(
             f"`estimator` is a {type(nb).__name__}, whose prior cannot be fitted; choose an estimator whose "
             "hyperparameters are numbers, such as GaussianNB"
@@ -301,7 +366,9 @@ def _bound_reached(coordinate: float) -> int:
     lower, upper = _LIMITS
     if coordinate >= upper - _AT_BOUND:
         return 1
-    return -1 if coordinate <= lower + _AT_BOUND else 0
+    if coordinate <= lower + _AT_BOUND:
+        return -1
+    return 0
 
 
 @partial(jax.jit, static_argnames="names")
@@ -312,11 +379,13 @@ def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[A
     ----------
     z : (p,) the coordinate of each of p hyperparameters
     names : their names, in the same order
+    problem : makes a prior of coordinates, and holds the statistics of the rows, by block
     """
 
     def energy(z: Any) -> Any:
-        blocks = problem.prior(dict(zip(names, z, strict=True))).items()
-        return -sum(block.log_marginal(problem.stats[key]).sum() for key, block in blocks)
+        """Minus the sum of the log evidence of all blocks, whose priors are independent."""
+        prior = problem.prior(dict(zip(names, z, strict=True)))
+        return -sum(block.log_marginal(problem.stats[key]).sum() for key, block in prior.items())
 
     return jax.value_and_grad(energy)(z)
 
@@ -326,27 +395,33 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
 
     L-BFGS-B minimises −log evidence, by the gradient from JAX. It starts at the best of some multiples of the
     estimator's own prior.
+
+    Parameters
+    ----------
+    names : of the hyperparameters that are fitted; all others keep the values of the estimator
     """
     on_device = as_jax(problem)
     fields = declared_fields(problem.blocks)
 
     def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
-        """−log evidence and its gradient, in NumPy's types."""
+        """−log evidence at the coordinates z (p,), and its gradient (p,), in NumPy's types."""
         value, slope = _energy(as_jax(z), tuple(names), on_device)
         return float(value), np.asarray(slope)
 
-    # coordinates of the estimator's own prior: one for all classes and features, so the mean of theirs
+    # Coordinates z of the estimator's own prior, whose values are unit · exp z, times another hyperparameter if they
+    # are relative to it. There is one z for all classes and features, so it is the mean of theirs.
     start = []
     for name in names:
         ratio = problem.start[name] / problem.unit[name]  # (c, d)
-        if fields[name].per in names:
-            ratio = ratio / problem.start[fields[name].per]
+        other = fields[name].per  # empty where there is none
+        if other in names:
+            ratio = ratio / problem.start[other]
         start.append(np.log(ratio)[:, problem.free].mean())
 
     # its multiples; what is relative to another hyperparameter stays, since it moves with that one
-    is_own_scale = np.array([fields[name].per not in names for name in names])
+    is_moved = np.array([fields[name].per not in names for name in names])
     start_inside = np.clip(start, *_LIMITS)  # a start outside the bounds is at them before it is moved
-    candidates = [(start_inside + step * is_own_scale).clip(*_LIMITS) for step in _FIRST_STEPS]
+    candidates = [(start_inside + step * is_moved).clip(*_LIMITS) for step in _FIRST_STEPS]
     best = min(candidates, key=lambda z: energy(z)[0])
 
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}

@@ -65,7 +65,8 @@ def rank_features(
     check_level(level)
     check_least(1, n_draws=n_draws)
 
-    # what each of the d weights belongs to, and the weights of the current estimate, one for each of k contrasts
+    # what each of the d weights belongs to, and the weights of the current estimate. There are k contrasts: one of two
+    # classes, or one of each class against the mean of all.
     try:
         labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))  # (d,)
         weights = _contrasts(estimator)  # (d, k)
@@ -78,8 +79,9 @@ def rank_features(
     # the interval is that of weights under exact draws of the parameters
     rng = generator(seed)
     draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
-    low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)
-    weights = middle if estimator.estimate == "predictive" else weights  # "predictive" has no parameters of its own
+    low, median, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)  # (d, k) each
+    if estimator.estimate == "predictive":  # which plugs no parameters in, and so has no weights of its own
+        weights = median
 
     # a line for each weight: all contrasts of the first feature, then of the next
     d, k = weights.shape

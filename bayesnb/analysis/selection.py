@@ -103,13 +103,13 @@ class SmoothedModel:
         class_count = np.bincount(label, weight, c)  # (c,)
         log_pi = np.log(class_count + lam) - np.log(n + lam.sum())
 
+        # p_jmk = (N_jmk + f) / (N_jk + M_j f), predictor by predictor
         counts = []
         p = []
         for predictor_codes, m, pseudo in zip(codes, levels, f, strict=True):
-            # each pair of a class and a code has a number of its own, so that one bincount fills the table of pairs
-            pair = label * (m + 1) + predictor_codes
-            count_with_missing = np.bincount(pair, weight, c * (m + 1)).reshape(c, m + 1)
-            count = count_with_missing[:, :m]  # N_jmk; the last column, which is dropped, counts missing cells
+            # a table (c, m + 1) of weights by class and code; its last column, of the code m, is of missing cells
+            weight_of_pairs = _weight_of_pairs(label, predictor_codes, weight, (c, int(m) + 1))
+            count = weight_of_pairs[:, :m]  # N_jmk, without the missing cells
             share = (count + pseudo) / (count.sum(1, keepdims=True) + m * pseudo)  # (c, m) p_jmk
             counts.append(count)
             # a missing cell is left out of products over predictors: its factor is 1 in every class
@@ -117,11 +117,18 @@ class SmoothedModel:
         return cls(class_count, log_pi, counts, p, alpha=f, class_alpha=lam)
 
     def log_joint(self, codes: Codes, columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
-        """log π_k + Σ_j log p_{j x_ij k} over the predictors `columns`, of each class (first axis) and row."""
+        """log p(x_i, y = k) = log π_k + Σ_j log p_{j x_ij k} of each class k and row i, (c, n).
+
+        Parameters
+        ----------
+        codes : (d, n) category of each cell
+        columns : numbers of the predictors j; all others are left out
+        """
         n_rows = codes.shape[1]
-        table = np.repeat(self.log_pi[:, None], n_rows, 1)
+        table = np.repeat(self.log_pi[:, None], n_rows, 1)  # (c, n)
         for j in columns:
-            table += np.log(self.p[j])[:, codes[j]]  # column i is that of the category of row i; a missing cell adds 0
+            log_p = np.log(self.p[j])  # (c, M_j + 1), with 0 in the last column, which is that of a missing cell
+            table += log_p[:, codes[j]]  # of each row the column of its category
         return table
 
     def simulate(self, m: int, rng: np.random.Generator) -> Codes:
@@ -139,10 +146,12 @@ class SmoothedModel:
             observed_share = counts.sum(1) / class_weight  # (c,)
 
             # Inverse of the distribution function: the code is the number of cumulated probabilities that a uniform
-            # number reaches. They end at the observed share, so that a number beyond it has the code M_j, missing.
+            # number reaches. They end at the observed share, so that a number beyond it has the code M_j, missing. For
+            # example, if the shares of two categories are 0.5 and 0.3, then 0.6 reaches 0.5 but not 0.8: its code is 1.
             cumulated = np.cumsum(p[:, :-1] * observed_share[:, None], axis=1)  # (c, M_j)
             uniform = rng.random(m)
-            predictor_codes[:] = (uniform[:, None] >= cumulated[y]).sum(1)
+            is_reached = uniform[:, None] >= cumulated[y]  # (m, M_j), each row by the probabilities of its class
+            predictor_codes[:] = is_reached.sum(1)
         return codes
 
     def is_known(self, codes: Codes) -> Bool[np.ndarray, "d n"]:
@@ -173,11 +182,14 @@ class SmoothedModel:
     ) -> "SelectionPath":
         """Forward selection: the predictor that gives the largest l̄(J ∪ {j}) is added to the set J, `steps` times.
 
-        l̄(J) = A(J) + B(J) is the mean log-likelihood of the labels given the predictors of J, with class shares π_k
-        and the share p_jmk of category m of predictor j in class k. From the counts alone comes
-        A(J) = 1/N [Σ_k N_k log π_k + Σ_{j∈J} Σ_mk N_jmk log p_jmk], and from rows with weights w_i
-        B(J) = −1/N Σ_i w_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}. A candidate j adds Σ_i w_i log Σ_k q_ik p_{j x_ij k} to
-        −N B, where q_ik ∝ π_k Π_J p are the class probabilities given J: no product over J is computed again.
+        With π_k the share of class k, and p_jmk that of category m of predictor j in class k, the mean log-likelihood
+        of the labels given the predictors of a set J is l̄(J) = A(J) + B(J),
+
+            A(J) = 1/N [Σ_k N_k log π_k + Σ_{j∈J} Σ_mk N_jmk log p_jmk]      from the counts N_k and N_jmk of N rows
+            B(J) = −1/N Σ_i w_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}              from rows x_i with weights w_i
+
+        A candidate j adds its term of the sum over J to A. To −N B it adds Σ_i w_i log Σ_k q_ik p_{j x_ij k}, where
+        q_ik ∝ π_k Π_J p are the class probabilities given J: no product over J is computed again.
 
         Parameters
         ----------
@@ -188,12 +200,15 @@ class SmoothedModel:
         steps : largest number of predictors to add
         all_rows : whether N divides B(J); else N′, the weight of the rows with some predictor of J
         """
-        is_known = self.is_known(codes)  # (d, n)
-        is_counted = np.logical_or(is_known[list(start)].any(0), all_rows)  # (n,) the rows whose weight divides B(J)
+        is_known = self.is_known(codes)  # (d, n) whether each cell has a category
+        if all_rows:
+            is_counted = np.ones(len(weight), bool)  # (n,) whether the weight of a row is in the divisor of B(J)
+        else:
+            is_counted = np.logical_or.reduce(is_known[list(start)], axis=0)  # of rows with some predictor of J
 
         def divisor(rows: np.ndarray) -> float:
-            """The weight of some rows, a mask (n,)."""
-            return float(weight[rows].sum() or 1)  # of no row the sum is 0, whatever divides it
+            """The weight of some rows, which a mask (n,) marks."""
+            return float(weight[rows].sum() or 1)  # of no row the sum in B(J) is 0, whatever divides it
 
         # A(J) and the joint density of the initial set; both are updated as predictors enter
         term = self.terms_of_a()  # (d,) what each predictor brings to A(J)
@@ -202,28 +217,29 @@ class SmoothedModel:
         path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
         while True:
-            log_norm = logsumexp(log_joint, 0)  # (n,)
+            log_norm = logsumexp(log_joint, 0)  # (n,) log Σ_k π_k Π_J p
             total = weight @ log_norm  # −N B(J)
-            path.log_likelihood.append(float(a - total / divisor(is_counted)))
+            path.log_likelihood.append(float(a - total / divisor(is_counted)))  # l̄(J)
             if not remaining or len(path.added) == steps:
                 return path
 
-            # −B(J ∪ {j}) of every candidate
+            # −B(J ∪ {j}) of every candidate j
             q = np.exp(log_joint - log_norm)  # (c, n) class probabilities given J
             rises = []
             divisors = []
             for j in remaining:
                 cell_p = self.p[j].take(codes[j], 1)  # (c, n) p_{j x_ij k}
-                rises.append(weight @ np.log(np.einsum("kn,kn->n", q, cell_p)))
+                mean_cell_p = np.einsum("kn,kn->n", q, cell_p)  # (n,) Σ_k q_ik p_{j x_ij k}
+                rises.append(weight @ np.log(mean_cell_p))
                 divisors.append(divisor(is_counted | is_known[j]))
             minus_b = (total + np.array(rises)) / np.array(divisors)
 
-            # the best candidate enters, and with it its terms of A, of the joint density, and the rows that have it
-            j = remaining.pop(int(np.argmax(term[remaining] - minus_b)))
-            path.added.append(j)
-            a += term[j]
-            is_counted |= is_known[j]
-            log_joint += np.log(self.p[j])[:, codes[j]]
+            # the candidate with the largest l̄(J ∪ {j}) enters; A(J) is the same for all, so their terms of A suffice
+            best = remaining.pop(int(np.argmax(term[remaining] - minus_b)))
+            path.added.append(best)
+            a += term[best]
+            is_counted |= is_known[best]
+            log_joint += np.log(self.p[best])[:, codes[best]]
 
 
 class SelectionPath(NamedTuple):
@@ -256,10 +272,10 @@ class _Rows:
     Fields
     ------
     label : (n,) number of the class of each row; 0 where the label is missing
-    weights : of the rows, and what they mean
-    has_label : (n,)
+    weights : of the rows, and whether they count rows or are importance
+    has_label : (n,) whether the label of a row is given
     is_used : (n,) whether a row has a label, weight, and some predictor
-    test_weight : (n,) the weight of each row that is held out
+    test_weight : (n,) the part of the weight of each row that is held out; all the rest is for training
     """
 
     label: Int[np.ndarray, " n"]
@@ -293,7 +309,7 @@ class _Rows:
         return replace(self, is_used=self.is_used & has_predictor)
 
     def samples(self) -> dict[str, PerRow]:
-        """The weight of each row in each sample: "training", and "test" if rows are held out."""
+        """The weight of each row in each sample, (n,) by name: "training", and "test" if rows are held out."""
         samples = {"training": self.training_weight * self.is_training}
         if self.is_held_out.any():
             samples["test"] = self.test_weight * self.is_held_out
@@ -335,12 +351,15 @@ class _Predictors(NamedTuple):
         columns : (n,) cells of each column; None, NaN and pandas.NA are missing
         is_training : (n,) whether a row is used for training, so that its categories count
         """
-        levels = [pd.unique(cells[is_training & pd.notna(cells)]) for cells in columns]  # the categories of each column
-        sizes = np.array([len(categories) for categories in levels])
+        sizes = np.zeros(len(columns), int)
+        codes = np.zeros((len(columns), len(is_training)), int)
+        for j, cells in enumerate(columns):
+            categories = pd.unique(cells[is_training & pd.notna(cells)])
+            sizes[j] = len(categories)
 
-        # get_indexer answers −1 for what is no category of training: missing cells, and categories of other rows
-        positions = [pd.Index(categories).get_indexer(cells) for cells, categories in zip(columns, levels, strict=True)]
-        codes = np.where(np.stack(positions) < 0, sizes[:, None], positions)  # (d, n)
+            # `get_indexer` answers −1 for what is no category of training: missing cells, and categories of other rows
+            positions = pd.Index(categories).get_indexer(cells)  # (n,)
+            codes[j] = np.where(positions < 0, len(categories), positions)
 
         usable = [j for j, size in enumerate(sizes) if size > 1]  # a single category separates no classes
         return cls(names, codes, sizes, usable)
@@ -418,7 +437,7 @@ class SelectionReport:
         """Plain numbers, strings, lists and dictionaries, for JSON; NaN becomes None."""
         plain = dict(vars(self))
         for name, table in (("steps", self.steps.reset_index()), ("classification", self.classification)):
-            # of object type, since a column of numbers holds no None
+            # as objects, since a column of numbers cannot hold None
             with_none = table.astype(object).where(table.notna(), None)
             plain[name] = with_none.rename(columns=str).to_dict("records")  # a dictionary for each row
         return plain
@@ -439,7 +458,7 @@ class SelectionReport:
 
         reasons = {"bic": "smallest pseudo-BIC", "test": "largest log-likelihood held out", "exact": "exact number"}
         reason = reasons[settings["criterion"]]
-        ignored = [f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count]
+        ignored = [f"ignored: {count} rows with {lack}" for lack, count in self.ignored.items() if count]
         return "\n".join(
             [
                 steps.to_string(),
@@ -589,34 +608,41 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         rng = generator(self.seed)
         self._scale: list[int] = []  # columns cut into bins: none here, and filled in by `SPSSNaiveBayes`
 
-        # the rows that are used: those with a label, weight and at least one cell that is not missing
-        table = self._checked(X, fresh=True)
-        rows = self._label_rows(table, y, sample_weight)
-        columns = self._read(table, fresh=True)  # d arrays (n,)
-        rows = rows.using_only(np.any([pd.notna(cells) for cells in columns], axis=0))
-        rows = replace(rows, test_weight=self._hold_out(rows, rng))
+        # the n rows, of which those with a label, weight and at least one cell that is not missing can be used
+        table = self._checked(X, fresh=True)  # learns the names of the d columns
+        labelled_rows = self._label_rows(table, y, sample_weight)  # learns the classes
+        cells = self._read(table, fresh=True)  # d arrays (n,)
+        has_cell = np.any([pd.notna(column) for column in cells], axis=0)  # (n,)
+        usable_rows = labelled_rows.using_only(has_cell)
 
-        # cells become numbers of the categories of the training rows; columns with fewer than two of these are dropped
-        columns = self._categories(columns, rows.is_training)
-        predictors = _Predictors.of(self._columns.labels.tolist(), columns, rows.is_training)
+        # a part of their weight is held out for a test, if the settings ask for it; the rest is for training
+        split_rows = replace(usable_rows, test_weight=self._hold_out(usable_rows, rng))
+        is_training = split_rows.is_training  # (n,)
+
+        # cells become numbers of the categories of the training rows; columns with fewer than two of these are dropped,
+        # and rows that have cells in such columns alone
+        self._learn_categories(cells, is_training)
+        categories = self._categories(cells)  # d arrays (n,)
+        predictors = _Predictors.of(self._columns.labels.tolist(), categories, is_training)
         if not predictors.usable:
             raise ValueError(
-                f"`X` has no column with two observed categories in the {rows.is_used.sum()} sample(s) that have a "
-                "target and a predictor, so there is nothing to select from"
+                f"`X` has no column with two observed categories in the {split_rows.is_used.sum()} sample(s) that have "
+                "a target and a predictor, so there is nothing to select from"
             )
-        rows = rows.using_only(predictors.has_usable())
+        rows = split_rows.using_only(predictors.has_usable())
 
-        # the sequence of sets, and the best of them by the criterion
+        # the sequence of sets of predictors, and the best of them by the criterion
         forced = [j for j in self._positions("force", self.force) if j in predictors.usable]
         task = _Task(rows, predictors, forced, self._model_of_all(predictors, rows), criterion)
         path = self._search(task, rng)
-        steps = _steps(task, path)  # a data frame with one row for each set
-        best = _best_step(steps, criterion)  # the position of its row
-        chosen = path.sets[best]  # numbers of columns
+        steps = _steps(task, path)  # a data frame with one row for each set, and its criteria
+        best = _best_step(steps, criterion)  # the position of the best row
+        chosen = path.sets[best]  # the numbers of the columns of that set
 
+        # the model of the chosen columns, and what the user is told
         self.support_ = np.isin(np.arange(len(predictors.names)), chosen)
         self.held_out_ = rows.is_held_out
-        self._fit_chosen(task, columns)
+        self._fit_chosen(task, categories)
         self.report_ = self._report(task, steps.assign(best=steps.index == best), chosen)
 
     def _label_rows(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
@@ -632,8 +658,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         refuse_no_weight(weights.values)
         is_used = ~is_missing & (weights.values > 0)
 
-        # classes are those of the used rows; `labels` has an entry for each row that has a label, used or not
-        used_labels = labels[is_used[~is_missing]]
+        # Classes are those of the used rows. `labels` has an entry for each row with a label, so the mask of used rows
+        # is first cut down to these. For example, labels (a, missing, b) and weights (0, 1, 1) leave the label b.
+        is_used_of_labelled = is_used[~is_missing]
+        used_labels = labels[is_used_of_labelled]
         self.classes_, class_numbers = np.unique(used_labels, return_inverse=True)
         label = np.zeros(len(is_missing), int)
         label[is_used] = class_numbers
@@ -660,13 +688,19 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _search(self, task: _Task, rng: np.random.Generator) -> SelectionPath:
         """The sequence of sets of predictors, from the forced ones on, each with one predictor more.
 
-        The part B(J) of the average log-likelihood is a mean over the training rows, or over rows drawn from the model
-        of all predictors if `normalizer` is "simulated".
+        The predictor that enters a set J is the one that makes its average log-likelihood largest, which is the mean
+        over rows i of log π_k + Σ_{j∈J} log p(x_ij | k) − log p(x_iJ), with k the class of the row, π_k its share, and
+        x_iJ the cells of the predictors in J. The first two terms follow from counts. The mean of − log p(x_iJ), called
+        B(J), needs rows:
+
+        - `normalizer="exact"` takes the training rows; "simulated" takes rows drawn from the model of all predictors.
+        - `denominator="N"` divides by the weight of all these rows; "N'" by that of the rows with some predictor of J.
         """
         rows = task.rows
         usable = task.predictors.usable  # numbers of the columns with at least two categories
         candidates = [j for j in usable if j not in task.forced]
 
+        # the rows of B(J): the category of each cell by predictor, and the weight of each row
         if self.normalizer == "simulated":
             codes = task.model.simulate(_SIMULATED, rng)  # (d, 1000)
             weight = np.ones(_SIMULATED)
@@ -675,8 +709,8 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             weight = rows.training_weight[rows.is_training]
 
         n_steps = self._count_steps(len(candidates), len(usable))
-        divides_by_all = self.denominator == "N"
-        return task.model.add_one_by_one(codes, weight, task.forced, candidates, n_steps, divides_by_all)
+        divides_by_all_rows = self.denominator == "N"
+        return task.model.add_one_by_one(codes, weight, task.forced, candidates, n_steps, divides_by_all_rows)
 
     def _fit_chosen(self, task: _Task, columns: list[np.ndarray]) -> None:
         """Fit a `CategoricalNB` of the chosen columns to the training rows: `estimator_`, or None if none is chosen.
@@ -688,13 +722,14 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         rows = task.rows
         model = task.model
         training = rows.is_training  # (n,)
-        is_empty = not self.support_.any()
+        is_empty = not self.support_.any()  # no column was chosen
 
-        # without a column, `_chosen` makes one with a single level: the prediction is then the class shares
+        # the same pseudo-counts as in the search; of no column, `_chosen` makes one with a single level, which says
+        # nothing, so that the prediction is the class shares
         alpha = 1.0 if is_empty else model.alpha[self.support_]
         nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
 
-        # pd.Categorical of the training rows alone has no other levels
+        # as categorical columns made of the training rows alone, so that these rows tell the levels
         levels = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)
         labels = self.classes_[rows.label[training]]
         self._nb = nb.partial_fit(levels, labels, self.classes_, rows.training_weight[training])
@@ -713,12 +748,16 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         model = task.model
         dropped = [j for j in range(len(predictors.names)) if j not in predictors.usable]
 
-        # the class with the largest probability given the chosen set, (n,); ties go to the larger π
-        predicted = most_probable(model.log_joint(predictors.codes, chosen).T, model.log_pi)
+        # the class of each row with the largest probability given the chosen set; ties go to the larger π
+        log_joint = model.log_joint(predictors.codes, chosen)  # (c, n)
+        predicted = most_probable(log_joint.T, model.log_pi)  # (n,) class numbers
 
-        # the error is that of the last sample: of the rows held out, if there are any, else of the training rows
-        samples = rows.samples()  # name → (n,) weights of the rows in it
-        error_on, error_weight = list(samples.items())[-1]
+        # the error is that of the rows held out, if there are any, else of the training rows
+        samples = rows.samples()  # "training", and perhaps "test": (n,) the weight of each row in the sample
+        error_on = "test" if "test" in samples else "training"
+        error_weight = samples[error_on]
+
+        # the confusion table of each sample
         classified = [self._classified(sample, rows.label, predicted, weight) for sample, weight in samples.items()]
 
         return SelectionReport(
@@ -743,7 +782,16 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     # --- settings and rows ------------------------------------------------------------------------------------------
 
     def _check_settings(self) -> str:
-        """How the best set is chosen, "exact", "bic" or "test"; ValueError on settings out of range."""
+        """How the best set is chosen; ValueError on settings out of range.
+
+        Rows are held out for a test where `test_share` says how many, or `partition` says which.
+
+        Returns
+        -------
+        - "exact" : the set with the exact number of predictors that was asked for, the last of the sequence
+        - "bic" : the set with the smallest pseudo-BIC on the training rows
+        - "test" : the set with the largest log-likelihood of the rows held out
+        """
         for name in ("max_features", "exact_features"):
             if getattr(self, name) not in ("auto", None):
                 check_least(1, **{name: getattr(self, name)})
@@ -751,18 +799,17 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         check_choice("normalizer", self.normalizer, ("exact", "simulated"))
         check_choice("denominator", self.denominator, ("N", "N'"))
 
-        share = self.test_share
-        holds_out = share is not None or self.partition is not None
-        if share is not None and not 0 < share < 1:
-            raise ValueError(f"`test_share` is {share!r}; it needs to lie between 0 and 1")
-        if self.criterion == "test" and not holds_out:
+        if self.test_share is not None and not 0 < self.test_share < 1:
+            raise ValueError(f"`test_share` is {self.test_share!r}; it needs to lie between 0 and 1")
+        holds_rows_out = self.test_share is not None or self.partition is not None
+        if self.criterion == "test" and not holds_rows_out:
             raise ValueError("`criterion` is 'test', but no rows are held out; give `test_share` or `partition`")
 
         # an exact number of predictors leaves nothing to choose; "auto" takes the held-out rows where there are any
         if self.exact_features is not None:
             return "exact"
         if self.criterion == "auto":
-            return "test" if holds_out else "bic"
+            return "test" if holds_rows_out else "bic"
         return self.criterion
 
     def _positions(self, argument: str, columns: Any) -> list[int]:
@@ -781,7 +828,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         requested = [columns] if isinstance(columns, str) else [*columns]
         positions = []
         for column in requested:
-            position = self._columns.place(column)
+            position = self._columns.place(column)  # None where there is none
             if position is None:
                 raise ValueError(
                     f"`{argument}` has {column!r}, which is not a column of `X`; the columns are "
@@ -793,22 +840,25 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _count_steps(self, candidates: int, usable: int) -> int:
         """How many predictors may be added to the forced ones.
 
+        With `exact_features` it is this number, and otherwise `max_features`, or all candidates if there are fewer.
+
         Parameters
         ----------
         candidates : number of predictors that can be added
         usable : number of predictors with at least two categories, forced ones included
         """
+        if self.exact_features is not None:
+            if self.exact_features > candidates:
+                raise ValueError(
+                    f"`exact_features` is {self.exact_features}, but only {candidates} predictors with at least two "
+                    "observed categories can be added to the forced ones; give at most that number"
+                )
+            return self.exact_features
+
         maximum = self.max_features
         if maximum == "auto":
-            maximum = min(100, max(20, usable // 5))  # the rule of SPSS, J_max
-        if self.exact_features is None:
-            return min(candidates, maximum)
-        if self.exact_features > candidates:
-            raise ValueError(
-                f"`exact_features` is {self.exact_features}, but only {candidates} predictors with at least two "
-                "observed categories can be added to the forced ones; give at most that number"
-            )
-        return self.exact_features
+            maximum = min(100, max(20, usable // 5))  # the rule of SPSS
+        return min(candidates, maximum)
 
     def _hold_out(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
         """The part of the weight of each row that is held out for the test, (n,).
@@ -818,14 +868,16 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         """
         if self.partition is not None:
             check_consistent_length(rows.label, self.partition)
-            # compared as objects, so that strings and missing values among the marks are simply not 1
-            is_marked = (pd.Series(np.asarray(self.partition, object)) == 1).to_numpy()
-            test_weight = np.where(rows.is_used & ~is_marked, rows.weights.values, 0)
+            # whole rows; marks are compared as objects, so that strings and missing values are simply not 1
+            marks = pd.Series(np.asarray(self.partition, object))
+            is_for_training = (marks == 1).to_numpy()
+            test_weight = np.where(rows.is_used & ~is_for_training, rows.weights.values, 0)
         elif self.test_share is not None:
             test_weight = self._random_share(rows, rng)
         else:
             return np.zeros(len(rows.label))
 
+        # something has to remain on both sides
         usable_weight = rows.weights.values[rows.is_used].sum()
         if not 0 < test_weight.sum() < usable_weight:
             n_rows = int((test_weight > 0).sum())
@@ -842,14 +894,16 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         weights = rows.weights
         share = np.zeros(n)
         for k in np.unique(rows.label[rows.is_used]):
-            # the units of the class: the position of each row, repeated as often as the row counts
+            # The units of the class: the position of each row, repeated as often as the row counts. For example, if
+            # row 3 counts twice and row 5 once, they are 3, 3, 5.
             members = np.flatnonzero(rows.is_used & (rows.label == k))
             units = np.repeat(members, weights.times[members].astype(int))
 
             # drawn without replacement; at least one unit stays in training
             size = min(round(self.test_share * len(units)), len(units) - 1)
-            drawn_units = np.bincount(rng.choice(units, size, replace=False), minlength=n)  # (n,) how many of each row
-            share += drawn_units if weights.are_counts else drawn_units * weights.values
+            drawn = rng.choice(units, size, replace=False)
+            n_drawn = np.bincount(drawn, minlength=n)  # (n,) how many units of each row
+            share += n_drawn if weights.are_counts else n_drawn * weights.values
         return share
 
     def _classified(self, sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> pd.DataFrame:
@@ -865,11 +919,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         weight : (n,) of each row in the sample, 0 of rows outside of it
         """
         c = len(self.classes_)
-        pair = observed * c + predicted  # each pair of classes has a number of its own
-        counts = np.bincount(pair, weight, c * c).reshape(c, c)  # observed by predicted class
+        counts = _weight_of_pairs(observed, predicted, weight, (c, c))  # observed by predicted class
         with np.errstate(invalid="ignore"):
-            correct = counts.diagonal() / counts.sum(1)  # NaN of a class without rows
-        by_class = dict(zip(self.classes_.tolist(), counts.T, strict=True))  # a column for each predicted class
+            correct = counts.diagonal() / counts.sum(1)  # (c,), NaN of a class without rows
+        by_class = dict(zip(self.classes_.tolist(), counts.T, strict=True))  # a column (c,) for each predicted class
         return pd.DataFrame({"sample": sample, "observed": self.classes_, **by_class, "correct": correct})
 
     # --- prediction -------------------------------------------------------------------------------------------------
@@ -901,7 +954,9 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         ----------
         fresh : True in `fit`, which learns number and names of the columns. Otherwise they have to be those of the fit
         """
-        table, _, columns = checked_rows(self, X, None if fresh else self._columns, numbers=False, sparse=False)
+        # the rows, and the number and names of their columns, which have to be those of the fit, if one is given
+        columns_of_fit = None if fresh else self._columns
+        table, _, columns = checked_rows(self, X, columns_of_fit, numbers=False, sparse=False)
         if fresh:
             self._columns = columns
             self.n_features_in_ = columns.n
@@ -919,8 +974,11 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             CategoricalNB().learn_columns(X, self.classes_)  # refuses cells that are no levels
         return [np.asarray(_safe_indexing(X, j, axis=1), dtype=object) for j in range(self.n_features_in_)]
 
-    def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
-        """The columns as categories; where training rows are given, what is needed is learnt from them."""
+    def _learn_categories(self, columns: list[np.ndarray], is_training: Bool[np.ndarray, " n"]) -> None:
+        """Learn from the training rows how columns become categories: here there is nothing to learn."""
+
+    def _categories(self, columns: list[np.ndarray]) -> list[np.ndarray]:
+        """The columns as categories, (n,) each: here they are that already."""
         return columns
 
     def _chosen(self, columns: list[np.ndarray]) -> Any:
@@ -932,7 +990,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         chosen = {names[j]: columns[j] for j in np.flatnonzero(self.support_)}
         if not chosen:
             chosen = {"none": np.zeros(len(columns[0]), int)}
-        table = pd.DataFrame(chosen, dtype=object)
+        table = pd.DataFrame(chosen, dtype=object)  # (n, columns)
         return table.to_numpy(dtype=object) if self._columns.names is None else table
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
@@ -948,6 +1006,24 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return tags
 
 
+def _weight_of_pairs(
+    row: Int[np.ndarray, " n"], column: Int[np.ndarray, " n"], weight: PerRow, shape: tuple[int, int]
+) -> Float[np.ndarray, "r c"]:
+    """A table of two-way counts: entry [a, b] is the weight of the cases with `row` a and `column` b.
+
+    One `bincount` fills it. Pairs are numbered line by line: in a table of 3 columns, the pair (1, 2) is number 5.
+
+    Parameters
+    ----------
+    row, column : (n,) the two codes of each case
+    weight : (n,) of each case
+    shape : numbers of rows and columns of the table
+    """
+    n_rows, n_columns = shape
+    pair = row * n_columns + column
+    return np.bincount(pair, weight, n_rows * n_columns).reshape(shape)
+
+
 # --- the sequence of sets ---------------------------------------------------------------------------------------------
 
 
@@ -958,11 +1034,14 @@ def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
     predictors, to be small, and l̄ of the rows held out, if there are any. All are in nats a row.
     """
     rows = task.rows
-    n = float(rows.training_weight[rows.is_training].sum())
+    n = float(rows.training_weight[rows.is_training].sum())  # N
 
-    added_names = [None, *task.predictors.names_of(path.added)]  # nothing was added to make the initial set
+    # what was added, nothing to make the initial set, and the size J of each set
+    added_names = [None, *task.predictors.names_of(path.added)]
     steps = pd.DataFrame({"added": pd.Series(added_names, dtype=object)})
     steps["n_features"] = [len(members) for members in path.sets]
+
+    # the criteria
     steps["log_likelihood"] = path.log_likelihood
     steps["pseudo_bic"] = -steps["log_likelihood"] + 0.5 * steps["n_features"] * np.log(n) / n
     if rows.is_held_out.any():
@@ -975,10 +1054,11 @@ def _test_log_likelihood(task: _Task, path: SelectionPath) -> Float[np.ndarray, 
     rows = task.rows
     codes = task.predictors.codes[:, rows.is_held_out]  # (d, m) of the m rows held out
     label = rows.label[rows.is_held_out]
-    label_log_p = []  # for each set, (m,)
+    label_log_p = []  # for each set, (m,) log p(y_i | x_i)
     for members in path.sets:
-        table = log_normalize(task.model.log_joint(codes, members).T)  # (m, c) log p(y = k | x_i)
-        label_log_p.append(table[np.arange(len(table)), label])
+        log_joint = task.model.log_joint(codes, members)  # (c, m)
+        table = log_normalize(log_joint.T)  # (m, c) log p(y = k | x_i)
+        label_log_p.append(table[np.arange(len(table)), label])  # of each row the entry in the class of its label
     return np.average(label_log_p, axis=1, weights=rows.test_weight[rows.is_held_out])
 
 

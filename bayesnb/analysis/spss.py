@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Tags, _safe_indexing
 
+from ..core.arrays import Bool
 from .binning import EqualWidthBinner
 from .selection import ForwardSelection
 
@@ -87,47 +88,61 @@ class SPSSNaiveBayes(ForwardSelection):
         """
         columns = [_plain(_safe_indexing(X, j, axis=1)) for j in range(self.n_features_in_)]
         if fresh:
-            self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]
+            self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]  # (d,)
 
-        read = []
+        cells = []
         for name, column, is_number in zip(self._columns.labels.tolist(), columns, self._numbers, strict=True):
-            read.append(_finite_numbers(name, column) if is_number else column.to_numpy(object))
-        return read
+            cells.append(_finite_numbers(name, column) if is_number else column.to_numpy(object))
+        return cells
 
-    def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
-        """The columns as categories: numbers of bins for scale columns, and text for other numbers.
-
-        A number that is no scale, such as a postal code, is a name: as text it is not taken for the number of a level.
+    def _learn_categories(self, columns: list[np.ndarray], is_training: Bool[np.ndarray, " n"]) -> None:
+        """Learn from the training rows which columns are scale, and their bins: `binner_`, or None of no column.
 
         Parameters
         ----------
-        columns : (n,) floats or objects each
-        training : (n,) in `fit`, whether a row is for training: such rows tell the scale columns and their bins. None
-            after the fit
+        columns : (n,) floats or objects each, as `_read` gives them
+        is_training : (n,) whether a row is for training
         """
-        if training is not None:
-            self._scale = self._scale_columns([column[training] for column in columns])
-            self.binner_: Any = None
-        categories = [column if column.dtype.kind == "O" else _as_text(column) for column in columns]
-        if not self._scale:
-            return categories
+        self._scale = self._scale_columns([column[is_training] for column in columns])  # k positions
+        self.binner_: Any = None
+        if self._scale:
+            numbers = np.column_stack([columns[j] for j in self._scale])  # (n, k)
+            self.binner_ = EqualWidthBinner(self.n_bins).fit(numbers[is_training])
 
-        numbers = np.column_stack([columns[j] for j in self._scale])  # (n, k) of the k scale columns
-        if training is not None:
-            self.binner_ = EqualWidthBinner(self.n_bins).fit(numbers[training])
-        for j, bins in zip(self._scale, self.binner_.transform(numbers).T, strict=True):
-            categories[j] = bins
+    def _categories(self, columns: list[np.ndarray]) -> list[np.ndarray]:
+        """The columns as categories, (n,) each, by what `_learn_categories` has learnt.
+
+        - A column of objects has categories already.
+        - A scale column becomes numbers of bins; a missing cell stays NaN.
+        - A column of numbers that is no scale, such as postal codes, has names: they become text, so that they are not
+          taken for the numbers of levels.
+
+        Parameters
+        ----------
+        columns : (n,) floats or objects each, as `_read` gives them
+        """
+        categories = [column if column.dtype.kind == "O" else _as_text(column) for column in columns]
+        if self._scale:
+            numbers = np.column_stack([columns[j] for j in self._scale])  # (n, k) of the k scale columns
+            bins_by_column = self.binner_.transform(numbers).T  # (k, n)
+            for j, bins in zip(self._scale, bins_by_column, strict=True):
+                categories[j] = bins
         return categories
 
     def _scale_columns(self, columns: list[np.ndarray]) -> list[int]:
         """Positions of the columns that are cut into bins, from the cells of the training rows of each column.
 
-        With "auto" they are the columns of numbers with more different values than there would be bins.
+        With "auto" they are the columns of numbers with more different values than there would be bins. ValueError if
+        the user has named a column that holds no numbers.
         """
+        # `_read` has made floats of a column of numbers, and objects of all others
+        has_numbers = [cells.dtype.kind == "f" for cells in columns]
         if isinstance(self.scale, str) and self.scale == "auto":
-            return [j for j, x in enumerate(columns) if x.dtype.kind == "f" and pd.Series(x).nunique() > self.n_bins]
+            return [j for j, x in enumerate(columns) if has_numbers[j] and pd.Series(x).nunique() > self.n_bins]
+
         chosen = self._positions("scale", self.scale)
-        text_columns = [self._columns.labels.tolist()[j] for j in chosen if columns[j].dtype.kind != "f"]
+        names = self._columns.labels.tolist()
+        text_columns = [names[j] for j in chosen if not has_numbers[j]]
         if text_columns:
             raise ValueError(f"`scale` has {text_columns}, which hold no numbers; leave them out")
         return sorted(chosen)
@@ -150,11 +165,14 @@ def _finite_numbers(name: Any, column: pd.Series) -> np.ndarray:
 def _as_text(numbers: np.ndarray) -> np.ndarray:
     """Numbers as names of categories; None for a missing cell."""
     missing: Any = None  # `Any`, since NumPy's types know no None here
-    return np.where(np.isnan(numbers), missing, numbers.astype(str))
+    return np.where(np.isnan(numbers), missing, numbers.astype(str))  # (n,) objects
 
 
 def _plain(cells: Any) -> pd.Series:
-    """A column with the type that its cells have, even where the table holds them as categories or as objects."""
+    """A column with the type that its cells have, even where the table holds them as categories or as objects.
+
+    For example, a column of objects 1, 2, None becomes floats with NaN, and stays as it is if one of them is text.
+    """
     column = cells if isinstance(cells, pd.Series) else pd.Series(np.asarray(cells))
     if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
         return column.astype(object).where(column.notna(), None).infer_objects()

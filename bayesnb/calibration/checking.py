@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.posterior_check import compare_with_numpyro
+from ..analysis.posterior_check import LaplaceAndTwin, compare_with_numpyro
 from ..core.random import generator
 from ..inference.report import CheckRow
 from .fitting import fit_maps
@@ -47,12 +47,14 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     normals = generator(seed).standard_normal((_N_DRAWS, n_parameters))
     return compare_with_numpyro(
         "Map",
-        partial(numpyro_model, calibration, z, index, weight),
-        lambda theta: {"theta": theta},
-        value,
-        posterior.mode,
-        posterior.root @ posterior.root.T,  # covariance
-        {"theta": np.array([posterior.draw(s) for s in normals])},
-        proba,
+        LaplaceAndTwin(
+            model=partial(numpyro_model, calibration, z, index, weight),
+            sites=lambda theta: {"theta": theta},
+            value=value,
+            mode=posterior.mode,
+            covariance=posterior.root @ posterior.root.T,
+            draws={"theta": np.array([posterior.draw(s) for s in normals])},
+            proba=proba,
+        ),
         seed,
     )

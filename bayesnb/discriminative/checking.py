@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.posterior_check import EXACT, WEIGHTS_SAY, compare_with_numpyro
+from ..analysis.posterior_check import EXACT, WEIGHTS_SAY, LaplaceAndTwin, compare_with_numpyro
 from ..core.random import generator
 from ..inference.report import CheckRow
 from ..statistics import one_hot
@@ -69,13 +69,15 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, s
 
     compared = compare_with_numpyro(
         "Weights",
-        functools.partial(numpyro_model, rows, mode.scales),
-        sites,
-        value,
-        flat,
-        covariance,
-        {"w": drawn.w, "B": drawn.b},
-        proba,
+        LaplaceAndTwin(
+            model=functools.partial(numpyro_model, rows, mode.scales),
+            sites=sites,
+            value=value,
+            mode=flat,
+            covariance=covariance,
+            draws={"w": drawn.w, "B": drawn.b},
+            proba=proba,
+        ),
         seed,
     )
     worst = _worst_column(fitted, training, rows, seed)

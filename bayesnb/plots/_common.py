@@ -110,9 +110,13 @@ def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
     for name, axis, length in ((x, ax.xaxis, ax.bbox.width), (y, ax.yaxis, ax.bbox.height)):
         if name is None:
             continue
-        # how many letters fit: the length is in pixels, of which there are dpi in 72 points
+
+        # how many letters fit: the length is in pixels, of which there are dpi in an inch of 72 points
+        length_in_points = length * 72 / ax.figure.dpi
         letter_width = 0.75 * float(axis.label.get_fontsize())  # points
-        letters = int(length * 72 / ax.figure.dpi / letter_width) - longest_tick // 2
+        letters = int(length_in_points / letter_width) - longest_tick // 2
+
+        # each line of the name is broken by itself
         lines: list[str] = []
         for text in name.split("\n"):
             lines += textwrap.wrap(text, max(letters, 20))
@@ -122,24 +126,31 @@ def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
 def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -> None:
     """A legend to the right of the Axes, or in them if it is short and should be.
 
-    If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the `last`
-    entries. `settings` are those of Matplotlib's `legend`.
+    If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the last ones.
+
+    Parameters
+    ----------
+    inside : whether a short legend stands in the Axes
+    last : number of entries at the end that are never left out
+    settings : those of Matplotlib's `legend`
     """
     from matplotlib.lines import Line2D
 
-    entries, names = ax.get_legend_handles_labels()
-    # names are escaped already; a long one is shortened, but not one that has a line break of its own
-    names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in names]
+    entries, full_names = ax.get_legend_handles_labels()
+    # A long name is shortened, but not one with a line break of its own. Its dollars are escaped already: without the
+    # backslashes it is shortened, and then escaped again.
+    names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in full_names]
     if inside and len(entries) <= _MAX_INSIDE:
         ax.legend(entries, names, frameon=False, **settings)
         return
 
     # beside the Axes there is room for some 4.6 entries an inch of their height, less one
-    rows = max(int(4.6 * ax.bbox.height / ax.figure.dpi) - 1, last + 2)
-    if len(entries) > rows:
-        first = rows - last - 1
+    n_rows = max(int(4.6 * ax.bbox.height / ax.figure.dpi) - 1, last + 2)
+    if len(entries) > n_rows:
+        # one entry without a mark stands for all between the first entries and the last ones
+        first = n_rows - last - 1
         end = len(entries) - last
-        entries[first:end] = [Line2D([], [], linestyle="")]  # an entry without a mark, for those between
+        entries[first:end] = [Line2D([], [], linestyle="")]
         names[first:end] = [f"and {end - first} more"]
     ax.legend(entries, names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
 
@@ -151,7 +162,7 @@ def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_lege
     """
     ax.set_yticks(range(len(names)), [plain_text(name, max_letters) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
-    is_narrow = has_legend and max(map(len, map(str, names))) > 16
+    is_narrow = has_legend and max(len(str(name)) for name in names) > 16  # letters
     ticks = {"nbins": 3, "steps": [1, 2, 5, 10], "min_n_ticks": 1} if is_narrow else {"nbins": 5}
     ax.locator_params(axis="x", **ticks)
 

@@ -75,15 +75,16 @@ def prior_to_posterior(
     estimator = fitted_copy(estimator, what="a plot of parameters")
     estimator.prior_.require_proper("densities of the prior to plot")
 
-    # the parameter with its distributions in the k classes, before and after the data
+    # the parameter with its distributions in each of k classes (one, if they share it), before and after the data
     prior = _parameter_of_feature(estimator, estimator.prior_, feature, parameter, category)
     posterior = _parameter_of_feature(estimator, estimator.posterior_, feature, parameter, category)
 
-    # an even grid, and quantiles of the posterior of each of k classes, so that it is fine enough for a narrow one
-    middle = posterior.quantiles(np.linspace(0.005, 0.995, 301))  # (301, k)
+    # m values at which the curves are computed: an even grid, and quantiles of the posterior of each class, so that
+    # there are enough of them also where a posterior is narrow
     start, end = _plotted_range(prior, posterior)
-    inner = middle[(middle > start) & (middle < end)]
-    x = np.union1d(np.linspace(start, end, 301)[1:-1], inner)  # (m,)
+    quantiles = posterior.quantiles(np.linspace(0.005, 0.995, 301))  # (301, k)
+    quantiles_inside = quantiles[(quantiles > start) & (quantiles < end)]
+    x = np.union1d(np.linspace(start, end, 301)[1:-1], quantiles_inside)  # (m,)
 
     posterior_density = posterior.densities(x)  # (m, k)
     samples = None if draws is None else posterior.draws(draws, estimator)  # (s, k) of s draws
@@ -93,7 +94,9 @@ def prior_to_posterior(
         _draw_histograms(ax, posterior, samples)
 
     # the height is that of the posteriors between their outer quantiles: elsewhere a density may have no bound
-    is_in_middle = (middle[0] <= x[:, None]) & (x[:, None] <= middle[-1])  # (m, k)
+    lowest_quantile = quantiles[0]  # (k,)
+    highest_quantile = quantiles[-1]
+    is_in_middle = (lowest_quantile <= x[:, None]) & (x[:, None] <= highest_quantile)  # (m, k)
     highest = posterior_density[is_in_middle].max()
     ax.set(xlim=(start, end), ylim=(0, 1.1 * highest), ylabel="density")
     name_axes(ax, plain_text(posterior.description, 60))
@@ -107,9 +110,12 @@ def _plotted_range(prior: "_FeatureParameter", posterior: "_FeatureParameter") -
     It shows the posterior of every class, and the middle 80 % of the prior as far as these lie within half a width of
     the posteriors, with a margin that stays inside the support.
     """
-    tails = posterior.quantiles([0.001, 0.999])  # (2, k) of the k classes
+    # quantiles (2, k) of the k classes
+    tails = posterior.quantiles([0.001, 0.999])
     prior_middle = prior.quantiles([0.1, 0.9])
     support = posterior.quantiles([0, 1])
+
+    # from the start of the prior, but neither far below the posteriors nor above their start; the end likewise
     half_width = np.ptp(tails) / 2  # of all posteriors together
     start = np.clip(prior_middle.min(), tails.min() - half_width, tails.min())
     end = np.clip(prior_middle.max(), tails.max(), tails.max() + half_width)
@@ -128,15 +134,14 @@ def _draw_densities(
     x : (m,) values of the parameter
     prior_density, posterior_density : (m, k) at these values, of each of k classes
     """
-    is_shared = bool((prior_density == prior_density[:, :1]).all())
+    is_shared = bool((prior_density == prior_density[:, :1]).all())  # one prior for all classes
+    dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 1.2}
     for i, (k, label) in enumerate(posterior.classes()):  # k is None where the classes share the parameter
         style = _class_line(ax, k)
         if is_shared and i == 0:
-            ax.plot(x, prior_density[:, i], color=ink(ax), linestyle="--", linewidth=1.2, label="prior")
+            ax.plot(x, prior_density[:, i], color=ink(ax), label="prior", **dashed)
         elif not is_shared:
-            ax.plot(
-                x, prior_density[:, i], color=style["color"], linestyle="--", linewidth=1.2, label=f"prior, {label}"
-            )
+            ax.plot(x, prior_density[:, i], color=style["color"], label=f"prior, {label}", **dashed)
         ax.plot(x, posterior_density[:, i], **style, linewidth=2, label=f"posterior, {label}")
 
 
@@ -188,20 +193,21 @@ def parameter_intervals(
     >>> ax = plots.parameter_intervals(nb, parameter="mu")
     """
     estimator = fitted_copy(estimator, feature_names, "a plot of parameters")
-    shown = list(range(min(_MAX_FEATURES, estimator.n_features_in_)) if features is None else features)
+    n_shown = min(_MAX_FEATURES, estimator.n_features_in_)
+    shown = list(range(n_shown) if features is None else features)  # names or positions
     if not shown:
         raise ValueError("`features` is empty; name at least one")
+
     # the posterior of the parameter of each feature, a line of the plot for each
     rows = [_parameter_of_feature(estimator, estimator.posterior_, feature, parameter) for feature in shown]
 
     # the intervals of a class have its colour and marker; its number k is None where classes share the parameter
     ax = ax or new_axes()
-    ends: list[list[float]] = []  # 5 %, 50 % and 95 % of each interval drawn
-    for (k, label), intervals_of_class in _intervals_by_class(rows, len(estimator.classes_)).items():
+    by_class = _intervals_by_class(rows, len(estimator.classes_))  # [height, 5 %, 50 %, 95 %] of each interval
+    for (k, label), intervals_of_class in by_class.items():
         style = {"color": ink(ax), "marker": "o"} if k is None else marker(k)
-        height, low, median, high = np.array(intervals_of_class).T
+        height, low, median, high = np.array(intervals_of_class).T  # one entry a feature
         intervals(ax, height, low, median, high, label=label, **style)
-        ends += [quantiles for _, *quantiles in intervals_of_class]
 
     # what all lines show, such as a mean, stands at the axis; where they differ, each line says it
     kinds = {row.kind for row in rows}
@@ -209,8 +215,9 @@ def parameter_intervals(
     list_down(ax, [row.description.removeprefix(f"{kind} of ") for row in rows], has_legend=True)
 
     # numbers of very different size need a logarithmic axis, if they are positive
-    smallest = np.min(ends)
-    largest = np.max(ends)
+    all_intervals = np.concatenate([np.array(intervals_of_class) for intervals_of_class in by_class.values()])
+    smallest = all_intervals[:, 1:].min()  # without the heights
+    largest = all_intervals[:, 1:].max()
     if smallest > 0 and np.log10(largest / smallest) > _DECADES:
         ax.set_xscale("log")
     name_axes(ax, f"{kind}: median and 90% interval" if kind else "median and 90% interval")
@@ -268,25 +275,29 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
     ax = ax or new_axes()
     _draw_dirichlet(ax, concentration)
 
-    # mean α/Σα, and mode (α − 1)/Σ(α − 1): probabilities are weights of the corners of the triangle
-    marks = {"mean": (concentration, "o")}
+    # the mean α/Σα as a circle, and the mode (α − 1)/Σ(α − 1) as a cross; three probabilities are a point in the
+    # triangle: the mean of its corners with these weights
+    points = {"mean": concentration / concentration.sum()}
     if concentration.min() > 1:
-        marks["mode"] = (concentration - 1, "X")
-    for name, (weights, shape) in marks.items():
-        x, y = weights / weights.sum() @ _TRIANGLE
-        ax.plot(x, y, shape, color=colour(4), markeredgecolor="white", linestyle="", label=name)
+        points["mode"] = (concentration - 1) / (concentration - 1).sum()
+    shapes = {"mean": "o", "mode": "X"}
+    for name, probabilities in points.items():
+        x, y = probabilities @ _TRIANGLE
+        ax.plot(x, y, shapes[name], color=colour(4), markeredgecolor="white", linestyle="", label=name)
 
     # the border, and a name at each corner
     ax.fill(*_TRIANGLE.T, facecolor="none", edgecolor=ink(ax))
     for corner, label in zip(_TRIANGLE, labels, strict=True):
-        is_on_top = corner[1] > 0
+        # outside of the triangle: above the upper corner, and below the two others
+        is_upper = corner[1] > 0
+        offset = (0, 5 if is_upper else -5)  # points
         ax.annotate(
             label,
             corner,
-            (0, 5 if is_on_top else -5),
+            offset,
             textcoords="offset points",
             ha="center",
-            va="bottom" if is_on_top else "top",
+            va="bottom" if is_upper else "top",
             color=ink(ax),
         )
     ax.set(aspect="equal", xlim=(-0.1, 1.1), ylim=(-0.1, 0.96))
@@ -307,14 +318,17 @@ def _draw_dirichlet(ax: Drawn, concentration: np.ndarray) -> None:
     """
     law = stats.dirichlet(concentration)
 
-    # A grid on the triangle: counts i, j and the rest, which sum to the number of steps less 1. A third is added to
-    # each, so that points lie a little inside the border, where the density may be 0 or ∞.
-    i, j = np.nonzero(np.tri(_SIMPLEX_STEPS)[::-1])  # i + j < steps
+    # A grid on the triangle: all counts i, j and l that sum to the number of steps less 1. A third is added to each, so
+    # that points lie a little inside the border, where the density may be 0 or ∞. The matrix is 1 where i + j < steps.
+    is_inside = np.tri(_SIMPLEX_STEPS)[::-1]
+    i, j = np.nonzero(is_inside)
     counts = np.stack([i, j, _SIMPLEX_STEPS - 1 - i - j], 1)
     p = (counts + 1 / 3) / _SIMPLEX_STEPS  # (points, 3), with the sum 1
     density = law.pdf(p.T)
 
-    density_of_draws = law.pdf(np.clip(law.rvs(4000, random_state=0), 1e-12, None).T)
+    # densities at draws of the distribution; a probability that is rounded to 0 has no density
+    draws = law.rvs(4000, random_state=0)  # (4000, 3)
+    density_of_draws = law.pdf(np.clip(draws, 1e-12, None).T)
     levels = np.quantile(density_of_draws, [0.1, 0.5])  # 90 % and 50 % of the draws have a larger density
 
     # colours stop at the top hundredth of the densities, which may have no bound
@@ -363,8 +377,8 @@ def smoothing_path(
     statistics = estimator.statistics_  # sums over the rows, of each block
 
     # α has to be the only hyperparameter of every block, and a parameter of the estimator
-    smooths = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
-    if not smooths or "alpha" not in estimator.get_params(deep=False):
+    has_only_alpha = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
+    if not has_only_alpha or "alpha" not in estimator.get_params(deep=False):
         raise ValueError(
             f"`estimator` is a {type(estimator).__name__}, which has no α; "
             "give BernoulliNB, CategoricalNB, MultinomialNB or ComplementNB"
@@ -382,9 +396,10 @@ def smoothing_path(
         return changed.prior_for(statistics)
 
     def probabilities(parameters: Any) -> np.ndarray:
-        """Of the event, (c,), from the parameters of its block."""
-        by_class = to_sites(parameters)["theta"][parameter.at].reshape(len(estimator.classes_), -1)  # (c, levels)
-        return by_class[:, event.level]
+        """Of the event in each class, (c,), from the parameters of its block."""
+        theta = to_sites(parameters)["theta"]  # by NumPyro site, of all features
+        of_feature = theta[parameter.at].reshape(len(estimator.classes_), -1)  # (c, levels)
+        return of_feature[:, event.level]
 
     # the three estimates: (a, c) at each of a values of α, and (c,) of maximum likelihood
     path = np.geomspace(1e-3, 1e3, 121)
@@ -395,7 +410,7 @@ def smoothing_path(
     ax = ax or new_axes()
     _draw_paths(ax, estimator.classes_, path, mean, mode, mle)
 
-    # the α of the largest evidence, searched over its decimal logarithm, and the α of the estimator
+    # the α of the largest evidence, searched over its decimal logarithm t, and the α of the estimator
     log_best = minimize_scalar(lambda t: -float(prior_at(10**t).log_marginal(statistics)), bounds=(-3, 3)).x
     if abs(log_best) < 2.99:  # not at the end of the axis
         ax.axvline(10**log_best, color=ink(ax), linewidth=1.2, linestyle="-.", label="α of largest evidence")
@@ -466,32 +481,35 @@ def prior(
     estimator = fitted_copy(estimator)
     j = column(estimator, feature)  # its position
 
-    # the cells of 4,000 rows drawn from the prior predictive, with their labels, and the cells of the rows
-    drawn, labels = estimator.sample(4000, 0, source="prior")
-    cells = pd.Series(column_of(drawn, j))
-    rows = cells[:0] if X is None else pd.Series(column_of(X, j)).dropna().infer_objects()
-    labels = labels[cells.notna()]
-    cells = cells[cells.notna()]
+    # the cells of 4,000 rows drawn from the prior predictive, with their labels, and the cells of the rows of X
+    drawn_rows, labels = estimator.sample(4000, 0, source="prior")
+    all_drawn = pd.Series(column_of(drawn_rows, j))
+    is_present = all_drawn.notna()
+    drawn = all_drawn[is_present]
+    labels_of_drawn = labels[is_present]
+    of_rows = all_drawn[:0] if X is None else pd.Series(column_of(X, j)).dropna().infer_objects()
 
-    # the edges of the bars, and both kinds of cells as numbers; levels stand at 0, 1, 2, …
+    # the edges of the bars, and both kinds of cells as positions on the axis; levels stand at 0, 1, 2, …
     ax = ax or new_axes()
-    if pd.api.types.is_numeric_dtype(cells) and pd.api.types.is_numeric_dtype(rows):
-        cells = cells.to_numpy(float)
-        rows = rows.to_numpy(float)
-        edges = _edges_of_numbers(cells, rows)
+    if pd.api.types.is_numeric_dtype(drawn) and pd.api.types.is_numeric_dtype(of_rows):
+        x_drawn = drawn.to_numpy(float)
+        x_rows = of_rows.to_numpy(float)
+        edges = _edges_of_numbers(x_drawn, x_rows)
     else:
-        names = sorted({*cells, *rows}, key=str)  # of levels
-        cells = pd.Index(names).get_indexer(cells)
-        rows = pd.Index(names).get_indexer(rows)
-        edges = np.arange(len(names) + 1) - 0.5
-        ax.set_xticks(range(len(names)), [plain_text(name, 14) for name in names])
-        ax.tick_params("x", rotation=0 if sum(map(len, map(str, names))) < 30 else 90)
+        levels = sorted({*drawn, *of_rows}, key=str)
+        x_drawn = pd.Index(levels).get_indexer(drawn)
+        x_rows = pd.Index(levels).get_indexer(of_rows)
+        edges = np.arange(len(levels) + 1) - 0.5
+        ax.set_xticks(range(len(levels)), [plain_text(level, 14) for level in levels])
+        n_letters = sum(len(str(level)) for level in levels)
+        ax.tick_params("x", rotation=0 if n_letters < 30 else 90)
 
+    # grey bars for the rows, and a line for the drawn cells of each class
     if X is not None:
-        ax.stairs(_shares(rows, edges), edges, fill=True, color="0.7", alpha=0.6, label="rows")
+        ax.stairs(_shares(x_rows, edges), edges, fill=True, color="0.7", alpha=0.6, label="rows")
     for k, label in enumerate(estimator.classes_):
         name = f"prior, {plain_text(label)}"
-        ax.stairs(_shares(cells[labels == label], edges), edges, linewidth=1.8, label=name, **line(k))
+        ax.stairs(_shares(x_drawn[labels_of_drawn == label], edges), edges, linewidth=1.8, label=name, **line(k))
     ax.set_ylim(0, None)
     name_axes(ax, plain_text(feature_name(estimator, j), 60), "share of rows")
     legend(ax)
@@ -502,11 +520,18 @@ def _edges_of_numbers(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Edges of the bars of two histograms, over the middle 98 % of the drawn cells and all cells of the rows.
 
     Whole numbers stand in the middle of bars that are a whole number wide, at most some 30 bars. Others have 40 bars.
+
+    Parameters
+    ----------
+    cells : cells drawn from the prior, at least one
+    rows : cells of the rows, perhaps none
     """
-    low, high = np.percentile(cells, [1, 99])
-    low = np.min(rows, initial=low)
-    high = np.max(rows, initial=high)
-    if (np.append(cells, rows) % 1 == 0).all():
+    # the range of the rows, and of the drawn cells without their tails
+    low_of_drawn, high_of_drawn = np.percentile(cells, [1, 99])
+    low = np.min(rows, initial=low_of_drawn)
+    high = np.max(rows, initial=high_of_drawn)
+    are_whole = bool((np.append(cells, rows) % 1 == 0).all())
+    if are_whole:
         step = max(1, np.ceil((high - low + 1) / 30))
         return np.arange(low - 0.5, high + step + 0.5, step)
     return np.linspace(low, high, 41)
@@ -522,7 +547,7 @@ def _shares(cells: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 class _FeatureParameter(NamedTuple):
-    """One parameter of one feature, such as the probability of a level, in each of k classes.
+    """One parameter of one feature, such as the probability of a level, in each of k classes; k is 1 if they share it.
 
     Fields
     ------
@@ -542,24 +567,26 @@ class _FeatureParameter(NamedTuple):
 
     def classes(self) -> list[tuple[int | None, str]]:
         """Position and name of each class; the position is None where the classes share the parameter."""
-        listed: list[tuple[int | None, str]] = []
+        names: list[tuple[int | None, str]] = []
         for parameter in self.parameters:
-            listed += zip(parameter.classes, map(plain_text, parameter.labels), strict=True)
-        return listed
+            for k, label in zip(parameter.classes, parameter.labels, strict=True):
+                names.append((k, plain_text(label)))
+        return names
 
     def quantiles(self, levels: Any) -> np.ndarray:
-        """Quantiles (q, k) of the k classes."""
-        return self._of_each_class("ppf", levels)
+        """Quantiles of the distribution in each of the k classes, (m, k), at m levels between 0 and 1."""
+        return self._of_each_class("ppf", levels)  # the inverse of the distribution function
 
     def densities(self, x: np.ndarray) -> np.ndarray:
-        """Densities (x, k) of the k classes."""
+        """Densities in each of the k classes, (m, k), at m values."""
         return self._of_each_class("pdf", x)
 
     def _of_each_class(self, method: str, x: Any) -> np.ndarray:
         """A method of the distributions at values x, (m, k), such as "ppf" or "pdf" of `scipy.stats`."""
         tables = []
         for parameter in self.parameters:
-            values = parameter.of_each(getattr(parameter.law, method), x)  # (m, k, l), of l levels
+            # of every class and level that the block has, (m, classes, levels)
+            values = parameter.of_each(getattr(parameter.law, method), x)
             tables.append(values[..., self.level])
         return np.concatenate(tables, 1)
 
@@ -568,7 +595,10 @@ class _FeatureParameter(NamedTuple):
         return np.concatenate([self._draws_of(parameter, data, estimator) for parameter in self.parameters], 1)
 
     def _draws_of(self, parameter: Parameter, data: Any, estimator: Any) -> np.ndarray:
-        """Draws (m, k) of one block's parameter, all chains one after the other, from ArviZ data."""
+        """Draws (m, k) of the parameter of one block, all chains one after the other, from ArviZ data.
+
+        ValueError if the data hold no such variable.
+        """
         site = parameter.site  # the name of the variable in the data
         if parameter.block != CLASS:
             site = estimator.posterior_.site(parameter.block, parameter.site)
@@ -595,21 +625,25 @@ def _parameter_of_feature(
     j = None if feature is None else column(estimator, feature)
     name = "the class" if j is None else feature_name(estimator, j)
 
-    # the parameters of the feature with this name; where each class has a block of its own, one of each block
+    # All parameters of the feature, such as mean and variance; where each class has a block of its own, those of every
+    # block. One of each block is taken: the one with the name, or else the first.
     all_parameters = parameters_of(estimator, model, j)
-    first_site = {parameter.block: parameter.site for parameter in reversed(all_parameters)}  # the first is put last
-    parameters = [p for p in all_parameters if p.site == (site or first_site[p.block])]
+    first_sites: dict[str, str] = {}
+    for parameter in all_parameters:
+        first_sites.setdefault(parameter.block, parameter.site)
+    parameters = [p for p in all_parameters if p.site == (site or first_sites[p.block])]
     if not parameters:
         sites = ", ".join(dict.fromkeys(p.site for p in all_parameters)) or "no parameter that is learnt"
         raise ValueError(f"`parameter` is {site!r}; {name!r} has {sites}")
 
+    # the level: a probability has one for each category; all else has a single one, 1 of a yes/no feature or None
     levels = parameters[0].levels
     if category is not None and category not in levels:
         shown = [level for level in levels if level is not None]
         raise ValueError(f"`category` is {category!r}; {name!r} has the levels {shown}")
-    place = 0 if category is None else levels.index(category)
+    position = 0 if category is None else levels.index(category)
 
     description = f"{parameters[0].kind} of {name}"
-    if levels[place] is not None:
-        description += f" = {levels[place]}"
-    return _FeatureParameter(parameters, place, description)
+    if levels[position] is not None:
+        description += f" = {levels[position]}"
+    return _FeatureParameter(parameters, position, description)

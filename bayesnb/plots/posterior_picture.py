@@ -65,13 +65,13 @@ def map_against_posterior(
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label)  # number of the class
-    place = None if feature is None else column(estimator, feature)  # number of the column
+    j = None if feature is None else column(estimator, feature)  # number of the column
 
     ax = ax or new_axes()
-    if place is None:
+    if j is None:
         _draw_rows(estimator, X, k, level, ax)
     else:
-        _draw_curve(estimator, X, k, place, level, ax)
+        _draw_curve(estimator, X, k, j, level, ax)
     ax.set_ylim(-0.02, 1.02)
     return ax
 
@@ -82,14 +82,16 @@ def _draw_rows(estimator: Any, X: Any, k: int, level: Scalar, ax: Drawn) -> None
     The posterior mean has its credible interval, and the probability by the MAP stands beside.
     """
     posterior = means_and_intervals(estimator.posterior_, estimator.encode(X), level)
-    mean = posterior.mean[:, k]  # (n,)
-    ends = posterior.ends[:, k]  # (n, 2)
+    mean = posterior.mean[:, k]  # (n,) of the probability of class k
+    ends = posterior.ends[:, k]  # (n, 2) of its interval
 
     # of many rows some, at even ranks; rank 0 has the smallest mean
     n = len(mean)
+    by_mean = np.argsort(mean, kind="stable")  # (n,) positions of the rows, in ascending order of the mean
     rank = np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(int)
-    shown = np.argsort(mean, kind="stable")[rank]  # positions of these rows
+    shown = by_mean[rank]  # positions of the rows with these ranks
 
+    # the posterior as points with intervals, and the MAP as diamonds; ranks are counted from 1 on the axis
     size = float(np.clip(240 / len(shown), 2.5, 4))  # of a mark, in points: the more rows, the smaller
     low, high = ends[shown].T
     style: dict[str, Any] = {"color": _POSTERIOR, "marker": "o", "label": f"mean, {level:.0%} interval"}
@@ -97,8 +99,8 @@ def _draw_rows(estimator: Any, X: Any, k: int, level: Scalar, ax: Drawn) -> None
     by_map = _map_proba(estimator, X, k)[shown]
     ax.plot(rank + 1, by_map, linestyle="", marker="D", markersize=size, color=_MAP, label="MAP")
 
-    which = "rows" if n <= _MOST_ROWS else f"{len(shown)} of {n} rows"
-    name_axes(ax, f"{which}, by their posterior mean", f"probability of {plain_text(estimator.classes_[k])}")
+    shown_rows = "rows" if n <= _MOST_ROWS else f"{len(shown)} of {n} rows"
+    name_axes(ax, f"{shown_rows}, by their posterior mean", f"probability of {plain_text(estimator.classes_[k])}")
     legend(ax, inside=True)
 
 
@@ -112,12 +114,13 @@ def _draw_curve(estimator: Any, X: Any, k: int, j: int, level: Scalar, ax: Drawn
     margin = 0.1 * (cells.max() - cells.min())
     grid = np.linspace(cells.min() - margin, cells.max() + margin, _POINTS)
 
-    # a row for each point of the grid
+    # a row for each point of the grid, and what the posterior and the posterior predictive say of class k there
     rows = _rows_with_one_column(estimator, X, j, grid)
-    ends = means_and_intervals(estimator.posterior_, estimator.encode(rows), level).ends[:, k]  # (points, 2)
+    posterior = means_and_intervals(estimator.posterior_, estimator.encode(rows), level)
+    low, high = posterior.ends[:, k].T  # (points,) each
     predictive = copy.copy(estimator).set_params(estimate="predictive").predict_proba(rows)[:, k]
 
-    ax.fill_between(grid, *ends.T, color=_POSTERIOR, alpha=0.25, linewidth=0, label=f"{level:.0%} credible interval")
+    ax.fill_between(grid, low, high, color=_POSTERIOR, alpha=0.25, linewidth=0, label=f"{level:.0%} credible interval")
     ax.plot(grid, predictive, color=_POSTERIOR, linewidth=2, label="posterior predictive")
     ax.plot(grid, _map_proba(estimator, rows, k), color=_MAP, linewidth=2, linestyle="--", label="MAP")
     name_axes(ax, plain_text(feature_name(estimator, j), 60), f"probability of {plain_text(estimator.classes_[k])}")
@@ -139,23 +142,24 @@ def _map_proba(estimator: Any, rows: Any, k: int) -> Float[np.ndarray, " n"]:
 def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
     """The finite cells of column j of an array or data frame; ValueError if it holds no numbers."""
     values = X.iloc[:, j] if hasattr(X, "iloc") else np.asarray(X)[:, j]
-    cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)  # NaN where a cell is no number
-    cells = cells[np.isfinite(cells)]
-    if not len(cells):
+    cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)  # (n,), NaN where a cell is no number
+    numbers = cells[np.isfinite(cells)]
+    if not len(numbers):
         raise ValueError(f"`feature` {feature_name(estimator, j)} holds no numbers in `X`; choose a column of numbers")
-    return cells
+    return numbers
 
 
 def _rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray, " n"]) -> Any:
     """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array."""
-    d = estimator.n_features_in_
-    if hasattr(X, "iloc"):
-        # the first row of X as often as needed, so that the names and the order of the columns are those of X
-        rows = X.iloc[np.zeros(len(grid), int)].reset_index(drop=True)
-        for name in X.columns:
-            rows[name] = np.nan
-        rows[X.columns[j]] = grid
-        return rows
-    table = np.full((len(grid), d), np.nan)
-    table[:, j] = grid
-    return table
+    n = len(grid)
+    if not hasattr(X, "iloc"):  # an array
+        table = np.full((n, estimator.n_features_in_), np.nan)
+        table[:, j] = grid
+        return table
+
+    # n copies of the first row of X have the names and the order of its columns; then their cells are replaced
+    rows = X.iloc[np.zeros(n, int)].reset_index(drop=True)
+    for name in X.columns:
+        rows[name] = np.nan
+    rows[X.columns[j]] = grid
+    return rows

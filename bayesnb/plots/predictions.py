@@ -75,10 +75,13 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     low, high = estimator.predict_interval(X)[:, k].T
     truth = _truth(estimator, y, len(mean))  # (n,) class numbers, or −1
 
-    # rows in ascending order of the mean, and the rank of each row, from 1
+    # Rows in ascending order of the mean, and the rank of each row, from 1. For example, rows with the means 0.7, 0.2
+    # and 0.5 have the order 1, 2, 0 and the ranks 3, 1, 2.
     ax = ax or new_axes()
-    order = np.argsort(mean, kind="stable")
-    rank = np.argsort(order) + 1
+    order = np.argsort(mean, kind="stable")  # (n,) positions
+    rank = np.argsort(order) + 1  # (n,)
+
+    # points and intervals, by true class; then the dashes of all rows
     size = float(np.clip(240 / len(mean), 1.5, 4))  # of a mark, in points: the more rows, the smaller
     for c in np.unique(truth).tolist():
         rows = order[truth[order] == c]
@@ -151,10 +154,11 @@ def decision_regions(
     grid = _Grid.around(cells, points)
     rows = grid.rows(getattr(estimator, "feature_names_in_", None))  # (points², 2)
     proba = estimator.predict_proba(rows)  # (points², c)
+    entropy = estimator.uncertainty(rows, seed=0).total  # (points²,) of the label, in nats
 
     # colours, then the boundaries of single draws, then that of the prediction
     ax = ax or new_axes()
-    _draw_regions(ax, grid, proba, estimator.uncertainty(rows, seed=0).total)
+    _draw_regions(ax, grid, proba, entropy)
     if n_draws:
         for drawn_proba in estimator.sample_proba(rows, n_draws, seed=0):
             _draw_boundary(ax, grid, drawn_proba, linewidths=0.5, alpha=0.25)
@@ -186,10 +190,11 @@ class _Grid(NamedTuple):
     @classmethod
     def around(cls, cells: Float[np.ndarray, "n 2"], points: int) -> "_Grid":
         """A grid that leaves a margin around cells."""
-        low = np.nanmin(cells, 0)
+        low = np.nanmin(cells, 0)  # (2,) of each axis
         high = np.nanmax(cells, 0)
         margin = 0.08 * np.where(high > low, high - low, 1)
-        return cls(*np.linspace(low - margin, high + margin, points).T)
+        across, up = np.linspace(low - margin, high + margin, points).T  # (k,) each
+        return cls(across, up)
 
     @property
     def sides(self) -> tuple[float, float, float, float]:
@@ -198,7 +203,7 @@ class _Grid(NamedTuple):
 
     def rows(self, names: Any) -> Any:
         """The points as rows of two features, (k², 2); a data frame if the features have names."""
-        across, up = np.meshgrid(self.across, self.up)  # (k, k) each
+        across, up = np.meshgrid(self.across, self.up)  # (k, k) each: the coordinates of every point
         points = np.stack([across, up], -1).reshape(-1, 2)
         return points if names is None else pd.DataFrame(points, columns=names)
 
@@ -295,31 +300,33 @@ def nomogram(
     >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
     >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
     """
+    model = estimator
     if not hasattr(estimator, "predict_joint_log_proba"):  # a calibrated estimator, which holds the model
-        estimator = getattr(estimator, "estimator_", estimator)
-    check_own(estimator, "a nomogram")
-    with_names = fitted_copy(estimator, feature_names)
+        model = getattr(estimator, "estimator_", estimator)
+    check_own(model, "a nomogram")
+    with_names = fitted_copy(model, feature_names)
 
-    # contributions to the log odds of class a against class b, one entry (of c log odds) for the class prior, each of
-    # the 12 largest features, and the others together; their posterior means, and the ends of their intervals
-    a, b = _two_classes(estimator, x, label, against)
-    parts, _ = estimator.contributions(x, against=estimator.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
-    no_feature = {PRIOR: "class prior", OTHERS: "other features"}
-    names = [no_feature.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
+    # Contributions to the log odds of each class against class b. There is an entry for the class prior, one for each
+    # of the 12 features that contribute most to class a, and one for all others. Each has a posterior mean, and the
+    # ends of an interval, in tables (entries, c).
+    a, b = _two_classes(model, x, label, against)  # class numbers
+    parts, _ = model.contributions(x, against=model.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
+    not_features = {PRIOR: "class prior", OTHERS: "other features"}
+    names = [not_features.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
 
     # a line for each entry, and below them one for the sum
     ax = ax or new_axes()
     lines = np.arange(len(names))
     intervals(ax, lines, parts.low[:, a], parts.mean[:, a], parts.high[:, a], color=ink(ax), marker="o")
-    last = np.array([len(names)])  # its height
-    total = parts.total_low[:, a], parts.total_mean[:, a], parts.total_high[:, a]
+    last = np.array([len(names)])  # the height of the sum
+    total = parts.total_low[:, a], parts.total_mean[:, a], parts.total_high[:, a]  # (1,) each
     intervals(ax, last, *total, color=colour(4), marker="D")
-    ax.plot(parts.total[0, a], len(names), linestyle="", marker="|", markersize=12, color=colour(4))
+    ax.plot(parts.total[0, a], len(names), linestyle="", marker="|", markersize=12, color=colour(4))  # `predict_proba`
     zero_line(ax)
     ax.axhline(len(names) - 0.5, color=ink(ax), linewidth=0.8)
 
     list_down(ax, [*names, "log odds"], 36)
-    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in estimator.classes_[[a, b]])
+    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
     name_axes(
         ax,
         f"log odds of {name_a} against {name_b}, nats, {level:.0%} interval\n"
@@ -329,10 +336,12 @@ def nomogram(
 
 
 def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int, int]:
-    """Numbers of the two classes whose log odds are shown for a single row.
+    """Numbers (a, b) of the two classes whose log odds are shown for a single row x.
 
-    Where `label` or `against` is None, the most probable class that remains is taken, for `label` first. ValueError
-    where `x` has more rows, or there are no two classes.
+    - a is the class `label`, and b the class `against`, where these are given.
+    - Where one is None, the most probable class that is not taken yet is used, for a first.
+
+    ValueError where `x` has more rows, or there are no two classes.
     """
     log_joint = estimator.predict_joint_log_proba(x)  # (1, c)
     if log_joint.shape[0] != 1:
@@ -340,7 +349,8 @@ def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int,
     a = None if label is None else class_at(estimator, label)
     b = None if against is None else class_at(estimator, against)
 
-    by_probability = np.argsort(-log_joint[0], kind="stable").tolist()  # the most probable class first
+    # the classes that are not taken yet, the most probable one first
+    by_probability = np.argsort(-log_joint[0], kind="stable").tolist()
     remaining = [k for k in by_probability if k not in (a, b)]
     if a is None and remaining:
         a = remaining.pop(0)
@@ -386,16 +396,18 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if classes is not None and (has_classes or is_information or len(classes) != 2):
         raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")
 
-    # the n features with the largest size in any class, and the line of each
+    # a line of the plot for each feature that is shown, from the top
     size = table[size_of] if is_information else table[size_of].abs()
-    largest_size = size.groupby(table["feature"]).max()
-    features = largest_size.sort_values(ascending=False, kind="stable").index[:n].tolist()
-    shown = table[table["feature"].isin(features)]
+    features = _largest_features(table["feature"], size, n)
     line_of = {feature: i for i, feature in enumerate(features)}
-    shown = shown.assign(
-        line=shown["feature"].map(line_of),
-        size=shown[size_of],
-        is_grey=(shown["low"] <= 0) & is_information,  # not shown to help; a weight is never grey
+
+    # the rows of the table that are drawn, with the height of each, and whether it is grey: an information that is not
+    # shown to be above 0 is; a weight never
+    rows = table[table["feature"].isin(features)]
+    shown = rows.assign(
+        line=rows["feature"].map(line_of),
+        size=rows[size_of],
+        is_grey=(rows["low"] <= 0) & is_information,
     )
 
     ax = ax or new_axes()
@@ -404,7 +416,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
         labels = sorted(shown["class_"].unique())
         for k, label in enumerate(labels):
             of_class = shown[shown["class_"] == label]
-            offset = 0.6 * ((k + 0.5) / len(labels) - 0.5)  # classes stand beside each other
+            offset = 0.6 * ((k + 0.5) / len(labels) - 0.5)  # from −0.3 to 0.3, so that classes stand beside each other
             style = marker(k) | {"label": plain_text(label)}
             _draw_weights(ax, of_class.assign(line=of_class["line"] + offset), style)
     else:
@@ -417,6 +429,17 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if has_classes:
         legend(ax)
     return ax
+
+
+def _largest_features(feature: pd.Series, size: pd.Series, n: int) -> list[Any]:
+    """The n features with the largest size in any row, largest first; of equal ones those whose names come first.
+
+    Parameters
+    ----------
+    feature, size : the feature of each row of a table, and a size of it; a feature may have several rows
+    """
+    largest_size = size.groupby(feature).max()  # by feature, in the order of the names
+    return largest_size.sort_values(ascending=False, kind="stable").index[:n].tolist()
 
 
 def _draw_weights(ax: Drawn, table: pd.DataFrame, style: dict[str, Any]) -> None:
@@ -471,22 +494,27 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     >>> p = np.random.default_rng(0).random(500)
     >>> ax = plots.reliability(np.random.default_rng(1).random(500) < p**2, p)
     """
-    y = np.asarray(event)
-    p = np.asarray(probability, float)
-    if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
-    if y.shape != p.shape or not np.isin(y, [0, 1]).all():
-        raise ValueError(f"`event` has shape {y.shape}; it needs True or False for each of {len(p)} rows")
-    order = np.argsort(p, kind="stable")  # by ascending probability
-    y = y[order].astype(float)
-    p = p[order]
+    given_p = np.asarray(probability, float)
+    given_y = np.asarray(event)
+    is_probability = (given_p >= 0) & (given_p <= 1)
+    if given_p.ndim != 1 or not len(given_p) or not is_probability.all():
+        raise ValueError(f"`probability` has shape {given_p.shape}; it needs numbers between 0 and 1, one a row")
+    if given_y.shape != given_p.shape or not np.isin(given_y, [0, 1]).all():
+        raise ValueError(f"`event` has shape {given_y.shape}; it needs True or False for each of {len(given_p)} rows")
 
-    # what the curve looks like if the probabilities are right: isotonic regressions of events drawn from them
+    # in ascending order of the probability
+    order = np.argsort(given_p, kind="stable")
+    p = given_p[order]
+    y = given_y[order].astype(float)  # 1 where the event happened
+
+    # what the curve looks like if the probabilities are right: isotonic regressions (`monotone`) of events that are
+    # drawn from them
     rng = np.random.default_rng(0)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(200)]
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)  # (n,) each, at the probability of each row
 
-    is_point = p[0] == p[-1]  # of a single probability curve and band have no width
+    # of a single probability the curve is a point, and the band is a line that has a width of its own
+    is_point = p[0] == p[-1]
     band_style: Any = {"color": colour(5), "alpha": 0.4, "linewidth": 6 if is_point else 0}
     ax = ax or new_axes()
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
@@ -495,7 +523,10 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)  # a tick for each row
 
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
-    scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*score_split(y, p))
+
+    # the Brier score and its parts, in the lower right corner
+    split = score_split(y, p)
+    scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*split)
     ax.text(0.97, 0.05, scores, transform=ax.transAxes, ha="right", color=ink(ax))
     ax.legend(frameon=False, loc="upper left")
     return ax
@@ -535,10 +566,12 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     if len(pair) != 2:
         raise ValueError(f"`axes` has {len(pair)} Axes; give two")
 
-    difference = table["elpd_diff"].to_numpy()
+    difference = table["elpd_diff"].to_numpy()  # (models,) nats, as all below
+    difference_error = table["se_diff"].to_numpy()
     log_factor = table["log_bayes_factor"].to_numpy(float)
-    _draw_models(pair[0], table.index, difference, table["se_diff"].to_numpy())
-    _draw_models(pair[1], table.index, log_factor, 0 * log_factor)  # evidence has no standard error
+    no_error = 0 * log_factor  # evidence has no standard error
+    _draw_models(pair[0], table.index, difference, difference_error)
+    _draw_models(pair[1], table.index, log_factor, no_error)
     pair[0].set_xlabel("elpd difference ± standard error, nats")
     pair[1].set_xlabel("log Bayes factor, nats")
     return pair
@@ -584,18 +617,20 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
         kind = type(report).__name__
         raise ValueError(f"`report` is a {kind} without transforms; give what `estimator.check` returns")
 
-    # u, (n, p), has the n transforms of the p parameters of a site. The distribution function of the n numbers jumps
-    # by 1/n at each of them, so the curve has two points there: below and above the jump.
+    # u, (n, p), has the n transforms of the p parameters of a site. The distribution function of n numbers jumps by 1/n
+    # at each of them, so the curve has two points there: below and above the jump. Of two numbers, the curve passes
+    # 0 and ½ at the first, and ½ and 1 at the second.
     ax = ax or new_axes()
     for k, (site, u) in enumerate(row.pit.items()):
         n = len(u)
-        steps = np.repeat(np.arange(n + 1) / n, 2)[1:-1]  # (2n,)
-        for i, column in enumerate(np.sort(u, 0).T):
-            x = np.repeat(column, 2)
+        steps = np.repeat(np.arange(n + 1) / n, 2)[1:-1]  # (2n,) 0, 1/n, 1/n, 2/n, 2/n, … 1
+        for i, transforms in enumerate(np.sort(u, 0).T):  # (n,) of one parameter, ascending
+            x = np.repeat(transforms, 2)  # (2n,)
             name = plain_text(site) if i == 0 else None
             ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
 
-    # the largest distance from the uniform that passes the test: its p-value is then the threshold of the row
+    # the largest distance from the uniform that passes the test: its p-value is then the threshold of the row, as all
+    # sites have the same number n of transforms
     edge = float(stats.kstwo.isf(row.threshold, n))
     ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0, label="band of the test")
     ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
@@ -609,14 +644,15 @@ def _check_columns(name: str, table: Any, columns: list[str], source: str) -> No
 
     The message names the argument `name`, and says what to give: what `source` returns.
     """
-    missing = [column for column in columns if column not in getattr(table, "columns", ())]
+    existing = getattr(table, "columns", ())  # none if it is no data frame
+    missing = [column for column in columns if column not in existing]
     if missing or not len(table):
         problem = f"no column {missing[0]!r}" if missing else "no rows"
         raise ValueError(f"`{name}` has {problem}; give what {source}")
 
 
 def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
-    """Class number of each of n rows, (n,), from their labels; −1 of all rows if no labels are given."""
+    """Class number of each of n rows, (n,), from their labels; −1 of all rows if `y` is None."""
     if y is None:
         return np.full(n, -1)
     if np.shape(y) != (n,):
@@ -625,14 +661,15 @@ def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
 
 
 def _class_style(estimator: Any, k: int, ax: Drawn) -> dict[str, Any]:
-    """Marker and name of a class; of rows without labels, −1, a marker alone."""
+    """Marker and name of class k, for a plot; of rows without labels, whose k is −1, a marker alone."""
     if k < 0:
         return {"color": ink(ax), "marker": "o"}
     return marker(k) | {"label": plain_text(estimator.classes_[k])}
 
 
 def _cell(estimator: Any, x: Any, j: int) -> str:
-    """A feature of a single row and its value, as "name = value"."""
-    value = column_of(x if hasattr(x, "shape") else np.asarray(x), j)[0]
+    """Feature j of a single row x and its value, as "name = value"."""
+    row = x if hasattr(x, "shape") else np.asarray(x)
+    value = column_of(row, j)[0]
     shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 12)
     return f"{shorten_middle(feature_name(estimator, j), 20)} = {shown}"

@@ -167,8 +167,9 @@ def test_no_mode_is_missed_and_the_heaviest_is_shown(seed):
 class Weighted:
     """The posterior of one map by weighted draws of Student distributions, in five rounds, fitted to the one before."""
 
-    def __init__(self, posterior, modes, rng, n_draws=2000):
+    def __init__(self, posterior, modes, sample, rng, n_draws=2000):
         components = [(mode, np.linalg.cholesky(np.linalg.inv(hessian_of(posterior, mode)))) for mode in modes]
+        components.append((sample.mean(0), np.linalg.cholesky(np.cov(sample.T) + 1e-3 * np.diag(posterior.width**2))))
         theta = np.zeros((0, len(posterior.mean)))
         of_rounds = []
         for _ in range(5):
@@ -196,10 +197,10 @@ def importance_weighted(z, y, maps, new, rng):
     for fitted in maps[1:]:
         posterior = Posterior(z, y, fitted.model, fitted.scale, fitted.rho)
         modes = [posterior.best(rng, 2).x]
-        for draw in fitted.draws[:: max(1, len(fitted.draws) // 4)]:
-            start = np.concatenate([draw[:1], fitted.matrix(draw).ravel()[posterior.free], draw[-1:]])
-            modes += [start, minimize(posterior, start, jac=True, method="L-BFGS-B").x]
-        weighted.append(Weighted(posterior, modes, rng))
+        sample = [np.r_[d[:1], fitted.matrix(d).ravel()[posterior.free], d[-1:]] for d in fitted.draws]
+        for start in sample[:: max(1, len(sample) // 4)]:
+            modes.append(minimize(posterior, start, jac=True, method="L-BFGS-B").x)
+        weighted.append(Weighted(posterior, modes, np.array(sample), rng))
     same = np.log(softmax(z, axis=1)[np.arange(len(y)), y]).sum()
     share = softmax(np.array([same, *(one.evidence for one in weighted)]) + np.log([0.4, 0.2, 0.2, 0.2]))
     mean = share[0] * softmax(new, axis=1) + sum(s * one.mean(new) for s, one in zip(share[1:], weighted, strict=True))
