@@ -167,9 +167,10 @@ def test_no_mode_is_missed_and_the_heaviest_is_shown(seed):
 class Weighted:
     """The posterior of one map by weighted draws of Student distributions, in five rounds, fitted to the one before."""
 
-    def __init__(self, posterior, modes, sample, rng, n_draws=2000):
+    def __init__(self, posterior, modes, sample, rng, n_draws=4000):
         components = [(mode, np.linalg.cholesky(np.linalg.inv(hessian_of(posterior, mode)))) for mode in modes]
-        components.append((sample.mean(0), np.linalg.cholesky(np.cov(sample.T) + 1e-3 * np.diag(posterior.width**2))))
+        spread = np.cov(sample.T) + 0.03 * np.diag(posterior.width**2)
+        components.append((sample.mean(0), np.linalg.cholesky(spread)))
         theta = np.zeros((0, len(posterior.mean)))
         of_rounds = []
         for _ in range(5):
@@ -197,7 +198,8 @@ def importance_weighted(z, y, maps, new, rng):
     for fitted in maps[1:]:
         posterior = Posterior(z, y, fitted.model, fitted.scale, fitted.rho)
         modes = [posterior.best(rng, 2).x]
-        sample = [np.r_[d[:1], fitted.matrix(d).ravel()[posterior.free], d[-1:]] for d in fitted.draws]
+        drawn = fitted if len(fitted.draws) > 1 else maps[1]  # whose maps all rise
+        sample = [np.r_[d[:1], drawn.matrix(d).ravel()[posterior.free], d[-1:]] for d in drawn.draws]
         for start in sample[:: max(1, len(sample) // 4)]:
             modes.append(minimize(posterior, start, jac=True, method="L-BFGS-B").x)
         weighted.append(Weighted(posterior, modes, np.array(sample), rng))
