@@ -249,7 +249,7 @@ class _Target(NamedTuple):
             mcmc.run(key)
             return mcmc.get_samples()
 
-        return jax.jit(jax.vmap(run_chain))(keys, data)
+        return jax.jit(jax.vmap(run_chain))(keys, data)  # the chains of all data sets side by side
 
     def log_likelihood(self, theta: Draws, data: Draws) -> np.ndarray:
         """log p(data | θ), (simulations, draws), of parameters (simulations, draws, …) and data (simulations, …)."""
@@ -258,7 +258,7 @@ class _Target(NamedTuple):
 
         def of_data_set(draws: Any, data_set: Any) -> Any:
             """Of one data set, the sum over all its sites and cells, (draws,)."""
-            by_site = log_likelihood(condition(self.model, data_set), draws)
+            by_site = log_likelihood(condition(self.model, data_set), draws)  # (draws, …), a number for each cell
             return sum(value.reshape(len(value), -1).sum(1) for value in by_site.values())
 
         return np.asarray(jitted(jax.vmap(of_data_set))(theta, data))

@@ -105,18 +105,20 @@ class _LogStickBreaking(StickBreakingTransform):
     """NumPyro's transform from K − 1 real numbers to K shares, with shares down to e^−708 on either side of a break.
 
     A stick of length 1 is broken K − 1 times. Coordinate k = 0, 1, … is the logit of the fraction of the remaining
-    stick that share k takes, plus log(K − 1 − k), by which equal shares have the coordinates 0.
+    stick that share k takes, plus log(K − 1 − k), by which equal shares have the coordinates 0. Fractions f_0 and f_1
+    make the three shares f_0, (1 − f_0) f_1 and (1 − f_0)(1 − f_1).
     """
 
     def __call__(self, x: Any) -> Any:
         """Shares (…, K) at coordinates (…, K − 1), by way of their logarithms."""
-        fraction = x - jnp.log(x.shape[-1] - jnp.arange(x.shape[-1]))  # logit of the part of what remains
-        log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-fraction), -1)  # after each break
+        # log_sigmoid of a logit is the log of the fraction f, and of minus the logit that of 1 − f
+        logit_fraction = x - jnp.log(x.shape[-1] - jnp.arange(x.shape[-1]))  # (…, K − 1)
+        log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-logit_fraction), -1)  # of the stick after each break
 
         # a share is the fraction of what remained before its break; the last share is what remains at the end
-        nothing_taken = jnp.zeros_like(log_remaining[..., :1])
-        log_before = jnp.concatenate([nothing_taken, log_remaining[..., :-1]], -1)
-        log_share = jnp.concatenate([log_before + jax.nn.log_sigmoid(fraction), log_remaining[..., -1:]], -1)
+        log_whole = jnp.zeros_like(log_remaining[..., :1])  # of the stick before the first break
+        log_before = jnp.concatenate([log_whole, log_remaining[..., :-1]], -1)
+        log_share = jnp.concatenate([log_before + jax.nn.log_sigmoid(logit_fraction), log_remaining[..., -1:]], -1)
         return jnp.exp(log_share)
 
     def _inverse(self, y: Any) -> Any:
@@ -555,7 +557,7 @@ def _leap(energy_and_slope: Any, leapfrog: int, step: JaxArray, i: JaxArray, mov
     """Iteration i = 0 … leapfrog of a leapfrog trajectory: momenta move by the slope, then coordinates by momenta.
 
     Half steps of momenta at both ends and full steps between them make `leapfrog` steps of coordinates; the last
-    iteration moves only momenta.
+    iteration moves only momenta. With two steps: p by ½, v; p by 1, v; p by ½.
 
     Parameters
     ----------

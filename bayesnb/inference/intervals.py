@@ -320,7 +320,7 @@ def _log_probabilities(
     n, c = _shape(nb, rows)
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            is_skewed = np.zeros(len(log_p), bool)  # draws need no moments
+            is_skewed = np.zeros(len(log_p), bool)  # draws use no moments, so that no row is too skewed for them
             yield _Chunk(rows=np.arange(n)[part], log_p=log_p, log_ends=None, is_skewed=is_skewed)
         return
 
@@ -337,8 +337,9 @@ def _log_probabilities(
         is_closed = moments.single if has_one_dimension else np.zeros(len(positions), bool)
         if is_closed.any():
             yield _closed_form(moments, positions, is_closed, tails, n_nodes)
-        if not is_closed.all():
-            yield from _at_points(moments, positions, np.flatnonzero(~is_closed), n_draws, seed, tails is not None)
+        other_rows = np.flatnonzero(~is_closed)
+        if len(other_rows):
+            yield from _at_points(moments, positions, other_rows, n_draws, seed, is_for_tails=tails is not None)
 
 
 def _closed_form(
@@ -509,7 +510,7 @@ class LogJointMoments:
         quadratics: list[SharedQuadratic] = []
         for name, block in nb.blocks.items():
             # where classes share a variance, this block's terms are quadratic forms, which are kept as they are;
-            # None for all other blocks
+            # None for all other blocks, whose cumulants are added up
             quadratic = block.shared_quadratic(rows[name])
             if quadratic is not None:
                 quadratics.append(quadratic)

@@ -232,8 +232,8 @@ class LooResult:
         kind = "exact" if self.exact else "approximate"
         meaning = "`elpd` scores the labels given the rows"
 
-        # a line of the table each: name, sum, standard error, effective number of parameters. A discriminative model
-        # has no density of rows, and so no second line
+        # a line of the table each: name, sum, standard error, effective number of parameters. Leave-one-out that is not
+        # exact is that of a discriminative model, which has no density of rows, and so no second line
         figures = [("elpd        log p(y | x)", self.elpd, self.se, self.p_loo)]
         if self.exact:
             meaning += "; `elpd_joint` also scores the rows, as `arviz.loo` does"
