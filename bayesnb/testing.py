@@ -63,7 +63,8 @@ class Case(Problem):
     @property
     def complete(self) -> "Case":
         """The same case without missing cells: the largest cell of the column, or 0, stands for each."""
-        filled = np.where(np.isnan(self.x), np.nan_to_num(np.nanmax(self.x, 0)), self.x)
+        largest = np.nan_to_num(np.nanmax(self.x, 0))  # (d,), 0 for a column without cells
+        filled = np.where(np.isnan(self.x), largest, self.x)
         return replace(self, rows={"x": filled})
 
     def stats_of(self, rows: Any) -> Statistics:
@@ -141,6 +142,7 @@ def simulation_based_calibration(
     observed : sites of the data of a NumPyro model; all others are parameters
     rows : number of rows that a naive Bayes model draws
     simulations, draws : number of simulated data sets, and draws L of each posterior
+    seed : of all random numbers
     false_alarm : probability that a right posterior fails
 
     Returns
@@ -171,7 +173,7 @@ def simulation_based_calibration(
     >>> simulation_based_calibration(families.GammaPoisson(1.0, 1.0), simulations=200).passed
     True
     """
-    target = _target(model, posterior, tuple(observed), rows)
+    target = _target(model, posterior, tuple(observed), rows)  # a NumPyro model, and the posterior to be tested
     rng = np.random.default_rng(seed)
     with jax.enable_x64(True):
         # parameters and data of each simulation, (simulations, …) by site
@@ -186,14 +188,14 @@ def simulation_based_calibration(
             draws_of_each = []
             for s in range(simulations):
                 data_set = {name: x[s] for name, x in data.items()}
-                draws_of_each.append(target.posterior(data_set, draws, rng))
+                draws_of_each.append(target.posterior(data_set, draws, rng))  # (draws, …) by site
             theta = jax.tree.map(lambda *arrays: np.stack(arrays), *draws_of_each)
 
-        # the true parameters first, then the draws, (simulations, 1 + draws, …)
+        # the true parameters first, then the draws, (simulations, 1 + draws, …), and their log likelihoods
         scalars = {name: np.concatenate([simulated[name][:, None], value], 1) for name, value in theta.items()}
         scalars["log likelihood"] = target.log_likelihood(scalars, data)
 
-    # the rank of the truth among the draws, for each scalar of a site
+    # the rank of the truth among the draws, for each of the k scalars of a site, (simulations, k) on (0, 1)
     pit = {name: _ranks(value.reshape(simulations, draws + 1, -1), rng) for name, value in scalars.items()}
     says = "The parameters that data were drawn from have uniform ranks among the draws of the posterior."
     remark = f"{simulations} simulations, {draws} draws each"
@@ -222,6 +224,7 @@ class _Target(NamedTuple):
         """Parameters and data of n simulations, (n, …) by site."""
         from numpyro.infer import Predictive
 
+        # without posterior draws `Predictive` draws from the prior, and data at what it drew
         simulate = jitted(Predictive(self.model, num_samples=n, parallel=True))
         return jax.tree.map(np.asarray, simulate(key))
 
@@ -232,6 +235,7 @@ class _Target(NamedTuple):
         ----------
         keys : (simulations,) random keys
         data : (simulations, …) data by site
+        n_draws : draws that are returned of each chain
         """
         from numpyro.handlers import condition
         from numpyro.infer import MCMC, NUTS
@@ -245,7 +249,7 @@ class _Target(NamedTuple):
             mcmc.run(key)
             return mcmc.get_samples()
 
-        return jax.jit(jax.vmap(run_chain))(keys, data)
+        return jax.jit(jax.vmap(run_chain))(keys, data)  # the chains of all data sets side by side
 
     def log_likelihood(self, theta: Draws, data: Draws) -> np.ndarray:
         """log p(data | θ), (simulations, draws), of parameters (simulations, draws, …) and data (simulations, …)."""
@@ -254,7 +258,7 @@ class _Target(NamedTuple):
 
         def of_data_set(draws: Any, data_set: Any) -> Any:
             """Of one data set, the sum over all its sites and cells, (draws,)."""
-            by_site = log_likelihood(condition(self.model, data_set), draws)
+            by_site = log_likelihood(condition(self.model, data_set), draws)  # (draws, …), a number for each cell
             return sum(value.reshape(len(value), -1).sum(1) for value in by_site.values())
 
         return np.asarray(jitted(jax.vmap(of_data_set))(theta, data))
@@ -271,13 +275,22 @@ def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ..
     observed : sites of the data of a NumPyro model
     n_rows : rows that a naive Bayes model draws
     """
-    prior = random_case(model).prior if isinstance(model, AbstractConjugate) else getattr(model, "prior_", model)
+    # the prior of a family, of an estimator (`prior_`), or what was given itself
+    if isinstance(model, AbstractConjugate):
+        prior: Any = random_case(model).prior
+    else:
+        prior = getattr(model, "prior_", model)
+
+    # a NumPyro model is tested as it is
     if not isinstance(prior, NaiveBayes):
         return _Target(model, observed, posterior)
+
+    # a naive Bayes model by its NumPyro model, whose data are the labels y and the rows of each block
     prior.require_proper("data sets drawn from it")
-    site_of = {name: prior.site(name, "x") for name in prior.blocks}  # of the rows of each block
+    site_of = {name: prior.site(name, "x") for name in prior.blocks}  # NumPyro's name of the rows of each block
 
     def closed_form(data: Draws, draws: int, rng: np.random.Generator) -> Draws:
+        """Draws from the posterior of the data, (draws, …) by site."""
         x = {name: np.asarray(data[site], float) for name, site in site_of.items()}
         return prior.to_sites(prior.condition(x, data["y"]).sample(rng, (draws,)))
 
@@ -291,7 +304,8 @@ def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ..
 def _ranks(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Rank of the first of 1 + L values among the others, divided by L + 1: uniform on (0, 1) if all are exchangeable.
 
-    Ties are broken at random, and a random number below 1 fills the room between two ranks.
+    Ties are broken at random, and a random number below 1 fills the room between two ranks. If 3 of 9 others are
+    smaller and none is equal, the result is uniform on (3/10, 4/10); if two are equal, on (3/10, 6/10).
 
     Parameters
     ----------
@@ -301,32 +315,31 @@ def _ranks(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     -------
     (simulations, k)
     """
-    n_simulations, n_values, n_scalars = values.shape
-    truth, others = np.split(values, [1], 1)
-    n_smaller = (others < truth).sum(1)
-    n_equal = (others == truth).sum(1)
+    n_simulations, n_values, n_scalars = values.shape  # n_values is 1 + L
+    truth, others = np.split(values, [1], 1)  # (simulations, 1, k) and (simulations, L, k)
+    n_smaller = (others < truth).sum(1)  # (simulations, k)
+    n_equal = (others == truth).sum(1)  # (simulations, k)
     return (n_smaller + rng.random((n_simulations, n_scalars)) * (1 + n_equal)) / n_values
 
 
 def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
-    """The laws that a family has to obey, by name: functions that raise an AssertionError where a case breaks them."""
-    # quick ones first; those of sparse rows and missing cells only where the family takes these
-    first = [
-        what_a_family_says_of_itself_is_true,
-        statistics_add_and_subtract,
-        updates_chain,
-        weights_count_rows,
-        *([sparse_rows_equal_dense_rows] if family.cells_.sparse else []),
-        *([a_missing_cell_is_a_cell_left_out] if family.allows_missing else []),
-        a_row_of_any_weight_is_left_out,
-        mode_on_the_boundary_is_a_point,
-    ]
+    """The laws that a family has to obey, by name: functions that raise an AssertionError where a case breaks them.
+
+    The quick ones come first. Those of sparse rows and missing cells are only for families that take these.
+    """
+    first = [what_a_family_says_of_itself_is_true, statistics_add_and_subtract, updates_chain, weights_count_rows]
+    if family.cells_.sparse:
+        first.append(sparse_rows_equal_dense_rows)
+    if family.allows_missing:
+        first.append(a_missing_cell_is_a_cell_left_out)
+    first += [a_row_of_any_weight_is_left_out, mode_on_the_boundary_is_a_point]
     laws: dict[str, Callable[[Case], None]] = {_in_words(law): law for law in first}
 
     # the rows of the check of a fitted model, which have to pass
-    laws |= {name: partial(_rows_pass, rows=rows) for name, rows in _row_laws().items()}
+    for name, rows_of_case in _row_laws().items():
+        laws[name] = partial(_rows_pass, rows=rows_of_case)
 
-    # JAX, which compiles
+    # laws that run JAX, which takes time to compile
     for dtype in ("float64", "float32"):
         laws[f"NumPy and JAX agree in {dtype}"] = partial(numpy_and_jax_agree, dtype=dtype)
     last = [draws_of_jax_follow_their_marginals, jax_maps_and_differentiates_the_evidence]
@@ -347,11 +360,12 @@ def _row_laws() -> dict[str, Callable[[Case], list[CheckRow]]]:
 
 def _row_of(law: Law, case: Case) -> list[CheckRow]:
     """The row of a law on a case, of its block and of its class probabilities, in a list of one."""
-    return [law.row([*cases(case, case.rng)])]
+    both = [*cases(case, case.rng)]  # the class probabilities as a case, and the block as another
+    return [law.row(both)]
 
 
 def _in_words(law: Callable[[Case], None]) -> str:
-    """The name of a law."""
+    """The name of a law: that of its function, with blanks."""
     return law.__name__.replace("_", " ")
 
 
@@ -369,15 +383,18 @@ def random_case(family: Block) -> Case:
     """
     rng = np.random.default_rng(0)
 
-    # numbers of levels are those of the given fields, and 2 where no field has an axis of levels
-    n_levels = [
-        np.shape(getattr(family, key))[-1] for key, field in family.fields_.items() if field.axes[-1] == "level"
-    ]
-    levels = max(n_levels, default=2)
+    # as many levels as the given fields have, and 2 where no field has an axis of levels
+    levels_of_fields = []
+    for key, field in family.fields_.items():
+        if field.axes[-1] == "level":
+            levels_of_fields.append(np.shape(getattr(family, key))[-1])
+    levels = max(levels_of_fields, default=2)
+
+    # random rows, and a random value of each field in the shape that its axes declare
     sizes = {"class": C, "feature": D, "one": 1, "level": levels}  # length of each axis by its name
     x = _random_cells(family.cells_.kind, levels, rng)
-    fields = {key: _random(getattr(family, key), field, sizes, rng) for key, field in family.fields_.items()}
-    return make_case(replace(family, **fields), x, rng)
+    values = {key: _random(getattr(family, key), field, sizes, rng) for key, field in family.fields_.items()}
+    return make_case(replace(family, **values), x, rng)
 
 
 def _random_cells(kind: str, levels: int, rng: np.random.Generator) -> np.ndarray:
@@ -406,7 +423,7 @@ def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing:
     x : (n, d) rows; missing cells are written into this array
     missing : False keeps all cells
     """
-    y = rng.permutation(np.arange(len(x)) % C)  # classes of the same size
+    y = rng.permutation(np.arange(len(x)) % C)  # (n,) classes 0 … 2 of the same size
     if missing and block.allows_missing:
         x[rng.random(x.shape) < 0.1] = np.nan
     prior = NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block})
@@ -442,6 +459,8 @@ def _random(value: Any, field: Field, sizes: dict[str, int], rng: np.random.Gene
         raise ValueError(f"a field of axes {field.axes} cannot be drawn; `check_family` knows numbers and matrices")
     shape = tuple(sizes[axis] for axis in field.axes)
     middle = float(np.mean(value))
+
+    # each kind of support has its own numbers; what is left at the end is a positive amount
     if not field.fitted:  # a constant, which is the same everywhere
         return np.full(shape, middle)
     if field.support.kind == "matrix":
@@ -476,6 +495,8 @@ def assert_same(got: Any, want: Any, what: str = "", *, rtol: Scalar = 1e-12, at
     got = _in_floats(got)
     want = _in_floats(want)
     require(jax.tree.structure(got) == jax.tree.structure(want), f"{got} has not the structure of {want}")
+
+    # arrays at the same place of both trees; the path is that place
     leaves = zip(jax.tree_util.tree_leaves_with_path(got), jax.tree.leaves(want), strict=True)
     for (path, leaf), wanted_leaf in leaves:
         message = f"{what}{jax.tree_util.keystr(path)}"
@@ -499,9 +520,9 @@ def what_a_family_says_of_itself_is_true(case: Case) -> None:
 
     # the class is a frozen dataclass, a tree of arrays to JAX, and can be named in a file
     require("__dataclass_fields__" in vars(kind), f"{kind.__name__} is no dataclass: write `@dataclass(frozen=True)`")
-    is_tree = not jax.tree_util.all_leaves([block])
+    is_tree = not jax.tree_util.all_leaves([block])  # a class that JAX does not know is a leaf
     require(is_tree, f"JAX takes {kind.__name__} for a single number: write `@pytree` above `@dataclass(frozen=True)`")
-    data = {field.name for field in fields(block) if not field.metadata.get("static")}
+    data = {field.name for field in fields(block) if not field.metadata.get("static")}  # names of fields with arrays
     require({*block.fields_} == data, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(data)}")
     require(kind in CLASSES.values(), "no file can name the class: define it at the top level of a module")
 
@@ -536,10 +557,12 @@ def _require_columns_that_add_up(block: Block, case: Case) -> None:
 def statistics_add_and_subtract(case: Case) -> None:
     """Any split, merged in any order, gives the statistics of all rows; a part subtracted leaves the others."""
     for _ in range(20):
-        # the rows in four parts at random, of which some are empty
+        # statistics of four parts of the rows, cut at random, of which some may be empty
         order = case.rng.permutation(len(case.x))
         cuts = np.sort(case.rng.integers(0, len(case.x), 3))
         a, b, c, d = (case.stats_of(part) for part in np.split(order, cuts))
+
+        # sums in two orders, nothing added, and one part subtracted
         assert_same((a + b) + (c + d), case.stats)
         assert_same(d + (c + (b + a)), case.stats)
         assert_same(a + a.zero(), a, rtol=0.0, atol=0.0)
@@ -559,12 +582,12 @@ def updates_chain(case: Case) -> None:
 def weights_count_rows(case: Case) -> None:
     """A whole weight counts as so many copies of the row; weights may be a dense or a sparse table."""
     suffstats = case.block.suffstats
-    w = case.rng.integers(0, 4, len(case.x))
+    w = case.rng.integers(0, 4, len(case.x))  # (n,) weights 0 … 3
     of_weights = suffstats(case.x, one_hot(case.y, C, w))
     of_copies = suffstats(np.repeat(case.x, w, 0), one_hot(np.repeat(case.y, w), C))
     assert_same(of_weights, of_copies)
 
-    # one class for each row, and shares of all classes
+    # dense against sparse tables (n, c) of weights: one class for each row, and shares of all classes
     for r in (case.r.toarray(), case.rng.dirichlet(np.ones(C), len(case.x))):
         assert_same(suffstats(case.x, r), suffstats(case.x, sparse.csr_array(r)))
 
@@ -579,7 +602,9 @@ def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
     theta : parameters at which likelihoods and densities are taken, by block
     """
     stats = nb.suffstats({"x": x}, r)
-    posterior = nb.update(stats)
+    posterior = nb.update(stats)  # knows the rows
+
+    # estimates of the parameters, which are compared as NumPyro's sites
     points = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": posterior.mle(stats)}
     results = {
         "stats": stats,
@@ -599,7 +624,8 @@ def sparse_rows_equal_dense_rows(case: Case) -> None:
     x = case.complete.x  # empty cells of sparse rows are 0, not missing
     theta = case.posterior.sample(case.rng, (2,))
     for r in (case.r, case.r.toarray()):
-        assert_same(_page(case.prior, sparse.csr_array(x), r, theta), _page(case.prior, x, r, theta))
+        of_sparse_rows = _page(case.prior, sparse.csr_array(x), r, theta)  # all results by name
+        assert_same(of_sparse_rows, _page(case.prior, x, r, theta))
 
 
 def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
@@ -630,14 +656,23 @@ def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
 
 def a_row_of_any_weight_is_left_out(case: Case) -> None:
     """Leave-one-out under weights, small and large, and soft labels, dense or sparse, some of them 0."""
-    # tables (n, c) of weights: moderate, some a million times as large beside others of 1, and shares of all classes
-    w = case.rng.choice([0.0, 0.3, 1.0, 2.5], len(case.x))
-    soft = w[:, None] * case.rng.dirichlet(np.ones(C), len(case.x))
+    # weights of the rows, (n, 1), and their labels, (n, c)
+    w = case.rng.choice([0.0, 0.3, 1.0, 2.5], len(case.x))[:, None]
+    one_hot_labels = case.r.toarray()
+    soft_labels = case.rng.dirichlet(np.ones(C), len(case.x))  # shares of all classes
+
+    # tables (n, c) of weights: moderate, some a million times as large beside others of 1, and with soft labels
+    moderate = one_hot_labels * w
+    large = one_hot_labels * (1e6 * w + 1)
+    soft = w * soft_labels
     soft[:5, 0] = 0
-    for r in (case.r.toarray() * w[:, None], case.r.toarray() * (1e6 * w[:, None] + 1), soft):
-        # law 7 leaves out each row and compares with a posterior of all others
-        row = LAWS[2].row([*cases(case, case.rng, N, r)])
+    law_of_leave_one_out = LAWS[2]
+    for r in (moderate, large, soft):
+        # law 7 leaves out each of the N rows, and compares with a posterior of all others
+        row = law_of_leave_one_out.row([*cases(case, case.rng, N, r)])
         require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed. {row.remark}")
+
+        # sparse weights give what dense ones give
         posterior = case.prior.update(case.prior.suffstats(case.rows, r))
         assert_same(posterior.log_loo(case.rows, sparse.csr_array(r)), posterior.log_loo(case.rows, r))
 
@@ -647,9 +682,12 @@ def mode_on_the_boundary_is_a_point(case: Case) -> None:
 
     Such a density increases towards the boundary without bound, so that a formula for its mode divides by 0.
     """
-    low = jax.tree.map(lambda leaf: 0.5 * leaf / max(abs(leaf).max(), 1), case.prior)  # no field above ½
+    # a model in which no field is above ½
+    low = jax.tree.map(lambda leaf: 0.5 * leaf / max(abs(leaf).max(), 1), case.prior)
     flat = NaiveBayes(DirichletClasses(np.full(C, 0.5)), low.blocks)
-    require(flat.on_boundary(), "`on_boundary` is False")  # at least the classes are
+    require(flat.on_boundary(), "`on_boundary` is False")  # at least the mode of the class probabilities is
+
+    # numbers, no NaN and no ∞
     mode = flat.to_sites(flat.mode())
     require(all(np.isfinite(value).all() for value in mode.values()), "the mode is not finite")
     require(np.isfinite(flat.log_joint({"x": case.x}, flat.mode())).all(), "the likelihood at the mode is not finite")
@@ -661,7 +699,8 @@ def draws_of_jax_follow_their_marginals(case: Case) -> None:
     Tested are mean and mean square of the normal scores of 4,000 draws.
     """
     posterior = case.posterior
-    theta = jitted(lambda key: posterior.sample(key, (4000,)))(jax.random.key(3))
+    sample = jitted(lambda key: posterior.sample(key, (4000,)))
+    theta = sample(jax.random.key(3))  # (4000, …) by block and parameter
 
     # standard normal statistics by site, from the distribution function of each marginal at its draws
     scores = {}
@@ -669,7 +708,8 @@ def draws_of_jax_follow_their_marginals(case: Case) -> None:
         drawn = {parameter: np.asarray(value) for parameter, value in theta[name].items()}
         for site, u in draws_laws.marginal_transforms(block, drawn).items():
             scores[site] = draws_laws.scores_of(u)
-    limit = limit_of(sum(z.size for z in scores.values()), RATE)
+    n_tests = sum(z.size for z in scores.values())
+    limit = limit_of(n_tests, RATE)
     for name, z in scores.items():
         require(abs(z).max() < limit, f"draws of {name} lie {abs(z).max():.1f} standard errors off")
 
@@ -679,8 +719,8 @@ def numpy_and_jax_agree(case: Case, dtype: str) -> None:
 
     Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it.
     """
-    inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)
-    want = _page(*inputs)  # by NumPy in float64
+    inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)  # the arguments of `_page`
+    want = _page(*inputs)  # all results by name, from NumPy in float64
     tolerance = float(1000 * np.finfo(dtype).eps)
 
     # by JAX, compiled: every result keeps the precision of the inputs
@@ -701,6 +741,7 @@ def jax_maps_and_differentiates_the_evidence(case: Case) -> None:
     """Evidence and density work under `jit`, `vmap` and `grad`.
 
     The slope over the hyperparameters, along a random direction, is compared with a difference of two values.
+    `check_grads` of JAX does that.
     """
     stats = case.stats
     theta = cast(case.posterior.sample(case.rng), jnp, float)
@@ -711,5 +752,10 @@ def jax_maps_and_differentiates_the_evidence(case: Case) -> None:
 
     with jax.enable_x64(True):
         prior = cast(case.prior, jnp, float)
-        mapped = jax.jit(lambda nb: jax.vmap(total)(jax.tree.map(lambda leaf: leaf[None], nb)))  # over one prior
-        check_grads(mapped, (prior,), 1, ["rev"], atol=1e-12, rtol=1e-6, eps=1e-5)
+
+        def mapped(nb: NaiveBayes) -> Any:
+            """`total` by `vmap` over a batch of one prior, (1,)."""
+            batch = jax.tree.map(lambda leaf: leaf[None], nb)
+            return jax.vmap(total)(batch)
+
+        check_grads(jax.jit(mapped), (prior,), 1, ["rev"], atol=1e-12, rtol=1e-6, eps=1e-5)

@@ -44,7 +44,12 @@ _LEAST_MOVED = 0.5  # share of the states that short chains have to leave
 def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     """Row 1: Bayes' identity, log p(θ, data) = log p(θ | data) + log p(data), at exact draws of θ.
 
-    The left side is a density of NumPyro, the right side one of the formulas: the two share no code.
+    The left side is a density of NumPyro, the right side one of the formulas: the two share no code. So a wrong
+    likelihood, a wrong posterior or a wrong evidence shows.
+
+    Parameters
+    ----------
+    problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
     """
     # 32 draws by NumPyro site, moved a little where a float has no digits for them
     posterior = problem.posterior
@@ -92,18 +97,24 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
 
     It looks at unconstrained coordinates u in units of their posterior spread, at NumPyro's density of θ(u) without its
     Jacobian. Parameters whose mode is 0 or 1 stay there; a step away from there finds no higher density either.
+
+    Parameters
+    ----------
+    problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
     """
+    # the log joint at the mode, and at all other points that were looked at
     with jax.enable_x64(True):
         search = _plan_search(problem, rng)
         log_p_mode = _log_joint_at(problem.twin, search.mode)
         log_p_inwards = _log_joint_at(problem.twin, search.inwards)
-        others = [log_p_inwards, *_visited(problem.twin, search)]
+        log_p_others = [log_p_inwards, *_log_joints_of_search(problem.twin, search)]
 
     # a density without a bound takes the search out of the numbers, so only finite values count
-    is_number = np.isfinite(others)
-    best = np.max(others, where=is_number, initial=log_p_mode)
+    is_number = np.isfinite(log_p_others)
+    best = np.max(log_p_others, where=is_number, initial=log_p_mode)  # of the mode and the other points
+    best_other = np.max(log_p_others, where=is_number, initial=-np.inf)
     above = best - log_p_mode  # at least 0
-    nearest = abs(np.max(others, where=is_number, initial=-np.inf) - log_p_mode)
+    nearest = abs(best_other - log_p_mode)
     says = "The most probable parameters by formula are where NumPyro's density is highest: a search finds none higher."
     return CheckRow.within(
         name="2  Mode",
@@ -126,20 +137,25 @@ def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
     """Where the search for a higher density starts, in which units it moves, and which parameters it leaves alone.
 
     Exact draws of the posterior, the pilot, say where it lies and how wide it is.
+
+    Parameters
+    ----------
+    problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
     """
     posterior = problem.posterior
-    mode_by_site = _mode_program()(jax.tree.map(np.asarray, posterior))
+    mode_of = _mode_program()  # compiled once
+    mode_by_site = mode_of(jax.tree.map(np.asarray, posterior))
     mode = {name: np.asarray(value)[None] for name, value in mode_by_site.items()}  # as a single draw, (1, …)
 
-    # at least 32 draws, and fewer than 400 where there are many parameters
+    # 400 exact draws, unconstrained, (n_pilot, …) by site; fewer, but at least 32, where there are many parameters
     n_parameters = sum(leaf.size for leaf in jax.tree.leaves(posterior))
     n_pilot = int(np.clip(_PILOT_NUMBERS // n_parameters, 32, _PILOT))
     pilot = problem.twin.unconstrained(sites_in_floats(posterior, posterior.sample(rng, (n_pilot,))))
 
-    search = _Search({}, {}, {}, {})
+    search = _Search(mode={}, inwards={}, start={}, scale={})  # filled site by site
     for name, u in problem.twin.unconstrained(mode).items():
         # parameters that stay where they are: those on the boundary, and those whose density has no mode
-        finite_u, is_on_boundary = _within_boundary(u[0], mode[name][0])
+        finite_u, is_on_boundary = _finite_coordinates(u[0], mode[name][0])
         is_fixed = is_on_boundary | _has_no_mode(posterior, name, finite_u.shape)
 
         # a coordinate held at ±650 moves to ±649 for the step inwards
@@ -147,15 +163,22 @@ def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
         search.mode[name] = finite_u
         search.inwards[name] = np.where(is_infinite, finite_u * (1 - 1 / _INFINITE), finite_u)
 
-        # the search starts at the first draw, three times as far from the mean
+        # the search starts at the first draw, moved three times as far from the mean, so that it starts off the mode
         mean = pilot[name].mean(0)
         search.start[name] = np.where(is_fixed, finite_u, mean + 3 * (pilot[name][0] - mean))
         search.scale[name] = np.where(is_fixed, 0.0, np.maximum(pilot[name].std(0), 1e-12))
     return search
 
 
-def _within_boundary(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A site's mode in unconstrained coordinates that are finite, and which of them belong to parameters of 0 or 1.
+def _finite_coordinates(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A site's mode in unconstrained coordinates that are finite, and which of them an optimiser must leave alone.
+
+    A mode may lie on the boundary of its space: a probability is 0, and its logit −∞. An optimiser cannot start there,
+    so that the coordinate is held at −650, where the probability is about e^−650. There are three kinds of sites:
+
+    - a real number or a matrix: nothing lies on a boundary
+    - a positive number (u its logarithm) or a number between 0 and 1 (u its logit): u beyond ±100 is on the boundary
+    - K shares that add up to 1 (K − 1 logits u, of the breaks of a stick): all are left alone if one of them is 0
 
     Parameters
     ----------
@@ -164,23 +187,29 @@ def _within_boundary(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.n
 
     Returns
     -------
-    coordinates inside ±650, and booleans of the same shape
+    coordinates inside ±650, and booleans of the same shape: True where the parameter is on the boundary
     """
+    # a location is its own coordinate, and a matrix has more axes than its coordinates
     is_real = u.shape == value.shape and np.array_equal(u, value)
-    if is_real or u.ndim != value.ndim:  # a location or a matrix has no boundary to arrive at
+    is_matrix = u.ndim != value.ndim
+    if is_real or is_matrix:
         return u, np.zeros(u.shape, bool)
 
     # a number that is positive, or between 0 and 1
     finite_u = np.nan_to_num(np.clip(u, -_INFINITE, _INFINITE))
-    is_fixed = ~(abs(u) < _AT_BOUNDARY)  # also where u is NaN
+    is_on_boundary = ~(abs(u) < _AT_BOUNDARY)  # also where u is NaN
     if u.shape == value.shape:
-        return finite_u, is_fixed
+        return finite_u, is_on_boundary
 
-    # K shares of a stick, which K − 1 breaks divide: where nothing remains to be broken, the break may be anywhere
-    remaining = np.flip(np.cumsum(np.flip(value, -1), -1), -1)  # before each break, added up from the last share
-    is_empty = remaining[..., :-1] < _LEAST_SHARE
+    # K shares (…, K): break k = 1 … K − 1 cuts share k from what remains of the stick, the sum of shares k … K. The
+    # sum is added up from the last share, so that small shares keep their digits. Where it is 0, as after a share of 1,
+    # nothing is cut, and any coordinate gives the same shares; 0 is taken
+    remaining = np.flip(np.cumsum(np.flip(value, -1), -1), -1)  # (…, K), before each break; the last has no break
+    is_empty = remaining[..., :-1] < _LEAST_SHARE  # (…, K − 1)
     finite_u = np.where(is_empty, 0.0, finite_u)
-    # beside a share of 0 the density is unbounded in all the others
+
+    # a share is 0 where its concentration is at most 1. Below 1 the density grows without bound as the share shrinks,
+    # and every other coordinate can shrink it, by what remains of the stick: so all of them stay
     has_empty_share = (value < _LEAST_SHARE).any(-1, keepdims=True)
     return finite_u, np.broadcast_to(has_empty_share, u.shape)
 
@@ -188,26 +217,33 @@ def _within_boundary(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.n
 def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bool[np.ndarray, "..."]:
     """Coordinates of parameters whose density has peaks on the boundary alone: no concentration is above 1.
 
+    Such is Beta(½, ½), whose density is largest at 0 and at 1 and has no mode inside; an optimiser would only find that
+    it grows without bound. Parameters without a beta marginal have a mode.
+
     Parameters
     ----------
     site : name of a NumPyro site
-    shape : that of its unconstrained coordinates, and of the result. Where it is not that of the parameters, they are
-        shares of a simplex, each with a beta marginal: the shares stay or move together
+    shape : that of its unconstrained coordinates, and of the result
     """
     # marginals are frozen distributions of scipy.stats, or classes of this package without `dist`
     marginal = posterior.marginals()[site]
-    if getattr(getattr(marginal, "dist", None), "name", "") != "beta":
+    is_beta = getattr(getattr(marginal, "dist", None), "name", "") == "beta"
+    if not is_beta:
         return np.zeros(shape, bool)
     a, b = map(np.asarray, marginal.args)  # the two concentrations of beta distributions
-    if a.shape == shape:
+    if a.shape == shape:  # a probability of its own for each coordinate
         return (a <= 1) & (b <= 1)
+
+    # K shares of a simplex have K − 1 coordinates. The beta marginal of a share has its concentration for a, and the
+    # shares stay or move together
     return np.broadcast_to((a <= 1).all(-1, keepdims=True), shape)
 
 
 def _log_joint_at(twin: Twin, u: Theta) -> float:
     """NumPyro's log p(θ(u), data) at coordinates u by site; the Jacobian of θ(u) is no part of it."""
-    no_step = np.zeros(ravel_pytree(u)[0].shape)
-    energy, _ = _energy_and_slope(twin.function)(twin.data, u, u, no_step)  # any scale does
+    energy_and_slope = _energy_and_slope(twin.function)
+    no_step = np.zeros(ravel_pytree(u)[0].shape)  # v = 0, where u is the centre, and any scale does: u takes its place
+    energy, _ = energy_and_slope(twin.data, u, u, no_step)
     return -float(energy)
 
 
@@ -219,32 +255,40 @@ def _energy_and_slope(function: Callable[..., Any]) -> Any:
     """
 
     def energy(data: tuple[Any, ...], centre: Theta, scale: Theta, v: Any) -> Any:
-        flat, unravel = ravel_pytree(centre)
-        sites = constrain(function, data, unravel(flat + ravel_pytree(scale)[0] * v))
+        """−log p(θ(u), data) at u = centre + scale · v."""
+        flat_centre, unravel = ravel_pytree(centre)  # (D,), and the way back to coordinates by site
+        flat_scale, _ = ravel_pytree(scale)
+        sites = constrain(function, data, unravel(flat_centre + flat_scale * v))
         return -log_joint(function, data, sites)
 
     return jitted(jax.value_and_grad(energy, argnums=3))
 
 
-def _visited(twin: Twin, search: _Search) -> list[float]:
+def _log_joints_of_search(twin: Twin, search: _Search) -> list[float]:
     """NumPyro's log joint at all points that an optimiser visits, from the start of the search on.
 
-    The optimiser minimises −log p over v, with the coordinates start + scale · v.
+    All of them count, not only the last: a single one above the mode shows that the mode is wrong. The optimiser
+    minimises −log p over v (D,), with the coordinates start + scale · v; where the scale is 0 they do not move.
+
+    Parameters
+    ----------
+    twin : a NumPyro model and its data
+    search : with the start and the scale, by site
     """
     energy_and_slope = _energy_and_slope(twin.function)
-    log_p: list[float] = []
+    log_p_visited: list[float] = []  # grows while the optimiser runs: `minimize` returns the last point only
 
     def visit(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """−log p and its slope at v, as the optimiser asks for them; log p is noted."""
+        """−log p and its slope at v, as the optimiser asks for them; log p is appended to `log_p_visited`."""
         energy, slope = energy_and_slope(twin.data, search.start, search.scale, v)
-        log_p.append(-float(energy))
+        log_p_visited.append(-float(energy))
         return np.asarray(energy, float), np.asarray(slope, float)
 
     # no tolerance on the energy: it stops where the slope is 0, or where no step is better
     options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30}
     origin = np.zeros(ravel_pytree(search.start)[0].shape)
     optimize.minimize(visit, origin, jac=True, method="L-BFGS-B", options=options)
-    return log_p
+    return log_p_visited
 
 
 # --- which columns NumPyro's chains can have -------------------------------------------------------------------------
@@ -258,18 +302,20 @@ def sparse_columns(block: Any) -> Bool[np.ndarray, " d"]:
     """Columns of a posterior block with a concentration that is too small for NumPyro's chains, (d,) booleans."""
     n_columns = block.shape[1]
     is_sparse = np.zeros(n_columns, bool)
-    for least in _concentrations(block):  # below 1 where too small
-        if least.ndim < 2:  # a parameter that all columns have in common
-            is_sparse |= bool((least < 1).any())
+    for concentration in _concentrations(block):  # in units of the least, so too small below 1
+        is_small = concentration < 1
+        if is_small.ndim < 2:  # a parameter that all columns have in common
+            is_sparse |= bool(is_small.any())
         else:  # (classes, columns, …): a column counts if any of its entries is small
-            axes = (0, *range(2, least.ndim))
-            is_sparse |= (least < 1).any(axes)
+            all_but_columns = (0, *range(2, is_small.ndim))
+            is_sparse |= is_small.any(all_but_columns)
     return is_sparse
 
 
 def has_sparse_classes(posterior: NaiveBayes) -> bool:
     """Whether a concentration of the class probabilities is too small for NumPyro's chains."""
-    return any(bool((least < 1).any()) for least in _concentrations(posterior.classes))
+    # concentrations are in units of the least that chains need, so too small below 1
+    return any(bool((concentration < 1).any()) for concentration in _concentrations(posterior.classes))
 
 
 def _concentrations(block: Any) -> list[np.ndarray]:
@@ -281,11 +327,14 @@ def _concentrations(block: Any) -> list[np.ndarray]:
     marginals = block.marginals()
     concentrations = []
     for parameter in block.parameters:
+        # a block may hold θ as log_theta or logit_theta; its marginal is that of θ
         marginal = marginals.get(parameter.removeprefix("log_").removeprefix("logit_"))
         law = getattr(getattr(marginal, "dist", None), "name", "")  # as `scipy.stats` calls it
-        if law in ("beta", "gamma"):
+        if law in ("beta", "gamma"):  # θ near 0: Beta(a, b) and Gamma(a, …) have the concentration a there
             concentrations.append(np.asarray(marginal.args[0]) / _LEAST_CONCENTRATION)
-        if law == "beta" and parameter.startswith("logit_"):  # θ near 1 counts too; of shares, 1 − θ is a sum of others
+        # a probability of its own (logit) may be near 1 too, with the concentration b. Of shares (log) 1 − θ is the sum
+        # of the others, whose concentrations are in the list already
+        if law == "beta" and parameter.startswith("logit_"):
             concentrations.append(np.asarray(marginal.args[1]) / _LEAST_UPPER)
     return concentrations
 
@@ -296,19 +345,24 @@ def _concentrations(block: Any) -> list[np.ndarray]:
 def short_chains_row(problem: Problem, rng: np.random.Generator, rate: float) -> CheckRow:
     """Row 3a: chains started at exact draws with a fixed kernel end as exact, independent draws.
 
-    Each parameter of the ends, put into its exact marginal distribution function, has to be uniform on (0, 1). The row
-    also fails if few states have moved, because draws that stay where they are test nothing.
+    Each parameter of the ends, put into its exact marginal distribution function, has to be uniform on (0, 1). If the
+    formulas had another posterior than NumPyro's density, the chains would leave it for that of NumPyro. The row also
+    fails if few states have moved, because draws that stay where they are test nothing.
 
     Parameters
     ----------
+    problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
     rate : probability of a false alarm
     """
+    # exact draws, (chains, …) by site, and a metric for the chains that start there
     posterior = problem.posterior
-    exact = sites_in_floats(posterior, posterior.sample(rng, (_SHORT_CHAINS,)))  # (chains, …) by site
+    exact = sites_in_floats(posterior, posterior.sample(rng, (_SHORT_CHAINS,)))
     starts, metric = start_points(problem.twin, exact, _SHORT_CHAINS, dense=problem.prior.coupled)
+
+    # their ends, (chains, …) by site, as uniform numbers (chains, parameters) by site
     ends = run_short_chains(problem.twin, starts, metric, rng, transitions=_SHORT_STEPS, leapfrog=_LEAPFROG)
-    pit = transforms(posterior, ends)  # uniform numbers (chains, parameters) by site
-    moved = float(np.mean([np.mean(ends[name] != exact[name]) for name in pit]))
+    pit = probability_transforms(posterior, ends)
+    moved = float(np.mean([np.mean(ends[name] != exact[name]) for name in pit]))  # mean share of a site's numbers
     remark = f"{_SHORT_CHAINS:,} chains of {_SHORT_STEPS} steps; {moved:.0%} of states moved; {problem.size_in_words}"
     says = (
         "Short chains on NumPyro's density that start at exact draws of the parameters end as draws of the same kind."
@@ -320,24 +374,31 @@ def short_chains_row(problem: Problem, rng: np.random.Generator, rate: float) ->
 def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
     """Row 3b: convergence, and mean and quantiles of every parameter within Monte Carlo error of the exact ones.
 
+    Draws θ of a parameter are compared as u = F(θ), F the exact posterior distribution function (the probability
+    integral transform). If the chain is right, u is uniform on (0, 1), whatever the parameter: its mean is ½, and a
+    share q of the draws is below q.
+
     Parameters
     ----------
+    problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
     sites : (chains, draws, …) draws of NUTS by site
     rate : probability of a false alarm
     """
     from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
-    # (chains, draws, parameters), uniform on (0, 1) if the chain is right
-    u = np.concatenate(list(transforms(problem.posterior, sites).values()), -1)
+    # u of the parameters of all sites, side by side, (chains, draws, parameters)
+    u_by_site = probability_transforms(problem.posterior, sites)
+    u = np.concatenate(list(u_by_site.values()), -1)
     r_hat = float(np.max(split_gelman_rubin(u)))
     ess = float(np.min(effective_sample_size(u)))
 
-    # the mean of the probability integral transform, and the shares of draws below three exact quantiles
+    # how many standard errors the mean of u, and the shares of draws below three exact quantiles, are off:
+    # four arrays (parameters,)
     z = [_z_values(u, 0.5)]
     for q in (0.1, 0.5, 0.9):
         z.append(_z_values((u <= q).astype(float), q))
     worst = float(np.max(np.abs(z)))
-    limit = limit_of(np.size(z), rate)
+    limit = limit_of(np.size(z), rate)  # for the largest of all of them
     return CheckRow(
         name="3b Posterior, NUTS",
         figure=worst,
@@ -358,6 +419,7 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
 
     Parameters
     ----------
+    problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
     sites : (chains, draws, …) draws of NUTS by site
     rows : n held-out rows by block
     rate : probability of a false alarm
@@ -370,18 +432,20 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     total = weights.sum(-1, keepdims=True)  # (chains, draws, n, 1)
     estimate = weights.sum((0, 1))  # (n, c)
 
-    # a mean that a few draws carry has no normal error: neither the class's own nor that of the sum may be such a one
-    # (a class that every draw calls impossible has the sum 0 and is left out too)
+    # a mean that a few draws carry has no normal error: no draw may have more than a share HEAVY of the sum over draws,
+    # neither of the class (estimate) nor of all classes (1). A class that every draw calls impossible has the sum 0 and
+    # is left out too. The likeliest class is one minus the others, and would be tested twice
     is_steady = (weights.max((0, 1)) < HEAVY * estimate) & (total.max((0, 1)) < HEAVY)  # (n, c)
-    is_steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))  # the likeliest is one minus the others
+    is_steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))
 
-    # terms of the delta method in units of the probability itself: the square of 1e-200 is zero
+    # terms of the delta method for the k class probabilities that are steady, divided by the probability itself, as the
+    # square of 1e-200 is zero. Their mean should be 0
     totals = np.broadcast_to(total, weights.shape)
     scaled = weights[:, :, is_steady] / exact[is_steady] - totals[:, :, is_steady]  # (chains, draws, k)
-    z = _z_values(scaled, 0.0)
+    z = _z_values(scaled, 0.0)  # (k,) in standard errors
 
     worst = float(np.max(abs(z), initial=0))
-    limit = limit_of(z.size, rate) if z.size else 0.0
+    limit = limit_of(z.size, rate) if z.size else 0.0  # where nothing is compared, 0 is within the limit 0
     largest_difference = float(np.max(abs(estimate - exact)[is_steady], initial=0))
     remark = f"of {len(exact)} held-out rows, half cut to five cells, where no draw carries {HEAVY:.1%} of an average; "
     remark += f"largest difference {largest_difference:.1e}"
@@ -397,7 +461,10 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
 
 
 def thin(prior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> Rows:
-    """Rows with about five cells left in every other one: averages over many cells are carried by few draws.
+    """Rows with about five cells left in every other one, for `prediction_row`.
+
+    The likelihood of a row of many cells differs so much from draw to draw that few draws carry its average, and
+    nothing could be compared.
 
     A cell taken out is a missing one, and in a multinomial block a count of zero; complete rows stay as they are.
     """
@@ -405,13 +472,13 @@ def thin(prior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> Rows:
     thinned = {}
     for name, x in rows.items():
         is_removed = rng.random(x.shape) >= 5 / n_columns  # a cell stays with probability 5 / n_columns
-        is_removed[::2] = False
+        is_removed[::2] = False  # rows 0, 2, … keep all cells
         missing_value = prior.blocks[name].missing_value  # None where cells may not be missing
         thinned[name] = x if missing_value is None else np.where(is_removed, missing_value, x)
     return thinned
 
 
-def transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
+def probability_transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
     """Probability integral transforms of draws under the exact marginals by site, parameters along the last axis.
 
     That is F(θ) with the posterior distribution function F of each scalar parameter, uniform for draws from the
@@ -421,13 +488,14 @@ def transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
     ----------
     sites : draws by site; their leading axes stay in front
     """
-    theta = posterior.from_sites(sites)
+    theta = posterior.from_sites(sites)  # by block
     blocks = {CLASS: posterior.classes, **posterior.blocks}
     pit: dict[str, np.ndarray] = {}
     for name, block in blocks.items():
-        for site, u in marginal_transforms(block, theta[name]).items():
+        for parameter, u in marginal_transforms(block, theta[name]).items():  # u is (…, parameters of the site)
+            site = parameter if name == CLASS else posterior.site(name, parameter)  # the name that NumPyro has for it
             if u.shape[-1]:  # some of the site's parameters are not known exactly
-                pit[site if name == CLASS else posterior.site(name, site)] = u
+                pit[site] = u
     return pit
 
 
@@ -435,7 +503,8 @@ def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
     """(mean − expected) / Monte Carlo standard error of each of k series, (k,).
 
     The standard error of the mean of dependent draws is their standard deviation over the root of their effective
-    number. A constant series has the error 0, for which the smallest number stands, so that any difference shows.
+    number, here NumPyro's estimate of it. A constant series has the error 0, for which the smallest positive float
+    stands: a mean that is not the expected one is then beyond every limit, and one that is has z = 0.
 
     Parameters
     ----------
@@ -447,7 +516,7 @@ def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
     if not draws.size:
         return np.zeros(0)
     mean = draws.mean((0, 1))  # (k,)
-    sd = draws.std((0, 1))
+    sd = draws.std((0, 1))  # (k,)
     varies = sd > 0
     error = np.full(len(sd), np.finfo(float).tiny)
     error[varies] = sd[varies] / np.sqrt(effective_sample_size(draws[..., varies]))

@@ -41,6 +41,10 @@ def program(make: Callable[..., Any]) -> Any:
     """A decorator of functions that make a program to compile: each is made once for its arguments, and then kept.
 
     JAX compiles a program anew if it gets another function object, though the code may be the same.
+
+    Parameters
+    ----------
+    make : a function that returns a jitted program; its arguments must be hashable, as they are the keys of the cache
     """
     cached = functools.lru_cache(maxsize=64)(make)
     _PROGRAMS.append(cached)
@@ -48,7 +52,10 @@ def program(make: Callable[..., Any]) -> Any:
 
 
 def forget_programs() -> None:
-    """Compile anew from here on; needed where a method of a family is replaced, as a test does, not its class."""
+    """Empty the caches of all functions decorated by `program`, so that programs are compiled anew.
+
+    This is needed after a method of a family was replaced, as a test does: its class, the key, is still the same.
+    """
     for cached in _PROGRAMS:
         cached.cache_clear()
 
@@ -98,18 +105,20 @@ class _LogStickBreaking(StickBreakingTransform):
     """NumPyro's transform from K − 1 real numbers to K shares, with shares down to e^−708 on either side of a break.
 
     A stick of length 1 is broken K − 1 times. Coordinate k = 0, 1, … is the logit of the fraction of the remaining
-    stick that share k takes, plus log(K − 1 − k), by which equal shares have the coordinates 0.
+    stick that share k takes, plus log(K − 1 − k), by which equal shares have the coordinates 0. Fractions f_0 and f_1
+    make the three shares f_0, (1 − f_0) f_1 and (1 − f_0)(1 − f_1).
     """
 
     def __call__(self, x: Any) -> Any:
         """Shares (…, K) at coordinates (…, K − 1), by way of their logarithms."""
-        fraction = x - jnp.log(x.shape[-1] - jnp.arange(x.shape[-1]))  # logit of the part of what remains
-        log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-fraction), -1)  # after each break
+        # log_sigmoid of a logit is the log of the fraction f, and of minus the logit that of 1 − f
+        logit_fraction = x - jnp.log(x.shape[-1] - jnp.arange(x.shape[-1]))  # (…, K − 1)
+        log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-logit_fraction), -1)  # of the stick after each break
 
         # a share is the fraction of what remained before its break; the last share is what remains at the end
-        nothing_taken = jnp.zeros_like(log_remaining[..., :1])
-        log_before = jnp.concatenate([nothing_taken, log_remaining[..., :-1]], -1)
-        log_share = jnp.concatenate([log_before + jax.nn.log_sigmoid(fraction), log_remaining[..., -1:]], -1)
+        log_whole = jnp.zeros_like(log_remaining[..., :1])  # of the stick before the first break
+        log_before = jnp.concatenate([log_whole, log_remaining[..., :-1]], -1)
+        log_share = jnp.concatenate([log_before + jax.nn.log_sigmoid(logit_fraction), log_remaining[..., -1:]], -1)
         return jnp.exp(log_share)
 
     def _inverse(self, y: Any) -> Any:
@@ -120,13 +129,15 @@ class _LogStickBreaking(StickBreakingTransform):
 
 
 def transforms_of(function: Callable[..., Any], data: tuple[Any, ...]) -> dict[str, Transform]:
-    """The transform from unconstrained coordinates to each site of a NumPyro model that is not observed, by name.
+    """The transform from unconstrained coordinates to each parameter of a NumPyro model, by name of its site.
+
+    Sites that are observed are data, and need none.
 
     Parameters
     ----------
     function, data : the model and its arguments. It is run once, with any draws, to see its sites and their supports
     """
-    trace = handlers.trace(handlers.seed(function, 0)).get_trace(*data)  # what each statement of the model did
+    trace = handlers.trace(handlers.seed(function, 0)).get_trace(*data)  # a record of each statement, by site name
     transforms: dict[str, Transform] = {}
     for name, site in trace.items():
         if site["type"] != "sample" or site["is_observed"]:
@@ -206,21 +217,26 @@ def run_chains(
 
     Parameters
     ----------
+    twin : a NumPyro model and its data
     starts : (chains, …) first state of each chain by site, unconstrained
     metric : variances of the same coordinates, or their covariance, by the sorted names of the sites. It changes the
         speed of a chain, not where it leads
-    thin : transitions of which one is kept
+    seed : of the random keys of the chains
+    draws, warmup : numbers of states that are returned of each chain, and of those before them, which are dropped
+    thin : transitions from one of these states to the next
 
     Returns
     -------
     (chains, draws, …) draws by site, constrained, and what ArviZ calls `sample_stats`, (chains, draws), by its names
     """
-    settings = _NutsSettings(draws, warmup, thin, metric.ndim == 2)
+    settings = _NutsSettings(draws=draws, warmup=warmup, thin=thin, is_dense=metric.ndim == 2)
     with jax.enable_x64(True):
         chains = len(next(iter(starts.values())))
-        keys = jax.random.split(jax.random.key(seed), chains)
+        keys = jax.random.split(jax.random.key(seed), chains)  # one for each chain
         run = _nuts_program(twin.function, twin.is_small, settings)
-        path = run(twin.data, starts, metric, keys)  # arrays (chains, warmup + draws, …)
+        path = run(twin.data, starts, metric, keys)  # (sites, statistics), arrays (chains, warmup + draws, …)
+
+        # without the warmup, as NumPy arrays (chains, draws, …)
         sites, stats = jax.tree.map(lambda leaf: np.asarray(leaf)[:, warmup:], path)
     return sites, stats | {"lp": -stats["lp"]}  # ArviZ's lp is the log density, NumPyro's energy is minus it
 
@@ -243,17 +259,23 @@ def _nuts_paths(
     metric: JaxArray,
     keys: JaxArray,
 ) -> Any:
-    """Sites and statistics of all transitions of all chains, arrays (chains, warmup + draws, …) by name.
+    """Sites and statistics of all states of all chains, two dictionaries of arrays (chains, warmup + draws, …).
+
+    There are three loops: over the chains, over the states of a chain, and over the `thin` transitions from one state
+    to the next.
 
     Parameters
     ----------
     function, data : a NumPyro model and its arguments
+    settings : numbers of draws, of steps of warmup, and of transitions between them (`thin`)
     starts : (chains, …) unconstrained first states, by site
     metric : (D,) variances or (D, D) covariance of the coordinates
     keys : (chains,) random keys
     """
-    # NUTS moves a flat vector (D,) of all coordinates; `unravel` turns it into coordinates by site
-    _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
+    # NUTS moves a flat vector (D,) of all coordinates; `unravel` turns it into coordinates by site. It is made from
+    # the first start, as all chains have the same sites and shapes
+    first_start = jax.tree.map(lambda leaf: leaf[0], starts)
+    _, unravel = ravel_pytree(first_start)
 
     # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
     kernel = NUTS(
@@ -263,32 +285,37 @@ def _nuts_paths(
         dense_mass=settings.is_dense,
     )
 
-    def transition(before: Any, _: None) -> tuple[Any, Any]:
-        """The state after `thin` steps of NUTS, and what is kept of it."""
+    # the model has its arguments already: NumPyro's kernel is called with no others, () and {}
+
+    def next_state(before: Any, _: None) -> tuple[Any, Any]:
+        """The state of NumPyro after `thin` transitions, and what is kept of it: its sites and statistics."""
         after = jax.lax.fori_loop(0, settings.thin, lambda _, state: kernel.sample(state, (), {}), before)
+        sites = constrain(function, data, unravel(after.z))  # z is the flat vector of coordinates, (D,)
         stats = {name: attrgetter(field)(after) for name, field in _SAMPLE_STATS.items()}
-        return after, (constrain(function, data, unravel(after.z)), stats)
+        return after, (sites, stats)
 
     def chain(key_and_start: tuple[JaxArray, Theta]) -> Any:
-        """What is kept of all states of a chain."""
+        """What is kept of all states of a chain, arrays (warmup + draws, …)."""
         key, start = key_and_start
-        state = kernel.init(key, settings.warmup, ravel_pytree(start)[0], (), {})
-        _, path = jax.lax.scan(transition, state, length=settings.warmup + settings.draws)
+        flat_start, _ = ravel_pytree(start)  # (D,)
+        state = kernel.init(key, settings.warmup, flat_start, (), {})  # the step size adapts in the first `warmup`
+        _, path = jax.lax.scan(next_state, state, length=settings.warmup + settings.draws)
         return path
 
-    return jax.lax.map(chain, (keys, starts))
+    return jax.lax.map(chain, (keys, starts))  # one chain after the other
 
 
 def run_nuts(
     twin: Twin, posterior: NaiveBayes, rng: np.random.Generator, seed: int, chains: int, **settings: Any
 ) -> tuple[Theta, dict[str, np.ndarray]]:
-    """Draws of NumPyro's NUTS from dispersed starts.
+    """Draws of NumPyro's NUTS from dispersed starts, so that R-hat shows whether the chains have converged.
 
     The starts and the metric come from exact draws of the posterior, the pilot. They change how quickly the chains
     converge, not where they lead.
 
     Parameters
     ----------
+    twin : a NumPyro model and its data
     posterior : the closed form of what the chains draw from
     rng, seed : of the pilot, and of the chains
     settings : `draws`, `warmup` and `thin` of `run_chains`
@@ -297,11 +324,15 @@ def run_nuts(
     -------
     (chains, draws, …) draws by site, and sampler statistics, (chains, draws), by ArviZ's names
     """
-    # a covariance matrix of D dependent coordinates needs several draws for each of them
-    n_parameters = sum(leaf[0].size for leaf in jax.tree.leaves(posterior.sample(rng, (1,))))
+    # exact draws: one for each start at least, and, where parameters are dependent (`coupled`), ten for each of them,
+    # as the metric is then a covariance matrix
+    one_draw = posterior.sample(rng, (1,))
+    n_parameters = sum(leaf[0].size for leaf in jax.tree.leaves(one_draw))
     n_pilot = max(_PILOT, chains, 10 * n_parameters if posterior.coupled else 0)
-    pilot = sites_in_floats(posterior, posterior.sample(rng, (n_pilot,)))
-    starts, metric = start_points(twin, pilot, chains, _DISPERSED, posterior.coupled)
+    pilot = sites_in_floats(posterior, posterior.sample(rng, (n_pilot,)))  # (n_pilot, …) by site
+
+    # unconstrained starts (chains, …) by site, and variances or a covariance of the coordinates
+    starts, metric = start_points(twin, pilot, chains, spread=_DISPERSED, dense=posterior.coupled)
     return run_chains(twin, starts, metric, seed, **settings)
 
 
@@ -323,11 +354,11 @@ def sites_in_floats(model: NaiveBayes, theta: Any) -> Theta:
     """
     moved: dict[str, Any] = {}
     for block, values in theta.items():
-        moved[block] = {name: _in_floats(name, value) for name, value in values.items()}
+        moved[block] = {name: _within_limits(name, value) for name, value in values.items()}
     return model.to_sites(moved)
 
 
-def _in_floats(parameter: str, value: Array) -> Array:
+def _within_limits(parameter: str, value: Array) -> Array:
     """Values of a parameter inside the limits of `sites_in_floats` for its scale, which the start of its name tells."""
     if parameter.startswith("logit_"):
         return np.clip(value, -600.0, 30.0)
@@ -343,6 +374,7 @@ def start_points(
 
     Parameters
     ----------
+    twin : a NumPyro model and its data
     sites : (s, …) exact draws by site, at least as many as chains
     chains : how many of the draws become starts: the first ones
     spread : factor by which starts are pushed away from the mean of the draws; above 1 they are dispersed
@@ -354,10 +386,12 @@ def start_points(
     (chains, …) unconstrained starts by site; and the metric, (D,) variances or a (D, D) covariance of all coordinates,
     by the sorted names of the sites
     """
-    states = twin.unconstrained(sites)  # (s, …) by site
-    starts = {name: u.mean(0) + spread * (u[:chains] - u.mean(0)) for name, u in states.items()}
-    flat = np.concatenate([states[name].reshape(len(states[name]), -1) for name in sorted(states)], 1)  # (s, D)
-    if dense:
+    coordinates = twin.unconstrained(sites)  # (s, …) by site
+    starts = {name: u.mean(0) + spread * (u[:chains] - u.mean(0)) for name, u in coordinates.items()}
+
+    # the coordinates of each draw as one vector, in the order in which JAX flattens a dictionary
+    flat = np.concatenate([coordinates[name].reshape(len(coordinates[name]), -1) for name in sorted(coordinates)], 1)
+    if dense:  # flat is (s, D)
         return starts, np.cov(flat.T) + _LEAST_VARIANCE * np.eye(flat.shape[1])
     return starts, np.maximum(flat.var(0), _LEAST_VARIANCE)
 
@@ -368,26 +402,32 @@ def start_points(
 def run_short_chains(
     twin: Twin, starts: Theta, metric: np.ndarray, rng: np.random.Generator, *, transitions: int, leapfrog: int
 ) -> Theta:
-    """The last states, (chains, …) by site, of Hamiltonian chains with a kernel that nothing adapts.
+    """The last states, (chains, …) by site, of many short Hamiltonian chains with a kernel that nothing adapts.
 
-    A transition takes `leapfrog` steps of D^(−1/4) standard deviations, D parameters, or of a half or a quarter of
-    that, at random: the density of a small share falls steeply on one side.
+    Without adaptation each transition leaves the posterior unchanged: starts drawn from it have ends drawn from it.
+
+    A transition takes `leapfrog` steps of D^(−1/4) standard deviations, where D is the number of coordinates: with this
+    power of D the share of accepted transitions stays about the same. At random the step is a half or a
+    quarter of that, because the density of a small share falls steeply on one side.
 
     Parameters
     ----------
-    starts, metric : as of `run_chains`
+    twin, starts, metric : as of `run_chains`: the model, (chains, …) first states, and variances or a covariance
+    rng : source of momenta, step sizes and decisions to accept
     transitions, leapfrog : transitions of a chain, and steps of each
 
     References
     ----------
-    Neal (2011), MCMC using Hamiltonian dynamics, Handbook of Markov Chain Monte Carlo, ch. 5, §5.3.2.
+    Neal (2011), MCMC using Hamiltonian dynamics, Handbook of Markov Chain Monte Carlo, ch. 5, §5.3.2 and §5.4.4.
     """
     chains = len(next(iter(starts.values())))
     d = len(metric)
-    is_dense = metric.ndim == 2
-    noise = _Noise(  # drawn here: a compiled program would take as long to compile its generator as all the rest
+    is_dense = metric.ndim == 2  # a covariance, else variances
+
+    # all random numbers, drawn by NumPy: a compiled program would take as long to compile its generator as all the rest
+    noise = _Noise(
         z=rng.standard_normal((chains, transitions, d)),
-        step=d**-0.25 * 0.5 ** rng.integers(0, _STEP_SIZES, (chains, transitions)),
+        step=d**-0.25 * 0.5 ** rng.integers(0, _STEP_SIZES, (chains, transitions)),  # halved 0, 1 or 2 times
         log_uniform=-rng.standard_exponential((chains, transitions)),  # −log U is exponential
     )
 
@@ -397,7 +437,8 @@ def run_short_chains(
     # thousands of small Cholesky factors side by side can lock XLA's threads on a CPU (jaxlib 0.10)
     batch = _SIDE_BY_SIDE if is_dense else chains
     with jax.enable_x64(True):
-        ends = _short_program(twin.function, leapfrog, batch)(twin.data, starts, root, noise)
+        run = _short_program(twin.function, leapfrog, batch)  # compiled once, and kept
+        ends = run(twin.data, starts, root, noise)  # constrained sites, (chains, …)
         return jax.tree.map(np.asarray, ends)
 
 
@@ -431,6 +472,8 @@ def _short_program(function: Callable[..., Any], leapfrog: int, batch: int) -> A
         # starts as flat vectors, (chains, D); `unravel` turns one of them into coordinates by site
         _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
         flat_starts = jax.vmap(lambda start: ravel_pytree(start)[0])(starts)
+
+        # every chain gets its own start and its own slice of the noise
         chain = functools.partial(_short_chain, function, data, unravel, root, leapfrog)
         return jax.lax.map(chain, (flat_starts, noise), batch_size=batch)
 
@@ -461,11 +504,13 @@ def _short_chain(
         """Unconstrained coordinates by site at whitened coordinates v."""
         return unravel(start + (root @ v if root.ndim == 2 else root * v))
 
-    # the scan goes through the transitions; each gets its own slice of the noise, and v starts at 0
-    energy_and_slope = jax.value_and_grad(lambda v: potential(function, data, u_of(v)))
+    energy_and_slope = jax.value_and_grad(lambda v: potential(function, data, u_of(v)))  # −log p and its gradient in v
+
+    # the scan goes through the transitions. It carries v (D,), which starts at 0, where u = start; each transition gets
+    # its own slice of the noise
     transition = functools.partial(_transition, energy_and_slope, leapfrog)
-    end, _ = jax.lax.scan(transition, jnp.zeros_like(start), noise)
-    return constrain(function, data, u_of(end))
+    v_end, _ = jax.lax.scan(transition, jnp.zeros_like(start), noise)
+    return constrain(function, data, u_of(v_end))
 
 
 def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise) -> tuple[JaxArray, None]:
@@ -481,9 +526,11 @@ def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise
     -------
     v after the transition; None is what `jax.lax.scan` collects
     """
+    # the trajectory starts at v with the momenta z; its first iteration computes the energies
     zero = jnp.zeros_like(noise.step)
+    start = _Moving(v=v, p=noise.z, energy_at_start=zero, energy=zero)
     leap = functools.partial(_leap, energy_and_slope, leapfrog, noise.step)
-    end = jax.lax.fori_loop(0, leapfrog + 1, leap, _Moving(v, noise.z, zero, zero))
+    end = jax.lax.fori_loop(0, leapfrog + 1, leap, start)
 
     # change of the total energy, potential and kinetic; the end is accepted with probability exp(−loss)
     loss = end.energy - end.energy_at_start + (end.p @ end.p - noise.z @ noise.z) / 2
@@ -510,12 +557,13 @@ def _leap(energy_and_slope: Any, leapfrog: int, step: JaxArray, i: JaxArray, mov
     """Iteration i = 0 … leapfrog of a leapfrog trajectory: momenta move by the slope, then coordinates by momenta.
 
     Half steps of momenta at both ends and full steps between them make `leapfrog` steps of coordinates; the last
-    iteration moves only momenta.
+    iteration moves only momenta. With two steps: p by ½, v; p by 1, v; p by ½.
 
     Parameters
     ----------
     energy_and_slope : from coordinates to −log p and its gradient (D,)
     leapfrog, step : number and size of the steps
+    moving : the trajectory before this iteration
     """
     # the slope at the start is computed in the loop too, as each copy of the density takes time to compile
     energy, slope = energy_and_slope(moving.v)

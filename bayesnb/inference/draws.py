@@ -43,18 +43,31 @@ def parameters(block: Any, rng: np.random.Generator, n: int = N_DRAWS) -> list[T
     """Standard normal statistics of draws of the parameters, by their density and by their marginals.
 
     Of all columns by their marginals, of the first two by the density too, and by more draws.
+
+    Parameters
+    ----------
+    block : a posterior, or that of the classes
+    n : draws of the block that is cut to two columns
+
+    Returns
+    -------
+    pairs of what was tested, and statistics of it. They are standard normal if the draws are right
     """
+    # few draws of all columns, as their marginals
     theta_of_all_columns = block.sample(rng, (_draws_of(block, n),))
     tested = [
         (f"sample, marginals of {name} in all columns", scores_of(u))
         for name, u in marginal_transforms(block, theta_of_all_columns).items()
     ]
+
+    # many draws of few columns. A density q with one field changed is compared with the density p that draws should
+    # have: log q/p of each independent piece of the block, and of all together, (n, pieces + 1)
     has_density = getattr(block, "evidence_error", None) is None
     if has_density:
         block = cut(block)
     theta = block.sample(rng, (n,))
     if has_density:
-        sample = {name: value[:1000] for name, value in theta.items()}
+        sample = {name: value[:1000] for name, value in theta.items()}  # finds how far a field is moved
         for name, other in _neighbours(block, lambda moved: moved.log_prob(sample) - block.log_prob(sample)):
             change = np.asarray(other.log_prob(theta) - block.log_prob(theta)).reshape(n, -1)
             tested.append((f"sample, {name}", _scores(np.c_[change, change.sum(1)])))
@@ -75,7 +88,11 @@ def marginal_transforms(block: Any, theta: Theta) -> dict[str, np.ndarray]:
     Parameters
     ----------
     block : a block, or a prior of the classes
-    theta : (…, *shape) draws in the basis in which the block holds them
+    theta : (…, *shape) draws in the basis in which the block holds them: log_theta may stand for the site theta
+
+    Returns
+    -------
+    by site (…, k), F(θ) of k scalar parameters; without those that are known exactly, whose F is no number
     """
     marginals = block.marginals()
     pit = {}
@@ -83,8 +100,8 @@ def marginal_transforms(block: Any, theta: Theta) -> dict[str, np.ndarray]:
         site = parameter.removeprefix("log_").removeprefix("logit_")
         if site in marginals:
             value = np.asarray(theta[parameter])
-            lead = value.ndim - np.ndim(marginals[site].mean())
-            u = marginal_cdf(marginals[site], parameter, value)
+            lead = value.ndim - np.ndim(marginals[site].mean())  # number of axes of draws
+            u = marginal_cdf(marginals[site], parameter, value)  # F(θ), of the shape of the draws
             flat = u.reshape(*u.shape[:lead], -1)
             is_known = np.isnan(flat).any(tuple(range(flat.ndim - 1)))  # one that is known exactly has no spread
             pit[site] = flat[..., ~is_known]
@@ -92,34 +109,72 @@ def marginal_transforms(block: Any, theta: Theta) -> dict[str, np.ndarray]:
 
 
 def new_rows(block: Block, rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
-    """Standard normal statistics of new rows of all classes; none where the family has no density of a row."""
+    """Tests whether new rows that a block draws (`sample_predictive`) follow the density that it has of them.
+
+    There are two kinds, besides one of all columns:
+
+    - Score tests. Let p be the density of the block, and q that of a neighbour, the block with one field slightly
+      changed. If rows follow p, then the mean of q/p over them is 1. If they follow a density nearer to q, as with a
+      spread that is too large, it is above 1. So each field has a test that finds draws from a wrong value of it.
+    - Shares. As many cells as the density says have each of the most common values. This finds a wrong shape, which no
+      change of a field would mend.
+
+    Parameters
+    ----------
+    block : a posterior
+    n : rows that are drawn of the block, cut to two columns
+
+    Returns
+    -------
+    pairs of what was tested, and statistics of it. They are standard normal if the rows are right. None where the
+    family has no density of a row
+    """
     if block.is_composite or block.evidence_error is not None:
         return []
-    tested = [] if not block.separable else [_shares_of_all_columns(block, rng, min(n, _ALL_DRAWS))]
+    tested: list[Tested] = []
+    if block.separable:
+        tested.append(_shares_of_all_columns(block, rng, min(n, _ALL_DRAWS)))
+
+    # n new rows of few columns; the classes take turns, so that change[k::c] below has those of class k
     block = cut(block)
     c = block.shape[0]
     y = np.arange(n) % c
     has_given_totals = block.cells_.measure == GIVEN_TOTALS and not block.separable
-    totals = {"length": _LENGTH} if has_given_totals else {}
-    x = block.sample_predictive(rng, y, **totals)
+    totals = {"length": _LENGTH} if has_given_totals else {}  # counts of a row whose total the model does not say
+    x = block.sample_predictive(rng, y, **totals)  # (n, d)
 
     def log_density(model: Block, n_rows: int = n) -> np.ndarray:
+        """log p(x_i | y_i) of the first new rows under a model, (n_rows,)."""
         return model.log_predictive(x[:n_rows])[np.arange(n_rows), y[:n_rows]]
 
-    before = log_density(block)
-    for name, other in _neighbours(block, lambda moved: log_density(moved, 3000) - before[:3000]):
-        change = log_density(other) - before
-        of_classes = [change, *(change[k::c] for k in range(c))]
-        tested.append((f"sample_predictive, {name}", np.concatenate([_scores(part[:, None]) for part in of_classes])))
+    log_p = log_density(block)  # (n,)
+
+    def log_ratio_of_some(neighbour: Block) -> np.ndarray:
+        """log q/p of 3,000 rows: enough to see how far a field has to be moved."""
+        return log_density(neighbour, 3000) - log_p[:3000]
+
+    # score tests: log q/p of all rows, and of the rows of each class
+    for name, neighbour in _neighbours(block, log_ratio_of_some):
+        log_ratio = log_density(neighbour) - log_p  # (n,)
+        groups = [log_ratio, *(log_ratio[k::c] for k in range(c))]
+        scores = np.concatenate([_scores(group[:, None]) for group in groups])  # (1 + c,)
+        tested.append((f"sample_predictive, {name}", scores))
+
+    # shares of the values of the first column, in each class
     if block.separable:
-        first = block.select(np.arange(1))
-        shares = [_shares(first, k, x[y == k, 0]) for k in range(c)]
+        first_column = block.select(np.arange(1))
+        shares = [_shares(first_column, k, x[y == k, 0]) for k in range(c)]
         tested.append(("sample_predictive, shares of the first column", np.concatenate(shares)))
     return tested
 
 
 def _shares_of_all_columns(block: Block, rng: np.random.Generator, n: int) -> Tested:
-    """Tests of the new cells of every column, in two classes."""
+    """Tests of the new cells of every column, in two classes, by how many have each value (`_shares`).
+
+    Parameters
+    ----------
+    n : rows that are drawn, of both classes together
+    """
     classes = rng.permutation(block.shape[0])[:_ALL_CLASSES]
     shares = []
     for k in classes.tolist():
@@ -130,14 +185,29 @@ def _shares_of_all_columns(block: Block, rng: np.random.Generator, n: int) -> Te
 
 
 def _shares(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
-    """Tests of how many new cells of a class have each of the commonest values, or lie in each of some intervals."""
+    """Tests of how many new cells of a class have each of the commonest values, or lie in each of some intervals.
+
+    Parameters
+    ----------
+    block : of a single column
+    k, cells : a class, and new cells that were drawn of it, (n,)
+
+    Returns
+    -------
+    of each value or interval the difference of the number of cells from what the density says, in standard deviations;
+    without those that are so rare, or so common, that a number of cells is not nearly normal
+    """
 
     def density(x: np.ndarray) -> np.ndarray:
+        """The density that the block has of cells of class k, of the shape of x."""
         return np.exp(block.log_predictive(x.reshape(-1, 1))[:, k]).reshape(x.shape)
 
     n_pilot = len(cells) // 10  # the pilot chooses values or intervals, the others are counted
     pilot = cells[:n_pilot]
     counted = cells[n_pilot:]
+
+    # probabilities p of values or intervals, and how many of the counted cells are there. Of an interval p is the
+    # integral of the density by the trapezoidal rule
     if block.cells_.kind in ("counts", "yes/no", "levels"):
         values, counts = np.unique(pilot, return_counts=True)
         values = values[np.argsort(-counts)[:_COUNTED_VALUES]]
@@ -146,7 +216,7 @@ def _shares(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
     else:
         edges = np.quantile(pilot, np.linspace(0.01, 0.99, 15))
         if block.cells_.kind != "real":
-            edges = np.r_[1e-9 * edges[0], edges]
+            edges = np.r_[1e-9 * edges[0], edges]  # positive cells: one more interval, from almost 0
         nodes = np.linspace(edges[:-1], edges[1:], 201)
         p = np.trapezoid(density(nodes), nodes, axis=0)
         observed = np.histogram(counted, edges)[0]
@@ -159,11 +229,12 @@ def _shares(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
 
 def cut(block: Any) -> Any:
     """The model of a few classes, features and levels: two or, where they share a simplex, four."""
+    # how many entries of each axis of a field are kept; of features those that `select` keeps
     width = {"class": 2, "level": 4}
     if hasattr(block, "select"):
         alone = block.separable or block.missing_value is None
         block = block.select(np.arange(min(2 if alone else 4, block.shape[1])))
-    else:
+    else:  # the class probabilities, which share a simplex
         width["class"] = 4
     chosen = {}
     for name, field in block.fields_.items():
@@ -174,12 +245,20 @@ def cut(block: Any) -> Any:
 
 
 def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> Iterator[tuple[str, Any]]:
-    """Blocks of which one field is different, by its name, so much that log q/p has a standard deviation of 0.3."""
+    """Blocks of which one field is different, with its name, so much that log q/p has a standard deviation of 0.3.
+
+    With a smaller one a wrong field is not seen, with a larger one the mean of q/p is not nearly normal. Fields that
+    change nothing are passed over.
+
+    Parameters
+    ----------
+    log_ratio : from a neighbour, whose density is q, to log q/p at draws from the block, (draws, …)
+    """
     for name, field in block.fields_.items():
         if not field.fitted or getattr(block, name) is None:
             continue
         for moved in _moves(block, name, field):
-            step = 0.02
+            step = 0.02  # relative
             for _ in range(3):  # log q/p is nearly proportional to a small step
                 size = float(np.max(np.std(np.asarray(log_ratio(moved(step))), 0)))
                 if not 1e-9 < size < np.inf:
@@ -190,11 +269,17 @@ def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> Iterator[
 
 
 def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
-    """How a field is moved by a relative step: a matrix in size and dependence, shares against each other."""
+    """How a field is moved by a relative step: a matrix in size and dependence, shares against each other.
+
+    Returns
+    -------
+    functions from a step to the block with the field so moved
+    """
     value = np.asarray(getattr(block, name), float)
     k = value.shape[-1]
 
     def by(change: Callable[[float], np.ndarray]) -> Callable[[float], Any]:
+        """From a function that moves the value of the field to one that gives the block with that value."""
         return lambda step: replace(block, **{name: change(step)})
 
     if field.support.kind == "real":
@@ -211,14 +296,23 @@ def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
 
 
 def _scores(log_ratio: np.ndarray) -> np.ndarray:
-    """(mean of q/p − 1) / standard error, by column."""
+    """(mean of q/p − 1) / standard error, by column, (k,): standard normal if the n draws follow p.
+
+    Parameters
+    ----------
+    log_ratio : (n, k) log q/p at draws
+    """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         w = np.expm1(log_ratio)
         return w.mean(0) / np.where(w.std(0) > 0, w.std(0), 1) * np.sqrt(len(w))
 
 
 def scores_of(u: np.ndarray) -> np.ndarray:
-    """Tests of mean and mean square of the normal scores of variables (n, k) that should be uniform."""
+    """Tests of mean and mean square of the normal scores of variables (n, k) that should be uniform, (2k,).
+
+    Standard normal quantiles of uniform numbers are standard normal: their mean has the variance 1/n, and their mean
+    square the mean 1 and the variance 2/n. First the k statistics of means, then those of mean squares.
+    """
     n = len(u)
     z = ndtri(np.clip(u, 1e-15, 1 - 1e-15))
     return np.concatenate([z.mean(0) * np.sqrt(n), (np.square(z).mean(0) - 1) * np.sqrt(n / 2)])
@@ -227,17 +321,28 @@ def scores_of(u: np.ndarray) -> np.ndarray:
 def uniform_row(
     name: str, says: str, pit: dict[str, np.ndarray], rate: float, remark: str, *, scores: bool = False
 ) -> CheckRow:
-    """A row whose figure is the smallest p-value of Kolmogorov–Smirnov tests of uniform variables, (n, k) by name.
+    """A row whose figure is the smallest p-value of Kolmogorov–Smirnov tests of variables that should be uniform.
+
+    All variables have a test of their own. With m tests the row fails if the smallest p-value is below rate / m, which
+    happens with probability `rate` at most if all variables are uniform (Bonferroni).
 
     Parameters
     ----------
+    name, says, remark : title of the row, what it shows in plain words, and what else is said
+    pit : (n, k) by name, n draws of k variables each
+    rate : probability of a false alarm
     scores : True adds tests of mean and mean square of their normal scores, which see a spread that is wrong
     """
+    # p-values by name, (k,) of the Kolmogorov–Smirnov tests, then (2k,) of the normal scores, two-sided
     p_values: dict[str, np.ndarray] = {}
     for site, u in pit.items():
-        p_values[site] = stats.ks_1samp(u, stats.uniform.cdf, axis=0).pvalue
+        p_of_site = stats.ks_1samp(u, stats.uniform.cdf, axis=0).pvalue
         if scores:
-            p_values[site] = np.r_[p_values[site], 2 * stats.norm.sf(abs(scores_of(u)))]
+            p_of_scores = 2 * stats.norm.sf(abs(scores_of(u)))
+            p_of_site = np.concatenate([p_of_site, p_of_scores])
+        p_values[site] = p_of_site
+
+    # the smallest of all, and what Bonferroni's bound allows
     worst = min(p_values, key=lambda site: p_values[site].min())
     figure = float(p_values[worst].min())
     n_tests = sum(map(len, p_values.values()))
@@ -251,7 +356,13 @@ def uniform_row(
 
 
 def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[CheckRow]:
-    """Rows 10 and 11, each at a rate of false alarms; the posterior of a few rows, where all fields matter."""
+    """Rows 10 and 11: draws of parameters, and new rows, from the posterior of a problem.
+
+    Parameters
+    ----------
+    problem : few rows, so that every field of the prior matters
+    rate : probability of a false alarm, of each row
+    """
     of_draws: list[Tested] = []
     of_rows: list[Tested] = []
     left_out: list[str] = []
@@ -271,7 +382,7 @@ def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[
 
 
 def _row(name: str, says: str, tested: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
-    """A row whose figure is the largest of some standard normal statistics."""
+    """A row whose figure is the largest of some standard normal statistics, with the limit of Bonferroni's bound."""
     gaps = [Gap(purpose, float(np.max(abs(z)))) for purpose, z in tested if z.size]
     count = sum(z.size for _, z in tested)
     reason = f"false alarms {rate:.2%} over {count} tests of densities, marginals and shares"
@@ -283,6 +394,8 @@ def intervals_row(posterior: NaiveBayes, rows: Rows, rng: np.random.Generator) -
     """Row 12: the ends of the 90 % intervals against quantiles of exact draws, on average over rows and classes."""
     ends = intervals(posterior, rows)
     tails = [0.05, 0.95]
+
+    # quantiles of the class probabilities over draws, (n, c, 2); slices of the rows come one after the other
     parts = log_probability_draws(posterior, rows, _INTERVAL_DRAWS, int(rng.integers(1 << 31)))
     of_draws = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
     distance = abs(ends - of_draws)

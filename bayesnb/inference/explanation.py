@@ -28,6 +28,10 @@ Odds: TypeAlias = Callable[[np.ndarray], np.ndarray]  # from log p of all classe
 
 PRIOR, OTHERS = -1, -2  # what stands for the class prior and for all other features among the numbers of the features
 
+# what is said of a row is an array of k + 3 slots: class prior, k features that are listed, all others, the log odds
+_OTHERS_SLOT, _TOTAL_SLOT = -2, -1
+_MORE_SLOTS = 3  # besides the features
+
 
 @dataclass(frozen=True)
 class Contributions:
@@ -58,6 +62,7 @@ def odds_against(c: int, against: int | None) -> Odds:
 
     Parameters
     ----------
+    c : number of classes
     against : class whose log p is subtracted; None for the geometric mean of all classes but the one itself
     """
 
@@ -65,7 +70,8 @@ def odds_against(c: int, against: int | None) -> Odds:
         if against is not None:
             return table - table[..., [against]]
 
-        # log p of a class minus the mean over the c − 1 others is c / (c − 1) times that minus the mean over all c
+        # with m the mean over all c classes, the mean over the c − 1 others is (c m − log p) / (c − 1). So log p minus
+        # that is c / (c − 1) times log p − m. A single class has no others, and the log odds 0
         return (table - table.mean(-1, keepdims=True)) * (c / max(c - 1, 1))
 
     return odds
@@ -85,20 +91,21 @@ def contributions(
     n_draws: int = 1000,
     seed: int | np.random.Generator | None = 0,
 ) -> Contributions:
-    """Contributions of the features of rows to log odds.
+    """What each feature adds to the log odds of each class, for all rows, with intervals over the posterior.
 
     Parameters
     ----------
+    posterior : the fitted model
     rows : by block; for sparse rows only the stored cells are listed
-    columns : places among the d features of the columns of each block
+    columns : by block, the number of the feature, 0 … d − 1, of each of its columns
     theta : parameters plugged in; None integrates them out
     d : number of features
-    odds : from `odds_against`
+    odds : from log p of all classes to the log odds of each, a function made by `odds_against`
     n : features listed of each row, those of the largest contribution to any class; None lists all
     focus : class whose contributions say which are largest; None takes any
     level, n_draws, seed : posterior mass inside the intervals; draws of the parameters behind them, and their seed
     """
-    tails = (1 - level) / 2, (1 + level) / 2
+    tails = (1 - level) / 2, (1 + level) / 2  # probabilities of the two ends
     request = _Request(
         columns=columns,
         theta=theta,
@@ -111,18 +118,20 @@ def contributions(
         seed=fix_seed(seed),  # a number, so that every chunk of rows sees the same draws
     )
 
-    # so many rows at a time that all their draws fit: a number for each class, and feature, prior, others and total
+    # quantiles need all draws of a row at once: a number for each draw, class and slot. So many rows are done at a time
+    # that their draws fit into memory
     c = len(posterior.classes.log_predictive())
-    numbers_per_row = n_draws * c * (_most_features(rows) + 3)
+    numbers_per_row = n_draws * c * (_most_features(rows) + _MORE_SLOTS)
+    rows_at_a_time = max(1, _KEPT // numbers_per_row)
     chunks = []
-    for part in batches(_n_rows(rows), max(1, _KEPT // numbers_per_row)):
+    for part in batches(_n_rows(rows), rows_at_a_time):  # slices
         chunk = _of_chunk(posterior, rows_at(rows, part), request)
-        chunks.append(replace(chunk, row=chunk.row + part.start))
+        chunks.append(replace(chunk, row=chunk.row + part.start))  # positions among all rows, not within the chunk
     return _concatenate(chunks)
 
 
 class _Request(NamedTuple):
-    """What `contributions` was asked for, with the names of its arguments.
+    """What `contributions` was asked for; fields that are not described here are its arguments of the same name.
 
     Fields
     ------
@@ -142,6 +151,7 @@ class _Request(NamedTuple):
 
 
 def _n_rows(rows: Rows) -> int:
+    """Number of rows, which is the same in all blocks."""
     return next(iter(rows.values())).shape[0]
 
 
@@ -150,7 +160,8 @@ def _most_features(rows: Rows) -> int:
     most = 0
     for x in rows.values():
         if is_sparse(x):
-            stored_cells = np.diff(x.tocsr().indptr)  # of each row
+            # in the CSR format the cells of row i stand from indptr[i] to indptr[i + 1]
+            stored_cells = np.diff(x.tocsr().indptr)  # number of each row, (n,)
             most += int(stored_cells.max(initial=0))
         else:
             most += x.shape[1]
@@ -159,14 +170,17 @@ def _most_features(rows: Rows) -> int:
 
 def _concatenate(chunks: list[Contributions]) -> Contributions:
     """The contributions of all chunks of rows, one after the other, field by field."""
-    columns = {}
+    joined = {}
     for field in fields(Contributions):
-        columns[field.name] = np.concatenate([getattr(chunk, field.name) for chunk in chunks])
-    return Contributions(**columns)
+        joined[field.name] = np.concatenate([getattr(chunk, field.name) for chunk in chunks])
+    return Contributions(**joined)
 
 
 def _of_chunk(posterior: Model, rows: Rows, request: _Request) -> Contributions:
-    """`contributions` of so few rows that all their draws are kept: m rows, f features, of which k are listed."""
+    """`contributions` of so few rows that all their draws are kept: m rows, f features, of which k are listed.
+
+    Positions of rows are those within the chunk. `request` has the arguments of `contributions`.
+    """
     cells = _listed_cells(rows, request.columns, request.d)
     view = _View(model=posterior, rows=rows, columns=cells.columns, places=cells.places, n_features=len(cells.features))
 
@@ -175,7 +189,7 @@ def _of_chunk(posterior: Model, rows: Rows, request: _Request) -> Contributions:
         point = _log_odds(view, request.theta, request.odds)
     shown = _largest_features(point.by_feature, cells.is_listed, request)
 
-    # values (m, k + 3, c) of prior, listed features, all others and the total; and their spread over the posterior
+    # a value for each slot and class, (m, k + 3, c), and its mean and interval over the posterior
     value = _assemble(point, shown)
     spread = _over_posterior(_with_fewer_parameters(view), shown, request)
     return _entries(value, spread, point, shown, cells.features)
@@ -208,12 +222,15 @@ def _listed_cells(rows: Rows, columns: dict[str, np.ndarray], d: int) -> _Listed
     ----------
     rows : m rows, by block
     columns : by block, the number of the feature, 0 … d − 1, of each of its columns
+    d : number of features
     """
     is_listed = np.zeros((_n_rows(rows), d), bool)
     for name, x in rows.items():
-        is_listed[:, columns[name]] |= (x != 0).toarray() if is_sparse(x) else True
+        is_there = (x != 0).toarray() if is_sparse(x) else True
+        is_listed[:, columns[name]] |= is_there
 
-    # the place of a feature among those that a row has is the number of such features before it
+    # features that no row has are dropped, and the others numbered anew: the place of a feature is the number of used
+    # features before it. Of features 0 … 3, if 1 and 3 are used, 1 gets the place 0, and 3 the place 1
     is_used = np.any(is_listed, axis=0)  # (d,)
     place_of_feature = np.cumsum(is_used) - 1
     used_columns = {name: np.flatnonzero(is_used[features]) for name, features in columns.items()}
@@ -248,10 +265,13 @@ def _largest_features(by_feature: np.ndarray, is_listed: Bool[np.ndarray, "m f"]
     in_focus = by_feature if request.focus is None else by_feature[..., [request.focus]]
     size = np.where(is_listed, abs(in_focus).max(-1), -1)  # (m, f); features that a row lacks come last
 
-    # how many of each row are shown, (m,): all that it has, or up to n that contribute anything
+    # how many of each row are shown, (m,): all that it has, or up to n of those that contribute anything
     n_shown = is_listed.sum(1) if request.n is None else np.minimum(request.n, (size > 0).sum(1))
-    place = np.argsort(-size, axis=1, kind="stable")[:, : n_shown.max(initial=0)]  # (m, k)
-    is_shown = np.arange(place.shape[1]) < n_shown[:, None]
+    k = n_shown.max(initial=0)
+
+    # the k largest of each row, and which of them it shows: the first n_shown
+    place = np.argsort(-size, axis=1, kind="stable")[:, :k]  # (m, k)
+    is_shown = np.arange(place.shape[1]) < n_shown[:, None]  # (m, k)
     return _Shown(place, is_shown)
 
 
@@ -298,19 +318,21 @@ def _log_odds(view: _View, theta: Parameters | None, odds: Odds) -> _LogOdds:
 
     Parameters
     ----------
+    view : a model, rows, and of each block the columns that are listed, with their places among the features
     theta : parameters by block, with leading axes of draws; None integrates them out
     odds : from log p of all classes to log odds of each
     """
     model = view.model
     rows = view.rows
     log_pi = model.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]  # (…, c)
-    *draws, c = log_pi.shape
+    *draws, c = log_pi.shape  # `draws` are the lengths of the axes of draws, none if parameters are integrated out
 
-    # a feature may be in several blocks, whose contributions are added
+    # terms of log p(x | y = c), (…, m, f, c); a feature may be in several blocks, whose terms are added
     by_feature = np.zeros((*draws, _n_rows(rows), view.n_features, c))
     for name, block in model.blocks.items():
         block_theta = None if theta is None else theta[name]
-        by_feature[..., view.places[name], :] += block.log_contributions(rows[name], view.columns[name], block_theta)
+        terms = block.log_contributions(rows[name], view.columns[name], block_theta)  # (…, m, columns, c)
+        by_feature[..., view.places[name], :] += terms
 
     return _LogOdds(
         prior=odds(log_pi)[..., None, :],  # with an axis of rows
@@ -323,11 +345,20 @@ def _assemble(point: _LogOdds, shown: _Shown) -> Float[np.ndarray, "*s m slots c
     """What is said of each row, (…, m, k + 3, c): class prior, the k features listed, all others, and the log odds.
 
     The slot of a feature that a row does not list is 0. All others are what remains of the log odds.
+
+    Parameters
+    ----------
+    point : the log odds and their terms
+    shown : which k features each row lists
     """
-    row = np.arange(len(shown.place))[:, None]
+    # of each row i its own k features, place[i]: entry (i, j) is by_feature[i, place[i, j]]
+    row = np.arange(len(shown.place))[:, None]  # (m, 1), goes with the places (m, k)
     listed = point.by_feature[..., row, shown.place, :] * shown.is_shown[..., None]  # (…, m, k, c)
+
     others = point.total - point.prior - listed.sum(-2)  # (…, m, c)
-    prior = np.broadcast_to(point.prior, point.total.shape)
+    prior = np.broadcast_to(point.prior, point.total.shape)  # (…, m, c)
+
+    # the slots lie along the last axis but one
     return np.concatenate([prior[..., None, :], listed, others[..., None, :], point.total[..., None, :]], -2)
 
 
@@ -347,16 +378,26 @@ def _over_posterior(view: _View, shown: _Shown, request: _Request) -> _OverPoste
 
     Draws are made a batch at a time, because the contributions of all features of a batch need much memory. What is
     listed of them is kept.
+
+    Parameters
+    ----------
+    view : a model, rows, and of each block the columns that are listed, with their places among the features
+    shown : which k features each row lists
+    request : with the number of draws, their seed, and the probabilities of the ends of the intervals
     """
     # so many draws at a time that parameters, and contributions of all features, fit
     rng = generator(request.seed)
     c = len(view.model.classes.log_predictive())
-    numbers_of_table = _n_rows(view.rows) * (view.n_features + 3) * c
+    numbers_of_table = _n_rows(view.rows) * (view.n_features + _MORE_SLOTS) * c
     numbers_of_parameters = sum(leaf.size for leaf in leaves(view.model))
+    draws_at_a_time = max(1, _CELLS // (numbers_of_table + numbers_of_parameters))
+
     draws = []
-    for part in batches(request.n_draws, max(1, _CELLS // (numbers_of_table + numbers_of_parameters))):
+    for part in batches(request.n_draws, draws_at_a_time):  # slices of the draws
         theta = view.model.sample(rng, (part.stop - part.start,))
-        draws.append(_assemble(_log_odds(view, theta, request.odds), shown))
+        log_odds = _log_odds(view, theta, request.odds)
+        draws.append(_assemble(log_odds, shown))  # (draws of the batch, m, k + 3, c)
+
     all_draws = np.concatenate(draws)  # (draws, m, k + 3, c)
     mean = all_draws.mean(0)
     low, high = np.quantile(all_draws, request.tails, axis=0, overwrite_input=True)
@@ -366,16 +407,19 @@ def _over_posterior(view: _View, shown: _Shown, request: _Request) -> _OverPoste
 def _with_fewer_parameters(view: _View) -> _View:
     """The same contributions by a model with fewer parameters to draw, if there is one.
 
-    Counts that share a row, such as words, have a Dirichlet density. Its kinds may be merged by adding their
-    concentrations. So only the columns that these rows have are needed, and one for all other events, of which these
-    rows have none.
+    Probabilities of words have a Dirichlet density, and merged words have one too, with the sum of their α (aggregation
+    property). Words that none of these rows has may therefore be merged to a single one, with the count 0. Of the
+    words a, b, c, d, if the rows have only a and c, Dirichlet(α_a, α_b, α_c, α_d) becomes Dirichlet(α_a, α_c,
+    α_b + α_d), and the rows (x_a, 0, x_c, 0) become (x_a, x_c, 0).
     """
     if not isinstance(view.model, NaiveBayes) or view.model.blocks.keys() != {"x"}:
-        return view
+        return view  # only models of one block are worth it
     listed = view.columns["x"]
-    block = view.model.blocks["x"].lump_other_columns(listed)
+    block = view.model.blocks["x"].lump_other_columns(listed)  # the listed columns, then the merged one
     if block is None:  # the family cannot merge columns
         return view
+
+    # the merged column is the last one. It is no feature, so that `columns` do not have it
     return view._replace(
         model=replace(view.model, blocks={"x": block}),
         rows={"x": _with_empty_column(view.rows["x"][:, listed])},
@@ -401,9 +445,12 @@ def _entries(
 ) -> Contributions:
     """What is listed, entry after entry: all other features only where they have a share in the log odds.
 
+    The slots of a row are the class prior, k features, all others, and the log odds. The log odds are no entry, but
+    have fields of their own; of the other slots those that the row shows are entries.
+
     Parameters
     ----------
-    value, spread : (m, k + 3, c) of m rows: prior, k features, all others, log odds; and their posterior
+    value, spread : (m, k + 3, c) contributions of the slots of m rows; and their posterior means and intervals
     point : the log odds at the current estimate
     shown : which features are in the k slots of each row
     features : (f,) number of each feature
@@ -412,14 +459,17 @@ def _entries(
 
     # all others have an entry if their contribution, or its interval, exceeds rounding in any class
     negligible = _NEGLIGIBLE * (1 + abs(point.total) + abs(point.prior))  # (m, c)
-    is_large = abs(value[:, -2]) > negligible
-    is_wide = abs(spread.high - spread.low)[:, -2] > negligible
-    has_others = (is_large | is_wide).any(1, keepdims=True)
+    is_large = abs(value[:, _OTHERS_SLOT]) > negligible
+    is_wide = abs(spread.high - spread.low)[:, _OTHERS_SLOT] > negligible
+    has_others = (is_large | is_wide).any(1, keepdims=True)  # (m, 1)
 
-    # the feature of each slot but the last, (m, k + 2), and which of these slots are entries
-    has_prior = np.ones((m, 1), bool)
+    # what stands in each slot but that of the log odds: the number of a feature, PRIOR or OTHERS, (m, k + 2)
     feature = np.hstack([np.full((m, 1), PRIOR), features[shown.place], np.full((m, 1), OTHERS)])
-    row, slot = np.nonzero(np.hstack([has_prior, shown.is_shown, has_others]))
+
+    # which of these slots are entries, (m, k + 2); their positions come row after row, in the order of the slots
+    has_prior = np.ones((m, 1), bool)
+    is_entry = np.hstack([has_prior, shown.is_shown, has_others])
+    row, slot = np.nonzero(is_entry)  # (t,) both
     return Contributions(
         row=row,
         feature=feature[row, slot],
@@ -428,7 +478,7 @@ def _entries(
         low=spread.low[row, slot],
         high=spread.high[row, slot],
         total=point.total,
-        total_mean=spread.mean[:, -1],
-        total_low=spread.low[:, -1],
-        total_high=spread.high[:, -1],
+        total_mean=spread.mean[:, _TOTAL_SLOT],
+        total_low=spread.low[:, _TOTAL_SLOT],
+        total_high=spread.high[:, _TOTAL_SLOT],
     )

@@ -83,25 +83,31 @@ class Fold:
 
         Returns
         -------
-        tables (m, c) in nats: first log p(y = c | D₋ᵢ), then log p(x_i,part | y = c, D₋ᵢ) of each part
+        tables (m, c) in nats, one after the other: first log p(y = c | D₋ᵢ), then log p(x_i,part | y = c, D₋ᵢ) of each
+        part
         """
         fold_rows = rows_at(rows, self.rows)
+
+        # the model still has the rows: each leaves for its own prediction
         if self.leaving is not None:
             return self.model.log_loo_parts(fold_rows, self.leaving, parts, scores=scores)
 
-        # the rows have left the model, so its plain predictions are those of leave-one-out, and its class
-        # probabilities are the same for all of them
+        # the rows have left the model: its plain predictions are those of leave-one-out, and its class probabilities,
+        # (c,), are the same for all of them
         tables = self.model.log_parts(fold_rows, parts)  # (number of parts, m, c)
-        log_prior = np.broadcast_to(self.model.classes.log_predictive(), (1, *tables.shape[1:]))
+        log_prior = np.broadcast_to(self.model.classes.log_predictive(), (1, *tables.shape[1:]))  # (1, m, c)
         return np.concatenate([log_prior, tables])
 
 
 def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
     """Rows with the models that predict them: first all that leave one by one, then group by group.
 
+    Every row is in one fold.
+
     Parameters
     ----------
     estimator : fitted to the rows, and perhaps to others
+    data : the n rows
     prior : "kept" or "refit", as in `loo`
 
     Raises
@@ -111,9 +117,9 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
         would remain and `data` are not all rows of the fit
     """
     leaving = one_hot(data.label, len(estimator.classes_), data.leaving)  # (n, c) sparse
-    leaves_by_gain = _rows_leaving_by_gain(estimator, data, prior)  # (n,)
+    leaves_by_gain = _rows_leaving_by_gain(estimator, data, prior)  # (n,) booleans
 
-    # all rows that leave alone are predicted at once, by one model that still holds them
+    # such rows are predicted at once, by one model that still holds them
     if leaves_by_gain.all():
         yield Fold(rows=slice(None), model=estimator.posterior_without_rows(prior), leaving=leaving)
         return
@@ -124,7 +130,7 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
     # every other group, or row without a group, is predicted by a model of its own
     group = np.arange(len(data.label)) if data.group is None else data.group
     removal = _Removal(estimator, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(~leaves_by_gain)):
+    for members in _members_by_group(group, np.flatnonzero(~leaves_by_gain)):  # positions of rows that leave together
         yield Fold(rows=members, model=removal.remainder(members).model, leaving=None)
 
 
@@ -151,7 +157,7 @@ def remainders(estimator: Any, data: FittedRows, prior: str) -> Iterator[Remaind
     leaving = one_hot(data.label, len(estimator.classes_), data.leaving)  # (n, c) sparse
     group = np.arange(len(data.label)) if data.group is None else data.group
     removal = _Removal(estimator, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(data.leaving > 0)):
+    for members in _members_by_group(group, np.flatnonzero(data.leaving > 0)):  # positions of rows that leave together
         yield removal.remainder(members)
 
 
@@ -163,7 +169,8 @@ def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, "
     group : (n,) group of every row, 0 … g − 1
     positions : (m,) ascending positions of the rows that are divided
     """
-    # rows of a group stand next to each other after a sort, and a group ends where the number changes
+    # rows of a group stand next to each other after a sort, and a group starts where the number changes: the groups
+    # 1 0 1 of the positions 4 5 6 give the order 5 4 6, in which group 1 starts at place 1
     ordered = positions[np.argsort(group[positions], kind="stable")]
     starts = np.flatnonzero(np.diff(group[ordered])) + 1
     return np.split(ordered, starts)
@@ -178,21 +185,26 @@ def _rows_leaving_by_gain(estimator: Any, data: FittedRows, prior: str) -> np.nd
     That is so where a row leaves alone, also its prior, and where nine digits remain. What remains of a count is at
     least the pseudo-count a of the prior, and the rounding of the difference is some 1e-16 of the weight w that
     leaves: so 1e-16 w / a has to be at most 1e-9, which is w ≤ a / 1e-7.
+
+    Parameters
+    ----------
+    estimator, data, prior : as in `folds`
     """
     n = len(data.label)
-
-    # an improper prior may have a = 0; and the second is None where only a fit takes a row out of the prior's scale
-    if estimator.prior_.is_improper or estimator.posterior_without_rows(prior) is None:
-        return np.zeros(n, bool)
+    none = np.zeros(n, bool)
+    if estimator.prior_.is_improper:  # it may have a = 0
+        return none
+    if estimator.posterior_without_rows(prior) is None:  # only a fit takes a row out of the scale of the prior
+        return none
     if _has_lost_amounts(estimator):
-        return np.zeros(n, bool)
+        return none
 
     # without groups all rows are alone, otherwise those whose group has one member
     is_alone = np.ones(n, bool) if data.group is None else np.bincount(data.group)[data.group] == 1
 
-    # a row of weight w takes w times the largest count among its cells out of a sum of counts; the largest of all
-    # rows is quick to find, and is mostly small enough for all of them
-    largest_weight = _smallest_count(estimator) / _SMALLEST_COUNT_SHARE
+    # a row of weight w takes w times the largest count among its cells out of a sum of counts. The largest of all
+    # rows is quick to find; if it is small enough, as it mostly is, all rows are
+    largest_weight = _smallest_count(estimator) / _SMALLEST_COUNT_SHARE  # a / 1e-7
     if data.leaving.max(initial=0.0) * _largest_event(estimator, data.rows) <= largest_weight:
         return is_alone
     return is_alone & (data.leaving * _events_of_rows(estimator, data.rows, n) <= largest_weight)
@@ -214,13 +226,14 @@ def _smallest_count(estimator: Any) -> float:
     """
     smallest = np.inf
     for prior, _ in _prior_and_posterior(estimator):
-        if isinstance(prior, OneDependence):
+        if isinstance(prior, OneDependence):  # its pseudo-counts are no declared field
             smallest = min(smallest, prior.alpha.min())
         for name, declared in prior.fields_.items():
             value = getattr(prior, name)  # an array
             if declared.support is COUNT:
                 smallest = min(smallest, value.min(initial=np.inf))
-            # degrees of freedom of a (d, d) matrix are a pseudo-count above their limit d − 1
+            # degrees of freedom of a (d, d) matrix are a pseudo-count above their limit d − 1. A matrix of squares
+            # loses more digits than a count, so that they have to be a hundred times as large
             if declared.support is DEGREES:
                 smallest = min(smallest, (value.min() - prior.shape[1] + 1) / _MATRIX_LOSS)
     return float(smallest)
@@ -236,10 +249,10 @@ def _has_lost_amounts(estimator: Any) -> bool:
         for name, declared in prior.fields_.items():
             before = getattr(prior, name)
             after = getattr(posterior, name)
-            if declared.support is POSITIVE_DEFINITE:  # a matrix of squares: those of single columns
+            if declared.support is POSITIVE_DEFINITE:  # (…, d, d) products: the squares of columns are its diagonal
                 before = before.diagonal(axis1=-2, axis2=-1)
                 after = after.diagonal(axis1=-2, axis2=-1)
-            elif declared.support is not AMOUNT:
+            elif declared.support is not AMOUNT:  # a count, a mean, or another field that is no amount
                 continue
             if (before < _SMALLEST_AMOUNT_SHARE * after).any():
                 return True
@@ -249,12 +262,20 @@ def _has_lost_amounts(estimator: Any) -> bool:
 def _counts_of(estimator: Any, rows: Rows) -> list[Any]:
     """The cells (n, d) of each block that counts events: such a cell leaves with as many events as it has."""
     blocks = estimator.prior_.blocks
-    return [x for name, x in rows.items() if name in blocks and blocks[name].cells_.kind == "counts" and x.shape[1]]
+    cells = []
+    for name, x in rows.items():
+        has_counts = name in blocks and blocks[name].cells_.kind == "counts"
+        if has_counts and x.shape[1]:
+            cells.append(x)
+    return cells
 
 
 def _largest_event(estimator: Any, rows: Rows) -> float:
     """The largest number of events of any cell, at least 1, which is what a cell counts in blocks of other kinds."""
-    largest = [np.nanmax(x.data if is_sparse(x) else x, initial=1.0) for x in _counts_of(estimator, rows)]
+    largest = []  # of each block
+    for x in _counts_of(estimator, rows):
+        cells = x.data if is_sparse(x) else x  # zeros that are not stored do not matter
+        largest.append(np.nanmax(cells, initial=1.0))
     return float(max(largest, default=1.0))
 
 
@@ -298,10 +319,10 @@ class _Removal:
         statistics = remaining.estimate
         model = self._posterior(statistics)
         if self._has_few_digits(model, remaining):
-            self._check_complete(members)
+            self._check_complete(members)  # an error unless all rows are here to be summed
             statistics = self._sum_without(members)
             model = self._posterior(statistics)
-        self._check_density(model, members)
+        self._check_density(model, members)  # an error if too little remains for an improper prior
         return Remainder(members, statistics, model)
 
     def _has_few_digits(self, model: Any, remaining: Remaining) -> bool:
@@ -315,7 +336,8 @@ class _Removal:
         if is_certain(remaining):
             return False
         with np.errstate(all="ignore"):
-            return find_doubt(model, self._posterior(remaining.moved)) is not None
+            doubt = find_doubt(model, self._posterior(remaining.moved))  # a field with few digits; None if none has
+            return doubt is not None
 
     def _posterior(self, statistics: Statistics) -> Any:
         """The posterior after statistics, under the prior of the fit or under that of these statistics."""
@@ -328,14 +350,14 @@ class _Removal:
 
     def _sum_without(self, members: Int[np.ndarray, " m"]) -> Statistics:
         """The statistics of all rows but the members, summed again; members keep the units that do not leave."""
-        weight = self.data.weights.values.copy()
+        weight = self.data.weights.values.copy()  # (n,)
         weight[members] -= self.data.leaving[members]
         r = one_hot(self.data.label, len(self.estimator.classes_), weight)  # (n, c) sparse
         return self.estimator.prior_.suffstats(self.data.rows, r)
 
     @cached_property
     def _is_complete(self) -> bool:
-        """Whether the rows are all rows of the fit: no class has weight without them."""
+        """Whether the rows are all rows of the fit: no class has weight when all of them are removed."""
         r = one_hot(self.data.label, len(self.estimator.classes_), self.data.weights.values)  # (n, c) sparse
         removed = self.estimator.prior_.suffstats(self.data.rows, r)
         remaining = self.estimator.remaining(removed, len(self.data.label)).estimate

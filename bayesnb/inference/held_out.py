@@ -17,6 +17,11 @@ _MAX_COUNTED_ROWS = 1_000_000  # rows that a check makes of weights that count r
 def counted_rows(X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray]:
     """Rows and labels, each as often as its weight counts it; without weights, as they are.
 
+    Parameters
+    ----------
+    X, y : rows, as an array, sparse matrix, list or data frame, and their labels
+    sample_weight : (n,) of an integer type, which counts rows; None for none
+
     Raises
     ------
     ValueError
@@ -45,11 +50,16 @@ def split_halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions of two halves of the rows, at random; with the same share of each class in both where that can be.
 
     It can where every class has two rows, and a half has room for a row of every class.
+
+    Parameters
+    ----------
+    y : (n,) labels
     """
-    _, counts = np.unique(y, return_counts=True)
+    _, counts = np.unique(y, return_counts=True)  # rows of each class
     can_stratify = counts.min() >= 2 and len(counts) <= len(y) // 2
+    strata = y if can_stratify else None
     positions = np.arange(len(y))
-    return tuple(train_test_split(positions, test_size=0.5, random_state=seed, stratify=y if can_stratify else None))
+    return tuple(train_test_split(positions, test_size=0.5, random_state=seed, stratify=strata))
 
 
 def take_rows(X: Any, index: np.ndarray) -> Any:
@@ -76,13 +86,17 @@ def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Q
     joint : (n, c) log p(x_i, y = c), up to a term of the row
     truth : (n,) class of each row, 0 … c − 1
     """
-    log_p = log_normalize(joint)  # log class probabilities
-    confidence = np.exp(log_p.max(1))
-    is_right = log_p.argmax(1) == truth
+    log_p = log_normalize(joint)  # log class probabilities, (n, c)
+    confidence = np.exp(log_p.max(1))  # (n,) probability of the most probable label
+    is_right = log_p.argmax(1) == truth  # (n,)
 
-    # |Σ (confidence − accuracy)| of the rows of each bin; a confidence of 1 belongs to the last one
+    # the bin 0 … 9 of each row; a confidence of 1 belongs to the last one
     bins = np.minimum((confidence * 10).astype(int), 9)
-    calibration_error = abs(np.bincount(bins, confidence - is_right)).sum() / len(truth)
+
+    # Σ (confidence − accuracy) over the rows of each bin: the difference of the means times the number of rows, which
+    # is their weight
+    excess = np.bincount(bins, confidence - is_right)
+    calibration_error = abs(excess).sum() / len(truth)
 
     log_loss = -log_p[np.arange(len(truth)), truth].mean()
     return Quality(

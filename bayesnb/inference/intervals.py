@@ -45,11 +45,13 @@ Model: TypeAlias = NaiveBayes | OneDependence  # what an estimator learns
 METHODS = "auto", "analytic", "draws"
 
 _POINTS, _DRAWS = 1024, 1000  # points and draws by default
-_NODES = 128  # quantiles that stand for one dimension
+_NODES = 128  # quantiles that stand for one dimension, to average over it
+_NO_MEANS = 0  # quantiles where no average is wanted, but only the ends of intervals
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
 _SKEWED, _SHARE = 1.3, 0.1  # skewness of a class from which on draws are better, if it has this share of the variance
 _NEGLIGIBLE = 36.0  # nats: exp(−36) is below the rounding of 1
-_DRAWN = 1 << 22  # parameters drawn at a time
+_DRAWN = 1 << 22  # numbers of the draws of parameters that are made at a time
+_MOST_DRAWN = 1 << 10  # draws of parameters that are made at a time, at most
 _TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache
 _KEPT = 1 << 21  # probabilities kept at a time for the quantiles of draws: 16 MiB
 _MOMENTS = 1 << 21  # numbers of the moments of some rows
@@ -102,7 +104,7 @@ def intervals(
     ------
     ValueError   for a level, method or number of draws out of range
     """
-    return _over_posterior(nb, rows, level, method, n_draws, seed, n_nodes=0).ends
+    return _over_posterior(nb, rows, level, method, n_draws, seed, n_nodes=_NO_MEANS).ends
 
 
 class MeanAndInterval(NamedTuple):
@@ -136,11 +138,11 @@ def means_and_intervals(
 
 def posterior_means(estimator: Any, X: Any) -> Float[np.ndarray, "n c"]:
     """The posterior mean of p(y = c | x_i, θ), (n, c): the point of `predict_interval` of any fitted estimator."""
-    # a discriminative model has no such posterior, and a calibrated one, with its `maps_`, changes the probabilities:
-    # of these it is the mean of draws (draws, n, c)
+    # a discriminative model has no such posterior, and a calibrated one, with its `maps_`, changes the probabilities
     has_closed_form = hasattr(estimator, "posterior_") and not hasattr(estimator, "maps_")
     if not has_closed_form:
-        means: np.ndarray = estimator.sample_proba(X, seed=0).mean(0)
+        p_of_draws = estimator.sample_proba(X, seed=0)  # (draws, n, c)
+        means: np.ndarray = p_of_draws.mean(0)
         return means
     return means_and_intervals(estimator.posterior_, estimator.encode(X)).mean
 
@@ -156,31 +158,36 @@ def _over_posterior(
 ) -> MeanAndInterval:
     """Posterior means of the class probabilities, (n, c), and the ends of their intervals, (n, c, 2).
 
+    With "auto" there are two passes: all rows by the analytic method, if the model has it, and then those rows from
+    draws whose log joint is too skewed for it.
+
     Parameters
     ----------
     nb, rows, level, method, n_draws, seed : as in `intervals`
-    n_nodes : quantiles over which a closed form is averaged; with 0 the means of closed forms are left at 0
+    n_nodes : quantiles over which a closed form is averaged; with `_NO_MEANS` no means are computed, and they are 0
     """
     check_level(level)
     used_method, size = resolve_method(nb, method, n_draws)  # "analytic" or "draws", and its points or draws
     seed = fix_seed(seed)  # a number, so that every chunk of rows sees the same points or draws
     tails = np.array([(1 - level) / 2, (1 + level) / 2])  # probabilities of the two ends
 
+    # first pass: all rows, a chunk of m rows at a time
     n, c = _shape(nb, rows)
     mean = np.zeros((n, c))
     ends = np.zeros((n, c, 2))
-    skewed_rows = []
+    skewed_rows = []  # positions, an array for each chunk
     for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes):
         log_ends = chunk.log_ends  # (m, c, 2) where they have a formula
         if log_ends is None:
-            # the ends are quantiles over the points; NumPy puts the axis of the two quantiles first
-            log_ends = np.moveaxis(np.quantile(chunk.log_p, tails, axis=-1), 0, -1)
+            quantiles = np.quantile(chunk.log_p, tails, axis=-1)  # over the points or draws, (2, m, c)
+            log_ends = np.moveaxis(quantiles, 0, -1)
         ends[chunk.rows] = np.exp(np.sort(log_ends))
-        if n_nodes:
+        if n_nodes != _NO_MEANS:
             mean[chunk.rows] = np.exp(chunk.log_p).mean(-1)
         skewed_rows.append(chunk.rows[chunk.is_skewed])
 
-    # rows that three moments do not describe are done again, from draws of the parameters
+    # second pass: rows that three moments do not describe, by this function with the method "draws". There is no third,
+    # because rows are not skewed by that method
     drawn_rows = np.sort(np.concatenate(skewed_rows))
     if method == "auto" and len(drawn_rows):
         drawn = _over_posterior(nb, rows_at(rows, drawn_rows), level, "draws", n_draws, seed, n_nodes)
@@ -197,7 +204,7 @@ def uncertainty(
     seed: int | np.random.Generator | None = 0,
 ) -> Uncertainty:
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
-    method, n_draws = resolve_method(nb, method, n_draws)
+    method, n_draws = resolve_method(nb, method, n_draws)  # "analytic" or "draws", and its points or draws
     n, _ = _shape(nb, rows)
     total = np.zeros(n)
     epistemic = np.zeros(n)
@@ -208,9 +215,10 @@ def uncertainty(
         log_mean = log_floor(mean)
         total[chunk.rows] = -(mean * log_mean).sum(-1)  # entropy of p̄
 
-        # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
+        # the mutual information is the mean over θ of Σ_c p log(p/p̄). As Σ_c (p̄ − p) = 0 it is also that of
+        # Σ_c [p log(p/p̄) − p + p̄], whose terms are not negative: no digits cancel
         log_ratio = np.maximum(chunk.log_p - log_mean[..., None], -1e3)  # where p is 0, p times it is 0 as well
-        gain = p * log_ratio - p + mean[..., None]
+        gain = p * log_ratio - p + mean[..., None]  # (m, c, s)
         epistemic[chunk.rows] = np.maximum(gain.mean(-1), 0).sum(-1)
     epistemic = np.minimum(epistemic, total)
     return Uncertainty(total, total - epistemic, epistemic)
@@ -219,6 +227,11 @@ def uncertainty(
 def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
     """The method that will be used, "analytic" or "draws", and its number of points or draws.
 
+    Parameters
+    ----------
+    nb : the fitted model
+    method, n_draws : what the user asked for: "analytic", "draws" or "auto", and a number or None for the default
+
     Raises
     ------
     ValueError
@@ -226,7 +239,7 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
     """
     check_choice("method", method, METHODS)
 
-    # draws serve every model; other methods need closed forms, and "auto" takes draws where there are none
+    # draws serve every model; "analytic" needs closed forms, and "auto" takes draws where there are none
     if method != "draws":
         moments_suffice = isinstance(nb, NaiveBayes) and all(map(_moments_suffice, nb.blocks.values()))
         if method == "analytic" and not moments_suffice:
@@ -236,7 +249,8 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
     if n_draws is not None:
         check_least(2, n_draws=n_draws)
         return method, n_draws
-    return method, _DRAWS if method == "draws" else _POINTS
+    default = _DRAWS if method == "draws" else _POINTS
+    return method, default
 
 
 def _moments_suffice(block: Block) -> bool:
@@ -245,7 +259,7 @@ def _moments_suffice(block: Block) -> bool:
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe. A family without
     closed forms returns None, which it also does for a table of no rows.
     """
-    inner = block.unwrapped
+    inner = block.unwrapped  # of a block about a single class, the model of that class
     no_rows = np.zeros((0, inner.shape[1]))
     if inner.shares_parameters and not inner.is_composite:
         return inner.shared_quadratic(no_rows) is not None
@@ -291,8 +305,13 @@ def _log_probabilities(
 ) -> Iterator[_Chunk]:
     """Log class probabilities of all rows at equally likely θ, a chunk of rows at a time.
 
+    θ are draws of the parameters with the method "draws". With "analytic" there are two kinds of chunks: rows whose
+    two classes have log odds with a known distribution (`_closed_form`), and all others, at quasi-random points of the
+    log joint (`_at_points`). Chunks do not come in the order of the rows.
+
     Parameters
     ----------
+    nb, rows : the fitted model, and n rows by block
     method, n_draws : "analytic" or "draws", and the number of its points or draws
     seed : where each chunk starts to draw, so that all have the same draws
     tails : (2,) probabilities of the ends of an interval; None if no interval is wanted
@@ -301,24 +320,26 @@ def _log_probabilities(
     n, c = _shape(nb, rows)
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            is_skewed = np.zeros(len(log_p), bool)  # draws need no moments
+            is_skewed = np.zeros(len(log_p), bool)  # draws use no moments, so that no row is too skewed for them
             yield _Chunk(rows=np.arange(n)[part], log_p=log_p, log_ends=None, is_skewed=is_skewed)
         return
 
-    # chunks are so small that their moments fit: tables (n, c, c + d) where classes share a parameter
+    # so few rows at a time that their moments fit into memory: some 16 numbers for each row and class, or tables
+    # (rows, c, c + d) where classes share a parameter
     widths = [c + block.shape[1] for block in nb.blocks.values() if block.shares_parameters]
     numbers_per_row = c * max([16, *widths])
     for part in slices(n, numbers_per_row, _MOMENTS):
         moments = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
-        positions = np.arange(n)[part]
+        positions = np.arange(n)[part]  # of these rows among all rows
 
-        # of two classes the log odds may be one Pearson III variable, whose quantiles have a formula
+        # of two classes the log odds may be one Pearson III variable (`single`), whose quantiles have a formula
         has_one_dimension = c == 2 and not moments.quadratics
         is_closed = moments.single if has_one_dimension else np.zeros(len(positions), bool)
         if is_closed.any():
             yield _closed_form(moments, positions, is_closed, tails, n_nodes)
-        if not is_closed.all():
-            yield from _at_points(moments, positions, np.flatnonzero(~is_closed), n_draws, seed, tails is not None)
+        other_rows = np.flatnonzero(~is_closed)
+        if len(other_rows):
+            yield from _at_points(moments, positions, other_rows, n_draws, seed, is_for_tails=tails is not None)
 
 
 def _closed_form(
@@ -339,19 +360,24 @@ def _closed_form(
     tails : (2,) probabilities of the ends of an interval; None if no interval is wanted
     n_nodes : s, equally likely values that stand for the distribution: the quantiles at (k + ½) / s
     """
-    # standard normal quantiles, of the ends first and then of the nodes
-    levels = (np.arange(n_nodes) + 0.5) / max(n_nodes, 1)
+    # standard normal quantiles: first those of the two ends, if they are wanted, then those of the s nodes
+    nodes = (np.arange(n_nodes) + 0.5) / max(n_nodes, 1)
     n_tails = 0 if tails is None else len(tails)
-    z = ndtri(levels if tails is None else np.concatenate([tails, levels]))
+    z = ndtri(nodes if tails is None else np.concatenate([tails, nodes]))  # (n_tails + s,)
 
-    # log odds of the second class, and log p of both classes: −log(1 + e^±log odds)
+    # log odds of the second class at these quantiles
     mean, variance, third = moments.difference  # (n,) each
     log_odds = pearson_iii(z, mean[is_closed], variance[is_closed], third[is_closed])  # (m, n_tails + s)
-    log_p = -np.logaddexp(0, np.stack([log_odds, -log_odds], 1))  # (m, 2, n_tails + s)
 
-    log_ends = None if tails is None else log_p[..., :n_tails]
+    # log p of both classes: −log(1 + e^log odds) of the first, −log(1 + e^−log odds) of the second
+    log_p = -np.logaddexp(0, np.stack([log_odds, -log_odds], 1))  # (m, 2, n_tails + s)
+    at_tails = log_p[..., :n_tails]
+    at_nodes = log_p[..., n_tails:]
     return _Chunk(
-        rows=positions[is_closed], log_p=log_p[..., n_tails:], log_ends=log_ends, is_skewed=moments.skewed[is_closed]
+        rows=positions[is_closed],
+        log_p=at_nodes,
+        log_ends=None if tails is None else at_tails,
+        is_skewed=moments.skewed[is_closed],
     )
 
 
@@ -365,6 +391,12 @@ def _at_points(
 ) -> Iterator[_Chunk]:
     """Class probabilities of some rows at quasi-random points of the log joint of all c classes.
 
+    A point is a vector of coordinates that are uniform on (0, 1), independent, and the same for all rows. They are read
+    in this order:
+
+    - c of them, as normal numbers: one for each class, behind the Pearson III variable of its log joint
+    - for each quadratic form, `dimensions` of them for what its classes share, and 2c for what each class has alone
+
     Parameters
     ----------
     moments, positions : of the log joint of n rows, and the positions of these among all rows
@@ -376,30 +408,39 @@ def _at_points(
     c = moments.mean.shape[1]
     quadratics = moments.quadratics
 
-    # 2^power points, s below
+    # s = 2^power points; four times as many where the ends of intervals are quantiles over them
     power = max(1, (n_points - 1).bit_length())
     if is_for_tails and quadratics:
-        power += 2  # four times as many: tails without a formula
+        power += 2
 
-    # coordinates of a point: one normal number for each class, then what each quadratic form needs
-    ends = np.cumsum([quadratic.dimensions + 2 * c for quadratic in quadratics])
-    n_coordinates = c + int(ends[-1:].sum())
-    dimensions = 1 << (n_coordinates - 1).bit_length()  # of few sizes, which are remembered
-    z = _normal_points(dimensions, power, seed)  # (dimensions, s)
-    uniform = np.split(ndtr(z[c:]), ends)[: len(quadratics)]
-    shared = [quadratic_points(quadratic, u, c) for quadratic, u in zip(quadratics, uniform, strict=True)]
+    # the points, with the number of coordinates rounded up to a power of two: so there are few sizes of them, and
+    # `_normal_points` remembers those of the last calls
+    lengths = [quadratic.dimensions + 2 * c for quadratic in quadratics]
+    n_coordinates = c + sum(lengths)
+    n_rounded = 1 << (n_coordinates - 1).bit_length()
+    z = _normal_points(n_rounded, power, seed)  # (n_rounded, s)
+    z_of_classes = z[:c]
 
-    for batch in batches(len(chosen), max(1, _TABLE // (c << power))):  # tables of c · 2^power numbers a row
+    # what each quadratic form makes of its own coordinates, which follow one another; the same for all rows
+    uniform = ndtr(z[c:])  # normal numbers back to uniform ones
+    points_of_quadratics = []
+    start = 0
+    for quadratic, length in zip(quadratics, lengths, strict=True):
+        points_of_quadratics.append(quadratic_points(quadratic, uniform[start : start + length], c))
+        start += length
+
+    rows_at_a_time = max(1, _TABLE // (c << power))  # a row has a table of c · 2^power numbers
+    for batch in batches(len(chosen), rows_at_a_time):  # slices
         chosen_rows = chosen[batch]
         mean = moments.mean[chosen_rows]
-        relative_mean = mean - mean.max(1, keepdims=True)
+        relative_mean = mean - mean.max(1, keepdims=True)  # a term of the row does not change its class probabilities
 
         # the log joint at the points, (rows of the batch, c, s): independent classes, and what quadratic forms add
-        table = pearson_iii(z[:c], relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
-        for quadratic, points in zip(quadratics, shared, strict=True):
+        table = pearson_iii(z_of_classes, relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
+        for quadratic, points in zip(quadratics, points_of_quadratics, strict=True):
             table += quadratic_table(quadratic, points, chosen_rows)
 
-        # minus log Σ_c exp of it, in place: log class probabilities
+        # log class probabilities: subtract log Σ_c exp of the log joint, in place, as the table is large
         table -= table.max(1, keepdims=True)
         table -= np.log(np.exp(table).sum(1, keepdims=True))
         yield _Chunk(rows=positions[chosen_rows], log_p=table, log_ends=None, is_skewed=moments.skewed[chosen_rows])
@@ -410,8 +451,14 @@ def log_probability_draws(
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
     """Log class probabilities at draws of all parameters from the posterior, for a slice of the rows at a time.
 
-    All slices see the same draws, which are made again for each from the same seed: rows and draws together would not
-    fit into memory.
+    There are two loops, because memory is limited in two ways. The outer one takes so many rows that their
+    probabilities at all draws fit. The inner one makes so many draws at a time that their parameters fit. All slices of
+    rows see the same draws, which are made again for each from the same seed.
+
+    Parameters
+    ----------
+    nb, rows : the fitted model, and n rows by block
+    n_draws, seed : number of draws of the parameters, and where they start
 
     Yields
     ------
@@ -419,12 +466,14 @@ def log_probability_draws(
     """
     n, c = _shape(nb, rows)
     n_parameters = sum(leaf.size for leaf in leaves(nb))
-    draws_at_a_time = max(1, min(_DRAWN // n_parameters, 1 << 10))
-    for part in batches(n, max(1, _KEPT // (n_draws * c))):
+    draws_at_a_time = max(1, min(_DRAWN // n_parameters, _MOST_DRAWN))
+    rows_at_a_time = max(1, _KEPT // (n_draws * c))
+
+    for part in batches(n, rows_at_a_time):  # slices of the rows
         rng = np.random.default_rng(seed)
         rows_of_part = rows_at(rows, part)
         log_p = np.empty((part.stop - part.start, c, n_draws))
-        for batch in batches(n_draws, draws_at_a_time):
+        for batch in batches(n_draws, draws_at_a_time):  # slices of the draws
             theta = nb.sample(rng, (batch.stop - batch.start,))
             table = nb.log_joint(rows_of_part, theta)  # (draws of the batch, rows, c)
             log_p[..., batch] = np.moveaxis(log_normalize(table), 0, -1)  # draws last
@@ -460,7 +509,8 @@ class LogJointMoments:
         mean, variance, third = nb.classes.log_cumulants()  # (c,) each
         quadratics: list[SharedQuadratic] = []
         for name, block in nb.blocks.items():
-            # where classes share a variance, this block's terms are quadratic forms, which are kept as they are
+            # where classes share a variance, this block's terms are quadratic forms, which are kept as they are;
+            # None for all other blocks, whose cumulants are added up
             quadratic = block.shared_quadratic(rows[name])
             if quadratic is not None:
                 quadratics.append(quadratic)
@@ -496,7 +546,8 @@ class LogJointMoments:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             skewness = abs(self.third / self.variance**1.5)  # (n, c)
 
-        # a class matters if it has a chance, and a share in the largest variance of those that have
+        # a class matters if it has a chance, a probability above e^−36 of the largest one, and if its variance is at
+        # least a tenth of the largest variance of the classes that have a chance
         has_chance = self.mean > self.mean.max(1, keepdims=True) - _NEGLIGIBLE
         variance = np.where(has_chance, self.variance, 0)
         matters = variance > _SHARE * variance.max(1, keepdims=True)
@@ -511,9 +562,13 @@ class LogJointMoments:
     def difference(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean, variance and third cumulant of ℓ_1 − ℓ_0, (n,) each.
 
-        The two are independent: their variances add up, while odd cumulants change the sign with the variable.
+        The two are independent, so that cumulants add up: those of ℓ_1, and those of −ℓ_0, whose odd ones, mean and
+        third cumulant, have the other sign.
         """
-        return self.mean[:, 1] - self.mean[:, 0], self.variance.sum(1), self.third[:, 1] - self.third[:, 0]
+        mean = self.mean[:, 1] - self.mean[:, 0]
+        variance = self.variance.sum(1)
+        third = self.third[:, 1] - self.third[:, 0]
+        return mean, variance, third
 
     @functools.cached_property
     def single(self) -> Bool[np.ndarray, " n"]:
@@ -524,11 +579,12 @@ class LogJointMoments:
         """
         _, variance, third = self.difference
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # κ₃²/κ₂ of each class as skewness² times variance², (n, 2); 0 for a class that does not vary
+            # κ₃²/κ₂ of each class, as skewness² times variance², (n, 2); 0 for a class that does not vary
             skewness = np.where(self.variance > 0, self.third / self.variance**1.5, 0)
             terms = skewness**2 * self.variance**2
 
-            # by how much the excess kurtosis κ₄/κ₂² of the sum exceeds that of one Pearson III variable
+            # by how much the excess kurtosis κ₄/κ₂² of the difference exceeds that of one Pearson III variable with the
+            # same variance and third cumulant: κ₄ = 1.5 Σ κ₃²/κ₂ against 1.5 κ₃²/κ₂
             gap = 1.5 * (terms.sum(1) / variance**2 - third**2 / variance**3)
         return ~(gap > _TAILS)  # also where both are NaN, because nothing varies
 
@@ -557,15 +613,21 @@ def pearson_iii(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         skewness = third / variance**1.5
         e = np.clip(np.nan_to_num(skewness / 6, nan=0.0), -1, 1)[..., None]  # 0 where nothing varies
-        q = z - e
-        step = np.maximum(e * q, -1)
-        q = np.where(step > -1, q, -1 / e)
-    return np.sqrt(variance)[..., None] * (q * (1 + step * (1 + step / 3))) + mean[..., None]
+        q = z - e  # (…, s)
+        eq = np.maximum(e * q, -1)
+        q = np.where(eq > -1, q, -1 / e)  # beyond the bound, where eq = −1: q = −1/e gives T = −1/(3e)
+
+    # T = q (1 + eq + (eq)²/3), and from it the variable
+    standardised = q * (1 + eq * (1 + eq / 3))
+    return np.sqrt(variance)[..., None] * standardised + mean[..., None]
 
 
 @functools.lru_cache(maxsize=8)
 def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, "k s"]:
-    """2^power scrambled Sobol points, as standard normal variables: more even than draws; (dimensions, 2^power)."""
+    """2^power scrambled Sobol points, as standard normal variables, (dimensions, 2^power).
+
+    They fill the space more evenly than draws. The last few sets are kept, because all chunks of rows use the same.
+    """
     from scipy.stats import qmc
 
     points = qmc.Sobol(dimensions, seed=np.random.default_rng(seed)).random_base2(power)

@@ -71,7 +71,7 @@ class Problem:
 
     @property
     def size_in_words(self) -> str:
-        """How many rows and columns, and which columns."""
+        """How many rows and columns, and which columns: "150 rows; 4 columns"."""
         names = f" ({', '.join(self.names)})" if self.names else ""
         return f"{len(self.y)} rows; {self.width} columns{names}"
 
@@ -97,7 +97,10 @@ class Labels:
     evidence_error = None
 
     def __getattr__(self, name: str) -> Any:
-        # called for names that are not found here; special ones stay missing, or copies would not end
+        """The attribute of `classes`, for names that are not found here.
+
+        Special ones stay missing: `copy` asks for them before `classes` is set, and would come back here without end.
+        """
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.classes, name)
@@ -177,7 +180,8 @@ def cases(
 ) -> Iterator[Case]:
     """The blocks of a problem that have rows, and its class probabilities where they are learnt.
 
-    A block that is about one class gives its inner block and the rows of that class.
+    A block may be about a single class, and say nothing of rows of the others. Its case has the rows of that class
+    only, and the block that is inside of it, which knows of one class: so the weights r have one column.
 
     Parameters
     ----------
@@ -186,6 +190,8 @@ def cases(
     """
     c = len(problem.prior.classes.log_predictive())
     r = one_hot(problem.y, c).toarray() if weights is None else weights  # (n, c)
+
+    # the class probabilities, as a block whose rows have no columns
     if problem.prior.classes.marginals():  # there are none of probabilities that are fixed
         yield Case(
             name="classes",
@@ -195,16 +201,23 @@ def cases(
             rng=rng,
             sample=choose(rng, len(r), max_rows),
         )
+
     for name, block in problem.prior.blocks.items():
         x = np.asarray(problem.rows[name], float)
         r_of_block = r
         if block.only_class is not None:
-            members = problem.y == block.only_class
-            x = x[members]
-            r_of_block = r[members][:, [block.only_class]]  # one column, as the inner block has one class
+            is_member = problem.y == block.only_class
+            x = x[is_member]
+            r_of_block = r[is_member][:, [block.only_class]]  # (members, 1)
         if len(x):
-            sample = choose(rng, len(x), max_rows)
-            yield Case(name=name, prior=block.unwrapped, x=x, r=r_of_block, rng=rng, sample=sample)
+            yield Case(
+                name=name,
+                prior=block.unwrapped,  # the block itself, or the block of one class inside of it
+                x=x,
+                r=r_of_block,
+                rng=rng,
+                sample=choose(rng, len(x), max_rows),
+            )
 
 
 def choose(rng: np.random.Generator, n: int, max_chosen: int) -> np.ndarray:
@@ -213,7 +226,12 @@ def choose(rng: np.random.Generator, n: int, max_chosen: int) -> np.ndarray:
 
 
 def kind_of(site: Site) -> str:
-    """What values a site has: "simplex", "matrix", "interval" (between 0 and 1), "positive" or "real"."""
+    """What values a site has: "simplex", "matrix", "interval" (between 0 and 1), "positive" or "real".
+
+    Parameters
+    ----------
+    site : a site of NumPyro's model: its support, a constraint of NumPyro, and the names of its axes
+    """
     from numpyro.distributions import constraints
 
     support = site.support
@@ -259,15 +277,20 @@ def gap(what: str, got: Any, want: Any, scale: Any = None) -> Gap:
 def shared(what: str, score: Any, table: Any) -> Gap:
     """Scores against log densities, (…, c) both, which may differ by a term of the row that all classes share.
 
-    Differences from the first class have no such term. They are sums of large terms that cancel, so their rounding is
-    allowed for in the scale.
+    So differences from the first class are compared, which have no such term. They are sums of large terms that cancel,
+    so their rounding is allowed for in the scale.
+
+    Parameters
+    ----------
+    what : name of what is compared
+    score, table : the scores, and the log densities that they should be up to such a term
     """
     want = table - table[..., :1]
     return gap(what, score - score[..., :1], want, abs(want) + 1e-6 * abs(table))
 
 
 def _pairs(n: int, c: int) -> list[tuple[int, int]]:
-    """Pairs (i, k) of a row and a class to compare: all, or some that visit every row and class in turn."""
+    """Pairs (i, k) of a row and a class to compare: all, or 24 at most, evenly spaced among all of them."""
     pairs = [(i, k) for k in range(c) for i in range(n)]
     stride = -(-len(pairs) // _MAX_COMPARED)  # rounded up
     return pairs[::stride]
@@ -282,17 +305,24 @@ def _evidence(block: Any, row: np.ndarray, k: int) -> float:
 def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarray, np.ndarray]:
     """First three derivatives at 0 of a smooth function of an array of arguments, (3,), and their rounding, (3,).
 
-    By the polynomial through its values at Chebyshev nodes within ± reach, f(reach · t) = Σ_j a_j T_j(t). The highest
-    coefficients are rounding, and measure it.
+    By the polynomial through its values at Chebyshev nodes within ± reach, f(reach · t) = Σ_j a_j T_j(t), where T_j is
+    the Chebyshev polynomial of degree j. Of a smooth function the true a_j decrease quickly: the first 25 are used, and
+    the others are rounding, and measure it.
+
+    Parameters
+    ----------
+    f : takes an array of arguments, and returns an array of as many values
+    reach : how far from 0 the arguments are
     """
     cheb = np.polynomial.chebyshev
     coefficients = cheb.chebinterpolate(lambda t: f(reach * t), _DEGREE)  # a_j, (degree + 1,)
 
-    # derivatives of each T_j at 0, an array for each order; x = reach · t, so that d/dx = d/dt / reach
+    # derivatives of each T_j at 0, three arrays (25,), one for each order; x = reach · t, so that d/dx = d/dt / reach.
+    # Row j of the unit matrix has the coefficients of T_j
     slopes = [cheb.chebval(0.0, cheb.chebder(np.eye(_N_COEFFICIENTS), k)) / reach**k for k in (1, 2, 3)]
 
-    # an error of that size in every coefficient, all of the worst sign, and a factor of safety
-    noise = 3 * abs(coefficients[_N_COEFFICIENTS:]).max() * abs(np.array(slopes)).sum(1)
+    # rounding: three times what it is if every coefficient has the error of the largest unused one, of the worst sign
+    noise = 3 * abs(coefficients[_N_COEFFICIENTS:]).max() * abs(np.array(slopes)).sum(1)  # (3,)
     return slopes @ coefficients[:_N_COEFFICIENTS], noise
 
 
@@ -308,7 +338,7 @@ def likelihood(case: Case) -> Iterator[Gap]:
     for block in (case.prior, case.posterior):
         theta = block.sample(case.rng, (3,))
         table = block.log_likelihood(theta, x)  # (3 draws, n, c)
-        pairs = _pairs(*table.shape[-2:])
+        pairs = _pairs(*table.shape[-2:])  # (i, k): row and class
         want = _log_likelihoods_by_bayes(block, theta, x, pairs)
         yield gap("log_likelihood", [table[..., i, k] for i, k in pairs], want)
         if not isinstance(block, Labels):
@@ -322,6 +352,11 @@ def _log_likelihoods_by_bayes(block: Any, theta: Theta, x: np.ndarray, pairs: li
 
     By Bayes' theorem p(θ | x) = p(x | θ) p(θ) / p(x). So log p(x | θ) is what the log density of θ gains by the row,
     plus the log evidence of the row.
+
+    Parameters
+    ----------
+    theta : draws of the parameters, with one axis of draws in front
+    x : (n, d) rows
     """
     log_density = block.log_prob(theta)  # (draws, independent pieces of the block)
     log_likelihoods = []
@@ -336,19 +371,26 @@ def _linear_form(block: Any, theta: Theta, x: np.ndarray) -> Iterator[Gap]:
     """The linear form x·w + b of the log likelihood at one θ, if a block has one, against that of complete rows (n, d).
 
     The two may differ by a term of the row that all classes share.
+
+    Parameters
+    ----------
+    theta : the parameters of a single draw
+    x : (n, d) rows, which may have missing cells
     """
     form = block.linear_form(theta)
-    complete = x[~np.isnan(x).any(1)]
+    complete = x[~np.isnan(x).any(1)]  # a linear form has no place for missing cells
     if form is None or not len(complete):
         return
     weights, intercept = form  # (d · width, c) and (c,)
 
-    # the inputs of the form are the features, or indicators of the levels 0, 1, … of each feature
+    # the inputs of the form are the features, or, where each has several weights, indicators of its levels: feature 0
+    # at level 0, feature 0 at level 1, …, feature 1 at level 0, …
     width = len(weights) // x.shape[1]
-    columns = complete
+    inputs = complete
     if width > 1:
-        columns = (complete[..., None] == np.arange(width)).reshape(len(complete), -1)
-    yield shared("linear_form", columns @ weights + intercept, block.log_likelihood(theta, complete))
+        is_level = complete[..., None] == np.arange(width)  # (n, d, width)
+        inputs = is_level.reshape(len(complete), -1)
+    yield shared("linear_form", inputs @ weights + intercept, block.log_likelihood(theta, complete))
 
 
 def predictive(case: Case) -> Iterator[Gap]:
@@ -357,18 +399,18 @@ def predictive(case: Case) -> Iterator[Gap]:
     x = case.x[case.sample]
     for block in (case.prior, case.posterior):
         table = block.log_predictive(x)  # (n, c)
-        pairs = _pairs(*table.shape)
+        pairs = _pairs(*table.shape)  # (i, k): row and class
         want = [_evidence(block, x[i : i + 1], k) for i, k in pairs]
         yield gap("log_predictive", [table[i, k] for i, k in pairs], want)
         if not isinstance(block, Labels):
             yield shared("log_score", block.log_score(x), table)
 
-    # the evidence of all rows
+    # the evidence of all rows against the normalisers of prior and posterior
     prior = case.prior
-    others = prior.suffstats(case.x[:-1], case.r[:-1])
+    others = prior.suffstats(case.x[:-1], case.r[:-1])  # statistics of all rows but the last
     last = prior.suffstats(case.x[-1:], case.r[-1:])
     stats = others + last
-    evidence = prior.log_marginal(stats)  # of each independent piece of the block
+    evidence = prior.log_marginal(stats)  # of each independent piece of the block, such as a class
     yield _evidence_by_normalisers(case, stats, evidence)
 
     # the last row after all others: log p(all) − log p(others) = log p(last | others)
@@ -385,6 +427,7 @@ def _evidence_by_normalisers(case: Case, stats: Any, evidence: Any) -> Gap:
 
     Parameters
     ----------
+    case : the block before and after the rows
     stats : statistics of all rows; their `log_h`, if they have one, is Σ log h(x_i)
     evidence : log evidence of each independent piece of the block
     """
@@ -393,6 +436,7 @@ def _evidence_by_normalisers(case: Case, stats: Any, evidence: Any) -> Gap:
     log_h = getattr(stats, "log_h", np.zeros(1))
     if np.shape(log_h) != np.shape(ratio):  # it is by class, but classes have one piece together
         log_h = np.sum(log_h, 0)
+
     # the ratio cancels digits where the normalisers are large
     scale = np.maximum(abs(evidence), 1) + 1e-6 * abs(normalizer)
     return gap("log_marginal, log_normalizer", ratio + log_h, evidence, scale)
@@ -401,19 +445,26 @@ def _evidence_by_normalisers(case: Case, stats: Any, evidence: Any) -> Gap:
 def leave_one_out(case: Case) -> Iterator[Gap]:
     """Law 7: some rows left out of the posterior against their prediction by a posterior of all the others.
 
-    That prediction is the evidence of the row, or the predictive of a family that has no evidence of single rows.
+    The log density of row i in class k, D₋ᵢ being all other rows, is the evidence of the row under the posterior of
+    D₋ᵢ. Families that have no evidence of single rows, such as kernel densities, say so by `reason_against`; of them it
+    is the predictive of that posterior.
     """
     x = case.x[case.sample]
     r = case.r[case.sample]
     table = case.posterior.log_loo(x, r)  # (rows of the sample, c)
-    want = []
+    n_classes = table.shape[1]
+    has_evidence = case.reason_against is None
+
+    want = []  # of each row its log density in every class, (c,)
     for i in case.sample:
-        without = case.after(np.arange(len(case.x)) != i)  # the posterior of all rows but i
-        row = case.x[i : i + 1]
-        if case.reason_against:
-            want.append(without.log_predictive(row)[0])
+        is_other = np.arange(len(case.x)) != i
+        without = case.after(is_other)  # the posterior of all rows but i
+        row = case.x[i : i + 1]  # (1, d)
+        if has_evidence:
+            want.append([_evidence(without, row, k) for k in range(n_classes)])
         else:
-            want.append([_evidence(without, row, k) for k in range(table.shape[1])])
+            want.append(without.log_predictive(row)[0])
+
     yield gap("log_loo", table, want)
     if not isinstance(case.posterior, Labels):
         yield shared("log_loo_score", case.posterior.log_loo_score(x, r), table)
@@ -426,11 +477,11 @@ def cumulants(case: Case) -> Iterator[Gap]:
     t = 0 are those of the block. Here they are taken at t = 1, where every statistic is smooth in the weight. They are
     then those of the block with the row, at weight 1.
     """
-    x = case.x[case.sample[:2]]
+    x = case.x[case.sample[:2]]  # two rows are enough: each pair of a row and a class takes 33 evidences
     for block in (case.prior, case.posterior):
         n_classes = block.shape[0]
         for i, k in _pairs(len(x), n_classes):
-            other = (k + 1) % n_classes  # any other class
+            other = (k + 1) % n_classes  # any other class, or the same if there is no other
             if isinstance(block, Labels):
                 yield _cumulants_of_labels(block, x[i : i + 1], k, other)
             else:
@@ -447,25 +498,29 @@ def _cumulants_of_labels(block: Any, row: np.ndarray, k: int, other: int) -> Gap
     """
     of_k = _slopes(block, row, [k], known_in=[other, k])
     of_other = _slopes(block, row, [other], known_in=[other, k])
-    cumulants = np.array(of_k.after.log_cumulants())  # (3, c)
+    cumulants = np.array(of_k.after.log_cumulants())  # mean, variance and third cumulant of each class, (3, c)
     want = of_k.slope - of_other.slope  # (3,)
     scale = abs(want) + (of_k.noise + of_other.noise) / EXACT  # a gap of the size of the noise is just allowed
     return gap("log_cumulants", cumulants[:, k] - cumulants[:, other], want, scale)
 
 
 def _cumulants_of_rows(block: Any, row: np.ndarray, k: int, other: int) -> Iterator[Gap]:
-    """Cumulants of log p(x | θ_k) of a row (1, d), where the family states them.
+    """Mean, variance and third cumulant of log p(x | θ_k) of a row (1, d), where the family states them.
 
-    A composite block learns θ_k from the rows of the other classes. The third cumulant that it states for class k is
-    that of −log Multinomial(x; θ_k). The piece of class k of the evidence of a row in class `other` has that of
-    +log Multinomial(x; θ_k), which is the same with the other sign.
+    They should be the first three derivatives of the log evidence of the row in its weight in class k. For a composite
+    block this holds of mean and variance only. Such a block is the complement multinomial: θ_k describes the rows of
+    all classes but k, and the log density of a row in class k is Σ_{j≠k} log Multinomial(x; θ_j). It equals
+    −log Multinomial(x; θ_k) plus a term that all classes share, and the third cumulant that the block states is that of
+    −log Multinomial(x; θ_k). To see θ_k the row is given to the class `other`. The log evidence is then a sum over the
+    θ's, its pieces, and the piece of θ_k generates the cumulants of +log Multinomial(x; θ_k). The third cumulant of −Z
+    is minus that of Z, so that the third derivative of the piece should be minus what is stated.
 
     Parameters
     ----------
     k, other : the class, and one of the other classes
     """
     of_k = _slopes(block, row, [k])
-    stated = of_k.after.log_cumulants(row)
+    stated = of_k.after.log_cumulants(row)  # None if the family has no closed forms
     if stated is None:
         return
     mean, variance, third = stated  # (1, c) each
@@ -475,10 +530,12 @@ def _cumulants_of_rows(block: Any, row: np.ndarray, k: int, other: int) -> Itera
         yield gap("log_cumulants, third", third[0, k], of_k.slope[2], scale[2])
         return
 
-    of_piece = _slopes(block, row, [other], piece=k)
-    third = of_piece.after.log_cumulants(row)[2]
-    scale = abs(of_piece.slope) + of_piece.noise / EXACT
-    yield gap("log_cumulants, third", third[0, k], -of_piece.slope[2], scale[2])
+    # a composite block: the row is in the class `other`, and only the piece of θ_k is differentiated
+    of_theta_k = _slopes(block, row, [other], piece=k)
+    third_of_negative = of_theta_k.after.log_cumulants(row)[2]  # of −log Multinomial(x; θ), (1, c)
+    third_of_positive = of_theta_k.slope[2]
+    scale = abs(of_theta_k.slope) + of_theta_k.noise / EXACT
+    yield gap("log_cumulants, third", third_of_negative[0, k], -third_of_positive, scale[2])
 
 
 class _Slopes(NamedTuple):
@@ -501,13 +558,16 @@ def _slopes(
 ) -> _Slopes:
     """Derivatives of the log evidence of a row (1, d) in its weight in some classes, at weight 1.
 
+    They are those of t ↦ log evidence of the row with the weight 1 + t, at t = 0.
+
     Parameters
     ----------
     classes : those in which the weight changes
-    piece : the class whose piece of the evidence is taken; None for the whole
-    known_in : the classes in which the block has the row; by default those in which its weight changes
+    piece : the log evidence is a sum of pieces, one for the parameters of each class: the class whose piece is taken;
+        None for the whole sum
+    known_in : the classes in which the row has the weight 1 at t = 0; by default those in which its weight changes
     """
-    base = np.zeros((1, block.shape[0]))  # (1, c) weights of the row
+    base = np.zeros((1, block.shape[0]))  # (1, c) weights of the row at t = 0
     base[0, known_in or classes] = 1
 
     def evidence(t: float) -> float:
@@ -517,8 +577,13 @@ def _slopes(
         pieces = block.log_marginal(block.suffstats(row, r))
         return float(np.sum(pieces if piece is None else pieces[piece]))
 
-    slope, noise = _derivatives(lambda t: np.array([evidence(step) for step in t]), _REACH)
-    return _Slopes(slope, noise, block.update(block.suffstats(row, base)))
+    def evidences(t: np.ndarray) -> np.ndarray:
+        """The same at each of several t."""
+        return np.array([evidence(step) for step in t])
+
+    slope, noise = _derivatives(evidences, _REACH)  # (3,) both
+    after = block.update(block.suffstats(row, base))
+    return _Slopes(slope, noise, after)
 
 
 # --- the laws of parameters -----------------------------------------------------------------------------------------
@@ -538,19 +603,22 @@ def estimates(case: Case) -> Iterator[Gap]:
         yield gap("mean", np.asarray(means[name])[exists], want[exists], abs(want[exists]))
 
     def log_posterior(theta: Theta) -> Any:
+        """Log posterior density of each of several θ, (points,)."""
         return sum_of_pieces(block, block.log_prob(theta))
 
     def log_likelihood(theta: Theta) -> Any:
+        """Σ_i Σ_c r_ic log p(x_i | θ_c) of each of several θ, (points,)."""
         return (case.r * block.log_likelihood(theta, case.x)).sum((-2, -1))
 
     # the distance of the quartiles of draws says how far a step from an estimate is
-    draws = to_sites(block.sample(case.rng, (200,)))
+    draws = to_sites(block.sample(case.rng, (200,)))  # (200, …) by site
     spread = {}
     for name, value in draws.items():
         upper, lower = np.quantile(value, [0.75, 0.25], axis=0)
         spread[name] = upper - lower
+    mle = block.mle(case.prior.suffstats(case.x, case.r))
     yield from _slopes_at(case, "mode", log_posterior, block.mode(), spread)
-    yield from _slopes_at(case, "mle", log_likelihood, block.mle(case.prior.suffstats(case.x, case.r)), spread)
+    yield from _slopes_at(case, "mle", log_likelihood, mle, spread)
 
 
 def _slopes_at(
@@ -558,8 +626,12 @@ def _slopes_at(
 ) -> Iterator[Gap]:
     """Slopes of a log density at its maximum, along single parameters of each site: they should be 0.
 
+    A slope is told as the Newton step that it asks for, slope / −curvature, in units of a direction that is about as
+    long as the spread of the parameter.
+
     Parameters
     ----------
+    case : the block and its rows
     what : name of the estimate
     density : the log density of θ; it takes many θ at once, along a first axis
     estimate : θ where it is largest
@@ -572,22 +644,23 @@ def _slopes_at(
         if kind == "simplex":
             yield gap(what, value.sum(-1), np.ones(value.shape[:-1]))
 
-        # about 8 parameters of the site, evenly spaced
+        # the indices of 8 parameters of the site at most, evenly spaced
         indices = [*np.ndindex(*value.shape)]
-        stride = -(-len(indices) // _SCALARS)
+        stride = -(-len(indices) // _SCALARS)  # rounded up
         for index in indices[::stride]:
             # there is no slope to be 0 where the estimate lies on the boundary, and cannot move
             direction = _direction(value, index, kind, spread[name][index])
             if abs(direction[index]) <= max(1e-12 * spread[name][index], _ON_BOUNDARY):
                 continue
 
-            # the log density at distances t from the estimate, and its first two derivatives at t = 0
+            # t ↦ log density at the distance t from the estimate, and its first two derivatives at t = 0
             along = partial(_along, density, case.posterior.parameters, point, name, direction)
             with np.errstate(over="ignore", invalid="ignore"):  # beside a variance of zero there is no maximum
                 (first, second, _), noise = _derivatives(along, _STEP)
 
-            # a Newton step in units of the direction, beyond what rounding explains; a flat maximum has no curvature
-            yield Gap(what, max(0.0, float((abs(first) - noise[0]) / max(-second, 1e-3))))
+            # the Newton step, by as much as rounding does not explain; a flat maximum has no curvature to divide by
+            newton_step = (abs(first) - noise[0]) / max(-second, 1e-3)
+            yield Gap(what, max(0.0, float(newton_step)))
 
 
 def _along(
@@ -602,40 +675,58 @@ def _along(
     point : the parameters by NumPyro site
     name, direction : the site that moves, and by how much at t = 1
     """
-    path = {key: np.repeat(value[None], len(t), 0) for key, value in point.items()}  # (len(t), …) each
-    distance = t.reshape(-1, *np.ones(direction.ndim, int))  # with the axes of the path
-    path[name] = path[name] + distance * direction
+    # the point len(t) times, (len(t), …) by site
+    path = {key: np.repeat(value[None], len(t), 0) for key, value in point.items()}
+
+    # of one site each copy moves by its t: t has the shape (len(t), 1, …, 1), and so goes with the direction (…)
+    ones = (1,) * direction.ndim
+    path[name] = path[name] + t.reshape(-1, *ones) * direction
     return density(from_sites(parameters, path))
 
 
 def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: float) -> np.ndarray:
-    """How far all of a site moves along a direction that stays in the space; nowhere at the boundary.
+    """A direction in which one parameter of a site moves, with what has to move beside it, as an array like the site.
+
+    A small step of it, or of minus it, stays in the space of the site. It is 0 where the parameter is on the boundary.
+    What moves, and how far, depends on the kind of the site:
+
+    - "matrix": an entry (i, j) of a symmetric matrix and the entry (j, i), by ½ √(variance of i · variance of j)
+    - "simplex": a share gains what the next share loses, at most all that the smaller of the two has
+    - "interval": a number between 0 and 1, as far as the nearer end
+    - "real": a number, by the distance of its quartiles
+    - "positive": a number, as far as 0
 
     Parameters
     ----------
-    value : the values of the site
-    index : the parameter that moves
+    value : the values of the site; of a matrix (…, d, d), of shares (…, K)
+    index : of the parameter that moves, a position on each axis of `value`
     kind : as of `kind_of`
     spread : distance of the quartiles of the parameter
     """
     direction = np.zeros_like(value)
     number = value[index]
     match kind:
-        case "matrix":  # symmetric, so that two entries move: their correlation by ½
-            *lead, i, j = index
-            size = 0.5 * np.sqrt(value[(*lead, i, i)] * value[(*lead, j, j)])
-            direction[index] = size
-            direction[(*lead, j, i)] = size
-        case "simplex":  # what one share gains, the next one loses
-            next_share = (*index[:-1], (index[-1] + 1) % value.shape[-1])
-            size = min(number, value[next_share])
-            direction[index] = size
-            direction[next_share] -= size
-        case "interval":  # at most to the nearer end
+        case "matrix":
+            lead = index[:-2]  # which matrix
+            i, j = index[-2:]
+            variances = np.diagonal(value[lead])  # (d,)
+            of_matrix = direction[lead]  # (d, d), a view: what is written here stands in `direction`
+            of_matrix[i, j] = 0.5 * np.sqrt(variances[i] * variances[j])
+            of_matrix[j, i] = of_matrix[i, j]
+        case "simplex":
+            lead = index[:-1]  # which simplex
+            k = index[-1]
+            shares = value[lead]  # (K,)
+            of_shares = direction[lead]  # (K,), a view: what is written here stands in `direction`
+            next_k = (k + 1) % len(shares)  # after the last share comes the first
+            size = min(shares[k], shares[next_k])
+            of_shares[k] = size
+            of_shares[next_k] -= size  # a single share gains and loses the same, and stays
+        case "interval":
             direction[index] = min(number, 1 - number)
         case "real":
             direction[index] = spread
-        case _:  # a positive number: at most to 0
+        case _:  # "positive"
             direction[index] = number
     return direction
 
@@ -644,9 +735,13 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
 
 
 class Law(NamedTuple):
-    """A row of the report: its name, what it says in plain words, and the comparison.
+    """A row of the report.
 
-    The comparison yields gaps, and texts of what it leaves out.
+    Fields
+    ------
+    name : its name
+    says : what it shows, in plain words
+    compare : function of a case that yields gaps, and texts of what it leaves out
     """
 
     name: str
@@ -654,7 +749,12 @@ class Law(NamedTuple):
     compare: Callable[[Case], Iterator[Gap | str]]
 
     def row(self, tried: list[Case]) -> CheckRow:
-        """The row of the report: of all cases, the largest gap."""
+        """The row of the report: of all cases, the largest gap.
+
+        Parameters
+        ----------
+        tried : the cases, each a block with rows
+        """
         gaps: list[Gap] = []
         left_out: list[str] = []
         for case in tried:
@@ -668,7 +768,7 @@ class Law(NamedTuple):
                 else:
                     left_out.append(outcome)
 
-        compared = dict.fromkeys(compared.what for compared in gaps)  # names of what was compared, each once
+        compared = dict.fromkeys(a_gap.what for a_gap in gaps)  # names of what was compared, each once
         remark = f"{len(gaps)} comparisons of {', '.join(compared) or 'nothing'}"
         reason = "exact in theory; rounding leaves some 1e-12"
         return worst_row(self.name, self.says, gaps, EXACT, "relative", reason, remark, left_out)
@@ -694,11 +794,12 @@ def worst_row(
     limit, unit, reason : the largest difference allowed, its unit, and why it is allowed
     remark, left_out : what else is said: how much was compared, and what was not
     """
-    worst = max(gaps, key=lambda compared: np.nan_to_num(compared.size, nan=np.inf), default=Gap("nothing", 0.0))
+    worst = max(gaps, key=lambda a_gap: np.nan_to_num(a_gap.size, nan=np.inf), default=Gap("nothing", 0.0))
     if not worst.size <= limit:  # also where it is NaN
         remark = f"{worst.what} is off; " + remark
     if left_out:
-        remark += f"; left out: {'; '.join(dict.fromkeys(left_out))}"
+        each_once = dict.fromkeys(left_out)
+        remark += f"; left out: {'; '.join(each_once)}"
     return CheckRow.within(name, says, worst.size, limit, unit, reason, remark)
 
 
@@ -714,7 +815,7 @@ LAWS = tuple(Law(name, says, compare) for (name, says), compare in zip(_SAYS.ite
 
 
 def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> list[CheckRow]:
-    """Rows 5 to 9.
+    """Rows 5 to 9 of the report, one for each law.
 
     Parameters
     ----------
@@ -722,5 +823,12 @@ def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> lis
     small : a few rows of each class, under which all terms of a formula count. It may be `whole` itself
     """
     small_cases = [*cases(small, rng)]
-    all_cases = small_cases if whole is small else [*cases(whole, rng, 2), *small_cases]
-    return [law.row(all_cases if law.compare in (predictive, leave_one_out) else small_cases) for law in LAWS]
+    all_cases = small_cases
+    if whole is not small:
+        all_cases = [*cases(whole, rng, max_rows=2), *small_cases]
+
+    rows = []
+    for law in LAWS:
+        is_of_predictions = law.compare in (predictive, leave_one_out)
+        rows.append(law.row(all_cases if is_of_predictions else small_cases))
+    return rows

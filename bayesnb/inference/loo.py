@@ -100,7 +100,8 @@ class LooResult:
 
     def _log_joint_of(self, part: slice) -> np.ndarray:
         """`log_joint` of a slice of the rows: log prior plus the log density of each part, (rows of the slice, c)."""
-        return sum((table[part] for table in self.by_block.values()), self.log_prior[part])
+        tables = (table[part] for table in self.by_block.values())
+        return sum(tables, self.log_prior[part])
 
     @functools.cached_property
     def log_proba(self) -> Float[np.ndarray, "n c"]:
@@ -128,7 +129,8 @@ class LooResult:
 
     def _of_label(self, table: np.ndarray) -> np.ndarray:
         """Of a table (n, c), the value of each row in the column of its own label, (n,)."""
-        return np.take_along_axis(table, self.index[:, None], 1)[:, 0]
+        own_column = self.index[:, None]  # (n, 1)
+        return np.take_along_axis(table, own_column, 1)[:, 0]
 
     @property
     def pointwise(self) -> Float[np.ndarray, " n"]:
@@ -172,13 +174,14 @@ class LooResult:
     @property
     def p_loo(self) -> float:
         """Effective number of parameters: how much Σ_i w_i log p(y_i | x_i) decreases if each row is left out."""
-        fitted = self._of_label(log_normalize(self._log_joint_of_fit))
-        return float(self.weights.total_of(fitted - self.pointwise))
+        of_fit = self._of_label(log_normalize(self._log_joint_of_fit))  # log p(y_i | x_i, D), (n,)
+        return float(self.weights.total_of(of_fit - self.pointwise))
 
     @property
     def p_loo_joint(self) -> float:
         """Effective number of parameters: how much Σ_i w_i log p(x_i, y_i) decreases if each row is left out."""
-        return float(self.weights.total_of(self._of_label(self._log_joint_of_fit) - self.pointwise_joint))
+        of_fit = self._of_label(self._log_joint_of_fit)  # log p(x_i, y_i | D), (n,)
+        return float(self.weights.total_of(of_fit - self.pointwise_joint))
 
     @property
     def accuracy(self) -> float:
@@ -187,7 +190,8 @@ class LooResult:
         A row's own label is missing from the class sizes that predict it. On noise with classes of equal size the
         accuracy is therefore below one half, as is the area under a curve over all rows. The log loss suffers less.
         """
-        return float(self.weight @ (self.log_joint.argmax(1) == self.index) / self.weight.sum())
+        is_right = self.log_joint.argmax(1) == self.index  # (n,)
+        return float(self.weight @ is_right / self.weight.sum())
 
     @property
     def log_loss(self) -> float:
@@ -219,7 +223,7 @@ class LooResult:
             se = self.se_joint
             p_loo = self.p_loo_joint
 
-        # ArviZ knows no weights: a term that counts k times is given k times
+        # ArviZ knows no weights: of a row that counts k times, `times` is k, and its term is given k times
         values = np.repeat(terms.value, terms.times.astype(int))
         return elpd_data(values, se, p_loo)
 
@@ -228,8 +232,8 @@ class LooResult:
         kind = "exact" if self.exact else "approximate"
         meaning = "`elpd` scores the labels given the rows"
 
-        # a line of the table each: name, sum, standard error, effective number of parameters. A discriminative model
-        # has no density of rows, and so no second line
+        # a line of the table each: name, sum, standard error, effective number of parameters. Leave-one-out that is not
+        # exact is that of a discriminative model, which has no density of rows, and so no second line
         figures = [("elpd        log p(y | x)", self.elpd, self.se, self.p_loo)]
         if self.exact:
             meaning += "; `elpd_joint` also scores the rows, as `arviz.loo` does"
@@ -302,7 +306,7 @@ def loo(
     weights = row_weights(sample_weight, len(index))
     group = None if groups is None else group_places(groups, len(index))
 
-    # rows that were never fitted cannot leave
+    # rows that were never fitted cannot leave: an error if these are such
     _check_fitted(estimator, rows, one_hot(index, len(estimator.classes_), weights.values))
 
     # a class, or a column, that loses its only row has logarithms and quotients of 0
@@ -315,8 +319,8 @@ def loo_in_analyses(model: Any, X: Any, y: Any, sample_weight: Any = None, group
 
     A model without `loo_prior`, such as a discriminative one, has no choice of `prior` to be given.
     """
-    prior = getattr(model, "loo_prior", "kept")
-    options = {} if prior == "kept" else {"prior": prior}
+    prior = getattr(model, "loo_prior", "kept")  # "refit" where that costs no fits
+    options = {} if prior == "kept" else {"prior": prior}  # "kept" is the default
     return model.loo(X, y, sample_weight, groups=groups, **options)
 
 
@@ -333,15 +337,18 @@ def leave_out(
 
     Parameters
     ----------
+    estimator : a fitted estimator
     rows, index, weights : rows by block, (n, columns) each; class (n,) and weight of each
     group : (n,) group of each row, 0 … g−1; None where each row leaves alone
     prior : "kept" or "refit", as in `loo`
     scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
     parts = estimator.part_blocks()  # name of each part of a row → names of its blocks
+
+    # rows, a fold at a time, with the model that predicts them; their predictions, a table (n, c) of each kind
     by_fold = folds(estimator, FittedRows(rows, index, weights, group), prior)
     shape = (len(index), len(estimator.classes_))
-    log_prior, *tables = _log_tables(by_fold, rows, shape, [*parts.values()], scores)  # (n, c) each
+    log_prior, *tables = _log_tables(by_fold, rows, shape, [*parts.values()], scores)
     return LooResult(
         classes=estimator.classes_,
         index=index,
@@ -387,29 +394,37 @@ def _check_fitted(estimator: Any, rows: Rows, r: Sparse) -> None:
 
     Parameters
     ----------
+    estimator : a fitted estimator
     rows, r : rows by block, and their weights (n, c) in each class
     """
-    removed = estimator.prior_.suffstats(rows, r)  # statistics of these rows, by block
+    removed = estimator.prior_.suffstats(rows, r)  # statistics of these rows
     remaining = estimator.remaining(removed, r.shape[0]).estimate  # of all other rows; raises on negative ones
 
-    # foreign rows of large cells may pass that, because the bound of their rounding is large too
-    for name, part in removed.blocks.items():
-        if isinstance(part, Moments | Scatter):
-            _check_squares(estimator.statistics_.blocks[name], remaining.blocks[name], part)
+    # foreign rows of large cells may pass that, because the bound of their rounding is large too. Only statistics with
+    # squares have to be looked at again
+    for name, removed_block in removed.blocks.items():
+        if isinstance(removed_block, Moments | Scatter):
+            _check_squares(estimator.statistics_.blocks[name], remaining.blocks[name], removed_block)
 
 
 def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:
     """ValueError where the rows, put back, would make more squares than the fit has: they were no part of it.
 
     Foreign rows of very large cells bring so much rounding that their difference from the fit is within its bound, and
-    then 0 seems to remain. They show when `remaining` and `removed` are added again. All three arguments have the
-    weight n, the mean and the squares ss of each class and column.
+    then 0 seems to remain. They show when `remaining` and `removed` are added again.
+
+    Parameters
+    ----------
+    fitted, remaining, removed : statistics of a block: of the fit, of what seems to remain, and of the removed rows
     """
-    before = fitted.moments()  # of single columns, also where cross products are kept
+    # weight n, mean and squares ss of each class and column, (c, d); no cross products
+    before = fitted.moments()
     again = remaining.moments() + removed.moments()
 
     # squares about the mean of the fit: those about their own mean, and n times the squared distance of the two means
     squares = again.ss + before.n * (again.mean - before.mean) ** 2
+
+    # those of the fit, and what rounding explains: a share of the squares, and a share of the mean in every cell
     limit = (1 + _MORE_SQUARES) * before.ss + before.n * (_MEAN_ROUNDING * before.mean) ** 2
     if (squares > limit).any():
         raise ValueError(NEVER_FITTED.format("squares"))
@@ -426,10 +441,11 @@ def group_places(groups: Any, n: int) -> np.ndarray:
     import pandas as pd
 
     # labels of a list may be of several types; an array of objects keeps them as they are
-    labels = groups if hasattr(groups, "dtype") else np.asarray(groups, dtype=object)
+    is_array = hasattr(groups, "dtype")  # or a column of a data frame
+    labels = groups if is_array else np.asarray(groups, dtype=object)
     if labels.shape != (n,):
         raise ValueError(f"`groups` has shape {labels.shape}; it needs one label for each of the {n} rows")
-    group, _ = pd.factorize(labels)  # −1 for a missing label
+    group, _ = pd.factorize(labels)  # (n,) numbers of the labels, −1 for a missing label
     if (group < 0).any():
         raise ValueError("`groups` has missing labels (None, NaN or NA); give each row the label of its group")
     return group
@@ -443,7 +459,8 @@ def copies(X: Any, y: Any) -> np.ndarray:
 
     Parameters
     ----------
-    X : (n, d) array, sparse matrix or data frame; missing cells are equal to each other. Or a mapping of several
+    X : (n, d) array, sparse matrix or data frame; missing cells are equal to each other. Or a mapping of several, whose
+        columns stand side by side
     y : (n,) labels
 
     Returns
@@ -459,29 +476,44 @@ def copies(X: Any, y: Any) -> np.ndarray:
     """
     import pandas as pd
 
-    # keys (n,) by which rows are compared: every column of dense rows, one hash of each sparse row, and the label
+    # keys by which rows are compared, each an array or list (n,): every column of dense rows, one hash of each sparse
+    # row, and last the label
     tables = [*X.values()] if isinstance(X, dict) else [X]
     keys: list[Any] = []
-    for x in (*tables, y):
+    for x in tables:
         if is_sparse(x):
             keys.append(_hashes(x))
         else:
-            keys += [*np.asarray(x).reshape(len(x), -1).T]
+            keys.extend(_columns(x))
+    keys.extend(_columns(y))
     if len(keys[-1]) != len(keys[0]):
         raise ValueError(f"`y` has {len(keys[-1])} labels, and `X` {len(keys[0])} rows; give each row its label")
 
-    # rows with the same keys are a group of pandas, which takes missing cells for equal with dropna=False
+    # a data frame with a column for each key, called 0, 1, …: rows equal in all of them are a group of pandas, which
+    # takes missing cells for equal with dropna=False, and numbers groups by their first rows with sort=False
     table = pd.DataFrame(dict(enumerate(keys)))
-    return table.groupby([*range(len(keys))], dropna=False, sort=False).ngroup().to_numpy(copy=True)
+    by_all_keys = table.groupby([*range(len(keys))], dropna=False, sort=False)
+    return by_all_keys.ngroup().to_numpy(copy=True)
+
+
+def _columns(x: Any) -> list[np.ndarray]:
+    """The columns, (n,) each, of dense rows (n, d), or of labels (n,), which are a single column."""
+    table = np.asarray(x).reshape(len(x), -1)
+    return [table[:, j] for j in range(table.shape[1])]
 
 
 def _hashes(x: Sparse) -> list[int]:
     """A number for each sparse row, the same where all cells are: the hash of its columns and cells."""
-    # one way to write each row: every cell once, in the order of the columns, and no zeros
+    # sparse rows can be stored in several ways. Bring them to one: every cell once, in the order of the columns, and no
+    # zeros
     rows = sparse.csr_array(x, dtype=float, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()
 
-    # the cells of a row lie between two successive pointers of the CSR format
-    ends = itertools.pairwise(rows.indptr.tolist())
-    return [hash(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()) for a, b in ends]
+    # in the CSR format the cells of row i stand from indptr[i] to indptr[i + 1]
+    hashes = []
+    for start, end in itertools.pairwise(rows.indptr.tolist()):
+        columns = rows.indices[start:end].tobytes()
+        cells = rows.data[start:end].tobytes()
+        hashes.append(hash(columns + cells))
+    return hashes

@@ -51,11 +51,11 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
     """
     difference: Any = fitted - removed
 
-    # class weights (c,), of which `error` is the variance of the rounding
+    # what is left of the class weights (c,), whose `error` is the variance of their rounding, and of each block
     weight = _remaining_weight(difference.n, _BOUND * np.sqrt(difference.error))
     blocks = {name: _remaining(block) for name, block in difference.blocks.items()}
 
-    # a class without rows has the weight 0 exactly, and so no error
+    # all estimates together, and all that was moved. A class without rows has the weight 0 exactly, and so no error
     estimate = Statistics(
         n=weight.estimate,
         blocks={name: block.estimate for name, block in blocks.items()},
@@ -69,7 +69,17 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
 
 
 def _remaining(difference: Any) -> Remaining:
-    """What is left of a block, from the difference of its statistics, by the type of these statistics."""
+    """What is left of a block, from the difference of its statistics, by the type of these statistics.
+
+    - moments or cross products of real cells, totals of counts, numbers of events: their rounding is known
+    - any others, such as distinct cells, or statistics of a family of the user's own: their rounding is not known, so
+      they are left as they are. Only their weight n, if they have one, must not be negative
+
+    Raises
+    ------
+    ValueError
+        if more would leave than there is
+    """
     match difference:
         case Moments() | Scatter():
             return _remaining_moments(difference)
@@ -77,11 +87,16 @@ def _remaining(difference: Any) -> Remaining:
             return _remaining_totals(difference)
         case Counts():
             return _remaining_counts(difference)
+        case _:
+            if hasattr(difference, "n"):
+                _check_weight(np.asarray(difference.n), _NO_EVENT)
+            return Remaining(estimate=difference, moved=difference)
 
-    # distinct cells, or statistics of a family of one's own: their rounding is not known. Only the sign of their
-    # weight, if they have one, is checked, by the exception that the call raises
-    _remaining_weight(np.asarray(getattr(difference, "n", 0)), _NO_EVENT)
-    return Remaining(difference, difference)
+
+def _check_weight(n: Array, bound: Any) -> None:
+    """ValueError if a weight is negative by more than the bound on its rounding: such rows were never fitted."""
+    if (n < -bound).any():
+        raise ValueError(NEVER_FITTED.format("counts"))
 
 
 def _remaining_weight(n: Array, bound: Any) -> Remaining:
@@ -102,16 +117,19 @@ def _remaining_weight(n: Array, bound: Any) -> Remaining:
     ValueError
         if a weight is negative beyond its rounding: such rows were never fitted
     """
-    if (n < -bound).any():
-        raise ValueError(NEVER_FITTED.format("counts"))
+    _check_weight(n, bound)
     is_zero = n <= bound
-    is_certain = is_zero & (bound <= _NO_EVENT)
+    is_certainly_zero = is_zero & (bound <= _NO_EVENT)
     estimate = np.where(is_zero, 0, n)
-    return Remaining(estimate, estimate + np.where(is_certain, 0, bound))
+    moved = estimate + np.where(is_certainly_zero, 0, bound)
+    return Remaining(estimate, moved)
 
 
 def _remaining_counts(difference: Counts) -> Remaining:
-    """What is left of numbers of events: each is a weight; the log base measure `log_h` may have either sign."""
+    """What is left of numbers of events n, and of their log base measure `log_h`, of any shape.
+
+    A number of events is treated as a weight. `log_h` may have either sign, so that nothing about it can be wrong.
+    """
     n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
     estimate = replace(difference, n=n.estimate, error=difference.error or {})
     log_h = difference.log_h + _bound(difference, "log_h", difference.log_h)
@@ -147,24 +165,29 @@ def _remaining_totals(difference: Totals) -> Remaining:
 def _remaining_moments(difference: Moments | Scatter) -> Remaining:
     """What is left of weight, mean and squares, or cross products: a column that became constant has no spread.
 
+    A refit to cells that are all equal would find their squares 0 exactly, and the mean equal to the cells. In a
+    difference rounding is left of both, which would count as spread. So a column is set to the exact values where
+    rounding explains all of its spread.
+
     c classes, d columns. `Moments` hold n, mean and ss as (c, d); `Scatter` holds n (c,), mean (c, d) and cross
     products ss (c, d, d), whose diagonal is `own`. Their errors are by class and column, (c, d), in both.
     """
     # a scatter has one weight for all columns of a class: it takes the largest of their bounds
-    n_bound = _bound(difference, "n", difference.mean)
+    n_bound = _bound(difference, "n", difference.mean)  # (c, d)
     n = _remaining_weight(difference.n, n_bound.reshape(*difference.n.shape, -1).max(-1))
 
     # sums of squares are not negative; if one is, beyond rounding, other rows were removed than fitted
     if (difference.own < -_bound(difference, "ss", difference.mean)).any():
         raise ValueError(NEVER_FITTED.format("squares"))
 
-    # bounds on mean and squares, (c, d) both; the error under the name "mean" is that of the sum n·mean
-    is_empty = n.estimate <= 0
-    weight = along(n.estimate, difference.mean) + np.zeros_like(difference.mean)
+    # bounds on mean and squares, (c, d) both, 0 where no row is left; the error under the name "mean" is that of the
+    # sum n·mean, so that its bound is divided by n
+    is_empty = n.estimate <= 0  # of the shape of n: (c, d) or (c,)
+    weight = along(n.estimate, difference.mean) + np.zeros_like(difference.mean)  # n by class and column, (c, d)
     ss_bound = _zero_where(is_empty, _bound(difference, "ss", difference.mean))
     mean_bound = _zero_where(is_empty, _bound(difference, "mean", difference.mean)) / _safe(weight)
 
-    # a refit to equal cells would find the squares 0 exactly, and their value as the mean
+    # constant columns get their value as the mean, and no squares; where that is certain, nothing is left to be moved
     columns = _constant_columns(difference, weight, mean_bound, ss_bound)
     mean_bound = np.where(columns.is_certain, 0, mean_bound)
     ss_bound = np.where(columns.is_certain, 0, ss_bound)
@@ -219,13 +242,14 @@ def _constant_columns(
     is_empty = weight <= 0  # a class without cells does not matter
     is_constant = ((has_no_spread & has_same_mean) | is_empty).all(0)  # (d,)
 
+    # a value within its bound is taken for 0
     value = np.where(is_constant & (abs(value) <= largest_bound), 0, value)
 
-    # it is certain where bounds are tiny beside the value itself; one spread of _NOISE · |value| in every cell makes
-    # squares of weight · (_NOISE · value)²
-    ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2
-    mean_is_sure = mean_bound <= _NOISE * abs(value)
-    is_certain = is_constant & (ss_is_sure & mean_is_sure).all(0)
+    # it is certain where bounds are tiny beside the value itself, a share of 1e-12 at most. If every cell were off by
+    # 1e-12 · |value|, the squares would be weight · (1e-12 · value)²
+    ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2  # (c, d)
+    mean_is_sure = mean_bound <= _NOISE * abs(value)  # (c, d)
+    is_certain = is_constant & (ss_is_sure & mean_is_sure).all(0)  # (d,)
     return _ConstantColumns(is_constant, is_certain, value)
 
 
@@ -246,13 +270,16 @@ def _bound(stats: Any, name: str, like: Array) -> np.ndarray:
     `stats.error` holds the variance of the rounding of each field by name; it lacks those that are exact.
     """
     variance = (stats.error or {}).get(name, 0.0)
-    return 0 * like + _BOUND * np.sqrt(np.maximum(variance, 0))
+    zeros = 0 * like  # gives the result its shape, as the variance may be a single number
+    return zeros + _BOUND * np.sqrt(np.maximum(variance, 0))
 
 
 def _error_of_rows(stats: Any, is_empty: np.ndarray) -> dict[str, Any]:
     """Variances of the rounding of each field by name, 0 where no row is left; that of the weight stays."""
-    error = stats.error or {}
-    return {name: value if name == "n" else _zero_where(is_empty, value) for name, value in error.items()}
+    errors = {}
+    for name, variance in (stats.error or {}).items():
+        errors[name] = variance if name == "n" else _zero_where(is_empty, variance)
+    return errors
 
 
 def _zero_where(is_empty: np.ndarray, values: Any) -> np.ndarray:
@@ -273,13 +300,22 @@ def _safe(weight: np.ndarray) -> np.ndarray:
 
 
 def is_certain(remaining: Remaining) -> bool:
-    """Whether rounding moves sums and spreads by so little of themselves that no field of a posterior is in doubt.
+    """Whether the statistics alone show that rounding leaves nine digits of every field of a posterior.
 
-    This is enough, because a posterior only adds amounts of the prior, which are not negative, to these sums. False
-    does not mean doubt, only that posteriors have to be compared (`find_doubt`): of cross products nothing can be seen
-    here, as columns may nearly be multiples of each other.
+    That is so if rounding moves every sum by at most 1e-10 of itself, and every mean by at most 1e-10 standard
+    deviations. For a field of a posterior is such a sum s plus an amount a of the prior, which is not negative: if s
+    has the error e, the relative error of the field, e / (s + a), is at most e / s. A posterior mean is an average of
+    the prior mean and that of the rows, and moves by no more than the latter.
+
+    False does not mean doubt, only that two posteriors have to be compared, by `find_doubt`. It is the answer for cross
+    products, of which nothing can be seen here, as columns may nearly be multiples of each other, and for statistics
+    whose rounding is not known.
+
+    Parameters
+    ----------
+    remaining : statistics of the rows that are left, and the same moved by the bound of their rounding
     """
-    # sums, and the same sums moved by the bound of their rounding
+    # every sum with its moved copy: first the class weights
     pairs = [(remaining.estimate.n, remaining.moved.n)]
     for name, block in remaining.estimate.blocks.items():
         moved = remaining.moved.blocks[name]
@@ -296,7 +332,8 @@ def is_certain(remaining: Remaining) -> bool:
                 pairs.append((block.n, moved.n))
             case _:
                 return False
-    return all((abs(moved - value) <= _NO_DOUBT * value).all() for value, moved in pairs)
+    changes_are_small = [(abs(moved - value) <= _NO_DOUBT * value).all() for value, moved in pairs]
+    return all(changes_are_small)
 
 
 class Doubt(NamedTuple):
@@ -321,7 +358,7 @@ def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
     moved : that of the same statistics, moved by the bound of their rounding. Where a field of the two differs by more
         than 1e-9 of itself, it is in doubt
     """
-    # class prior and blocks by name, each with its moved copy
+    # class prior, under an empty name, and blocks by name, each with its moved copy
     pairs = {"": (posterior.classes, moved.classes)}
     for name, block in posterior.blocks.items():
         pairs[name] = (block.unwrapped, moved.blocks[name].unwrapped)
@@ -331,7 +368,7 @@ def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
             value = getattr(block, field.name)
             if not isinstance(value, np.ndarray):  # a setting, such as a flag
                 continue
-            is_doubtful = _is_doubtful(field.name, value, getattr(moved_block, field.name), block)
+            is_doubtful = _is_doubtful(field.name, value, getattr(moved_block, field.name), block)  # by entry
             if is_doubtful.any():
                 first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
                 return Doubt(name, _column_of(block, field.name, first_entry))
@@ -351,9 +388,12 @@ def _column_of(block: Any, field: str, position: np.ndarray) -> int | None:
 def _is_doubtful(name: str, value: np.ndarray, moved: np.ndarray, block: Any) -> np.ndarray:
     """Where a field of a posterior is known to fewer than nine digits.
 
-    Most fields are positive amounts, measured by themselves. A mean "m" may be near 0, so that it is measured in
-    standard deviations. A scale matrix "S" may be nearly singular, so that its diagonal is measured by the variance of
-    a column given all others.
+    That is where it changes by more than 1e-9 of its scale. By the names that the families give their fields:
+
+    - "S", the scale matrix of an inverse-Wishart density: only the diagonal is looked at. S may be nearly singular, so
+      the scale of S_jj is what column j has alone, its squares about the regression on all other columns
+    - "m", the mean of a Gaussian: it may be near 0, so its scale is a standard deviation
+    - any other field is a positive amount, and its scale is itself
 
     Parameters
     ----------
@@ -369,20 +409,29 @@ def _is_doubtful(name: str, value: np.ndarray, moved: np.ndarray, block: Any) ->
         change = abs(moved - value)
         if name == "S":
             change = change.diagonal(axis1=-2, axis2=-1)  # (c, d)
-            scale = _conditional_scale(block)
-        elif name == "m" and hasattr(block, "S"):
-            # S / ν estimates the covariance matrix of an inverse-Wishart posterior
-            scale = np.sqrt(_conditional_scale(block) / block.nu[:, None])
+            scale = _squares_given_others(block)
         elif name == "m":
-            # a variance that is known, or b / a of an inverse-gamma posterior
-            variance = block.variance if hasattr(block, "variance") else block.b / block.a
-            scale = np.sqrt(variance)
+            scale = _standard_deviation(block)
         else:
             scale = abs(value)
         return np.asarray(change > _SURE * scale)
 
 
-def _conditional_scale(block: Any) -> np.ndarray:
+def _standard_deviation(block: Any) -> np.ndarray:
+    """About the standard deviation of the cells of a Gaussian block, by which a mean is measured.
+
+    The block has one of three sets of fields: S and ν, of which S / ν estimates a covariance matrix; a variance that is
+    known; or a and b, of which b / a estimates a variance. Of a covariance matrix the deviation is that of a column
+    given all others, as columns may nearly be multiples of each other.
+    """
+    if hasattr(block, "S"):
+        return np.sqrt(_squares_given_others(block) / block.nu[:, None])  # (c, d)
+    if hasattr(block, "variance"):
+        return np.sqrt(block.variance)
+    return np.sqrt(block.b / block.a)
+
+
+def _squares_given_others(block: Any) -> np.ndarray:
     """The part of the scale matrix S that is each column's own, given all others: 1/(S⁻¹)_jj, (c, d).
 
     It is the squares about the regression of column j on all other columns.

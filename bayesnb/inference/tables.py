@@ -21,10 +21,11 @@ class Parameter:
 
     Fields
     ------
-    block, site, at : names of the block and of the NumPyro site in it, and the place of the feature in the site
+    block, site : names of the block, and of the NumPyro site in it
+    at : index that picks the feature from an array of the site, such as [..., 2]: to all classes and levels
     kind : what it is, such as "mean"
-    levels : the levels of a categorical feature, [1] of a yes/no feature, else [None]
-    classes, labels : (k,) place and name of each class; None and "all classes" where they share it
+    levels : the l levels of a categorical feature, [1] of a yes/no feature, else [None]
+    classes, labels : position and name of each of k classes; [None] and ["all classes"] where they share it
     law : the distributions, with the methods of `scipy.stats`
     """
 
@@ -42,12 +43,20 @@ class Parameter:
 
         Parameters
         ----------
-        x : (m,) numbers; the method gets them with axes of length 1 behind, so that they broadcast against the law
+        method : a method of `law`; its result has the shape of its argument, broadcast against the parameters
+        x : (m,) numbers
+
+        Returns
+        -------
+        (m, k, l)
         """
+        # x as (m, 1, …, 1), with an axis for each axis of the parameters
         parameter_axes = [1] * np.ndim(self.law.mean())
-        values = method(np.reshape(x, (-1, *parameter_axes)))
-        # the law may have more entries: levels that only other features have, or all other features in one
-        return values.reshape(len(x), len(self.classes), -1)[..., : len(self.levels)]
+        values = method(np.reshape(x, (-1, *parameter_axes)))  # (m, *shape of the parameters)
+
+        # the law may have more entries than l: levels that only other features have, or all other features in one
+        by_class = values.reshape(len(x), len(self.classes), -1)
+        return by_class[..., : len(self.levels)]
 
 
 def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Parameter]:
@@ -55,11 +64,13 @@ def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Para
 
     Parameters
     ----------
+    estimator : a fitted estimator
     model : `prior_` or `posterior_` of the estimator
     j : number of the feature; None stands for the class probabilities
     """
     if j is None:
         return _class_probabilities(estimator, model)
+
     # a block has the numbers of the features in its columns; several blocks may hold a feature, one for each class
     parameters: list[Parameter] = []
     for name, columns in estimator.block_columns().items():
@@ -69,7 +80,12 @@ def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Para
 
 
 def _class_probabilities(estimator: Any, model: NaiveBayes) -> list[Parameter]:
-    """The parameter of the classes, in a list of one; none where their probabilities are fixed."""
+    """The parameter of the classes, their probabilities, in a list of one; no parameter where these are fixed.
+
+    Parameters
+    ----------
+    estimator, model : a fitted estimator, and its `prior_` or `posterior_`
+    """
     law = model.classes.marginals().get("pi")  # a beta distribution for each class
     if not law:
         return []
@@ -97,7 +113,9 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
     j : number of the feature
     position : of the feature among the columns of the block
     """
-    inner = block.unwrapped
+    inner = block.unwrapped  # of a block about a single class, the model of that class
+
+    # the levels of the feature, if its cells are any
     cells = inner.cells_.kind
     levels: list[Any] = [None]
     if cells == "levels":
@@ -105,21 +123,29 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
     elif cells == "yes/no":
         levels = [1]
 
-    # the marginal model of the feature: features that share a total, such as words, need one more, of all others
+    # the marginal model of the feature: features that share a total, such as words, need one more, of all others. Other
+    # families cannot merge columns, so that `lump_other_columns` is None, and have a model of the feature alone
     column = np.array([position])
     block_of_feature = inner.lump_other_columns(column) or inner.select(column)
 
     parameters = []
     for site, marginal in block_of_feature.marginals().items():
-        # a parameter is of each class, of the only class of the block, or of all classes together
-        has_class_axis = estimator.block_dims(name, site, np.ndim(marginal.mean()))[0].endswith("class")
-        classes: list[int | None] = [None]
-        if has_class_axis:
-            classes = [*range(inner.shape[0])] if block.only_class is None else [block.only_class]
+        # a parameter is of all classes together, of the only class of the block, or of each class
+        dims = estimator.block_dims(name, site, np.ndim(marginal.mean()))  # names of the axes of the site
+        has_class_axis = dims[0].endswith("class")
+        if not has_class_axis:
+            classes: list[int | None] = [None]
+        elif block.only_class is not None:
+            classes = [block.only_class]
+        else:
+            classes = [*range(inner.shape[0])]
 
-        # where the feature stands in the array of the site; of a covariance matrix only its variance is shown
-        place: tuple[Any, ...] = (..., position, slice(None)) if cells == "levels" else (..., position)
+        # where the feature stands in the array of the site, whose last axis is that of features, or the last but one
+        # where there are levels; of a covariance matrix only the variance of the feature is shown
         law = marginal
+        place: tuple[Any, ...] = (..., position)
+        if cells == "levels":
+            place = (..., position, slice(None))
         if isinstance(marginal, InverseWishartMarginal):
             law = marginal.diagonal()
             place = (..., position, position)
@@ -155,6 +181,7 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
 
     Parameters
     ----------
+    estimator : a fitted estimator
     features : numbers of the features
     level : posterior mass inside the intervals
     """
@@ -167,7 +194,7 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
     for j in features:
         lines: list[tuple[Any, ...]] = []
         for parameter in parameters_of(estimator, estimator.posterior_, j):
-            point = points[parameter.block][parameter.site][parameter.at]
+            point = points[parameter.block][parameter.site][parameter.at]  # of each class and level
             lines += _lines(parameter, point, level)
         frames.append(pd.DataFrame(lines, columns=["class_", "parameter", "estimate", "low", "high"]))
     return frames
@@ -183,15 +210,21 @@ def _lines(parameter: Parameter, point: np.ndarray, level: Scalar) -> list[tuple
     point : the estimate, for each class and level
     level : posterior mass inside the interval
     """
-    ends = parameter.of_each(parameter.law.ppf, [(1 - level) / 2, (1 + level) / 2])  # (2, classes, levels)
-    numbers = np.stack([point.reshape(ends.shape[1:]), *ends], -1)  # (classes, levels, 3)
+    # (classes, levels) each
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = parameter.of_each(parameter.law.ppf, tails)
+    estimate = point.reshape(low.shape)
     kind = parameter.kind
     if kind == "variance":
-        numbers = np.sqrt(numbers)
+        estimate = np.sqrt(estimate)
+        low = np.sqrt(low)
+        high = np.sqrt(high)
         kind = "sd"
 
-    names = [kind if level_of_cell is None else f"P({level_of_cell})" for level_of_cell in parameter.levels]
+    # a line for each class and level; a parameter without levels has one column, called by its kind
+    names = [kind if cell_level is None else f"P({cell_level})" for cell_level in parameter.levels]
     lines = []
-    for label, values in zip(parameter.labels, numbers.tolist(), strict=True):
-        lines += [(label, name, *line) for name, line in zip(names, values, strict=True)]
+    for i, label in enumerate(parameter.labels):
+        for j, name in enumerate(names):
+            lines.append((label, name, float(estimate[i, j]), float(low[i, j]), float(high[i, j])))
     return lines
