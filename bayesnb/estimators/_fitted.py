@@ -455,8 +455,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         class_index = places_of(labels, state.classes)
         removed = self._compute_statistics(state, rows, class_index, sample_weight)
 
-        # the difference of the statistics, and the same moved by the bound of its rounding: if the two posteriors
-        # differ by too much, the difference has lost its digits, and the rows are not removed
+        # the difference of the statistics, twice: as computed, and moved by what rounding may have done to it. If the
+        # two posteriors differ by too much, the difference has lost its digits, and the rows are not removed
         remaining = without(state.bounded, removed.bounded)
         after = self._with_prior(replace(state, statistics=remaining.estimate))
         check_digits(after, self._with_prior(replace(state, statistics=remaining.moved)))
@@ -509,7 +509,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return self
 
     def with_statistics(self, stats: Statistics) -> Self:
-        """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
+        """A copy that has learnt the rows behind these statistics, and no others. Provisional.
+
+        The prior is made anew, because the rows may scale it.
+        """
         other = copy.copy(self)
         other._state = self._with_prior(replace(other._state, statistics=stats))
         return other
@@ -530,6 +533,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _compute_statistics(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
         """The state with the statistics of these rows, and of no others.
 
+        They are summed up a slice of rows at a time, because statistics of disjoint slices add.
+
         Parameters
         ----------
         state : with the encoding of the rows
@@ -540,7 +545,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         r = one_hot(index, len(state.classes), weights)  # (n, c), sparse
 
-        # any prior computes the same statistics; but with an encoding, such as new levels, blocks may have other shapes
+        # a model has the formulas of the statistics; the numbers in it do not matter. The prior of earlier rows will
+        # do, unless there is an encoding: with new levels its blocks may have other shapes than these rows need
         has_usable_prior = state.prior is not None and state.encoding is None
         model = state.prior if has_usable_prior else self._model_of_statistics(state.without_rows)
 
@@ -548,7 +554,6 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             rows = self._rows_by_block(state, cut_rows(X, part))
             return model.statistics(rows, csr_slice(r, part))
 
-        # statistics of disjoint slices of rows add
         parts = row_slices({BLOCK: X}, model.min_chunk_cells)
         with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are refused below
             stats = fold_rows(statistics_of_slice, parts)
@@ -656,18 +661,24 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return self._fitted().statistics.n
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn may give to the estimator: read from what the family declares of its cells."""
+        """What scikit-learn may give to the estimator: read from what the family declares of its cells.
+
+        scikit-learn's `check_estimator` makes data by these tags. The names of two of them say something else than what
+        it does with them:
+
+        - `categorical` : it gives whole numbers, so the tag is set for every family that needs them
+        - `poor_score` : it does not require a good accuracy on clouds of normal points. Models of discrete cells, or of
+          counts given their total, need not have one there; scikit-learn's own have this tag too
+        """
         tags = super().__sklearn_tags__()
-        cells = self.cells
-        marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
+        cells = self.cells  # kind, support and measure of a cell
         is_discrete = cells.kind in ("levels", "yes/no")
+        marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
         tags.input_tags.allow_nan = marker is not None and bool(np.isnan(marker))
         tags.input_tags.sparse = cells.sparse
         tags.input_tags.string = self._takes_text
         tags.input_tags.positive_only = cells.kind != "real"
-        tags.input_tags.categorical = cells.whole or is_discrete  # to scikit-learn's checks this means whole numbers
-        # its checks require accuracy on Gaussian clouds of points, which other models need not have. Its own naive
-        # Bayes of discrete cells has this tag too
+        tags.input_tags.categorical = cells.whole or is_discrete
         tags.classifier_tags.poor_score = is_discrete or cells.measure in (COMPOSITE, GIVEN_TOTALS)
         return tags
 

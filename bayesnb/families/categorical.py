@@ -89,13 +89,13 @@ class DirichletCategorical(Conjugate[Counts]):
         return log_rising(alpha_x, w) - log_rising(total, w)
 
     def log_loo_cell(self, x: Array, w: Any, *fields: Any) -> Any:
-        """log (α_x − w) / (Σα − w)."""
+        """log (α_x − w) / (Σα − w): the predictive of a cell of level x, after its weight w has left the counts α."""
         xp = namespace(x, *fields)
         alpha_x, total = self._of_level(x, *fields)
         return xp.log(remove_row(alpha_x, w)) - xp.log(remove_row(total, w))
 
     def cells(self, x: Any) -> Any:
-        """Codes outside the levels are missing cells."""
+        """The cells with NaN in place of codes outside the levels 0 … K−1, which are missing cells."""
         return namespace(x).where((x >= 0) & (x < self.alpha.shape[-1]), x, np.nan)
 
     def levels(self, x: Any) -> int:

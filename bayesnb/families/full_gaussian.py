@@ -59,8 +59,8 @@ class NormalInverseWishart(AbstractNormalRows):
         inverse_root, log_det = self._root()  # L⁻¹ and log |S| of each class, S = LLᵀ
         w = r.toarray() if is_sparse(r) else r  # (n, c), as all arrays below
         xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
-        tau = squares(x, self.m, inverse_root)
-        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ'
+        tau = squares(x, self.m, inverse_root)  # τ = δᵀS⁻¹δ
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ', at least the rounding of κ
         det_ratio = floor_at_rounding(1 - w * self.kappa / remaining * tau, xp.ones(()))  # 1 − gτ = |S'|/|S|
         square = tau / det_ratio * (self.kappa / remaining) ** 2  # x − m' = (κ/κ') δ
         return self._log_t(square, remaining, self.nu - w, log_det + xp.log(det_ratio))

@@ -130,9 +130,12 @@ class KernelDensity(AbstractConjugate[Sample]):
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block of some columns; features are independent given the class."""
-        fields = {name: getattr(self, name) for name in ("log_h", "low", "high")}
-        chosen = {name: leaf[..., columns] for name, leaf in fields.items() if leaf is not None}
-        return replace(self, cells=self.cells.select(columns), **chosen)
+        of_columns = {}
+        for name in ("log_h", "low", "high"):
+            value = getattr(self, name)  # (c, d); the limits are None where the bandwidth is known
+            if value is not None:
+                of_columns[name] = value[..., columns]
+        return replace(self, cells=self.cells.select(columns), **of_columns)
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
@@ -400,7 +403,8 @@ class KernelDensity(AbstractConjugate[Sample]):
         They do in a feature that varies, if the class has two units of weight in it: one to leave out, and one that
         predicts it.
         """
-        has_two_units = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]  # (d,) by class
+        # two distinct cells, or a cell with a weight of more than one unit
+        has_two_units = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]  # (d,) for each class
         return _varies(self.cells) & namespace(*has_two_units).stack(has_two_units)
 
     @property
@@ -506,7 +510,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         return {"log_bandwidth": namespace(best).where(block._informed, best, mean)}
 
     def marginals(self) -> dict[str, Any]:
-        """The grid posterior of each `bandwidth`."""
+        """The posterior of each bandwidth, as distributions on the mesh of its distribution function."""
         if self.low is None:
             return {}
         mesh, cdf = self._distribution()
@@ -533,9 +537,10 @@ class KernelDensity(AbstractConjugate[Sample]):
         # every class takes the i-th draw
         n_draws = int(np.bincount(y).max(initial=0))
         known_log_h = self.log_h + np.zeros((n_draws, 1, 1))
-        h = np.exp(self.sample(rng, (n_draws,)).get("log_bandwidth", known_log_h))  # (n_draws, c, d)
+        drawn = self.sample(rng, (n_draws,))  # empty where the bandwidth is known
+        h = np.exp(drawn.get("log_bandwidth", known_log_h))  # (n_draws, c, d)
 
-        for k, j in np.ndindex(self.shape):
+        for k, j in np.ndindex(self.shape):  # each class and feature
             rows = np.flatnonzero(y == k)
             value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights
             if not len(value):
@@ -629,7 +634,8 @@ class GridMarginal:
             self._distributions.append(rv_histogram((probabilities, edges), density=False))
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
-        # every public name (`pdf`, `ppf`, `mean`, …) is that method of all distributions
+        # Python asks here for names that the object does not have. Every public one (`pdf`, `ppf`, `mean`, …) is taken
+        # for a method of `scipy.stats`, and becomes a function that calls it of all distributions
         if name.startswith("_"):
             raise AttributeError(name)
         return partial(self._of_each, name)
@@ -655,6 +661,7 @@ class GridMarginal:
 
 def _varies(cells: Sample) -> Array:
     """Whether a feature has two distinct values in all classes together, (d,)."""
+    # only values with a weight count: in JAX arrays are filled up with values of weight 0
     return (cells.pooled().weight[0] != 0).sum(-1) > 1
 
 

@@ -96,12 +96,18 @@ class OneClass(AbstractConjugate[Stats]):
         """Rows of class k; NaN for the other classes."""
         rows = np.full((len(y), self.block.shape[1]), np.nan)
         is_of_class = y == self.k
-        label_of_inner_block = np.zeros(is_of_class.sum(), int)  # which knows no other class
-        rows[is_of_class] = self.block.sample_predictive(rng, label_of_inner_block, **given)
+        labels_of_inner_block = np.zeros(is_of_class.sum(), int)  # in the inner block class k is class 0, the only one
+        rows[is_of_class] = self.block.sample_predictive(rng, labels_of_inner_block, **given)
         return rows
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The statements of the inner block; the cells of other classes are blank."""
+        """The statements of the inner block; cells of rows of other classes are missing, so they add nothing.
+
+        Parameters
+        ----------
+        x : rows; with None they are drawn
+        y : (n,) class index among all classes
+        """
         import jax.numpy as jnp
 
         y = jnp.asarray(y)
