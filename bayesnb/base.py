@@ -281,6 +281,11 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
         A parameter has an axis "feature", or, where all features of a class are one random vector (a mean with a full
         covariance), the axis "event". A covariance has two such axes, and columns are taken from both.
+
+        Parameters
+        ----------
+        theta : parameters by name, such as {"mu": (…, c, d), "variance": (…, c, d)}
+        columns : (k,), positions of the features
         """
         selected = {}
         for name, value in theta.items():
@@ -353,11 +358,15 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
         # where cells may be missing, log p(x_S) is that of the row with all other cells missing
         if self.allows_missing:
-            log_p = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
+
+            def log_p(rows: Array) -> Tables:
+                return self.log_likelihood(theta, rows) if theta else self.log_predictive(rows)
+
             return shapley_of_cells(log_p, np.asarray(x))[..., columns, :]
 
-        # otherwise it comes from marginal models, averaged over random orders of the features. Draws of θ, which have
-        # leading axes that the mean of θ has not, take fewer orders, because each needs a table of its own
+        # otherwise log p(x_S) is that of a marginal model, and contributions are averaged over random orders of the
+        # features. Draws of θ take fewer orders, because each needs a table of its own; they have more axes than the
+        # mean of θ
         has_draws = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
         n_pairs_of_orders = PAIRS if has_draws else MANY_PAIRS
         n_features = x.shape[1]

@@ -6,8 +6,6 @@
 mapping from block name to that block's columns.
 """
 
-import functools
-import operator
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -97,8 +95,9 @@ class NaiveBayes:
         arrays : other arrays that are used with the rows, such as weights or drawn parameters. If these or the fields
             are JAX's, rows are not cut: no slice is large enough
         """
-        fields = [*leaves(self)]
-        if namespace(*fields, *leaves(arrays)) is not np:
+        fields = [*leaves(self)]  # the arrays of all hyperparameters
+        uses_jax = namespace(*fields, *leaves(arrays)) is not np
+        if uses_jax:
             return sys.maxsize
         n_numbers = sum(field.size for field in fields)
         return 4 * n_numbers
@@ -170,6 +169,15 @@ class NaiveBayes:
 
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
+
+        Parameters
+        ----------
+        rows : mapping from block name to that block's columns (n, d_block); NaN if a cell is missing
+        theta : parameters by block, leading axes are draws; None integrates them out
+
+        Returns
+        -------
+        (…, n, c), in nats
         """
 
         # some rows at a time, in threads where there are many: the memory is bounded. The function at the end gives the
@@ -239,6 +247,7 @@ class NaiveBayes:
         theta : parameters by block; None integrates them out
         """
 
+        # a slice of the rows of one block gives a table (n_slice, c); the tables of a part are added
         def log_density_of(name: str, chunk: slice) -> Array:
             x = as_compute_dtype(block_rows_at(rows[name], chunk), self.classes.log_predictive())
             return _log_density(self.blocks[name], x, None if theta is None else theta[name])
@@ -268,7 +277,14 @@ class NaiveBayes:
     def _log_loo_of_slice(
         self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], scores: bool
     ) -> Float[Array, "p n c"]:
-        """`log_loo_parts` of so few rows that they are worked on at once: first log p(y = c), then each part."""
+        """`log_loo_parts` of so few rows that they are worked on at once: first log p(y = c), then each part.
+
+        Parameters
+        ----------
+        rows, r : columns by block, and weights (n, c), of rows that this posterior contains
+        parts : names of the blocks of each part
+        scores : whether terms that are equal in all classes of a row are left out
+        """
 
         def log_loo_of_block(name: str) -> Array:
             block = self.blocks[name]
@@ -432,14 +448,19 @@ class NaiveBayes:
 
         By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data). The prior gives the sites, and
         the three closed forms give the likelihood.
+
+        Parameters
+        ----------
+        stats : of the rows; this model is the prior
         """
         import numpyro
 
-        prior, posterior = as_jax((self, self.update(stats)))
+        prior, posterior = as_jax((self, self.update(stats)))  # the same with JAX's arrays
         pi = prior.classes.model()  # class probabilities (c,), random or fixed
         sites = {"pi": pi} if self.classes.marginals() else {}
 
-        # the sites of θ: each block's model is run with one row of zeros, whose likelihood is hidden
+        # the sites of θ: each block's model is run with one row of zeros, whose likelihood is hidden, because that row
+        # does not exist. The trace records the value of every site that the model draws
         likelihood_sites = {self.site(name, "x") for name in self.blocks}
         with numpyro.handlers.trace() as trace, numpyro.handlers.block(hide=likelihood_sites):
             for name, block in prior.blocks.items():
@@ -480,10 +501,13 @@ def _sum_by_part(table_of: Callable[[str], Array], parts: Sequence[Sequence[str]
     table_of : name of a block → its table (n, c)
     parts : names of the blocks of each part
     """
-    tables = []
+    tables = []  # of each part
     with np.errstate(over="ignore"):  # a sum below the least number is −∞
-        for names in parts:
-            tables.append(functools.reduce(operator.add, map(table_of, names)))
+        for first_block, *other_blocks in parts:
+            total = table_of(first_block)
+            for name in other_blocks:
+                total = total + table_of(name)
+            tables.append(total)
     if len(tables) == 1:
         return tables[0][None]  # a view, where stacking would copy
     return namespace(*tables).stack(tables)

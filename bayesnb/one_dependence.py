@@ -220,6 +220,10 @@ class OneDependence:
 
         log B(a/(c k_j) + n_j) / B(a/(c k_j)) + Σ_{i≠j} Σ_{y,u} log B(α_i + n_yui) / B(α_i), B the multivariate beta
         function. A row whose x_j is missing is no part of the data of model j.
+
+        Parameters
+        ----------
+        stats : with the table of counts [y, u, v] of the rows; this block is the prior
         """
         # n[y, u, v]: rows of class y that have level u and level v, (c, k, k); k levels of all features
         n = stats.blocks[BLOCK].n
@@ -281,6 +285,12 @@ class OneDependence:
 
         p_j is the model in which all features depend on the class and on feature j. With draws of `sample` the result
         is log p_j(y, x | θ_j) of the parent of each draw. A row without cells has the class probabilities.
+
+        Parameters
+        ----------
+        rows : levels (n, d) by the name "x"; NaN = missing
+        theta : draws, as `sample` gives them; None integrates the parameters out
+        scores : not used; `NaiveBayes.log_table` has the same argument
         """
         if theta is not None:
             return self._log_drawn(rows[BLOCK], theta[BLOCK])
@@ -324,10 +334,10 @@ class OneDependence:
         theta : `key` (…), from which parent and parameters of each draw are drawn again, and `log_pi` (…, c); see
             `sample`
         """
-        keys = theta["key"]
+        keys = theta["key"]  # (…), of as many draws as there are
         n_classes = len(self.alpha)
-        log_pi = theta["log_pi"].reshape(-1, n_classes)
-        tables = []
+        log_pi = theta["log_pi"].reshape(-1, n_classes)  # (s, c), all draws along one axis
+        tables = []  # (n, c) of each draw
         for key, log_pi_of_draw in zip(keys.ravel().tolist(), log_pi, strict=True):
             tables.append(self._log_joint_of_draw(x, key, log_pi_of_draw))
         return np.array(tables).reshape(*keys.shape, len(x), n_classes)
@@ -511,10 +521,11 @@ class OneDependence:
         theta : draws, as `sample` gives them; None integrates the parameters out
         """
 
-        def table(rows: np.ndarray) -> np.ndarray:
+        def log_p_of(rows: np.ndarray) -> np.ndarray:
+            """log p(x_S, y = c) of rows in which the cells that are not in S are NaN, (…, rows, c)."""
             return self.log_joint({BLOCK: rows}) if theta is None else self._log_drawn(rows, theta)
 
-        return shapley_of_cells(table, x)[..., columns, :]
+        return shapley_of_cells(log_p_of, x)[..., columns, :]
 
     # --- draws ------------------------------------------------------------------------------------------------------
 
@@ -577,6 +588,11 @@ class OneDependence:
         """The parent of a draw among the features that each row has, all equally probable.
 
         One uniform number of the key serves all rows: with n_i features, row i takes the one in which u n_i falls.
+
+        Parameters
+        ----------
+        key : seed of the draw
+        is_observed : whether each cell is there
         """
         n_up_to = is_observed.cumsum(1)  # (n, d), how many features are observed up to each
         n_observed = n_up_to[:, -1:]  # (n, 1)
@@ -596,7 +612,13 @@ class OneDependence:
         return model, model.sample(np.random.default_rng([key, j]))
 
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""
+        """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        n : number of rows; each has a parent of its own, all equally probable
+        """
         d = len(self.sizes)
         x = np.empty((n, d))
         y = np.empty(n, int)

@@ -129,7 +129,8 @@ class AbstractNB(AbstractFitted):
         With more than two classes it is log p(y = c | x_i), (n, c), and the largest value wins. Moving the threshold on
         the log odds away from 0 is the same as moving the class prior. It trades precision against recall.
         """
-        table = copy.copy(self)._joint_table(X, scores=True)
+        # log p(x_i, y = c) up to a term of each row, which differences and the normaliser cancel
+        table = copy.copy(self)._joint_table(X, scores=True)  # (n, c)
         if table.shape[1] == 2:
             return table[:, 1] - table[:, 0]
         return log_normalize(table)
@@ -198,6 +199,7 @@ class AbstractNB(AbstractFitted):
 
         Parameters
         ----------
+        state : what was learnt of the columns, by which rows are validated and encoded
         X : rows as the user gives them
         table_of : rows by block, in float64 → their table (…, rows, c)
         """
@@ -283,6 +285,10 @@ class AbstractNB(AbstractFitted):
 
         The discriminant is log p(x, y = c | θ) up to a term that all classes share. The k weights are those of the
         columns, or of their levels, block after block.
+
+        Parameters
+        ----------
+        theta : parameters by block; None takes those of the current `estimate`
 
         Raises
         ------
@@ -694,6 +700,7 @@ class AbstractNB(AbstractFitted):
 
         Parameters
         ----------
+        n_samples, seed : number of rows, and seed or NumPy generator of the draws
         source : "posterior" or "prior": the distribution from which the parameters are drawn
         length : number of events of a row of `MultinomialNB`, a number or (n,); by default the rounded average of the
             training rows. Other likelihoods ignore it
@@ -720,7 +727,9 @@ class AbstractNB(AbstractFitted):
 
         Parameters
         ----------
+        state : with the classes, and with statistics for the average length
         model : the prior or the posterior
+        rng : NumPy's generator
         length : number of events of a row of counts whose total is given, or (n,); None is the average of the training
             rows
         """
@@ -803,7 +812,7 @@ class AbstractNB(AbstractFitted):
             prior.model(rows, class_index, n, length)
 
     def _numpyro_rows(self, state: State, X: Any) -> Rows:
-        """Rows by block for the NumPyro model; without checks where JAX traces them."""
+        """Rows by block for the NumPyro model; without checks if JAX traces them, because they have no values then."""
         from ..inference.twin_rows import is_traced
 
         if is_traced(X):
@@ -817,8 +826,13 @@ class AbstractNB(AbstractFitted):
     def _numpyro_labels(self, state: State, y: Any) -> Any:
         """Class indices (n,) of labels, for the NumPyro model.
 
-        Traced labels cannot be checked. If the classes are texts, JAX cannot hold labels, so traced ones are class
-        indices already.
+        Labels are traced if JAX compiles the model (`jax.jit`): they then have no values yet, and cannot be checked. If
+        the classes are texts, JAX cannot hold labels, so traced ones are class indices already.
+
+        Parameters
+        ----------
+        state : with the classes
+        y : (n,) labels, or class indices as above
         """
         from ..inference.twin_rows import is_traced
 
@@ -951,11 +965,12 @@ class AbstractNB(AbstractFitted):
     def suits(cls, kind: str, n: int, d: int) -> bool:
         """Whether the family has cells of a kind, and n rows of d columns are few enough to try. Provisional.
 
-        Yes and no are two levels.
+        A family of levels also has yes/no cells, which are two levels.
 
         Parameters
         ----------
-        kind : "yes/no", "levels", "counts", "amounts" or "real"
+        kind : of the cells: "yes/no", "levels", "counts", "amounts" or "real"
+        n, d : number of rows and of columns
         """
         if d > cls._most_columns or n * d > cls._most_cells:
             return False
@@ -993,7 +1008,7 @@ class AbstractNB(AbstractFitted):
         block, parameter : name of a block, and of a NumPyro site in it
         ndim : number of the parameter's axes
         """
-        dims = list(self.block_labels(block))
+        dims = list(self.block_labels(block))  # names of the axes after the class, such as ["feature", "level"]
         if ndim == 1:
             return dims[:1]
         return ["class", *dims[: ndim - 1]]

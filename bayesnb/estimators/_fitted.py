@@ -123,7 +123,12 @@ class State:
     def with_rows(self, other: "State") -> Self:
         """The state of the rows of both: their statistics add.
 
-        If one of the two has bounds of its rounding, the other gets them too, because only then the sum has them.
+        If one of the two has bounds of its rounding (`error`), the other gets them too, because only then the sum has
+        them.
+
+        Parameters
+        ----------
+        other : of other rows, with the same classes and columns in the same encoding
         """
         mine = self.statistics
         theirs = other.statistics
@@ -206,7 +211,19 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return state
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
-        """Some validated rows as columns by block; raises ValueError on values that the likelihood does not know."""
+        """Some validated rows as columns by block; raises ValueError on values that the likelihood does not know.
+
+        Parameters
+        ----------
+        state : with the columns and their encoding
+        X : some rows of what `_validate` returned
+
+        Returns
+        -------
+        by the name of a block its columns (n, d_block), here all columns in the only block; they may be held in fewer
+        bytes than float64
+        """
+        # an infinite cell of dense rows may show in the result, and then it is looked for only if it does
         shows_later = self._infinite_shows and not is_sparse(X)
         if not shows_later:
             self._check_finite(X)
@@ -290,8 +307,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return "class_prior" if self.priors is None else "priors"
 
     def _class_prior(self, state: State) -> AbstractClasses:
-        """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
-        name = self.class_prior_parameter
+        """The prior of the labels, by the first case that applies.
+
+        1. `class_prior` (or `priors`) is given: fixed probabilities
+        2. `fit_prior` is False: fixed and equal probabilities
+        3. otherwise they are learnt, with the prior Dirichlet(class_alpha)
+
+        Parameters
+        ----------
+        state : with the classes, in whose order a Series of pandas is put
+        """
+        name = self.class_prior_parameter  # "class_prior" or "priors"
         probabilities = getattr(self, name)
         n_classes = len(state.classes)
 
@@ -315,6 +341,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
+        state : with classes and columns, in whose order pandas objects are put
         shape : of the result, to which `alpha` has to broadcast
         """
         alpha = align("alpha", self.alpha, state.classes, state.columns.names)
@@ -373,10 +400,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             likelihood, or if a parameter is out of range. The message names the argument
         """
         rows, labels, columns = self._validate(X, None, y)
-        classes, class_index = classes_of(labels)
+        classes, class_index = classes_of(labels)  # distinct labels, and the position of each row's label among them
+
+        # step by step a new state: labels and columns, their encoding, the statistics of the rows, and the prior
         state = self._learn_encoding(State(classes, columns), rows)  # such as the levels of each column
         state = self._compute_statistics(state, rows, class_index, sample_weight)
-        refuse_no_weight(state.statistics.n)
+        refuse_no_weight(state.statistics.n)  # the weights of the classes
         state = self._with_prior(state)  # which may be on the scale of the rows
         _ = state.posterior  # raises where an improper prior and these rows do not make it a density
         self._state = state  # the last step: an error before leaves the estimator as it was
@@ -422,11 +451,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                 "classes must be passed on the first call to partial_fit: give all labels that will ever occur"
             )
         class_labels = None if classes is None else _labels_of_all_calls(classes, state)
+
+        # the state of the batch alone, in an encoding that knows all levels so far and those that are new in the batch
         rows, labels, columns = self._validate(X, state, y)
         if state is None:
             state = State(class_labels, columns)  # type: ignore[arg-type]  # the first call names them
-        state = self._learn_encoding(state, rows)  # the batch may have new levels
-        batch = self._compute_statistics(state, rows, places_of(labels, state.classes), sample_weight)
+        state = self._learn_encoding(state, rows)
+        class_index = places_of(labels, state.classes)  # (n,)
+        batch = self._compute_statistics(state, rows, class_index, sample_weight)
 
         # statistics of disjoint sets of rows add; those of all earlier rows are scaled by the decay first
         if state.statistics is None:
@@ -444,6 +476,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         prior, as if the level had been declared. If the cells a, b, a, b, a of two alternating classes are left,
         `log_evidence_` is −8.19 nats while the level c is known, and −6.58 nats after a fit to these rows alone.
 
+        Parameters
+        ----------
+        X, y, sample_weight : rows that were fitted, with the labels and weights that they had then
+
         Raises
         ------
         ValueError
@@ -452,7 +488,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         state = self._fitted()
         rows, labels, _ = self._validate(X, state, y)
         state = self._learn_encoding(state, rows)
-        class_index = places_of(labels, state.classes)
+        class_index = places_of(labels, state.classes)  # (n,)
         removed = self._compute_statistics(state, rows, class_index, sample_weight)
 
         # the difference of the statistics, twice: as computed, and moved by what rounding may have done to it. If the

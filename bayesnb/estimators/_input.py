@@ -73,7 +73,7 @@ class Columns:
         """
         names = [] if self.names is None else self.names.tolist()
         if column in names:
-            return names.index(column)
+            return names.index(column)  # of the first, if several columns have the name
         is_number = isinstance(column, int | np.integer)
         if is_number and 0 <= column < self.n:
             return int(column)
@@ -100,6 +100,12 @@ def checked_rows(
     y : labels, one argument or none; without it None is returned
     numbers : whether cells have to be numbers. Otherwise they may be of any type, and a data frame stays as it is
     sparse : whether rows may be sparse
+
+    Returns
+    -------
+    rows : (n, d), with each cell of a sparse array stored once
+    labels : (n,), or None
+    columns : those of the fit, or those of X at the first fit
     """
     table = as_table(X)  # a data frame of pandas, an array or a sparse array; or a list, as it is
     labels = None
@@ -131,9 +137,17 @@ def checked_rows(
 
 
 def _checked_array(estimator: Any, table: Any, names: np.ndarray | None, numbers: bool, sparse: bool) -> Any:
-    """Rows as an array or a sparse array, by scikit-learn's check; see `checked_rows` for the arguments.
+    """Rows as an array or a sparse array, by scikit-learn's check.
 
     Infinite and missing cells are allowed here: `check_finite` looks for them later, some rows at a time.
+
+    Parameters
+    ----------
+    estimator : whose class is named in errors
+    table : rows in a form that scikit-learn knows
+    names : of the columns, for errors; None if they have none
+    numbers : whether cells have to be numbers
+    sparse : whether rows may be sparse
     """
     try:
         return check_array(
@@ -198,14 +212,16 @@ def as_table(X: Any) -> Any:
     Levels that a type declares stay declared: those of Arrow's dictionaries, and of polars' Enum. polars and Arrow need
     not be installed, so they are not imported: their tables are recognised by methods that only they have.
     """
+    # a lazy frame comes first, because to ask it for `columns`, as below, costs time and makes polars warn
     is_polars_lazy = hasattr(X, "collect_schema") and hasattr(X, "collect")
-    is_arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
-    is_polars = hasattr(X, "columns") and hasattr(X, "get_column")
-
     if is_polars_lazy:
         raise ValueError(f"`X` is a {type(X).__name__}, whose rows are not computed yet; give `X.collect()`")
+
+    is_arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
     if is_arrow:
         return X.to_pandas()  # with NaN for missing cells, and categories for dictionaries
+
+    is_polars = hasattr(X, "columns") and hasattr(X, "get_column")
     if is_polars:
         columns = {name: _column_of_polars(X.get_column(name)) for name in X.columns}
         return _plain_frame(pd.DataFrame(columns))
@@ -468,11 +484,14 @@ def _refuse_missing(y: Any, name: str) -> None:
     y : labels in any form; what has no single axis is left to other checks
     name : of the argument, for the message
     """
-    # arrays and pandas have a type that `pd.isna` knows; lists and Series of polars are first made arrays of objects
+    # one boolean for each label; arrays and pandas have a type that `pd.isna` knows; lists and Series of polars are
+    # first made arrays of objects
     is_known_to_pandas = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")
     is_missing = pd.isna(y if is_known_to_pandas else np.asarray(y, object))
     if np.ndim(is_missing) != 1 or not is_missing.any():
         return
+
+    # the message lists the first eight such rows
     rows = np.flatnonzero(is_missing)
     listed = ", ".join(map(str, rows[:8]))
     if len(rows) > 8:
@@ -523,6 +542,7 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
 
     Parameters
     ----------
+    sample_weight : as the user gave it: (n,), or one number for all rows
     X : the rows, whose number the weights must have
     """
     with naming("sample_weight"):

@@ -112,7 +112,7 @@ class AbstractLevels(AbstractNB):
         It is the least number of levels of a feature whose levels are codes 0 … K−1.
         """
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
-        is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))
+        is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))  # integers: one for all features, or one each
         if not is_whole or value.min(initial=0) < 0 or value.max(initial=0) > _MAX_LEVELS:
             raise ValueError(
                 f"`min_categories` is {self.min_categories!r}; it needs whole numbers from 0 to {_MAX_LEVELS}, "
@@ -153,7 +153,13 @@ class AbstractLevels(AbstractNB):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _codes(self, state: State, X: Any) -> np.ndarray:
-        """The position of each cell among the levels of its column, (n, d); NaN where it is missing or unknown."""
+        """The position of each cell among the levels of its column, (n, d); NaN where it is missing or unknown.
+
+        Parameters
+        ----------
+        state : its encoding is the list of the levels of each column
+        X : validated rows
+        """
         # quickly for an array of numbers, if the levels of all columns are codes 0 … K−1: a cell is its own position
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(map(are_codes, state.encoding)):
             n_levels = np.array([*map(len, state.encoding)])
@@ -166,7 +172,13 @@ class AbstractLevels(AbstractNB):
         return np.stack(codes, 1)
 
     def _as_input(self, state: State, rows: Rows) -> np.ndarray:
-        """Rows of codes by block as an array of levels, (n, d): the inverse of `_rows_by_block`."""
+        """Rows of codes by block as an array of levels, (n, d): the inverse of `_rows_by_block`.
+
+        Parameters
+        ----------
+        state : its encoding is the list of the levels of each column
+        rows : by the name of a block the codes (n, columns of the block)
+        """
         # the blocks are taken apart into columns of X
         codes: dict[int, np.ndarray] = {}  # of each column, (n,)
         for name, columns in self.block_columns(state).items():
@@ -319,7 +331,7 @@ def _is_no_code(codes: np.ndarray) -> np.ndarray:
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:
-    """Values as floats if all are real numbers, else None."""
+    """Values (m,) of any type as floats, if all of them are real numbers; otherwise None."""
     if values.dtype == object and not all(isinstance(value, numbers.Real) for value in values.tolist()):
         return None
     if values.dtype.kind not in "biufO":  # not booleans, integers, floats or objects: text or times
@@ -391,9 +403,14 @@ def _warn_of_types(cells: np.ndarray, levels: np.ndarray, label: str) -> None:
     """Warn if the cells of a column are text and its levels are numbers, or the other way round.
 
     The first of each is looked at, because all cells of a column have one type as a rule.
+
+    Parameters
+    ----------
+    cells, levels : (n,) and (k,), of one column
+    label : how the warning names the column
     """
     values = cells[~pd.isna(cells)].tolist()
-    level_names = counted_levels(levels).tolist()
+    level_names = counted_levels(levels).tolist()  # without the placeholders of a column that had no cell
     if values and level_names and isinstance(values[0], str) != isinstance(level_names[0], str):
         warnings.warn(
             f"`X` has no known level in column {label}, because text is not a number: it has {values[0]!r}, and the "

@@ -23,7 +23,14 @@ class PriorSummary(str):
 
 
 def prior_summary(nb: Any) -> PriorSummary:
-    """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`."""
+    """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`.
+
+    A line says how many rows there are, the next is that of the classes; then follow the columns.
+
+    Parameters
+    ----------
+    nb : a fitted estimator
+    """
     prior = nb.prior_
     stats = nb.statistics_  # sufficient statistics of the rows, `n` the weight of each class
     rows_alone = prior.mle(stats)  # maximum likelihood: what the rows say without the prior
@@ -179,9 +186,11 @@ def _numbers(value: np.ndarray) -> str:
     ----------
     value : (…, d), whose first axis is that of the classes if it has more than one
     """
-    by_class = np.reshape(value, (-1, np.shape(value)[-1]))
+    by_class = np.reshape(value, (-1, np.shape(value)[-1]))  # (c, d)
     is_same_in_all_classes = (by_class == by_class[0]).all()
     numbers = by_class[0] if is_same_in_all_classes else by_class.ravel()
+
+    # one number, a list, or a range
     if (numbers == numbers[0]).all():
         return f"{numbers[0]:.4g}"
     if numbers.size <= _MAX_LISTED:

@@ -79,8 +79,12 @@ def _leaves_some_column(prior: Mapping[Any, Any], state: "State") -> bool:
 def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> bool:
     """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well.
 
+    {"age": …} is one from columns, and {"a": 2, "b": 8} one of the fields of a beta density. If a column has the name
+    of a field, nobody can tell.
+
     Parameters
     ----------
+    state : with the columns of X
     prior : as the user gave it
     default : the default blocks by name, all of one family
     """
@@ -178,7 +182,13 @@ def _set_column(block: Any, column: np.ndarray, entry: "_Entry") -> None:
 
 
 def _position(state: "State", key: Any) -> int:
-    """Position of a column given by name or position, a key of `prior`; ValueError if there is no such column."""
+    """Position in X of the column that a key of `prior` names; ValueError if there is no such column.
+
+    Parameters
+    ----------
+    state : with the columns of X
+    key : name or position of a column
+    """
     position = state.columns.place(key)
     if position is not None:
         return position
@@ -198,7 +208,7 @@ def _refuse_unused(nb: Any) -> None:
     """
     parameters = inspect.signature(type(nb).__init__).parameters
     for name in ("alpha", "beta"):
-        if name not in parameters:
+        if name not in parameters:  # the estimator has no such hyperparameter
             continue
         value = getattr(nb, name)
         if not np.array_equal(value, parameters[name].default):
@@ -265,6 +275,7 @@ def _fields_of(entry: _Entry, block: Any) -> dict[str, Any]:
     block : the default block, whose family the entry must have
     """
     prior = entry.value
+    # a family has values for all fields
     if isinstance(prior, AbstractConjugate):
         if type(prior) is not type(block):
             raise ValueError(
@@ -272,15 +283,21 @@ def _fields_of(entry: _Entry, block: Any) -> dict[str, Any]:
                 f"{type(block).__name__}"
             )
         return {field: getattr(prior, field) for field in prior.fields_}
-    if is_distribution(prior):
+    if is_distribution(prior):  # of NumPyro
         return _fields_of_distribution(entry, block)
-    if isinstance(prior, Mapping):
+    if isinstance(prior, Mapping):  # from names of fields
         return _fields_of_mapping(entry, block)
     return _field_of_numbers(entry, block)
 
 
 def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
-    """The values of the fields from the arguments of a NumPyro distribution."""
+    """The values of the fields from the arguments of a NumPyro distribution; ValueError if it is not of this family.
+
+    Parameters
+    ----------
+    entry : with the distribution as its value
+    block : the default block, whose family says which argument each field is
+    """
     first_field = next(iter(block.fields_))  # all fields of such a family have the same axes
 
     def with_axes(value: Any) -> Any:
@@ -294,7 +311,13 @@ def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
 
 
 def _fields_of_mapping(entry: _Entry, block: Any) -> dict[str, Any]:
-    """The values of the fields from a mapping of fields; ValueError if a field is missing or unknown."""
+    """The values of the fields from a mapping of fields; ValueError if a field is missing or unknown.
+
+    Parameters
+    ----------
+    entry : with the mapping as its value
+    block : the default block, whose family declares the fields
+    """
     required = _required_fields(block)
     family = type(block).__name__
     listed = f"{{{', '.join(required)}}}"
@@ -355,6 +378,8 @@ def _with_feature_axis(block: Any, field: str, value: Any) -> Any:
 def _refuse_ambiguous(label: str, field: str, shape: tuple[int, ...], block: Any) -> None:
     """Raise a ValueError on one axis too few where there are as many classes as features: it may be either.
 
+    With 3 classes and 3 features, an array (3,) for a field (class, feature) is refused; (1, 3) and (3, 1) are clear.
+
     Parameters
     ----------
     label : how the message names the prior
@@ -363,6 +388,7 @@ def _refuse_ambiguous(label: str, field: str, shape: tuple[int, ...], block: Any
     """
     axes = block.fields_[field].axes  # such as ("class", "feature", "level")
     n_classes, n_features = block.shape
+    # only a field with one axis of classes and one of features can be taken in two ways
     by_class_and_feature = axes[:2] == ("class", "feature") and axes.count("feature") == 1
     if not by_class_and_feature or n_classes != n_features or n_classes < 2:
         return

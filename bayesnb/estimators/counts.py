@@ -42,6 +42,10 @@ class AbstractRates(AbstractNB):
         """The prior with shape α and rate β; where β is not given, the rows give it.
 
         The family of a subclass has two fields, a and b, (c, d) each: these are α and β.
+
+        Parameters
+        ----------
+        state : with classes and columns; its statistics, if there are any, are those of the rows
         """
         alpha = state.numbers("alpha", self.alpha)  # (c, d)
         if self.beta is not None:
@@ -163,7 +167,7 @@ class ExponentialNB(AbstractRates):
     variants: ClassVar = {"exponential": {}}
 
     def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """α, and β = α x̄ with x̄ the mean of the feature over all rows: α pseudo-rows of the value x̄.
+        """Shape α, and rate β = α x̄ with x̄ the mean of the feature over all rows: α pseudo-rows of the value x̄.
 
         A column of zeros has no scale. It gets pseudo-rows of the value 1, so many that the classes hardly differ in
         it.

@@ -92,6 +92,10 @@ class FamilyNB(AbstractNB):
 
         Refused are an object that is no family, a composite likelihood, which is no density of rows, and a family that
         does not declare its fields, so that they cannot be broadcast.
+
+        Parameters
+        ----------
+        state : with classes and columns
         """
         if self._family is not self.family or self.family.is_composite or not self.family.fields_:
             raise ValueError(
@@ -102,7 +106,10 @@ class FamilyNB(AbstractNB):
         return {BLOCK: checked_prior("family", self._family, {"class": n_classes, "feature": n_columns})}
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional.
+
+        "feature_" is the second axis of features of a covariance, whose coordinates need another name.
+        """
         names = super().block_labels(block)["feature"]
         return {"feature": names, "feature_": names, "level": np.arange(self._n_levels or 0)}
 

@@ -152,6 +152,7 @@ class GaussianNB(AbstractNB):
 
         Parameters
         ----------
+        state : with the statistics of the rows
         theta : by block the mapping from parameter to array; here "mu" and "variance"
         """
         parameters = theta[BLOCK]

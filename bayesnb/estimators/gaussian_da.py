@@ -108,8 +108,8 @@ class GaussianDA(AbstractNB):
         # Σ = I: independent normal cells with variance 1, each mean with κ pseudo-rows
         m = np.tile(centre, (c, 1))  # (c, d), equal in all classes
         if is_identity:
-            kappa = np.full((c, d), _KAPPA)
-            return {BLOCK: KnownVarianceNormal(m, kappa, variance=np.ones((c, d)), log_c=np.zeros((c, d)))}
+            kappa_of_cells = np.full((c, d), _KAPPA)
+            return {BLOCK: KnownVarianceNormal(m, kappa_of_cells, variance=np.ones((c, d)), log_c=np.zeros((c, d)))}
 
         # Σ is learnt: κ pseudo-rows behind the mean of each class, ν degrees of freedom, and a diagonal scale, in which
         # a constant column has variance 1

@@ -27,12 +27,16 @@ from .counts import ComplementNB
 class Part:
     """Some columns, and the estimator that encodes them and makes their prior.
 
+    The model of an estimator consists of *blocks*: one, or one for each number of levels. `MixedNB` has the blocks of
+    all parts, so a block has two names: the *inner* one within the estimator, and the *outer* one among those of all
+    parts, which begins with the name of the part.
+
     Fields
     ------
     name : of the part, as the user lists it; with the label of its class where it is for one only
     estimator : its state holds what is known of the columns, and no statistics
     at : positions of the columns
-    k : the class, where it speaks of one only
+    k : position of the class, if the part is for one class only
     """
 
     name: str
@@ -42,7 +46,10 @@ class Part:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of its blocks among those of all parts, by their name in the estimator."""
+        """The outer names of its blocks by their inner names, such as {"levels_3": "pet.levels_3"}.
+
+        A single block has the name of the part.
+        """
         block_names = list(self.estimator.block_columns())
         if len(block_names) == 1:
             return {block_names[0]: self.name}
@@ -76,14 +83,11 @@ class Part:
         return replace(self.estimator._state, statistics=of_part, longest=whole.longest, pieces=whole.pieces)
 
     def inner(self, by_block: Mapping[str, Any]) -> dict[str, Any]:
-        """Of a mapping from the blocks of all parts the entries of its own, by their name in the estimator.
-
-        A `CategoricalNB` in the part "pet" has blocks such as "levels_3", here called "pet.levels_3".
-        """
+        """The entries of its own blocks, of a mapping from the outer names of all blocks; by their inner names."""
         return {inner: by_block[name] for inner, name in self.names.items()}
 
     def outer(self, by_inner_block: Mapping[str, Any]) -> dict[str, Any]:
-        """The inverse of `inner`: a mapping from its blocks, by their name among those of all parts."""
+        """The inverse of `inner`: a mapping from the inner names of its blocks, by their outer names."""
         return {name: by_inner_block[inner] for inner, name in self.names.items()}
 
     def inner_blocks(self, blocks: dict[str, Any]) -> dict[str, Any]:
@@ -221,17 +225,15 @@ class MixedNB(AbstractNB):
         fitted_columns = None if state is None else state.columns
         rows, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=takes_sparse)
 
-        is_first_fit = state is None
         if self._is_automatic and isinstance(rows, pd.DataFrame):
-            if is_first_fit:
+            if state is None:  # the first rows
                 columns = replace(columns, contract=automatic_contract(rows))
             if columns.contract is not None:  # there is none if two columns have the same name
                 rows = as_described(rows, columns.contract)
 
         # in rows to predict, numbers that a yes/no part has not seen count as missing; in rows to learn they are an
         # error
-        is_prediction = state is not None and not y
-        if is_prediction:
+        if state is not None and not y:
             rows = _without_unseen(state, rows)
         return rows, labels, columns
 
@@ -333,6 +335,7 @@ class MixedNB(AbstractNB):
         """Positions of the columns of each block. Provisional."""
         block_columns: dict[str, np.ndarray] = {}
         for part in (state or self._state).encoding:
+            # the estimator numbers the columns of its part 0, 1, …; `part.at` are their positions in X
             columns_within_part = part.outer(part.estimator.block_columns())  # by the names of the blocks here
             for name, within_part in columns_within_part.items():
                 block_columns[name] = part.at[within_part]
@@ -382,7 +385,13 @@ class MixedNB(AbstractNB):
         return with_rules
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
-        """Some validated rows as columns by block: the estimator of each part encodes the columns of its part."""
+        """Some validated rows as columns by block: the estimator of each part encodes the columns of its part.
+
+        Parameters
+        ----------
+        state : its encoding is the list of parts
+        X : array, sparse array or data frame with all columns
+        """
         rows: dict[str, Any] = {}
         for part in state.encoding:
             nb = part.estimator  # its `_state` knows the encoding of its columns
@@ -402,7 +411,12 @@ class MixedNB(AbstractNB):
         return rows
 
     def _blocks(self, state: State) -> dict[str, Any]:
-        """The prior blocks of all parts, by name."""
+        """The prior blocks of all parts, by name.
+
+        Parameters
+        ----------
+        state : its encoding is the list of parts; its statistics, if there are any, scale the priors
+        """
         blocks: dict[str, Any] = {}
         for part in state.encoding:
             blocks_of_part = part.estimator._blocks(part.state(state))
@@ -420,6 +434,7 @@ class MixedNB(AbstractNB):
 
         Parameters
         ----------
+        state : its encoding is the list of parts
         theta : by block the mapping from parameter to array
         """
         all_refined = theta
@@ -432,7 +447,13 @@ class MixedNB(AbstractNB):
         return all_refined
 
     def _as_input(self, state: State, rows: Rows) -> Any:
-        """Rows by block as a table of all columns: a data frame if the columns have names, else an array."""
+        """Rows by block as a table of all columns: a data frame if the columns have names, else an array.
+
+        Parameters
+        ----------
+        state : its encoding is the list of parts
+        rows : by the name of a block its columns (n, d_block), as the model draws them
+        """
         n_rows = len(next(iter(rows.values())))
         cells = np.full((n_rows, state.columns.n), np.nan, object)
         for part in state.encoding:
@@ -550,8 +571,14 @@ def _parts_by_class(name: str, estimators: dict[Any, Any], columns: np.ndarray, 
 
     Parameters
     ----------
-    name, columns : of the entry of `parts`; positions in X
+    name, columns : of the entry of `parts`; columns are positions in X
+    estimators : of each class label its estimator
     classes : (c,), all labels
+
+    Raises
+    ------
+    ValueError
+        if a class has no estimator
     """
     for k, label in enumerate(classes.tolist()):
         if label not in estimators:
@@ -563,6 +590,12 @@ def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
     """The block of a part that is for one class only, in a wrapper that has a table of all classes.
 
     Other classes have log p = 0 in its table, because their own parts describe the same columns.
+
+    Parameters
+    ----------
+    part : with the position `k` of its class
+    block : a prior block of its estimator, which knows one class
+    n_classes : number of all classes
     """
     if block.missing_value is None:
         raise ValueError(
@@ -592,7 +625,7 @@ def _state_of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
     for part, part_state in learnt:
         with_state = part.holding(part_state.without_rows)  # a copy of the part, whose estimator has this state
         parts.append(with_state)
-        if part_state.statistics is not None:
+        if part_state.statistics is not None:  # by the names that its blocks have among those of all parts
             blocks |= with_state.outer(part_state.statistics.blocks)
     if state.statistics is None:
         return replace(state, encoding=parts)

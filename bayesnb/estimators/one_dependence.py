@@ -182,6 +182,10 @@ class OneDependenceNB(AbstractLevels):
 
         `CategoricalNB` checks `alpha` and `prior`, and makes prior blocks of them. A block holds all columns with the
         same number of levels, so the blocks are taken apart into columns.
+
+        Parameters
+        ----------
+        state : with classes and columns, and with the levels of each column as its encoding
         """
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
         blocks = nb._blocks(state.without_rows)  # by name, with `alpha` (c, columns of the block, levels)
@@ -384,7 +388,8 @@ class OneDependenceNB(AbstractLevels):
         from ..inference.held_out import counted_rows
 
         X, y = counted_rows(X, np.asarray(y), sample_weight)  # each row as often as its weight says
-        nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
+        fitted = clone(self).fit(X, y)  # this estimator does not change
+        nb, rows, pairs = fitted._of_parent(parent, X, y)  # the model of the parent, and rows and labels in its form
         return nb.check(rows, pairs, seed, **settings)
 
 

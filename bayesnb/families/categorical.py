@@ -106,7 +106,8 @@ class DirichletCategorical(Conjugate[Counts]):
         """Σ_j log θ_jx over the observed cells."""
         log_theta = theta["log_theta"]  # (…, c, d, k)
         if namespace(x, log_theta) is np:
-            return look_up(x, log_theta)
+            return look_up(x, log_theta)  # the entry of the level of each cell, summed over the columns
+
         # in JAX as a product with the indicators [x_j = k], (n, d·k); a missing cell has none
         is_level = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
         log_theta_by_class = log_theta.reshape(*log_theta.shape[:-2], -1)  # (…, c, d·k)

@@ -146,6 +146,11 @@ def _others(table: Array, axis: int = 0) -> Array:
 
     It is what comes before the class plus what comes after it: (a, b, c) give (0, a, a + b) + (b + c, c, 0). To
     subtract the class from the whole would leave rounding where the others have nothing.
+
+    Parameters
+    ----------
+    table : numbers of each class
+    axis : of the classes
     """
     xp = namespace(table)  # numpy or jax.numpy
     by_class = xp.moveaxis(table, axis, 0)

@@ -87,7 +87,7 @@ class NormalCells(Conjugate[Moments]):
         # only for dense rows of weight 1 there is such a pass: `_terms(-1)` removes a cell with this weight
         if is_sparse(x) or (w != 1).any():
             return super().log_loo_of_label(x, at, y, w)
-        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]  # (m,)
+        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]  # (m,), log |dt/dx| where a cell is t(x) = log x
         return sum_of_own(self._of_cells(x), at, y, self._terms(-1.0), self.student) + change
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
@@ -154,8 +154,8 @@ class NormalInverseGamma(NormalCells):
 
     def _terms(self, n: float) -> tuple[Array, ...]:
         """log p = level + weight log(1 + n v) of a Student cell, v = slope² (x − m)²; see `NormalCells._terms`."""
-        m, kappa, a, b = self._arrays()
-        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+        m, kappa, a, b = self._arrays()  # the fields, (c, d) each
+        with np.errstate(invalid="ignore", divide="ignore"):  # for n = −1, in columns in which the rows have no cell
             slope = np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b)
             level = n * (log_rising(a, 0.5 * n) - 0.5 * log1p(n / kappa)) - 0.5 * (np.log(b) + LOG_2PI)
             return m, slope, -n * (a + 0.5 * n), level
@@ -171,10 +171,13 @@ class NormalInverseGamma(NormalCells):
         order : 1, 2 or 3
         x : (n, d), rows, dense or sparse
         """
-        m, kappa, a, b = self._arrays()
+        m, kappa, a, b = self._arrays()  # the fields, (c, d) each
         log_2pi_b = LOG_2PI + namespace(b).log(b) if order == 1 else 0  # only the mean depends on the unit
         psi = polygamma(order - 1, a) - log_2pi_b
-        table = cumulant_of_cells(order, psi, a / b, 0.5 / b, kappa, self._of_cells(x), m)
+        mean_of_precision = a / b  # E λ
+        cells = self._of_cells(x)  # x itself, or log x of a log-normal
+        table = cumulant_of_cells(order, psi, mean_of_precision, 0.5 / b, kappa, cells, m)  # summed over the columns
+        # the density of x is that of log x times a factor without θ, which only the mean has
         return table + self._change(x) if order == 1 else table
 
     def mean(self) -> Theta:

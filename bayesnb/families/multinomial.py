@@ -83,14 +83,24 @@ class AbstractEvents(Conjugate[Counts]):
     def log_contributions(
         self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[Array, "*s n k c"]:
-        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
+        """Contributions of some kinds j of events to log p(x_i | y = c), (…, n, k, c).
+
+        Given θ it is x_j log θ_j. With θ integrated out it is log α_j^(x_j) − (x_j/L) log A^(L): the term of the row
+        length L is divided in proportion to the counts.
 
         a^(x) = Γ(a + x)/Γ(a) is a rising factorial, A = Σ_j α_j and L = Σ_j x_j. The rule is additive, treats all kinds
         alike, and gives 0 to a kind that does not occur. If each event were its own row with L = 1, it would be
         x_j log θ_j. The multinomial coefficient is equal in all classes.
+
+        Parameters
+        ----------
+        x : (n, d), counts, dense or sparse
+        columns : the k kinds whose contributions are returned
+        theta : `log_theta`, (…, c, d), leading axes are draws; None integrates θ out
         """
         counts = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
-        cells = counts[..., None]  # (n, k, 1), k columns, against classes along the last axis
+        cells = counts[..., None]  # (n, k, 1), against classes along the last axis
+
         # given θ: x_j log θ_j
         if theta is not None:
             log_theta = theta["log_theta"][..., columns].swapaxes(-1, -2)  # (…, k, c)

@@ -17,6 +17,7 @@ from ..core.special import namespace
 from ..statistics import Stats
 from ._page import AbstractConjugate, Array, Data, Float, Int, Real, Table, Tables, Weights, as_jax, is_sparse, pytree
 
+# attributes and methods in which a block of a single class is like the block inside of it
 _OF_INNER = (
     "unwrapped parameters missing_value fields_ cells_ names_ is_improper evidence_error log_normalizer "
     "log_marginal log_prob sample mean mode mle on_boundary marginals"
@@ -27,6 +28,10 @@ def _placed(name: str) -> Any:
     """A method of `OneClass` that calls the method `name` of the inner block.
 
     The inner block has one class, so its table has one column; the method puts zeros in the columns of other classes.
+
+    Parameters
+    ----------
+    name : of the method, such as "log_predictive"
     """
 
     def method(self: Any, *args: Any, **given: Any) -> Array:
@@ -53,6 +58,7 @@ class OneClass(AbstractConjugate[Stats]):
     k: int = field(metadata={"static": True})
     c: int = field(metadata={"static": True})
 
+    # each of these names becomes a property that reads it of `self.block`
     for _name in _OF_INNER.split():
         vars()[_name] = property(attrgetter(f"block.{_name}"), doc="The inner block's.")
 

@@ -119,6 +119,11 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         First all its cells leave, with v = −w in every class, because classes share a and b. Then the cell comes back
         in class c, with v = 1, and log p is the gain of that. Scales are (n, d) or (1, d); all other arrays are
         (c, n, d) or (c, n, 1).
+
+        Parameters
+        ----------
+        x : (n, d), rows; NaN = missing
+        w : (n, c), or (1, c) if all rows have the same weights; 0 for rows that the posterior does not contain
         """
         xp = namespace(x, w, self.m)  # numpy or jax.numpy
         kappa = self.kappa[:, None]
@@ -127,9 +132,9 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         is_observed = ~xp.isnan(x)
         square = xp.where(is_observed, x - self.m[:, None], 0) ** 2  # δ²
 
-        # the scale without the row: v = −w gives h = −w κ/κ'
+        # the shape a and scale b without the row: v = −w gives h = −w κ/κ', summed over the classes
         growth = (removed * kappa / remaining * square).sum(0)
-        fitted = self._scale()  # a and b
+        fitted = self._scale()  # a and b, (d,) each
         without_row = self.added(CellStatistics(shared_weight(removed.sum(0)), ss=growth), *fitted)
         scale = [_remaining_scale(after, before) for after, before in zip(without_row, fitted, strict=True)]
 
