@@ -92,14 +92,14 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         -------
         value of each field by its name
         """
-        kind = type(self).__name__
+        family = type(self).__name__
         names = ", ".join(self.fields_)
         if self.distribution_ is None:
             raise ValueError(
-                f"is {describe(prior)}; {kind} is a joint density, and NumPyro has no such distribution. Independent "
+                f"is {describe(prior)}; {family} is a joint density, and NumPyro has no such distribution. Independent "
                 f"ones are not conjugate; give a mapping of the fields {{{names}}}"
             )
-        name, arguments = self.distribution_
+        name, arguments = self.distribution_  # such as "Beta", {"a": "concentration1", "b": "concentration0"}
         if not is_a(prior, name):
             raise ValueError(f"is {describe(prior)}; the conjugate prior here is {name}, the fields {{{names}}}")
         return {field: place(argument(prior, key)) for field, key in arguments.items()}
@@ -145,7 +145,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return sites_of(self._model_of_one_row())
 
     def _model_of_one_row(self) -> Callable[[], None]:
-        """The NumPyro model of a row of zeros with label 0: a model needs some row."""
+        """The NumPyro model of a row of zeros with label 0, from which sites are read: a model needs some row."""
         block = as_jax(self)
         return lambda: block.model(np.zeros((1, self.shape[1])), np.zeros(1, int))
 
@@ -175,14 +175,19 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """The block of some columns: the marginal model of these features, as a prior or a posterior.
 
         The default selects the fields of these columns, which is right if features are independent given the class.
+
+        Parameters
+        ----------
+        columns : (k,), positions in the block
         """
-        selected = {}
+        selected = {}  # fields without an axis of features stay as they are
         for name, field in self.fields_.items():
             value = getattr(self, name)
-            if "feature" in field.axes and value is not None:  # the columns along the axis of the features
+            if "feature" in field.axes and value is not None:
+                # value[:, columns] if the axes are (class, feature, …), value[columns] if the features come first
                 axes_before = (slice(None),) * field.axes.index("feature")
                 selected[name] = value[(*axes_before, columns)]
-        return replace(self, **selected)  # fields without an axis of features stay
+        return replace(self, **selected)
 
     @abc.abstractmethod
     def suffstats(self, x: Data, r: Weights) -> Stats:
@@ -238,8 +243,9 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
     def log_moments(self, x: Data) -> tuple[Table, Table]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
+        # the first cumulant is the mean, the second the variance, if the family has closed forms
         mean = self._cumulant(1, x)
-        if mean is not None:  # the family has a closed form
+        if mean is not None:
             return mean, self._cumulant(2, x)
         draws = self.sample(np.random.default_rng(0), (1000,))
         log_p = self.log_likelihood(draws, x)  # (1000, n, c)
@@ -275,17 +281,22 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
         A parameter has an axis "feature", or, where all features of a class are one random vector (a mean with a full
         covariance), the axis "event". A covariance has two such axes, and columns are taken from both.
+
+        Parameters
+        ----------
+        theta : parameters by name, such as {"mu": (…, c, d), "variance": (…, c, d)}
+        columns : (k,), positions of the features
         """
         selected = {}
         for name, value in theta.items():
             site = name.removeprefix("log_").removeprefix("logit_")  # the name in NumPyro
             axes = self._parameter_axes[site]  # such as ("class", "feature")
             feature_axis = "feature" if "feature" in axes else "event"
-            taken = value
-            for position in range(-len(axes), 0):  # counted from the end, because draws are in front
+            of_columns = value
+            for position in range(-len(axes), 0):  # axes are counted from the end, because those of draws are in front
                 if axes[position] == feature_axis:
-                    taken = np.take(taken, columns, position)
-            selected[name] = taken
+                    of_columns = np.take(of_columns, columns, position)
+            selected[name] = of_columns
         return selected
 
     @cached_property
@@ -294,7 +305,14 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return axes_of(self._model_of_one_row())
 
     def _log_of(self, x: Array | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Tables:
-        """log p of the cells of some features under their marginal model, (…, n, c), with θ integrated out or given."""
+        """log p of the cells of some features under their marginal model, (…, n, c), with θ integrated out or given.
+
+        Parameters
+        ----------
+        x : rows (n, d) of all features
+        columns : (k,), positions of the features
+        theta : parameters of all features; None integrates them out
+        """
         marginal = self.select(columns)
         cells = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
         if theta:
@@ -308,7 +326,9 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
         Parameters
         ----------
+        x : rows
         order : a permutation of the features
+        theta : parameters; None integrates them out
         """
         tables = [self._log_of(x, order[:k], theta) for k in range(1, len(order) + 1)]
         return np.stack(tables, -2)
@@ -321,20 +341,32 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         The sum over all features is `log_predictive`, or `log_likelihood`, up to terms that all classes share. For
         independent features the contribution is log p of the feature alone. For others it is the Shapley value of
         log p(x_S | y = c) over the sets S of features.
+
+        Parameters
+        ----------
+        x : rows (n, d)
+        columns : (k,), positions of the features whose contributions are returned
+        theta : parameters, with axes of draws in front; None integrates them out
         """
-        if self.separable:  # independent features: log p of each alone
+        # independent features: log p of each alone
+        if self.separable:
             if len(columns) == 0:  # sparse rows may store no cell at all
                 of_first = self._log_of(x, np.array([0]), theta)  # (…, n, c), for its shape
                 return np.zeros((*of_first.shape[:-1], 0, of_first.shape[-1]))
-            return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
+            tables = [self._log_of(x, np.array([j]), theta) for j in columns]  # (…, n, c) each
+            return np.stack(tables, -2)
 
         # where cells may be missing, log p(x_S) is that of the row with all other cells missing
         if self.allows_missing:
-            log_p = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
+
+            def log_p(rows: Array) -> Tables:
+                return self.log_likelihood(theta, rows) if theta else self.log_predictive(rows)
+
             return shapley_of_cells(log_p, np.asarray(x))[..., columns, :]
 
-        # otherwise it comes from marginal models, averaged over random orders of the features. Draws of θ, which have
-        # leading axes that the mean of θ has not, take fewer orders, because each needs a table of its own
+        # otherwise log p(x_S) is that of a marginal model, and contributions are averaged over random orders of the
+        # features. Draws of θ take fewer orders, because each needs a table of its own; they have more axes than the
+        # mean of θ
         has_draws = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
         n_pairs_of_orders = PAIRS if has_draws else MANY_PAIRS
         n_features = x.shape[1]

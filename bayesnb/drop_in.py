@@ -42,9 +42,8 @@ class _WithPosterior:
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows to both; the arguments are scikit-learn's."""
         super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
-        nb = (
-            vars(self).get("bayes_") or self._new_posterior()
-        )  # not by `self.bayes_`, which `__getattr__` would look for
+        # at the first batch there is no `bayes_` yet, and `self.bayes_` would be an error of `__getattr__` below
+        nb = vars(self).get("bayes_") or self._new_posterior()
         self.bayes_ = nb.partial_fit(self._cells(X), y, self.classes_, sample_weight)
         return self
 
@@ -57,18 +56,22 @@ class _WithPosterior:
 
         Settings that are pandas objects go by position, as in scikit-learn.
         """
-        settings = {
-            name: np.asarray(value) if hasattr(value, "iloc") else value
-            for name, value in self.get_params(deep=False).items()
-        }
+        settings: dict[str, Any] = {}
+        for name, value in self.get_params(deep=False).items():
+            is_pandas = hasattr(value, "iloc")
+            settings[name] = np.asarray(value) if is_pandas else value
+
         if "alpha" in settings:
-            settings["alpha"] = np.maximum(settings["alpha"], _LEAST)
-        if "norm" in settings:  # of complements, whose class probabilities scikit-learn's prediction does not use
+            settings["alpha"] = np.maximum(settings["alpha"], _LEAST)  # at α = 0 there is no proper posterior
+        if "norm" in settings:  # `ComplementNB`: scikit-learn's prediction does not use its class probabilities
             settings["class_prior"] = None
         return getattr(ours, type(self).__name__)(**settings)
 
     def __getattr__(self, name: str) -> Any:
-        """What describes the posterior, of `bayes_`; Python asks here for names that the object itself has not."""
+        """An attribute or method of `bayes_` that describes the posterior, such as `predict_interval`.
+
+        Python calls this only for names that the object itself does not have.
+        """
         if name not in OF_THE_POSTERIOR:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if "bayes_" not in vars(self):

@@ -6,8 +6,6 @@
 mapping from block name to that block's columns.
 """
 
-import functools
-import operator
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -73,7 +71,8 @@ class NaiveBayes:
         def statistics_of_slice(part: slice) -> Statistics:
             return self.statistics(rows_at(rows, part), block_rows_at(r, part))
 
-        # statistics of disjoint sets of rows add, so each slice is summed up alone
+        # statistics of disjoint sets of rows add, so each slice is summed up alone. The function gives the smallest
+        # number of cells that is worth a slice
         parts = row_slices(rows, lambda: self.min_chunk_cells(r))
         return fold_rows(statistics_of_slice, parts)
 
@@ -81,7 +80,7 @@ class NaiveBayes:
         """`suffstats` of a few rows, computed in one piece."""
         blocks = {}
         for name, block in self.blocks.items():
-            x = as_compute_dtype(rows[name], r, block.cells_.kind)
+            x = as_compute_dtype(rows[name], r, block.cells_.kind)  # float64, where rows are held in less
             blocks[name] = block.suffstats(x, r)
         return Statistics(class_totals(r), blocks)
 
@@ -96,14 +95,15 @@ class NaiveBayes:
         arrays : other arrays that are used with the rows, such as weights or drawn parameters. If these or the fields
             are JAX's, rows are not cut: no slice is large enough
         """
-        fields = [*leaves(self)]
-        if namespace(*fields, *leaves(arrays)) is not np:
+        fields = [*leaves(self)]  # the arrays of all hyperparameters
+        uses_jax = namespace(*fields, *leaves(arrays)) is not np
+        if uses_jax:
             return sys.maxsize
         n_numbers = sum(field.size for field in fields)
         return 4 * n_numbers
 
     def update(self, stats: Statistics) -> Self:
-        """The posterior given statistics."""
+        """The posterior given statistics: class prior and blocks are updated each on its own."""
         blocks = {name: block.update(stats.blocks[name]) for name, block in self.blocks.items()}
         return type(self)(self.classes.update(stats.n), blocks)
 
@@ -160,17 +160,28 @@ class NaiveBayes:
 
     def log_marginal(self, stats: Statistics) -> Float[Value, ""]:
         """Log evidence log p(X, y) of the rows behind the statistics in nats, with all constants."""
-        parts = [block.log_marginal(stats.blocks[name]).sum() for name, block in self.blocks.items()]
-        return self.classes.log_marginal(stats.n) + sum(parts)
+        # log p(y) + Σ_blocks log p(X_block | y); a block gives one value for each independent piece, such as a feature
+        log_p_of_blocks = [block.log_marginal(stats.blocks[name]).sum() for name, block in self.blocks.items()]
+        return self.classes.log_marginal(stats.n) + sum(log_p_of_blocks)
 
     def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Tables:
         """log p(x_i, y = c): the joint table.
 
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
+
+        Parameters
+        ----------
+        rows : mapping from block name to that block's columns (n, d_block); NaN if a cell is missing
+        theta : parameters by block, leading axes are draws; None integrates them out
+
+        Returns
+        -------
+        (…, n, c), in nats
         """
 
-        # some rows at a time, in threads where there are many: the memory is bounded
+        # some rows at a time, in threads where there are many: the memory is bounded. The function at the end gives the
+        # smallest number of cells that is worth a slice
         def table_of_slice(part: slice) -> Tables:
             return self.log_table(rows_at(rows, part), theta)
 
@@ -218,7 +229,10 @@ class NaiveBayes:
         ----------
         rows, r : rows that this posterior contains, with the weights that they had in `suffstats`
         """
-        return self.log_loo_parts(rows, r, [[*self.blocks]] if self.blocks else []).sum(0)
+        # log p(y = c) and, if there are columns, log p(x_i | y = c) of all blocks as one part: (1 or 2, n, c)
+        parts = [[*self.blocks]] if self.blocks else []
+        tables = self.log_loo_parts(rows, r, parts)
+        return tables.sum(0)
 
     def log_parts(
         self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
@@ -227,9 +241,13 @@ class NaiveBayes:
 
         Parameters
         ----------
-        parts : names of the blocks of each part; the tables of the blocks are added
+        rows : columns by block
+        parts : names of the blocks of each part, such as [["numbers"], ["levels_2", "levels_3"]]; the tables of the
+            blocks of a part are added
+        theta : parameters by block; None integrates them out
         """
 
+        # a slice of the rows of one block gives a table (n_slice, c); the tables of a part are added
         def log_density_of(name: str, chunk: slice) -> Array:
             x = as_compute_dtype(block_rows_at(rows[name], chunk), self.classes.log_predictive())
             return _log_density(self.blocks[name], x, None if theta is None else theta[name])
@@ -259,7 +277,14 @@ class NaiveBayes:
     def _log_loo_of_slice(
         self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], scores: bool
     ) -> Float[Array, "p n c"]:
-        """`log_loo_parts` of so few rows that they are worked on at once: first log p(y = c), then each part."""
+        """`log_loo_parts` of so few rows that they are worked on at once: first log p(y = c), then each part.
+
+        Parameters
+        ----------
+        rows, r : columns by block, and weights (n, c), of rows that this posterior contains
+        parts : names of the blocks of each part
+        scores : whether terms that are equal in all classes of a row are left out
+        """
 
         def log_loo_of_block(name: str) -> Array:
             block = self.blocks[name]
@@ -271,7 +296,12 @@ class NaiveBayes:
         return namespace(log_pi, *rows.values()).stack([log_pi, *tables])
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
-        """Log density of all parameters together, in the basis of the NumPyro sites."""
+        """Log density of all parameters together, in the basis of the NumPyro sites: class prior and blocks add up.
+
+        Parameters
+        ----------
+        theta : parameters by block, with those of the classes under "class"; leading axes are draws
+        """
         total = self.classes.log_prob(theta[CLASS])
         for name, block in self.blocks.items():
             total = total + sum_of_pieces(block, block.log_prob(theta[name]))
@@ -279,7 +309,8 @@ class NaiveBayes:
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Parameters:
         """Independent draws of all parameters; use NumPy's generator for many draws and a JAX key under `jit`."""
-        keys = split(key, 1 + len(self.blocks))  # the first is that of the classes
+        # independent streams of random numbers, one for the classes and one for each block
+        keys = split(key, 1 + len(self.blocks))
         draws = {CLASS: self.classes.sample(keys[0], shape)}
         for block_key, (name, block) in zip(keys[1:], self.blocks.items(), strict=True):
             draws[name] = block.sample(block_key, shape)
@@ -326,7 +357,10 @@ class NaiveBayes:
         return any(block.missing_value is None for block in self.blocks.values())
 
     def marginals(self) -> dict[str, Any]:
-        """Marginal distributions of the parameters by NumPyro site, as frozen `scipy.stats` objects."""
+        """Marginal distributions of the parameters by NumPyro site, as frozen `scipy.stats` objects.
+
+        The name of a site is that of the parameter, with the block in front if there are several: see `site`.
+        """
         marginals = dict(self.classes.marginals())
         for name, block in self.blocks.items():
             for parameter, marginal in block.marginals().items():
@@ -344,7 +378,13 @@ class NaiveBayes:
         return nullcontext() if len(self.blocks) == 1 else block_scope(block)
 
     def to_sites(self, theta: Parameters) -> Theta:
-        """Parameters as one flat mapping of NumPyro sites; a fixed π has no site."""
+        """Parameters as one flat mapping of NumPyro sites; a fixed π has no site.
+
+        Parameters
+        ----------
+        theta : parameters by block, in the basis in which the closed form holds them: {"class": {"log_pi": …}, "x":
+            {"logit_theta": …}} gives {"pi": …, "theta": …}
+        """
         is_pi_random = bool(self.classes.marginals())
         sites = to_sites(theta[CLASS]) if is_pi_random else {}
         for name in self.blocks:
@@ -359,9 +399,10 @@ class NaiveBayes:
         else:
             theta = {CLASS: self.classes.mean()}
         for name, block in self.blocks.items():
+            # by plain names: "logit_theta" of the closed form is the site "theta", or "block.theta"
             sites_of_block = {}
             for parameter in block.parameters:
-                plain = parameter.removeprefix("log_").removeprefix("logit_")  # the name of the site
+                plain = parameter.removeprefix("log_").removeprefix("logit_")
                 sites_of_block[plain] = sites[self.site(name, plain)]
             theta[name] = from_sites(block.parameters, sites_of_block)
         return theta
@@ -387,11 +428,13 @@ class NaiveBayes:
         if n is None:
             raise ValueError("`n` is None, and neither rows nor labels are given; give one of them")
 
+        # the labels: data, or a latent discrete site that NumPyro sums out
         pi = prior.classes.model()  # class probabilities (c,)
         inference = None if y is not None else ENUMERATED
         with numpyro.plate("row", n, dim=-1):
             labels = numpyro.sample("y", dist.Categorical(pi), obs=y, infer=inference)
 
+        # the parameters of each block, and its columns given the labels
         for name, block in prior.blocks.items():
             x: Any = None if rows is None else rows[name]
             # counts given their total: to draw a row, the model must be told the total
@@ -405,14 +448,19 @@ class NaiveBayes:
 
         By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data). The prior gives the sites, and
         the three closed forms give the likelihood.
+
+        Parameters
+        ----------
+        stats : of the rows; this model is the prior
         """
         import numpyro
 
-        prior, posterior = as_jax((self, self.update(stats)))
+        prior, posterior = as_jax((self, self.update(stats)))  # the same with JAX's arrays
         pi = prior.classes.model()  # class probabilities (c,), random or fixed
         sites = {"pi": pi} if self.classes.marginals() else {}
 
-        # the sites of θ: each block's model is run with one row of zeros, whose likelihood is hidden
+        # the sites of θ: each block's model is run with one row of zeros, whose likelihood is hidden, because that row
+        # does not exist. The trace records the value of every site that the model draws
         likelihood_sites = {self.site(name, "x") for name in self.blocks}
         with numpyro.handlers.trace() as trace, numpyro.handlers.block(hide=likelihood_sites):
             for name, block in prior.blocks.items():
@@ -428,7 +476,7 @@ class NaiveBayes:
 
 
 def _log_density(block: Block, x: Array | Sparse, theta: Theta | None) -> Array:
-    """log p(x_i | θ_c) of a block, or of the data where no parameters are given."""
+    """log p(x_i | θ_c) of a block, or log p(x_i | y = c, data) where no parameters are given, (…, n, c)."""
     return block.log_predictive(x) if theta is None else block.log_likelihood(theta, x)
 
 
@@ -439,6 +487,7 @@ def sum_of_pieces(block: Any, pieces: Value) -> Value:
     ----------
     pieces : (…, *pieces), whose last axes are those of `block.log_normalizer()`
     """
+    # as many axes as the normaliser has: (d,) or (c, d) where features are independent, none where they are not
     inner = block.unwrapped if isinstance(block, AbstractConjugate) else block
     n_axes = np.ndim(inner.log_normalizer())
     return pieces.sum(axis=tuple(range(-n_axes, 0)))
@@ -452,10 +501,13 @@ def _sum_by_part(table_of: Callable[[str], Array], parts: Sequence[Sequence[str]
     table_of : name of a block → its table (n, c)
     parts : names of the blocks of each part
     """
-    tables = []
+    tables = []  # of each part
     with np.errstate(over="ignore"):  # a sum below the least number is −∞
-        for names in parts:
-            tables.append(functools.reduce(operator.add, map(table_of, names)))
+        for first_block, *other_blocks in parts:
+            total = table_of(first_block)
+            for name in other_blocks:
+                total = total + table_of(name)
+            tables.append(total)
     if len(tables) == 1:
         return tables[0][None]  # a view, where stacking would copy
     return namespace(*tables).stack(tables)

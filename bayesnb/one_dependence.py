@@ -117,16 +117,26 @@ class OneDependence:
 
     @property
     def offsets(self) -> Int[np.ndarray, " m"]:
-        """Where the levels of each feature begin, and the number of all levels at the end."""
+        """Where the levels of each feature begin, and the number of all levels at the end, (d + 1,).
+
+        The levels of all features stand side by side: features with 2, 3 and 2 levels have (0, 2, 5, 7).
+        """
         return np.concatenate([[0], np.cumsum(self.sizes)])
 
     def levels(self, j: int) -> slice:
-        """The places of the levels of a feature."""
+        """The places of the levels of feature j among those of all features."""
         ends = self.offsets
         return slice(int(ends[j]), int(ends[j + 1]))
 
     def places(self, x: Real[np.ndarray, "n d"]) -> Int[np.ndarray, "n d"]:
-        """The place of each cell's level among all k levels; −1 where the cell is missing."""
+        """The place of each cell's level among all k levels; −1 where the cell is missing.
+
+        It is the level plus the place at which the levels of the feature begin.
+
+        Parameters
+        ----------
+        x : (n, d), levels 0 … k_j − 1 of each feature; NaN, or another number, is a missing cell
+        """
         is_observed = (x >= 0) & (x < np.asarray(self.sizes))  # False for NaN
         level = np.where(is_observed, x, 0).astype(np.intp)
         return np.where(is_observed, level + self.offsets[:-1], -1)
@@ -145,28 +155,35 @@ class OneDependence:
         return np.add.reduceat(table, self.offsets[:-1], axis=-1)
 
     def groups(self, j: int) -> dict[str, Int[np.ndarray, " m"]]:
-        """Children of parent j by block: those with the same number of levels."""
+        """Children of parent j, which are all other features, by block: those with the same number of levels.
+
+        Features with 2, 3 and 2 levels give the parent 1 the block {"levels_2": (0, 2)}.
+        """
         sizes = np.array(self.sizes)
-        sizes[j] = 0  # the parent is no child
+        sizes[j] = 0  # no block has this size, so the parent is in none
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes[sizes > 0])}
 
     def children(self, j: int, table: Array) -> dict[str, Array]:
-        """The cells of each block of model j: for each pair (y, u) of class and parent's level those of its children.
+        """The part of the table that model j needs, by block: for each pair of class and parent's level its children.
 
         Parameters
         ----------
+        j : the parent
         table : (c, k, k), pseudo-counts or counts [y, u, v]
 
         Returns
         -------
-        by block, (c·k_j, children, levels)
+        by block, (c·k_j, children, levels); the pairs (y, u) are numbered y·k_j + u
         """
-        of_parent = table[:, self.levels(j)]  # (c, k_j, k)
+        table_of_parent = table[:, self.levels(j)]  # (c, k_j, k): u is a level of the parent
         cells = {}
         for name, group in self.groups(j).items():
             n_levels = self.sizes[group[0]]  # which all children of the block have
-            level_places = self.offsets[group][:, None] + np.arange(n_levels)  # (children, levels)
-            cells[name] = of_parent[:, :, level_places].reshape(-1, len(group), n_levels)
+            # where the levels of each child stand: from the place of its first level on, (children, levels)
+            first_place = self.offsets[group][:, None]
+            level_places = first_place + np.arange(n_levels)
+            cells_of_block = table_of_parent[:, :, level_places]  # (c, k_j, children, levels)
+            cells[name] = cells_of_block.reshape(-1, len(group), n_levels)
         return cells
 
     # --- the table --------------------------------------------------------------------------------------------------
@@ -195,7 +212,7 @@ class OneDependence:
     statistics = suffstats
 
     def update(self, stats: Statistics) -> Self:
-        """α + n."""
+        """The posterior: pseudo-counts plus counts, α + n, of the classes and of all pairs of levels."""
         return replace(self, classes=self.classes.update(stats.n), alpha=self.alpha + stats.blocks[BLOCK].n)
 
     def log_marginal(self, stats: Statistics) -> Float[np.ndarray, " d"]:
@@ -203,6 +220,10 @@ class OneDependence:
 
         log B(a/(c k_j) + n_j) / B(a/(c k_j)) + Σ_{i≠j} Σ_{y,u} log B(α_i + n_yui) / B(α_i), B the multivariate beta
         function. A row whose x_j is missing is no part of the data of model j.
+
+        Parameters
+        ----------
+        stats : with the table of counts [y, u, v] of the rows; this block is the prior
         """
         # n[y, u, v]: rows of class y that have level u and level v, (c, k, k); k levels of all features
         n = stats.blocks[BLOCK].n
@@ -237,21 +258,24 @@ class OneDependence:
         log_p : (rows, parent, class), in nats
         """
         places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
+
+        # log probabilities of the pairs of levels that occur in the rows, for each parent's and each child's level
         used, position = np.unique(places, return_inverse=True)
-        position = position.reshape(places.shape)  # of each cell's level among those that are used
+        position = position.reshape(places.shape)  # (n, d), of each cell's level among those that are used
         table = self._log_table(used)  # (used, used, c): [parent's level, child's level, class]
         n_classes = table.shape[-1]
-        flat = table.reshape(-1, n_classes)
+        flat = table.reshape(-1, n_classes)  # the pair (u, v) is the row u·used + v, which `take` finds quickly
 
         d = len(self.sizes)
         for part in slices(len(places), d * max(d, len(self.alpha)), _CELLS):
             # log p_j = Σ_child table[level of parent j, level of the child]. On the diagonal is log p(y, x_j) of the
             # pairs, so the parent adds its own factor when it is its own child
-            first_entry = position[part] * len(used)  # (rows, parent), where the parent's level begins in `flat`
-            total = np.zeros((*first_entry.shape, n_classes))
+            row_of_parent = position[part] * len(used)  # (rows, parent), u·used
+            total = np.zeros((*row_of_parent.shape, n_classes))
             for child in range(d):
-                total += flat.take(first_entry + position[part, child, None], axis=0)
-            total[places[part] < 0] = -np.inf
+                level_of_child = position[part, child, None]  # (rows, 1), v
+                total += flat.take(row_of_parent + level_of_child, axis=0)
+            total[places[part] < 0] = -np.inf  # the parent is missing
             yield part, total
 
     def log_joint(
@@ -261,21 +285,30 @@ class OneDependence:
 
         p_j is the model in which all features depend on the class and on feature j. With draws of `sample` the result
         is log p_j(y, x | θ_j) of the parent of each draw. A row without cells has the class probabilities.
+
+        Parameters
+        ----------
+        rows : levels (n, d) by the name "x"; NaN = missing
+        theta : draws, as `sample` gives them; None integrates the parameters out
+        scores : not used; `NaiveBayes.log_table` has the same argument
         """
         if theta is not None:
             return self._log_drawn(rows[BLOCK], theta[BLOCK])
+        # the class probabilities, which a row without cells keeps
         table = np.tile(self.classes.log_predictive(), (len(rows[BLOCK]), 1))  # (n, c)
 
+        # where there is much to add up: a compiled loop that writes into `table`. It can also leave each row out of the
+        # class of its label; here nothing leaves, so rows have no label, both tables are the same, and nothing shifts
         if self._is_worth_a_loop(rows):
             from .sums._compiled import one_dependence
 
-            # the loop can also leave each row out of the class of its label; here nothing leaves, so nothing shifts
             log_table = self._log_table_of_all()
             no_label = np.full(len(table), -1)
             no_shift = np.zeros(len(self.sizes))
             one_dependence(self.places(rows[BLOCK]), no_label, log_table, log_table, no_shift, no_shift, table)
             return table
 
+        # otherwise NumPy, some rows at a time: the mean over the parents of each row
         for part, log_p_of_parents in self.log_parents(rows):
             table[part] = self._log_mean(log_p_of_parents, self.classes.log_predictive())
         return table
@@ -293,7 +326,7 @@ class OneDependence:
     log_table = log_joint
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
-        """log p_j(y, x | θ_j) of the parent of each draw.
+        """log p_j(y, x | θ_j) of rows under each draw of a parent j and its parameters θ_j.
 
         Parameters
         ----------
@@ -301,10 +334,10 @@ class OneDependence:
         theta : `key` (…), from which parent and parameters of each draw are drawn again, and `log_pi` (…, c); see
             `sample`
         """
-        keys = theta["key"]
+        keys = theta["key"]  # (…), of as many draws as there are
         n_classes = len(self.alpha)
-        log_pi = theta["log_pi"].reshape(-1, n_classes)
-        tables = []
+        log_pi = theta["log_pi"].reshape(-1, n_classes)  # (s, c), all draws along one axis
+        tables = []  # (n, c) of each draw
         for key, log_pi_of_draw in zip(keys.ravel().tolist(), log_pi, strict=True):
             tables.append(self._log_joint_of_draw(x, key, log_pi_of_draw))
         return np.array(tables).reshape(*keys.shape, len(x), n_classes)
@@ -338,13 +371,14 @@ class OneDependence:
         totals = self._totals  # (d,), pseudo-rows and rows of each parent
         sums = self.sum_over_levels(self.alpha)  # (c, k, d), [y, u, child]: counts of the child given (y, u)
         for part, table in self.log_parents(rows):
-            # in all classes: p(y, x_j) is a count over the parent's total, which is replaced by that without the row
+            # in all classes p(y, x_j) is a count over the total of parent j. log of the total is subtracted in each
+            # entry of the table: here it is replaced by the log of the total without the row
             row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
             log_total = np.log(remove_row(totals, row_weight))  # (rows, parent)
             np.add(table, (np.log(totals) - log_total)[..., None], out=table)
 
             # in the classes that the row has weight in: all counts change, so these entries are computed anew
-            entries = r[part].tocoo()
+            entries = r[part].tocoo()  # of the weights that are not 0: row, class and weight, (m,) each
             row, label = entries.coords
             weight = entries.data[:, None]
             table[row, :, label] = self._log_loo_of_label(places[part][row], label, weight, sums, log_total[row])
@@ -367,6 +401,7 @@ class OneDependence:
         ----------
         places : of each row's levels among the k levels of all features, −1 where a cell is missing
         label : class y of each row
+        w : weight of each row in this class
         sums : α summed over the levels of each child
         log_total : log of what remains of all pseudo-rows and rows of each parent
 
@@ -375,10 +410,12 @@ class OneDependence:
         (m, d), for each parent j, in nats
         """
         is_observed = places >= 0
-        u = np.where(is_observed, places, 0)
+        u = np.where(is_observed, places, 0)  # any place will do for a missing cell: it is not used at the end
 
         # a child v: log (α[y, u, v] − w) − log (Σ_v α[y, u, v] − w), with u the level of the parent
-        alpha_of_pairs = self.alpha[label[:, None, None], u[:, :, None], u[:, None, :]]  # (m, parent, child)
+        level_of_parent = u[:, :, None]
+        level_of_child = u[:, None, :]
+        alpha_of_pairs = self.alpha[label[:, None, None], level_of_parent, level_of_child]  # (m, parent, child)
         sums_of_children = sums[label[:, None], u]  # (m, parent, child)
         log_p = np.log(remove_row(alpha_of_pairs, w[..., None]))
         log_p -= np.log(remove_row(sums_of_children, w[..., None]))
@@ -388,6 +425,7 @@ class OneDependence:
         alpha_of_own_pair = self.alpha[label[:, None], u, u]  # (m, parent)
         log_p[:, feature, feature] = np.log(remove_row(alpha_of_own_pair, w)) - log_total
 
+        # the product over all features, of those that are not missing
         sum_over_children = np.where(is_observed[:, None, :], log_p, 0).sum(2)
         return np.where(is_observed, sum_over_children, -np.inf)
 
@@ -405,8 +443,10 @@ class OneDependence:
         if self._is_worth_a_loop(rows) and is_one_hot(r) and (r.data == r.data[0]).all():
             from .sums._compiled import one_dependence
 
+            # two tables of log probabilities of pairs of levels: for classes other than that of the row, the table of
+            # all rows, in which only the total of each parent is less by the row; and for the class of the row, the
+            # table in which every count is less by its weight
             weight = float(r.data[0])
-            # in the other classes only the total of each parent is less by the row
             shift = np.log(self._totals) - np.log(remove_row(self._totals, weight))
             no_shift = np.zeros(len(shift))  # the table without the row has the new total already
             without_row = self._log_table_without(weight)
@@ -430,10 +470,11 @@ class OneDependence:
         log_totals = np.log(remove_row(self._totals, weight))[feature]  # (k,)
         table = np.empty((len(feature), len(feature), len(self.alpha)))
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
+            # [u, v]: a count of the child's level v over the sum of those of all levels of the child
             log_alpha = np.log(remove_row(alpha, weight))
             log_sums = np.log(remove_row(self.sum_over_levels(alpha), weight))[:, feature]
 
-            # a pair (y, u), on the diagonal, is divided by the total of its parent, a child by the sum over its levels
+            # on the diagonal [u, u]: the count of the pair (y, u) over the total of its parent
             np.fill_diagonal(log_alpha, np.diagonal(log_alpha) - log_totals)
             np.fill_diagonal(log_sums, 0)
             table[:, :, y] = log_alpha - log_sums
@@ -442,9 +483,17 @@ class OneDependence:
     def log_loo_parts(
         self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse, parts: Any = None, *, scores: bool = False
     ) -> Float[np.ndarray, "2 n c"]:
-        """log p(y | data without row i), and `log_loo` less that, log p(x | y, data without row i)."""
-        classes = self.classes.log_loo(sparse.csr_array(r))
-        return np.stack([classes, self.log_loo(rows, r) - classes])
+        """log p(y | data without row i), and log p(x_i | y, data without row i), a table (n, c) each.
+
+        The features are one part, so there are only these two tables. The second is the joint table less the first.
+
+        Parameters
+        ----------
+        rows, r : rows that the posterior contains, and the weights (n, c) that they had in `suffstats`
+        parts, scores : not used; `NaiveBayes.log_loo_parts` has the same arguments
+        """
+        log_pi = self.classes.log_loo(sparse.csr_array(r))
+        return np.stack([log_pi, self.log_loo(rows, r) - log_pi])
 
     def _log_mean(self, log_p_of_parents: np.ndarray, log_pi: np.ndarray) -> Float[np.ndarray, "n c"]:
         """log of the mean of p_j over the parents that a row has; where it has none, the class probabilities.
@@ -463,12 +512,20 @@ class OneDependence:
     def log_contributions(
         self, x: Float[np.ndarray, "n d"], columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[np.ndarray, "*s n k c"]:
-        """Shapley values of log p(x_S, y = c) over sets S of features: cells that are not in S are missing ones."""
+        """Shapley values of log p(x_S, y = c) over sets S of features: cells that are not in S are missing ones.
 
-        def table(rows: np.ndarray) -> np.ndarray:
+        Parameters
+        ----------
+        x : (n, d), levels; NaN = missing
+        columns : features whose values are returned
+        theta : draws, as `sample` gives them; None integrates the parameters out
+        """
+
+        def log_p_of(rows: np.ndarray) -> np.ndarray:
+            """log p(x_S, y = c) of rows in which the cells that are not in S are NaN, (…, rows, c)."""
             return self.log_joint({BLOCK: rows}) if theta is None else self._log_drawn(rows, theta)
 
-        return shapley_of_cells(table, x)[..., columns, :]
+        return shapley_of_cells(log_p_of, x)[..., columns, :]
 
     # --- draws ------------------------------------------------------------------------------------------------------
 
@@ -505,7 +562,7 @@ class OneDependence:
         key : of one draw; parent and parameters are drawn again from it
         log_pi : log class probabilities of the draw
         """
-        # which feature is the parent of each row
+        # the parent of each row: the drawn one if the row has it, otherwise one that is drawn among those it has
         drawn_parent = self._parent_of_draw(key)
         is_observed = self.places(x) >= 0
         has_cells = is_observed.any(1)
@@ -531,23 +588,37 @@ class OneDependence:
         """The parent of a draw among the features that each row has, all equally probable.
 
         One uniform number of the key serves all rows: with n_i features, row i takes the one in which u n_i falls.
+
+        Parameters
+        ----------
+        key : seed of the draw
+        is_observed : whether each cell is there
         """
         n_up_to = is_observed.cumsum(1)  # (n, d), how many features are observed up to each
+        n_observed = n_up_to[:, -1:]  # (n, 1)
         u = np.random.default_rng(key).random()
-        return (u * n_up_to[:, -1:] < n_up_to).argmax(1)
+        # with 3 observed features and u = 0.5, u n_i = 1.5 falls in the second: the first for which the number up to it
+        # is larger. `argmax` of booleans is the position of the first True
+        return (u * n_observed < n_up_to).argmax(1)
 
     def _parent_of_draw(self, key: int) -> int:
-        """The parent of a draw, for rows without missing cells."""
+        """The parent of a draw, for rows without missing cells: `_parents_of_rows` of one complete row."""
         has_all = np.ones((1, len(self.sizes)), bool)
         return int(self._parents_of_rows(key, has_all)[0])
 
     def _model_and_draw(self, j: int, key: int) -> tuple[NaiveBayes, Parameters]:
-        """Model j, and a draw of its parameters."""
+        """Model j as naive Bayes of the pairs of class and parent's level, and the key's draw of its parameters."""
         model = self.parent(j)
         return model, model.sample(np.random.default_rng([key, j]))
 
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""
+        """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        n : number of rows; each has a parent of its own, all equally probable
+        """
         d = len(self.sizes)
         x = np.empty((n, d))
         y = np.empty(n, int)
@@ -556,11 +627,12 @@ class OneDependence:
             members = np.flatnonzero(parents == j)  # rows with parent j
             model = self.parent(int(j))
 
-            # the pairs are numbered y·k_j + u
+            # class y and level u of the parent: a pair, numbered y·k_j + u, so that a division gives both
             p = np.exp(model.classes.log_predictive())
             pair = rng.choice(len(p), len(members), p=p / p.sum())
             y[members], x[members, j] = np.divmod(pair, self.sizes[j])
 
+            # the other features given the pair, a block of features with equally many levels at a time
             for name, group in self.groups(int(j)).items():
                 x[np.ix_(members, group)] = model.blocks[name].sample_predictive(rng, pair)
         return x, y
@@ -588,7 +660,7 @@ class OneDependence:
 
     @property
     def _totals(self) -> Float[np.ndarray, " d"]:
-        """Pseudo-rows and rows of each model."""
+        """Pseudo-rows and rows of each model, (d,): the sum over the pairs (y, u) of its parent."""
         return self.sum_over_levels(diagonal(self.alpha).sum(0))
 
     def _log_table(self, used: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m m c"]:
@@ -601,23 +673,23 @@ class OneDependence:
         ----------
         used : places of the levels to compute; −1 stands for a missing cell, whose entries are 0
         """
-        is_level = used >= 0
-        u = used[is_level]
+        is_level = used >= 0  # not the entry of missing cells
+        u = used[is_level]  # (levels,), places of the levels; they serve as levels of parents and of children
         feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]  # which each of the levels belongs to
         log_pairs = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])  # (c, levels)
 
         table = np.zeros((len(used), len(used), len(self.alpha)))
         positions = np.ix_(is_level, is_level)
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
-            # a count of the child's level over the sum of those of all its levels
+            # [u, v]: a count of the child's level v over the sum of those of all levels of the child
             alpha_of_parents = alpha[u]  # (levels, k)
             log_p = np.log(alpha_of_parents[:, u])  # (levels, levels)
             log_p -= np.log(self.sum_over_levels(alpha_of_parents))[:, feature]
-            np.fill_diagonal(log_p, log_pairs[y])
+            np.fill_diagonal(log_p, log_pairs[y])  # [u, u]: the pair (y, u)
             table[:, :, y][positions] = log_p
         return table
 
 
 def diagonal(table: Array) -> Array:
-    """[y, u, u] of each class, (c, k)."""
+    """The entries [y, u, u] of a table (c, k, k), (c, k): pairs of class y and level u."""
     return np.diagonal(table, axis1=1, axis2=2)

@@ -86,17 +86,23 @@ class AbstractNB(AbstractFitted):
         (array([[0.9, 0.1]]), array([[0.9, 0.1]]))
         """
         check_choice("average", average, ("posterior", "joint"))
+        # without draws: the closed form
         if draws is None:
             return np.exp(self.predict_log_proba(X))
+
+        # the mean over the draws θ_s of p(y = c | x_i, θ_s)
         if average == "posterior":
             return self.sample_proba(X, draws=draws).mean(0)
+
+        # the mean over the draws of p(x_i, y = c | θ_s), normalised over c
         from ..inference.given_draws import ENOUGH_DRAWS, joint_average
 
         state = self._fitted()
         rows, _, _ = self._validate(X, state)
         result = joint_average(state.posterior, self._float_rows_by_block(state, rows), draws)
 
-        # an average that rests on few draws is not to be relied on: `effective_draws` has the number for each row
+        # a draw under which a row is improbable adds nearly nothing to the mean of that row. `effective_draws`, (n,),
+        # is the number of draws that count; if it is small, the mean is not to be relied on
         is_thin = result.effective_draws < ENOUGH_DRAWS
         if is_thin.any():
             warnings.warn(
@@ -123,7 +129,8 @@ class AbstractNB(AbstractFitted):
         With more than two classes it is log p(y = c | x_i), (n, c), and the largest value wins. Moving the threshold on
         the log odds away from 0 is the same as moving the class prior. It trades precision against recall.
         """
-        table = copy.copy(self)._joint_table(X, scores=True)
+        # log p(x_i, y = c) up to a term of each row, which differences and the normaliser cancel
+        table = copy.copy(self)._joint_table(X, scores=True)  # (n, c)
         if table.shape[1] == 2:
             return table[:, 1] - table[:, 0]
         return log_normalize(table)
@@ -169,27 +176,30 @@ class AbstractNB(AbstractFitted):
         """
         state = self._fitted()
         posterior = state.posterior
-        theta = self.point_estimate(state)
-        rows, _, _ = self._validate(X, state)
-        if theta is not None and is_sparse(rows):  # the sparse product reads the values of a column in all classes
+        theta = self.point_estimate(state)  # None integrates the parameters out
+        rows, _, _ = self._validate(X, state)  # rows of X, checked, with the types that they have
+        if theta is not None and is_sparse(rows):
+            # for speed: the product of sparse rows and parameters (c, d) reads a column of all classes at once
             theta = map_leaves(np.asfortranarray, theta)
 
         def table_of_slice(part: slice) -> np.ndarray:
             rows_of_slice = cut_rows(rows, part)
             log_joint = posterior.log_table(self._rows_by_block(state, rows_of_slice), theta, scores=scores)
-            # an infinite cell shows in the result, as the lowest number or NaN. So dense rows are not searched for it
-            # before, but only where there is such a number
+            # an infinite cell makes log p of its row the lowest number or NaN. So dense rows are not searched for
+            # infinite cells before, but only if there is such a number
             if self._infinite_shows and not log_joint.min() > np.finfo(float).min:
                 self._check_finite(rows_of_slice)
             return log_normalize(log_joint, out=log_joint) if normalized else log_joint
 
-        return by_rows(table_of_slice, {BLOCK: rows}, lambda: posterior.min_chunk_cells() // 8)  # as in `log_joint`
+        # the function gives the smallest number of cells that is worth a slice, as in `NaiveBayes.log_joint`
+        return by_rows(table_of_slice, {BLOCK: rows}, lambda: posterior.min_chunk_cells() // 8)
 
     def _table_of_all_rows(self, state: State, X: Any, table_of: Callable[[Rows], np.ndarray]) -> np.ndarray:
         """A table (…, n, c) of rows, made a slice of rows at a time, so that memory does not grow with the rows.
 
         Parameters
         ----------
+        state : what was learnt of the columns, by which rows are validated and encoded
         X : rows as the user gives them
         table_of : rows by block, in float64 → their table (…, rows, c)
         """
@@ -208,6 +218,11 @@ class AbstractNB(AbstractFitted):
         Parameters
         ----------
         state : what was learnt; the current state by default
+
+        Returns
+        -------
+        by block the mapping from parameter to array, such as {"class": {"log_pi": (c,)}, "x": {"mu": (c, d), …}}, in
+        the basis in which the closed form holds them: log probabilities, logits, means
         """
         state = state or self._fitted()  # an error before a fit
         estimate = self.estimate
@@ -221,9 +236,8 @@ class AbstractNB(AbstractFitted):
                 "not unique. Use estimate='predictive', or concentrations above 1.",
                 stacklevel=3,
             )
-        # parameters by block, in the basis in which the closed form holds them
         if estimate == "mle":
-            theta = state.prior.mle(state.statistics)
+            theta = state.prior.mle(state.statistics)  # the prior is used only for classes without rows
         elif estimate == "mean":
             theta = state.posterior.mean()
         else:
@@ -272,16 +286,24 @@ class AbstractNB(AbstractFitted):
         The discriminant is log p(x, y = c | θ) up to a term that all classes share. The k weights are those of the
         columns, or of their levels, block after block.
 
+        Parameters
+        ----------
+        theta : parameters by block; None takes those of the current `estimate`
+
         Raises
         ------
         AttributeError
             if it is not linear
         """
         state = self._fitted()
-        theta = theta or self.point_estimate(state) or state.posterior.mean()
+        theta = theta or self.point_estimate(state) or state.posterior.mean()  # `point_estimate` may be None
+
+        # of each block its weights (k_block, c) and intercepts (c,); None if the block is not linear
         forms = [block.linear_form(theta[name]) for name, block in state.posterior.blocks.items()]
         if None in forms:
             raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
+
+        # log p(x, y = c) is the sum of the blocks and log π_c: weights lie side by side, intercepts add
         weights = np.concatenate([block_weights for block_weights, _ in forms])
         intercept = sum(block_intercept for _, block_intercept in forms)
         return weights, intercept + theta[CLASS]["log_pi"]
@@ -334,7 +356,8 @@ class AbstractNB(AbstractFitted):
 
             return proba_at_draws(state.posterior, rows, draws)
 
-        # the log probabilities come some rows at a time, (rows, c, s), all from the same draws of θ
+        # exact draws. Their log probabilities come some rows at a time, (rows, c, s); the seed is made a number, so
+        # that all rows see the same draws of θ
         seed = fix_seed(seed)
         n_rows = next(iter(rows.values())).shape[0]
         proba = np.empty((int(n_draws), n_rows, len(state.classes)))
@@ -392,11 +415,13 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         fixed_seed = fix_seed(seed)
 
+        # the rows are worked on in slices, whose tables (…, rows, c) are put together: so the two ends come first
         def ends_of(rows: Rows) -> np.ndarray:
             low_and_high = intervals(state.posterior, rows, level, method, n_draws, fixed_seed)  # (rows, c, 2)
-            return np.moveaxis(low_and_high, 2, 0)  # as two tables (rows, c)
+            return np.moveaxis(low_and_high, 2, 0)  # (2, rows, c)
 
-        return np.moveaxis(self._table_of_all_rows(state, X, ends_of), 0, 2)
+        ends = self._table_of_all_rows(state, X, ends_of)  # (2, n, c)
+        return np.moveaxis(ends, 0, 2)
 
     def uncertainty(self, X: Any, method: str = "auto", n_draws: int | None = None, seed: Seed = 0) -> "Uncertainty":
         """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
@@ -413,7 +438,8 @@ class AbstractNB(AbstractFitted):
 
         def entropies_of(rows: Rows) -> np.ndarray:
             entropies = uncertainty(state.posterior, rows, method, n_draws, fixed_seed)
-            return np.stack(entropies)[..., None]  # (3, rows, 1), a table (…, rows, c) with one column
+            # the slices of rows are put together as tables (…, rows, c): here three tables with a single column
+            return np.stack(entropies)[..., None]  # (3, rows, 1)
 
         table = self._table_of_all_rows(state, X, entropies_of)  # (3, n, 1)
         return Uncertainty(*table[..., 0])
@@ -499,7 +525,14 @@ class AbstractNB(AbstractFitted):
         Parameters
         ----------
         against : label of that class; None is the geometric mean of all other classes, and its position is None
-        settings : `n`, `level`, `n_draws` and `seed` of `explain`
+        settings : `n`, `level`, `n_draws` and `seed` of `explain`; those that are not given have the defaults of
+            `inference.explanation.contributions`, which gets them as they are
+
+        Returns
+        -------
+        contributions : of each row an entry for the class prior, each listed feature and all others, with its value and
+            interval for each class
+        position : of the class `against`, or None
         """
         from ..inference.explanation import contributions, odds_against
 
@@ -511,6 +544,7 @@ class AbstractNB(AbstractFitted):
             )
         base = None if against is None else _position_of_label(against, labels)
 
+        # settings that `explain` documents are checked here, so that errors name them
         check_level(settings.get("level", 0.9))
         check_least(1, n_draws=settings.get("n_draws", 1))
         if settings.get("n") is not None:
@@ -519,12 +553,12 @@ class AbstractNB(AbstractFitted):
 
         rows, _, _ = self._validate(X, state)
         values = contributions(
-            state.posterior,
-            self._float_rows_by_block(state, rows),
-            self.block_columns(state),
-            self.point_estimate(state),
-            state.columns.n,
-            odds_against(len(labels), base),
+            posterior=state.posterior,
+            rows=self._float_rows_by_block(state, rows),
+            columns=self.block_columns(state),  # positions in X of the columns of each block
+            theta=self.point_estimate(state),  # None integrates the parameters out
+            d=state.columns.n,
+            odds=odds_against(len(labels), base),  # a function from log p of all classes to log odds
             **settings,
         )
         return values, base
@@ -534,7 +568,8 @@ class AbstractNB(AbstractFitted):
 
         Parameters
         ----------
-        contributions : one entry for each row and listed feature, with a value for each class
+        contributions : e entries, one for each row and listed feature: `row` and `feature` (e,), and a value for each
+            class with its interval, `value`, `low` and `high` (e, c)
         X : the rows as the user gave them, of which the frame shows cells
         b : position of the class that the odds are against, which has no entries; None if there is none
         """
@@ -543,13 +578,18 @@ class AbstractNB(AbstractFitted):
         from ..inference.explanation import OTHERS
 
         state = self._fitted()
-        # `feature` is a column's number; PRIOR = −1 and OTHERS = −2 count from the end of the names
+        # `feature` is the number of a column, or PRIOR = −1 or OTHERS = −2, which as indices count from the end: they
+        # are the last name and the one before it
         names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
         is_feature = contributions.feature >= 0
-        cells = _cells_at(X, contributions.row, contributions.feature, is_feature)
+        cells = _cells_at(X, contributions.row, contributions.feature, is_feature)  # (e,)
 
-        # in each row the class prior comes first, then the features, then all others
-        rank = np.where(is_feature, 1, np.where(contributions.feature == OTHERS, 2, 0))
+        # the place of each kind of entry within its row: the class prior first, then the features, then all others
+        rank = np.zeros(len(is_feature), int)
+        rank[is_feature] = 1
+        rank[contributions.feature == OTHERS] = 2
+
+        # a frame for each class, sorted by row, then by rank, then by size, the largest first
         frames = []
         for k, label in enumerate(state.classes):
             if k == b:
@@ -565,8 +605,11 @@ class AbstractNB(AbstractFitted):
                     "high": contributions.high[:, k],
                 }
             )
-            order = np.lexsort([-abs(contributions.value[:, k]), rank, contributions.row])  # the last key comes first
+            size = abs(contributions.value[:, k])
+            order = np.lexsort([-size, rank, contributions.row])  # `lexsort` sorts by its last key first
             frames.append(frame.iloc[order])
+
+        # all entries of row 0 come first, class after class: a stable sort keeps the order of the entries within a row
         return pd.concat(frames).sort_values("row", kind="stable", ignore_index=True)
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------
@@ -603,6 +646,8 @@ class AbstractNB(AbstractFitted):
 
         columns = self._fitted().columns
         check_level(level)
+
+        # the features that were asked for, as names or numbers, and their positions in X
         all_names = columns.labels.tolist()
         if features is None:
             names = all_names
@@ -655,6 +700,7 @@ class AbstractNB(AbstractFitted):
 
         Parameters
         ----------
+        n_samples, seed : number of rows, and seed or NumPy generator of the draws
         source : "posterior" or "prior": the distribution from which the parameters are drawn
         length : number of events of a row of `MultinomialNB`, a number or (n,); by default the rounded average of the
             training rows. Other likelihoods ignore it
@@ -681,15 +727,18 @@ class AbstractNB(AbstractFitted):
 
         Parameters
         ----------
+        state : with the classes, and with statistics for the average length
         model : the prior or the posterior
+        rng : NumPy's generator
         length : number of events of a row of counts whose total is given, or (n,); None is the average of the training
             rows
         """
+        # first the label of each row, then its columns given the label
         log_pi = model.classes.log_predictive()  # (c,)
         y = categorical(rng, np.broadcast_to(log_pi, (n, len(state.classes))))
         rows = {}
         for name, block in model.blocks.items():
-            if block.cells_.measure == GIVEN_TOTALS:
+            if block.cells_.measure == GIVEN_TOTALS:  # the model says how the events of a row divide, not how many
                 events = _average_length(state, name) if length is None else length
                 rows[name] = block.sample_predictive(rng, y, length=events)
             else:
@@ -744,7 +793,7 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.twin_rows import rows_that_stand_for
 
-        # the prior: without a fit it has to follow from the settings alone
+        # the prior: with `classes` or `n_features` there is no fit, and it has to follow from the settings alone
         if classes is not None or n_features is not None:
             nb = self._before_a_fit(classes, n_features)
             state = nb._known_state()
@@ -763,7 +812,7 @@ class AbstractNB(AbstractFitted):
             prior.model(rows, class_index, n, length)
 
     def _numpyro_rows(self, state: State, X: Any) -> Rows:
-        """Rows by block for the NumPyro model; without checks where JAX traces them."""
+        """Rows by block for the NumPyro model; without checks if JAX traces them, because they have no values then."""
         from ..inference.twin_rows import is_traced
 
         if is_traced(X):
@@ -777,8 +826,13 @@ class AbstractNB(AbstractFitted):
     def _numpyro_labels(self, state: State, y: Any) -> Any:
         """Class indices (n,) of labels, for the NumPyro model.
 
-        Traced labels cannot be checked. If the classes are texts, JAX cannot hold labels, so traced ones are class
-        indices already.
+        Labels are traced if JAX compiles the model (`jax.jit`): they then have no values yet, and cannot be checked. If
+        the classes are texts, JAX cannot hold labels, so traced ones are class indices already.
+
+        Parameters
+        ----------
+        state : with the classes
+        y : (n,) labels, or class indices as above
         """
         from ..inference.twin_rows import is_traced
 
@@ -787,12 +841,22 @@ class AbstractNB(AbstractFitted):
         are_classes_numbers = state.classes.dtype.kind in "biuf"
         if not are_classes_numbers:
             return y
+
+        # the classes are sorted, so a binary search gives the position of each label
         import jax.numpy as jnp
 
         return jnp.searchsorted(jnp.asarray(state.classes), y)
 
     def _before_a_fit(self, classes: Any, n_features: int | None) -> Self:
-        """A copy that knows its labels and the number of its columns, and no rows."""
+        """A copy that knows its labels and the number of its columns, and has seen no rows.
+
+        Its prior follows from the settings alone, so `numpyro_model` can draw from it before there are data.
+
+        Parameters
+        ----------
+        classes : labels, of which the distinct ones are the classes
+        n_features : number of columns of X
+        """
         if classes is None or n_features is None:
             missing = "classes" if classes is None else "n_features"
             raise ValueError(f"`{missing}` is None; before a fit the model needs `classes` and `n_features`")
@@ -802,9 +866,12 @@ class AbstractNB(AbstractFitted):
                 f"the rows scale the default prior of {type(self).__name__}, so there is none before a fit; "
                 "give `prior`, or fit first"
             )
-        labels, _ = classes_of(np.asarray(classes))
-        one_row = np.zeros((1, int(n_features)))  # only the number of its columns is learnt
-        return copy.copy(self).learn_columns(one_row, labels)
+        labels, _ = classes_of(np.asarray(classes))  # distinct and sorted
+
+        # `learn_columns` reads the number of columns off a table, so it gets a row of zeros. It learns no statistics;
+        # features with levels start with the level 0, and may have more from `min_categories`
+        row_of_zeros = np.zeros((1, int(n_features)))
+        return copy.copy(self).learn_columns(row_of_zeros, labels)
 
     def sample_posterior(
         self,
@@ -898,11 +965,12 @@ class AbstractNB(AbstractFitted):
     def suits(cls, kind: str, n: int, d: int) -> bool:
         """Whether the family has cells of a kind, and n rows of d columns are few enough to try. Provisional.
 
-        Yes and no are two levels.
+        A family of levels also has yes/no cells, which are two levels.
 
         Parameters
         ----------
-        kind : "yes/no", "levels", "counts", "amounts" or "real"
+        kind : of the cells: "yes/no", "levels", "counts", "amounts" or "real"
+        n, d : number of rows and of columns
         """
         if d > cls._most_columns or n * d > cls._most_cells:
             return False
@@ -940,7 +1008,7 @@ class AbstractNB(AbstractFitted):
         block, parameter : name of a block, and of a NumPyro site in it
         ndim : number of the parameter's axes
         """
-        dims = list(self.block_labels(block))
+        dims = list(self.block_labels(block))  # names of the axes after the class, such as ["feature", "level"]
         if ndim == 1:
             return dims[:1]
         return ["class", *dims[: ndim - 1]]
@@ -961,6 +1029,7 @@ class AbstractNB(AbstractFitted):
 
 def _position_of_label(label: Any, labels: np.ndarray) -> int:
     """The position of the class `against` among the labels; ValueError if it is none of them."""
+    # a list or an array is no label; compared with the labels it would give a table
     matches = np.flatnonzero(labels == label) if is_single(label) else np.zeros(0, int)
     if not matches.size:
         raise ValueError(f"`against` is {label!r}; the classes are {labels.tolist()}")
@@ -972,14 +1041,16 @@ def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.nda
 
     Parameters
     ----------
+    X : rows in any form that `predict` takes
     rows, features : (e,) position of each entry's cell
     is_feature : (e,) whether the entry is about a cell
     """
-    table = as_table(X)
-    cells = table.tocsr() if is_sparse(table) else np.asarray(table, object)
+    table = as_table(X)  # a data frame of pandas, an array, a sparse array or a list
+    cells = table.tocsr() if is_sparse(table) else np.asarray(table, object)  # both can be indexed by pairs
     values = np.full(len(rows), "", object)
     if is_feature.any():
-        values[is_feature] = np.ravel(cells[rows[is_feature], features[is_feature]])
+        cells_of_features = cells[rows[is_feature], features[is_feature]]
+        values[is_feature] = np.ravel(cells_of_features)  # older sparse matrices give a matrix (1, m)
     return values
 
 

@@ -40,17 +40,24 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
         if a model for numbers was asked for and a column holds text
     """
     column_of = {column.name: column for column in contract.columns}
-    roles = [column_of[name].role for name in X.columns]
-    if model == "auto":  # the name of the estimator for the only role, or of that for several
-        is_of_one_kind = len({*roles}) == 1
-        model = next(iter(default_estimators()[roles[0]].variants)) if is_of_one_kind else "mixed"
+    roles = [column_of[name].role for name in X.columns]  # such as "numbers" or "levels"
 
-    kind, _, kind_of_numbers = model.partition(":")
+    # the name of a model: of the estimator for the only role, or "mixed" if there are several roles
+    if model == "auto":
+        is_of_one_kind = len({*roles}) == 1
+        if is_of_one_kind:
+            estimator_of_role = default_estimators()[roles[0]]
+            model = next(iter(estimator_of_role.variants))  # its first name on the command line
+        else:
+            model = "mixed"
+
+    kind, _, kind_of_numbers = model.partition(":")  # "mixed:kernel" is "mixed" and "kernel"
     models: dict[str, Any] = variants()
     chosen = models[kind]
 
     if kind == "mixed":
-        # MixedNB finds the parts on its own, unless the user chose a role or a variant, or roles are not those of types
+        # MixedNB finds the parts itself by the types of the columns. They are listed here if that would give other
+        # parts: the user chose the role of a column or the model for numbers, or roles differ from those of the types
         is_asked = any(column.why == ASKED for column in contract.used)
         has_roles_of_types = roles == [role_of_type(X, j) for j in range(X.shape[1])]
         if kind_of_numbers or is_asked or not has_roles_of_types:
@@ -74,26 +81,40 @@ def _refuse_text(X: pd.DataFrame, model: str) -> None:
 def contract_of(model: Any, decimal: str | None = None, thousands: str | None = None) -> ColumnContract:
     """The contract by which a fitted model reads new rows, with the separators that the user names.
 
+    A contract has a `Column` for each column of the table, with its role: "numbers", "counts", "yes/no", "levels" or
+    "dropped" (not used). A model of the command line has kept the contract of its training table. For a model that was
+    fitted in Python one is made of the columns that it knows.
+
     Parameters
     ----------
     model : an estimator, or a calibrated one
     decimal, thousands : separators of numbers that are written as text; None leaves those of the contract
+
+    Raises
+    ------
+    ValueError
+        if the model was fitted to an array, so that its columns have no names
     """
     if not hasattr(model, "feature_names_in_"):
         raise ValueError("the model was fitted to an array, so its columns have no names; fit it to a data frame")
     names = model.feature_names_in_.tolist()
-    nb = getattr(model, "estimator_", model)  # the one inside of a calibrated model
+    nb = getattr(model, "estimator_", model)  # the estimator inside of a calibrated model, or the model itself
     contract = getattr(nb, "contract_", None)
-    if contract is None:  # fitted in Python: the columns are what the model makes of them
-        contract = ColumnContract(tuple(_column_of_model(nb, name, j) for j, name in enumerate(names)), 0)
+    if contract is None:  # fitted in Python
+        columns_of_model = [_column_of_model(nb, name, j) for j, name in enumerate(names)]
+        contract = ColumnContract(tuple(columns_of_model), rows=0)
 
-    columns = list(contract.columns)
-    for i, column in enumerate(columns):
+    columns = []
+    for column in contract.columns:
+        new_column = column
         if column.role == "dropped" and column.name in names:
-            # the model has the column and leaves it out: any cell will do
-            columns[i] = replace(column, role="levels", missing=1.0)
+            # the model was fitted to a table with this column and does not use it. New rows have to have the column,
+            # but any cell will do: any text is a level. `missing` is the share of missing cells in the training rows; a
+            # larger one in new rows is reported, and none is larger than 1
+            new_column = replace(column, role="levels", missing=1.0)
         elif column.role != "levels" and (decimal or thousands):
-            columns[i] = replace(column, written=_format_with(decimal, thousands, column))
+            new_column = replace(column, written=_format_with(decimal, thousands, column))
+        columns.append(new_column)
     return replace(contract, columns=tuple(columns))
 
 
@@ -105,21 +126,29 @@ def _column_of_model(nb: Any, name: str, feature: int) -> Column:
     nb : the model
     name, feature : name and position of the column
     """
-    levels = nb.levels_of(feature)
+    levels = nb.levels_of(feature)  # their labels, None if the column has no levels
+
+    # nothing is known of the training cells. A share of missing cells that is larger than `missing` is reported in new
+    # rows, so it is 1
     if levels is None or not any(isinstance(level, str) for level in levels):
-        return Column(name, "numbers", "", 0, 1, "")
-    texts = (
-        tuple(str(level) for level in levels) if len(levels) <= LISTED else ()
-    )  # a contract lists none if there are many
-    return Column(name, "levels", "", len(levels), 1, "", levels=texts)
+        return Column(name, role="numbers", why="", distinct=0, missing=1, example="")
+    texts: tuple[str, ...] = ()  # a contract lists no levels if there are too many
+    if len(levels) <= LISTED:
+        texts = tuple(str(level) for level in levels)
+    return Column(name, role="levels", why="", distinct=len(levels), missing=1, example="", levels=texts)
 
 
 def _format_with(decimal: str | None, thousands: str | None, column: Column) -> NumberFormat:
     """The format of a column with the separators that the user names; the other one follows.
 
     Of point and comma, one separates decimals and the other thousands.
+
+    Parameters
+    ----------
+    decimal, thousands : the separators; at least one is given, and the other may be None
+    column : whose sign of a currency or unit stays
     """
-    point = decimal or ("," if thousands == "." else ".")
-    group = thousands or ("." if point == "," else ",")
+    decimal_mark = decimal or ("," if thousands == "." else ".")
+    thousands_mark = thousands or ("." if decimal_mark == "," else ",")
     sign = column.written.sign if column.written else ""
-    return NumberFormat(point, group, sign)
+    return NumberFormat(decimal_mark, thousands_mark, sign)

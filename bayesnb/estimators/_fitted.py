@@ -123,7 +123,12 @@ class State:
     def with_rows(self, other: "State") -> Self:
         """The state of the rows of both: their statistics add.
 
-        If one of the two has bounds of its rounding, the other gets them too, because only then the sum has them.
+        If one of the two has bounds of its rounding (`error`), the other gets them too, because only then the sum has
+        them.
+
+        Parameters
+        ----------
+        other : of other rows, with the same classes and columns in the same encoding
         """
         mine = self.statistics
         theirs = other.statistics
@@ -206,7 +211,19 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return state
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
-        """Some validated rows as columns by block; raises ValueError on values that the likelihood does not know."""
+        """Some validated rows as columns by block; raises ValueError on values that the likelihood does not know.
+
+        Parameters
+        ----------
+        state : with the columns and their encoding
+        X : some rows of what `_validate` returned
+
+        Returns
+        -------
+        by the name of a block its columns (n, d_block), here all columns in the only block; they may be held in fewer
+        bytes than float64
+        """
+        # an infinite cell of dense rows may show in the result, and then it is looked for only if it does
         shows_later = self._infinite_shows and not is_sparse(X)
         if not shows_later:
             self._check_finite(X)
@@ -290,8 +307,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return "class_prior" if self.priors is None else "priors"
 
     def _class_prior(self, state: State) -> AbstractClasses:
-        """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
-        name = self.class_prior_parameter
+        """The prior of the labels, by the first case that applies.
+
+        1. `class_prior` (or `priors`) is given: fixed probabilities
+        2. `fit_prior` is False: fixed and equal probabilities
+        3. otherwise they are learnt, with the prior Dirichlet(class_alpha)
+
+        Parameters
+        ----------
+        state : with the classes, in whose order a Series of pandas is put
+        """
+        name = self.class_prior_parameter  # "class_prior" or "priors"
         probabilities = getattr(self, name)
         n_classes = len(state.classes)
 
@@ -315,6 +341,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
+        state : with classes and columns, in whose order pandas objects are put
         shape : of the result, to which `alpha` has to broadcast
         """
         alpha = align("alpha", self.alpha, state.classes, state.columns.names)
@@ -373,10 +400,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             likelihood, or if a parameter is out of range. The message names the argument
         """
         rows, labels, columns = self._validate(X, None, y)
-        classes, class_index = classes_of(labels)
+        classes, class_index = classes_of(labels)  # distinct labels, and the position of each row's label among them
+
+        # step by step a new state: labels and columns, their encoding, the statistics of the rows, and the prior
         state = self._learn_encoding(State(classes, columns), rows)  # such as the levels of each column
         state = self._compute_statistics(state, rows, class_index, sample_weight)
-        refuse_no_weight(state.statistics.n)
+        refuse_no_weight(state.statistics.n)  # the weights of the classes
         state = self._with_prior(state)  # which may be on the scale of the rows
         _ = state.posterior  # raises where an improper prior and these rows do not make it a density
         self._state = state  # the last step: an error before leaves the estimator as it was
@@ -422,11 +451,14 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                 "classes must be passed on the first call to partial_fit: give all labels that will ever occur"
             )
         class_labels = None if classes is None else _labels_of_all_calls(classes, state)
+
+        # the state of the batch alone, in an encoding that knows all levels so far and those that are new in the batch
         rows, labels, columns = self._validate(X, state, y)
         if state is None:
             state = State(class_labels, columns)  # type: ignore[arg-type]  # the first call names them
-        state = self._learn_encoding(state, rows)  # the batch may have new levels
-        batch = self._compute_statistics(state, rows, places_of(labels, state.classes), sample_weight)
+        state = self._learn_encoding(state, rows)
+        class_index = places_of(labels, state.classes)  # (n,)
+        batch = self._compute_statistics(state, rows, class_index, sample_weight)
 
         # statistics of disjoint sets of rows add; those of all earlier rows are scaled by the decay first
         if state.statistics is None:
@@ -444,6 +476,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         prior, as if the level had been declared. If the cells a, b, a, b, a of two alternating classes are left,
         `log_evidence_` is −8.19 nats while the level c is known, and −6.58 nats after a fit to these rows alone.
 
+        Parameters
+        ----------
+        X, y, sample_weight : rows that were fitted, with the labels and weights that they had then
+
         Raises
         ------
         ValueError
@@ -452,11 +488,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         state = self._fitted()
         rows, labels, _ = self._validate(X, state, y)
         state = self._learn_encoding(state, rows)
-        class_index = places_of(labels, state.classes)
+        class_index = places_of(labels, state.classes)  # (n,)
         removed = self._compute_statistics(state, rows, class_index, sample_weight)
 
-        # the difference of the statistics, and the same moved by the bound of its rounding: if the two posteriors
-        # differ by too much, the difference has lost its digits, and the rows are not removed
+        # the difference of the statistics, twice: as computed, and moved by what rounding may have done to it. If the
+        # two posteriors differ by too much, the difference has lost its digits, and the rows are not removed
         remaining = without(state.bounded, removed.bounded)
         after = self._with_prior(replace(state, statistics=remaining.estimate))
         check_digits(after, self._with_prior(replace(state, statistics=remaining.moved)))
@@ -509,7 +545,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return self
 
     def with_statistics(self, stats: Statistics) -> Self:
-        """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
+        """A copy that has learnt the rows behind these statistics, and no others. Provisional.
+
+        The prior is made anew, because the rows may scale it.
+        """
         other = copy.copy(self)
         other._state = self._with_prior(replace(other._state, statistics=stats))
         return other
@@ -530,6 +569,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     def _compute_statistics(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
         """The state with the statistics of these rows, and of no others.
 
+        They are summed up a slice of rows at a time, because statistics of disjoint slices add.
+
         Parameters
         ----------
         state : with the encoding of the rows
@@ -540,7 +581,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         r = one_hot(index, len(state.classes), weights)  # (n, c), sparse
 
-        # any prior computes the same statistics; but with an encoding, such as new levels, blocks may have other shapes
+        # a model has the formulas of the statistics; the numbers in it do not matter. The prior of earlier rows will
+        # do, unless there is an encoding: with new levels its blocks may have other shapes than these rows need
         has_usable_prior = state.prior is not None and state.encoding is None
         model = state.prior if has_usable_prior else self._model_of_statistics(state.without_rows)
 
@@ -548,7 +590,6 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             rows = self._rows_by_block(state, cut_rows(X, part))
             return model.statistics(rows, csr_slice(r, part))
 
-        # statistics of disjoint slices of rows add
         parts = row_slices({BLOCK: X}, model.min_chunk_cells)
         with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are refused below
             stats = fold_rows(statistics_of_slice, parts)
@@ -656,18 +697,24 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return self._fitted().statistics.n
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn may give to the estimator: read from what the family declares of its cells."""
+        """What scikit-learn may give to the estimator: read from what the family declares of its cells.
+
+        scikit-learn's `check_estimator` makes data by these tags. The names of two of them say something else than what
+        it does with them:
+
+        - `categorical` : it gives whole numbers, so the tag is set for every family that needs them
+        - `poor_score` : it does not require a good accuracy on clouds of normal points. Models of discrete cells, or of
+          counts given their total, need not have one there; scikit-learn's own have this tag too
+        """
         tags = super().__sklearn_tags__()
-        cells = self.cells
-        marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
+        cells = self.cells  # kind, support and measure of a cell
         is_discrete = cells.kind in ("levels", "yes/no")
+        marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
         tags.input_tags.allow_nan = marker is not None and bool(np.isnan(marker))
         tags.input_tags.sparse = cells.sparse
         tags.input_tags.string = self._takes_text
         tags.input_tags.positive_only = cells.kind != "real"
-        tags.input_tags.categorical = cells.whole or is_discrete  # to scikit-learn's checks this means whole numbers
-        # its checks require accuracy on Gaussian clouds of points, which other models need not have. Its own naive
-        # Bayes of discrete cells has this tag too
+        tags.input_tags.categorical = cells.whole or is_discrete
         tags.classifier_tags.poor_score = is_discrete or cells.measure in (COMPOSITE, GIVEN_TOTALS)
         return tags
 

@@ -12,20 +12,26 @@ if TYPE_CHECKING:
 
 
 def check_digits(after: "State", moved: "State") -> None:
-    """Raise a ValueError if rounding may move a field of the posterior by more than 1e-9 of it.
+    """Raise a ValueError if rounding may have changed a field of the posterior by more than 1e-9 of it.
+
+    Statistics of rows are forgotten by subtraction. If little remains of much, rounding has taken its digits: after the
+    sum 1e16 + 1 the row 1e16 is forgotten, and what remains is 0, not 1. How large the rounding of each sum can be
+    is known. So two posteriors are compared: one of the statistics as computed, one of statistics that are moved by as
+    much as rounding can have moved them. Digits in which the two agree are certain.
 
     Parameters
     ----------
-    after : the state without the forgotten rows
-    moved : the same, with each statistic moved by the bound of its rounding. A field of its posterior differs from that
-        of `after` by what rounding may do to it
+    after : the state without the forgotten rows, with the statistics as computed
+    moved : the same state, with each statistic moved by the bound of its rounding
     """
     with np.errstate(all="ignore"):  # an improper prior without rows: `posterior_` refuses it
         posterior = after.prior.update(after.statistics)
         moved_posterior = moved.prior.update(moved.statistics)
-    doubt = find_doubt(posterior, moved_posterior)  # the first such field
+    doubt = find_doubt(posterior, moved_posterior)  # block and column of the first doubtful field, or None
     if doubt is None:
         return
+
+    # estimators with a single block can name the column; in the parts of a `MixedNB` its position is another one
     where = ""
     if doubt.block == BLOCK and doubt.column is not None:
         where = f" in column {after.columns.label(doubt.column)}"

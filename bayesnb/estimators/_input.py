@@ -50,7 +50,7 @@ class Columns:
     ------
     n : how many there are
     names : (n,) their names, None where they have none
-    contract : what `describe` found in the columns of a data frame, if somebody asked
+    contract : a `ColumnContract`, which says how each column of a data frame is read; None where nobody made one
     """
 
     n: int
@@ -67,10 +67,13 @@ class Columns:
         return str(j) if self.names is None else repr(str(self.names[j]))
 
     def place(self, column: Any) -> int | None:
-        """The position of a column given by its name or its number; None where there is no such column."""
+        """The position of a column given by its name or its number; None where there is no such column.
+
+        A number that is the name of a column means that column, whatever its position.
+        """
         names = [] if self.names is None else self.names.tolist()
         if column in names:
-            return names.index(column)
+            return names.index(column)  # of the first, if several columns have the name
         is_number = isinstance(column, int | np.integer)
         if is_number and 0 <= column < self.n:
             return int(column)
@@ -94,14 +97,20 @@ def checked_rows(
     estimator : whose class is named in errors
     X : rows as the user gives them
     fitted : the columns of the fit, which these have to be; None at the first fit
-    y : labels; without them None is returned
+    y : labels, one argument or none; without it None is returned
     numbers : whether cells have to be numbers. Otherwise they may be of any type, and a data frame stays as it is
     sparse : whether rows may be sparse
+
+    Returns
+    -------
+    rows : (n, d), with each cell of a sparse array stored once
+    labels : (n,), or None
+    columns : those of the fit, or those of X at the first fit
     """
-    table = as_table(X)
+    table = as_table(X)  # a data frame of pandas, an array or a sparse array; or a list, as it is
     labels = None
-    with naming("X", "y"):
-        # names of the columns, which have to be those of the fit
+    with naming("X", "y"):  # adds the name of the argument to errors of scikit-learn
+        # names of the columns, which have to be those of the fit; None where X has none
         names = None if isinstance(table, np.ndarray) else _get_feature_names(table)
         if numbers:
             _refuse_times(table, names)
@@ -128,9 +137,17 @@ def checked_rows(
 
 
 def _checked_array(estimator: Any, table: Any, names: np.ndarray | None, numbers: bool, sparse: bool) -> Any:
-    """Rows as an array or a sparse array, by scikit-learn's check; see `checked_rows` for the arguments.
+    """Rows as an array or a sparse array, by scikit-learn's check.
 
     Infinite and missing cells are allowed here: `check_finite` looks for them later, some rows at a time.
+
+    Parameters
+    ----------
+    estimator : whose class is named in errors
+    table : rows in a form that scikit-learn knows
+    names : of the columns, for errors; None if they have none
+    numbers : whether cells have to be numbers
+    sparse : whether rows may be sparse
     """
     try:
         return check_array(
@@ -185,16 +202,27 @@ def align(name: str, value: Any, *labels: Any) -> Any:
 
 
 def as_table(X: Any) -> Any:
-    """Data frames as those of pandas; masked cells, None and pandas.NA among objects as NaN.
+    """Rows in one of few forms: every data frame as one of pandas, every missing cell as NaN.
 
-    Levels that a type declares stay declared: those of Arrow's dictionaries, and of polars' Enum. Libraries are told
-    apart by the methods that only their tables have, so none of them is imported.
+    - a LazyFrame of polars is refused, because its rows are not computed yet
+    - a Table of Arrow and a DataFrame of polars become data frames of pandas
+    - in data frames of pandas and in arrays, cells that are masked, None or pandas.NA become NaN
+    - all else, such as sparse arrays and lists, stays as it is
+
+    Levels that a type declares stay declared: those of Arrow's dictionaries, and of polars' Enum. polars and Arrow need
+    not be installed, so they are not imported: their tables are recognised by methods that only they have.
     """
-    if hasattr(X, "collect_schema") and hasattr(X, "collect"):  # a LazyFrame of polars
+    # a lazy frame comes first, because to ask it for `columns`, as below, costs time and makes polars warn
+    is_polars_lazy = hasattr(X, "collect_schema") and hasattr(X, "collect")
+    if is_polars_lazy:
         raise ValueError(f"`X` is a {type(X).__name__}, whose rows are not computed yet; give `X.collect()`")
-    if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow
-        return X.to_pandas()
-    if hasattr(X, "columns") and hasattr(X, "get_column"):  # polars
+
+    is_arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
+    if is_arrow:
+        return X.to_pandas()  # with NaN for missing cells, and categories for dictionaries
+
+    is_polars = hasattr(X, "columns") and hasattr(X, "get_column")
+    if is_polars:
         columns = {name: _column_of_polars(X.get_column(name)) for name in X.columns}
         return _plain_frame(pd.DataFrame(columns))
     if isinstance(X, pd.DataFrame):
@@ -215,13 +243,22 @@ def _plain_array(X: np.ndarray) -> np.ndarray:
 
 
 def _plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """A data frame with NaN where an object is None or pandas.NA, and with categories for Arrow's dictionaries."""
-    new_columns = {}  # by position
+    """A data frame in which two kinds of columns are made plain; other columns stay.
+
+    - a column of objects gets NaN where a cell is None or pandas.NA
+    - a column that pandas holds as a dictionary of Arrow, `ArrowDtype(dictionary<…>)`, becomes a categorical of pandas
+      with the same levels
+    """
+    new_columns = {}  # cells by position of the column
     for j, dtype in enumerate(frame.dtypes):
+        cells = frame.iloc[:, j]
         if isinstance(dtype, np.dtypes.ObjectDType):
-            new_columns[j] = _plain_array(frame.iloc[:, j].to_numpy())
+            new_columns[j] = _plain_array(cells.to_numpy())
         elif str(dtype).startswith("dictionary<"):
-            new_columns[j] = frame.iloc[:, j].array.__arrow_array__().to_pandas().array
+            # `__arrow_array__` is pandas' protocol for the Arrow array behind a column; Arrow's own conversion makes
+            # a categorical of it
+            arrow_array = cells.array.__arrow_array__()
+            new_columns[j] = arrow_array.to_pandas().array
     if not new_columns:
         return frame
     plain = frame.copy(deep=False)  # the columns are shared, and those of the user do not change
@@ -231,7 +268,7 @@ def _plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _column_of_polars(column: Any) -> Any:
-    """The cells of a column, an Enum with its declared levels."""
+    """The cells of a column of polars: a categorical of pandas for an Enum, with its levels; otherwise an array."""
     if type(column.dtype).__name__ == "Enum":
         return pd.Categorical(column.to_list(), categories=column.dtype.categories.to_list())
     return column.to_numpy()
@@ -246,13 +283,17 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
     ----------
     names : of the columns, for the message; None if they have none
     """
-    may_have_times = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OmM"  # objects, durations, dates
+    # only data frames, and arrays of objects (O), durations (m) or dates (M) can hold times
+    may_have_times = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OmM"
     frame = pd.DataFrame(X) if may_have_times else X
     if not isinstance(frame, pd.DataFrame):
         return
+
     for j, dtype in enumerate(frame.dtypes):
+        # the name of the type of the cells, or of the levels of a categorical, such as "datetime64[ns]"
         kind = str(dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype)
-        if kind == "object":  # a first cell tells: no float is made of a date among numbers
+        if kind == "object":
+            # the first cell decides; a date further down is refused later, when floats are made of the cells
             kind = pd.api.types.infer_dtype(frame.iloc[:, j].dropna()[:1])
         if _TIMES.match(kind):
             raise ValueError(
@@ -293,17 +334,19 @@ def _is_text(values: np.ndarray) -> bool:
     return len(values) > 0 and all(isinstance(value, str) for value in values.ravel())
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a sum shows whether all cells are finite
+@np.errstate(over="ignore", invalid="ignore")  # scikit-learn sums up the cells to see whether all are finite
 def check_finite(estimator: Any, X: Any, gaps: bool) -> None:
     """Raise a ValueError if a cell is infinite, or missing where it must not be.
+
+    The rows are checked a slice at a time, several slices at once in threads.
 
     Parameters
     ----------
     estimator : whose class is named in the error
-    X : array or sparse array; integers are finite
+    X : array or sparse array
     gaps : whether cells of dense rows may be missing (NaN)
     """
-    if X.dtype.kind != "f":
+    if X.dtype.kind != "f":  # integers and booleans are finite
         return
     options = {
         "allow_nan": gaps and not is_sparse(X),
@@ -314,12 +357,14 @@ def check_finite(estimator: Any, X: Any, gaps: bool) -> None:
     def check_slice(part: slice) -> None:
         assert_all_finite(cut_rows(X, part), **options)
 
-    for _ in parallel_map(check_slice, row_slices({BLOCK: X})):
-        pass  # nothing comes back, but the loop makes the checks run, and raises their errors
+    slices = row_slices({BLOCK: X})
+    list(parallel_map(check_slice, slices))  # an iterator: `list` runs all checks, and raises the first error
 
 
 def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: str, levels: int | None = None) -> None:
-    """Raise a ValueError that names the first column with a cell outside the range of a family.
+    """Raise a ValueError if a cell is outside the range of a family, such as a negative count.
+
+    The message shows one such cell and its column: the first negative one, or the first one if none is negative.
 
     Parameters
     ----------
@@ -329,20 +374,23 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
     advice : what to do, the end of the message
     levels : number of levels, if the family fixes it
     """
+    # an empty cell of sparse rows is 0, which every family of sparse rows allows: only stored cells are looked at, (m,)
     values = X.data if is_sparse(X) else X
-    # one pass is enough where the only condition is a sign; a missing cell makes the comparison False
+
+    # a shortcut: counts and amounts that need not be whole only have to be ≥ 0, and a minimum is quicker than a mask.
+    # If a cell is missing, the minimum is NaN and the comparison False, so the cells are looked at one by one
     needs_sign_only = cells.kind in ("counts", "amounts") and not cells.whole
     if needs_sign_only and values.size and values.min() >= 0:
         return
-    is_wrong = cells.wrong(values, levels)
+    is_wrong = cells.wrong(values, levels)  # a mask of the shape of `values`; False for missing cells
     if not is_wrong.any():
         return
 
-    # a negative value is shown first: it is the error that most needs a word
+    # the cell that the message shows, and its column: stored cells know theirs, the cells of an array by their place
     is_negative = is_wrong & (values < 0)
     is_shown = is_negative if is_negative.any() else is_wrong
-    column_of_shown = X.indices[is_shown] if is_sparse(X) else np.nonzero(is_shown)[1]
     value = values[is_shown][0]
+    column_of_shown = X.indices[is_shown] if is_sparse(X) else np.nonzero(is_shown)[1]
     hint = ""
     if value < 0 and is_sparse(X):
         hint = " If they are hashed features, use HashingVectorizer(alternate_sign=False)."
@@ -403,20 +451,25 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
     ----------
     name : of the argument, for the message: "y", or "classes" where all labels are listed
     """
-    is_complete = isinstance(y, np.ndarray) and y.dtype.kind in "biuSU"  # no label of such a type is missing
-    if not is_complete:
+    # arrays of booleans (b), integers (i, u), bytes (S) or text (U) have no value that means "missing"
+    cannot_be_missing = isinstance(y, np.ndarray) and y.dtype.kind in "biuSU"
+    if not cannot_be_missing:
         _refuse_missing(y, name)
-    if is_complete and y.ndim == 1:
+
+    # labels as an array (n,): such an array with one axis needs no check, all else is checked by scikit-learn
+    if cannot_be_missing and y.ndim == 1:
         labels = y
     else:
         with naming(name):
             labels = _check_y(y)
 
-    # labels of a mixed type cannot be sorted
-    kind = pd.api.types.infer_dtype(labels) if labels.dtype == object else "string"
-    if kind != "string":
-        raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
+    # objects have to be texts: those of several types, such as 1 and "a", cannot be sorted
+    if labels.dtype == object:
+        kind = pd.api.types.infer_dtype(labels)  # of all objects together: "string", "mixed", "date" …
+        if kind != "string":
+            raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
 
+    # floats have to be whole numbers: others are the targets of a regression, which scikit-learn refuses
     if name == "y" and labels.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # scikit-learn casts numbers to int64, however large
             check_classification_targets(labels)
@@ -431,10 +484,14 @@ def _refuse_missing(y: Any, name: str) -> None:
     y : labels in any form; what has no single axis is left to other checks
     name : of the argument, for the message
     """
-    has_type = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")  # pandas cannot look into polars
-    is_missing = pd.isna(y if has_type else np.asarray(y, object))
+    # one boolean for each label; arrays and pandas have a type that `pd.isna` knows; lists and Series of polars are
+    # first made arrays of objects
+    is_known_to_pandas = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")
+    is_missing = pd.isna(y if is_known_to_pandas else np.asarray(y, object))
     if np.ndim(is_missing) != 1 or not is_missing.any():
         return
+
+    # the message lists the first eight such rows
     rows = np.flatnonzero(is_missing)
     listed = ", ".join(map(str, rows[:8]))
     if len(rows) > 8:
@@ -446,14 +503,18 @@ def _refuse_missing(y: Any, name: str) -> None:
 
 
 def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels in order, (c,), and the position of each label among them, (n,)."""
+    """The distinct labels in order, (c,), and the position of each label among them, (n,).
+
+    Warns if there are more classes than half of the rows.
+    """
+    # integers and objects are hashed by pandas, which then sorts the few classes only; `np.unique` sorts all rows
     can_be_hashed = y.dtype.kind in "iuO" and y.dtype.isnative
-    if can_be_hashed:  # then only the classes are sorted, and not the rows
+    if can_be_hashed:
         index, classes = pd.factorize(y, sort=True)
     else:
         classes, index = np.unique(y, return_inverse=True)
     if 2 * len(classes) > len(y):
-        check_classification_targets(y)  # which warns of so many classes
+        check_classification_targets(y)  # it is scikit-learn that warns
     return classes, index
 
 
@@ -465,10 +526,11 @@ def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     classes : (c,), sorted
     """
     try:
-        # where a label would have to stand; it is known if it does stand there
+        # a binary search tells where each label would have to stand among the sorted classes, at most at the last
+        # place; the label is known if it does stand there
         index = np.minimum(classes.searchsorted(y), len(classes) - 1)
         unknown = y[classes[index] != y]
-    except TypeError:  # dates among numbers
+    except TypeError:  # labels and classes cannot be compared, such as dates and numbers: no label is known
         unknown = y
     if len(unknown):
         raise ValueError(f"The target label(s) {np.unique(unknown)} in y do not exist in the initial classes {classes}")
@@ -480,15 +542,16 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
 
     Parameters
     ----------
+    sample_weight : as the user gave it: (n,), or one number for all rows
     X : the rows, whose number the weights must have
     """
     with naming("sample_weight"):
+        # scikit-learn refuses weights that are all 0, so ones are checked in their place, and made 0 again at the end
         values = np.asarray(sample_weight)
         all_zero = values.dtype.kind in "biuf" and values.size > 0 and not values.any()
-        # scikit-learn refuses weights that are all 0, so ones are checked in their place
-        positive = np.ones_like(values) if all_zero else sample_weight
-        weights = _check_sample_weight(positive, X, dtype=np.float64, ensure_non_negative=True)
-    if not np.isfinite(weights).all():  # scikit-learn looks at a list of weights, and not at one for all rows
+        to_check = np.ones_like(values) if all_zero else sample_weight
+        weights = _check_sample_weight(to_check, X, dtype=np.float64, ensure_non_negative=True)
+    if not np.isfinite(weights).all():  # scikit-learn checks this for an array of weights, but not for a single number
         raise ValueError("`sample_weight` has NaN or infinite values; give each row a finite weight, 0 to ignore it")
     return 0 * weights if all_zero else weights
 
@@ -517,11 +580,14 @@ def check_decay(decay: Any) -> None:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
-    if distributions.is_distribution(a) and distributions.is_distribution(b):
+    """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them.
+
+    `==` is not enough: of arrays it gives an array, and two equal estimators or priors are different objects.
+    """
+    if distributions.is_distribution(a) and distributions.is_distribution(b):  # of NumPyro
         return distributions.alike(a, b)
 
-    # numbers, arrays and texts are compared as they are, everything else part by part
+    # numbers, arrays and texts have no parts and are compared as they are; everything else is compared part by part
     parts_of_a = _parts_of(a)
     parts_of_b = _parts_of(b)
     if parts_of_a is None or parts_of_b is None:

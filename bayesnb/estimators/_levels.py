@@ -57,8 +57,14 @@ class AbstractLevels(AbstractNB):
     def _learn_encoding(self, state: State, X: Any) -> State:
         """The state that knows the levels of these rows, after those that it has known before.
 
-        The levels of a column are those that its type declares; codes 0 … max if its cells are whole numbers; else its
-        values. A column without a cell has `min_categories` codes.
+        The levels of a column are, by the first case that applies:
+
+        1. those that its type declares (categories of pandas), as an array of objects
+        2. its distinct values, if its cells are no numbers, as an array of objects
+        3. placeholders, if it has no cell: codes 0 … `min_categories` − 1, until a cell shows what the levels are. They
+           are an array of *unsigned* integers, by which all other functions of this module know them
+        4. codes 0 … max, if its cells are whole numbers ≥ 0, as an array of signed integers
+        5. otherwise the numbers are no codes, such as −1 or 0.5, and are refused
 
         Parameters
         ----------
@@ -67,24 +73,25 @@ class AbstractLevels(AbstractNB):
         """
         min_levels = self._min_levels(state.columns.n)
         levels = []  # of each column
-        offenders = []  # (smallest number that is no code, column)
+        refused = []  # (smallest number that is no code, position of the column)
         for j, column in enumerate(columns_of(_largest_codes(X))):
-            codes = _codes_in(column)  # None if the cells are no numbers, or the type declares levels
+            codes = _codes_in(column)  # the cells as floats; None if they are no numbers, or the type declares levels
             if column.declared is not None:
                 levels.append(column.declared)
             elif codes is None:
                 levels.append(_distinct(column.cells))
-            elif not len(codes):  # no cell: unsigned integers mark levels that a cell may still replace
+            elif not len(codes):
                 levels.append(np.arange(min_levels[j], dtype=np.uint64))
-            elif _is_no_code(codes).any():
-                offenders.append((codes[_is_no_code(codes)].min(), j))
-            else:
+            elif not _is_no_code(codes).any():
                 n_levels = max(int(codes.max()) + 1, min_levels[j])
                 levels.append(np.arange(n_levels))
-        if offenders:
-            smallest, j = min(offenders)
+            else:
+                refused.append((codes[_is_no_code(codes)].min(), j))
+        if refused:  # the message shows the smallest such number of all columns
+            smallest, j = min(refused)
             self._refuse_codes(state, smallest, j)
 
+        # levels that were known before keep their positions; new ones follow
         if state.encoding is None:
             return self._recode(state, levels)
         all_levels = [_union(before, new) for before, new in zip(state.encoding, levels, strict=True)]
@@ -100,9 +107,12 @@ class AbstractLevels(AbstractNB):
         )
 
     def _min_levels(self, d: int) -> list[int]:
-        """The argument `min_categories`, checked, as a number for each of d features; 0 where it is None."""
+        """The argument `min_categories`, checked, as a number for each of d features; 0 where it is None.
+
+        It is the least number of levels of a feature whose levels are codes 0 … K−1.
+        """
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
-        is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))
+        is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))  # integers: one for all features, or one each
         if not is_whole or value.min(initial=0) < 0 or value.max(initial=0) > _MAX_LEVELS:
             raise ValueError(
                 f"`min_categories` is {self.min_categories!r}; it needs whole numbers from 0 to {_MAX_LEVELS}, "
@@ -121,12 +131,18 @@ class AbstractLevels(AbstractNB):
         """
         after = replace(state, encoding=levels)
         if state.statistics is None or all(map(np.array_equal, levels, state.encoding)):
-            return after
+            return after  # no counts to move, or no level is new
         blocks = self._move_counts(state, after)
         return replace(after, statistics=replace(state.statistics, blocks=blocks))
 
     def _move_counts(self, state: State, after: State) -> dict[str, Any]:
-        """The counts of a state, by block, in the encoding of another state, with 0 for levels that are new."""
+        """The counts of a state, by block, in the encoding of another state, with 0 for levels that are new.
+
+        Parameters
+        ----------
+        state : with counts; its encoding is the list of the levels of each column
+        after : the same columns with all levels of `state` and new ones; its own statistics are not read
+        """
         raise NotImplementedError
 
     def _merge_states(self, state: State, other: State) -> State:
@@ -137,23 +153,39 @@ class AbstractLevels(AbstractNB):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _codes(self, state: State, X: Any) -> np.ndarray:
-        """The position of each cell among the levels of its column, (n, d); NaN where it is missing or unknown."""
-        # an array of numbers whose levels are all codes 0 … K−1: each cell is its own position
+        """The position of each cell among the levels of its column, (n, d); NaN where it is missing or unknown.
+
+        Parameters
+        ----------
+        state : its encoding is the list of the levels of each column
+        X : validated rows
+        """
+        # quickly for an array of numbers, if the levels of all columns are codes 0 … K−1: a cell is its own position
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(map(are_codes, state.encoding)):
             n_levels = np.array([*map(len, state.encoding)])
             return _code_table(X, n_levels)
 
+        # otherwise column by column: each cell is looked up among the levels that the fit knows
         codes = []
-        for j, (column, levels) in enumerate(zip(columns_of(X), state.encoding, strict=True)):  # levels of the fit
+        for j, (column, levels) in enumerate(zip(columns_of(X), state.encoding, strict=True)):
             codes.append(_positions(column.cells, levels, state.columns.label(j)))
         return np.stack(codes, 1)
 
     def _as_input(self, state: State, rows: Rows) -> np.ndarray:
-        """Rows of codes by block as an array of levels, (n, d)."""
+        """Rows of codes by block as an array of levels, (n, d): the inverse of `_rows_by_block`.
+
+        Parameters
+        ----------
+        state : its encoding is the list of the levels of each column
+        rows : by the name of a block the codes (n, columns of the block)
+        """
+        # the blocks are taken apart into columns of X
         codes: dict[int, np.ndarray] = {}  # of each column, (n,)
         for name, columns in self.block_columns(state).items():
-            codes_of_block = rows[name].T.astype(int)
+            codes_of_block = rows[name].T.astype(int)  # (columns of the block, n)
             codes |= dict(zip(columns.tolist(), codes_of_block, strict=True))
+
+        # a code is the position of the level that it stands for
         levels_by_column = _shown_levels(state)
         return np.stack([levels[codes[j]] for j, levels in enumerate(levels_by_column)], 1)
 
@@ -167,7 +199,7 @@ def are_codes(levels: np.ndarray) -> bool:
 
 
 def _are_unseen(levels: np.ndarray) -> bool:
-    """Whether no cell of the column has shown what its levels are, which unsigned integers stand for."""
+    """Whether levels are placeholders of a column without a cell: unsigned integers, or none at all."""
     return levels.dtype.kind == "u" or not len(levels)
 
 
@@ -195,7 +227,14 @@ def places_among(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Old levels in their order, then those that are new; levels of a column without a cell give way to others."""
+    """All levels of a column: the old ones in their order, then those that are new.
+
+    Parameters
+    ----------
+    old, new : levels that two sets of rows gave to the same column: codes 0 … K−1 (integers), names (objects), or
+        placeholders of a column without a cell (unsigned integers)
+    """
+    # placeholders give way to levels that cells have shown
     if _are_unseen(old) and _are_unseen(new):
         return max(old, new, key=len)
     if _are_unseen(old):
@@ -207,8 +246,9 @@ def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     if are_codes(old) and are_codes(new):
         return max(old, new, key=len)
 
-    known = set(old.tolist())
-    added = [level for level in new.tolist() if level not in known]
+    # names, or codes beside names: all become objects
+    old_levels = set(old.tolist())
+    added = [level for level in new.tolist() if level not in old_levels]
     if not added:
         return old
     return np.concatenate([old.astype(object), np.array(added, dtype=object)])
@@ -231,14 +271,19 @@ class Column(NamedTuple):
 
 
 def columns_of(X: Any) -> list[Column]:
-    """Columns of an array, sparse array or data frame."""
+    """Columns of an array, sparse array or data frame.
+
+    Of a sparse column only the stored cells and one 0 are given, in place of all its empty cells. So it shows which
+    levels the column has, but not how many rows.
+    """
     if isinstance(X, np.ndarray):
         return [Column(cells, None) for cells in X.T]
     if sparse.issparse(X):
-        X = sparse.csc_array(X)  # whose stored cells lie column after column
+        X = sparse.csc_array(X)  # the stored cells of column j are data[indptr[j] : indptr[j + 1]]
         columns = []
         for start, end in itertools.pairwise(X.indptr):
-            columns.append(Column(np.append(X.data[start:end], 0), None))
+            cells = np.append(X.data[start:end], 0)
+            columns.append(Column(cells, None))
         return columns
     return [_column_of_frame(column) for _, column in X.items()]
 
@@ -247,9 +292,10 @@ def _column_of_frame(column: Any) -> Column:
     """A column of a data frame of pandas, with the levels that its type declares."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return Column(column.to_numpy(dtype=object), None)
-    # as objects: beside a gap pandas would make floats of whole numbers. Declared numbers are names, and no codes
+    # the categories as objects, so that numbers among them are names and no codes
     declared = column.dtype.categories.to_numpy(dtype=object)
-    # the code of a missing cell is −1, so it takes the NaN at the end
+    # pandas holds each cell as the position of its category, and a missing one as −1, which as an index takes the NaN
+    # at the end. pandas' own conversion would make floats of whole numbers beside a missing cell
     cells = np.append(declared, np.nan)[column.cat.codes]
     return Column(cells, declared)
 
@@ -257,17 +303,18 @@ def _column_of_frame(column: Any) -> Column:
 def _largest_codes(X: Any) -> Any:
     """A table with the same levels, but quicker to go through, if X is an array of integers; otherwise X.
 
-    Integers are codes 0 … max, so one row with the largest of each column is enough, or with one below 0, which is an
-    error.
+    Integers are codes 0 … max, so a single row with the largest cell of each column has the same levels. If a column
+    has a negative cell, which is an error, the row has that cell: as unsigned integers negative ones are the largest.
     """
     is_whole = isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size
     if not is_whole:
         return X
-    return _as_unsigned(X).max(0, keepdims=True).astype(X.dtype)
+    largest = _as_unsigned(X).max(0, keepdims=True)  # (1, d)
+    return largest.astype(X.dtype)  # as signed integers again
 
 
 def _as_unsigned(X: np.ndarray) -> np.ndarray:
-    """The same bytes as unsigned integers, in which those below 0 are larger than all others."""
+    """The same bytes read as unsigned integers: −1 becomes 255 of int8, so negative numbers are the largest."""
     return X.view(X.dtype.str.replace("i", "u"))
 
 
@@ -284,10 +331,10 @@ def _is_no_code(codes: np.ndarray) -> np.ndarray:
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:
-    """Values as floats if all are real numbers, else None."""
+    """Values (m,) of any type as floats, if all of them are real numbers; otherwise None."""
     if values.dtype == object and not all(isinstance(value, numbers.Real) for value in values.tolist()):
         return None
-    if values.dtype.kind not in "biufO":  # no numbers: text or times
+    if values.dtype.kind not in "biufO":  # not booleans, integers, floats or objects: text or times
         return None
     try:
         return values.astype(float)
@@ -311,8 +358,11 @@ def _distinct(cells: np.ndarray) -> np.ndarray:
 def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Codes (n, d): X itself if all cells are levels 0 … K−1 of their column, else floats with NaN for the others.
 
+    Integers need one comparison a column: as unsigned integers negative cells are larger than any level.
+
     Parameters
     ----------
+    X : (n, d), numbers
     n_levels : (d,), K of each column
     """
     if X.dtype.kind in "iu" and X.size and (_as_unsigned(X).max(0) < n_levels).all():
@@ -342,7 +392,7 @@ def _positions(cells: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
         if codes is not None:
             return _valid(codes, len(levels))
 
-    # pandas gives −1 to what it does not find
+    # other cells are looked up by pandas, which gives −1 to those that are not among the levels
     positions = pd.Index(levels).get_indexer(pd.Index(cells, dtype=object)).astype(float)
     if len(positions) and positions.max() < 0:
         _warn_of_types(cells, levels, label)
@@ -353,9 +403,14 @@ def _warn_of_types(cells: np.ndarray, levels: np.ndarray, label: str) -> None:
     """Warn if the cells of a column are text and its levels are numbers, or the other way round.
 
     The first of each is looked at, because all cells of a column have one type as a rule.
+
+    Parameters
+    ----------
+    cells, levels : (n,) and (k,), of one column
+    label : how the warning names the column
     """
     values = cells[~pd.isna(cells)].tolist()
-    level_names = counted_levels(levels).tolist()
+    level_names = counted_levels(levels).tolist()  # without the placeholders of a column that had no cell
     if values and level_names and isinstance(values[0], str) != isinstance(level_names[0], str):
         warnings.warn(
             f"`X` has no known level in column {label}, because text is not a number: it has {values[0]!r}, and the "

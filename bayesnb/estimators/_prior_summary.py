@@ -23,7 +23,14 @@ class PriorSummary(str):
 
 
 def prior_summary(nb: Any) -> PriorSummary:
-    """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`."""
+    """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`.
+
+    A line says how many rows there are, the next is that of the classes; then follow the columns.
+
+    Parameters
+    ----------
+    nb : a fitted estimator
+    """
     prior = nb.prior_
     stats = nb.statistics_  # sufficient statistics of the rows, `n` the weight of each class
     rows_alone = prior.mle(stats)  # maximum likelihood: what the rows say without the prior
@@ -31,9 +38,9 @@ def prior_summary(nb: Any) -> PriorSummary:
     lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes"]
     lines.append(_line_of_classes(prior.classes, np.exp(rows_alone[CLASS]["log_pi"])))
 
-    # a line for all columns that have one prior, and below it a line for each of its parameters
-    groups = _groups_of_equal_priors(prior.blocks)
-    block_columns = nb.block_columns()
+    # a line for all columns that have the same prior, and below it a line for each of its parameters
+    groups = _groups_of_equal_priors(prior.blocks)  # name of the block, the block, and positions in it
+    block_columns = nb.block_columns()  # positions in X of the columns of each block
     feature_names = nb.feature_names()
     for group in groups[:_MAX_PRIORS]:
         columns = block_columns[group.name][group.columns]  # positions in X
@@ -84,23 +91,27 @@ def _groups_of_equal_priors(blocks: dict[str, Any]) -> list[_Group]:
 
 
 def _equal_columns(block: Any) -> list[np.ndarray]:
-    """Positions of the columns of a block, grouped by their prior; one group of all columns if they share a prior.
+    """Positions of the columns of a block, in groups of columns with the same prior.
+
+    Priors count as the same if they are printed as the same text, such as "Beta(2, 8)": then one line can stand for all
+    columns of the group. A prior that is joint to all columns, such as one of a covariance matrix, makes one group.
 
     Parameters
     ----------
     block : of a family whose `fields_` declares the axes of each field
     """
+    n_columns = block.shape[1]
+    # a field without an axis of features, or with two, belongs to all columns together
     for field, declared in block.fields_.items():
         is_of_single_columns = declared.axes.count("feature") == 1
         if isinstance(getattr(block, field), np.ndarray) and not is_of_single_columns:
-            return [np.arange(block.shape[1])]
+            return [np.arange(n_columns)]
 
-    # columns have the same prior if it is shown by the same text
-    by_density: dict[str, list[int]] = {}
-    for j in range(block.shape[1]):
+    columns_by_text: dict[str, list[int]] = {}
+    for j in range(n_columns):
         text = _density(block, np.array([j]))
-        by_density.setdefault(text, []).append(j)
-    return [np.array(columns) for columns in by_density.values()]
+        columns_by_text.setdefault(text, []).append(j)
+    return [np.array(columns) for columns in columns_by_text.values()]
 
 
 def _density(block: Any, columns: np.ndarray) -> str:
@@ -111,7 +122,8 @@ def _density(block: Any, columns: np.ndarray) -> str:
     block : of a family whose `fields_` declares the axes of each field
     columns : positions in the block
     """
-    # the name of the NumPyro distribution, if it has the same arguments as the family has fields
+    # the name and arguments of a NumPyro distribution, if its arguments are all fields of the family; otherwise the
+    # name of the family, and its fields with their names
     has_name = block.distribution_ is not None and block.distribution_[1].keys() == block.fields_.keys()
     arguments = []
     for field, declared in block.fields_.items():
@@ -119,8 +131,9 @@ def _density(block: Any, columns: np.ndarray) -> str:
         if not declared.fitted or not isinstance(value, np.ndarray):  # a constant of the model
             continue
         if declared.axes.count("feature") == 1:
-            shown = columns[:1] if block.separable else columns  # separable columns of a group are equal
-            value = np.take(value, shown, declared.axes.index("feature"))
+            # of independent columns with the same prior the first is enough
+            shown_columns = columns[:1] if block.separable else columns
+            value = np.take(value, shown_columns, declared.axes.index("feature"))
         arguments.append(_numbers(value) if has_name else f"{field}={_numbers(value)}")
     name = block.distribution_[0] if has_name else type(block).__name__
     text = f"{name}({', '.join(arguments)})"
@@ -128,19 +141,22 @@ def _density(block: Any, columns: np.ndarray) -> str:
 
 
 def _lines_of_parameters(block: Any, columns: np.ndarray, rows_alone: dict[str, Any]) -> Iterator[str]:
-    """For each parameter of columns with one prior: median and 90 % of it, and what the rows alone say.
+    """For each parameter of columns with the same prior a line: median and 90 % range, and what the rows alone say.
 
     Parameters
     ----------
+    block : the prior block that has the columns
     columns : positions in the block
     rows_alone : maximum likelihood estimates by NumPyro site
     """
+    # a site is the NumPyro name of a parameter, such as "theta"; its marginal is a distribution of `scipy.stats`
     for site, marginal in block.marginals().items():
         distribution = marginal
         estimate = rows_alone[site]
-        if isinstance(marginal, InverseWishartMarginal):  # of a covariance the variances are shown
+        if isinstance(marginal, InverseWishartMarginal):  # of a covariance only the variances are shown
             distribution = marginal.diagonal()
             estimate = np.diagonal(estimate, axis1=-2, axis2=-1)
+        # `ppf` is the quantile function; the range is over all classes and columns
         median = _of_columns(distribution.ppf(0.5), columns)
         low = _of_columns(distribution.ppf(0.05), columns).min()
         high = _of_columns(distribution.ppf(0.95), columns).max()
@@ -170,9 +186,11 @@ def _numbers(value: np.ndarray) -> str:
     ----------
     value : (…, d), whose first axis is that of the classes if it has more than one
     """
-    by_class = np.reshape(value, (-1, np.shape(value)[-1]))
+    by_class = np.reshape(value, (-1, np.shape(value)[-1]))  # (c, d)
     is_same_in_all_classes = (by_class == by_class[0]).all()
     numbers = by_class[0] if is_same_in_all_classes else by_class.ravel()
+
+    # one number, a list, or a range
     if (numbers == numbers[0]).all():
         return f"{numbers[0]:.4g}"
     if numbers.size <= _MAX_LISTED:

@@ -41,7 +41,8 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
         if the prior is of another family, is not conjugate, has a wrong or an ambiguous shape or a value outside its
         range, or names a column that is not there; the message names the entry
     """
-    # a mapping from columns: the others keep the default, so its hyperparameters are of use, if there are others
+    # a mapping from columns. If some columns are not named, they keep the default prior, which uses `alpha` and `beta`;
+    # otherwise nothing uses these two, and setting them is an error
     if _is_by_column(state, nb.prior, default):
         if not _leaves_some_column(nb.prior, state):
             _refuse_unused(nb)
@@ -53,7 +54,7 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
     blocks = {}
     for name, block in default.items():
         labels = {"class": state.classes, "feature": state.columns.take(block_columns[name]).names}
-        entry = _Entry("prior", nb.prior, type(nb).__name__, labels, of_column=False)
+        entry = _Entry(label="prior", value=nb.prior, estimator=type(nb).__name__, labels=labels, of_column=False)
         blocks[name] = _block_of(entry, block)
     return blocks
 
@@ -78,15 +79,20 @@ def _leaves_some_column(prior: Mapping[Any, Any], state: "State") -> bool:
 def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> bool:
     """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well.
 
+    {"age": …} is one from columns, and {"a": 2, "b": 8} one of the fields of a beta density. If a column has the name
+    of a field, nobody can tell.
+
     Parameters
     ----------
+    state : with the columns of X
     prior : as the user gave it
     default : the default blocks by name, all of one family
     """
     if not isinstance(prior, Mapping):
         return False
 
-    # the keys of a mapping of fields; parameters count too where they are no fields, for the sake of the message
+    # keys that name a field of the family, such as "alpha". Where NumPyro has no distribution for the family, names of
+    # its parameters, such as "mu", count as fields too: they are none, but the error about them is then about fields
     block = next(iter(default.values()))
     fields = set(block.fields_)
     if not block.distribution_:
@@ -106,16 +112,38 @@ def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> boo
 
 
 def _blocks_by_column(nb: Any, state: "State", default: dict[str, Any]) -> dict[str, Any]:
-    """Copies of the default blocks, in which the named columns have the fields of their entry in `nb.prior`."""
-    block_columns = nb.block_columns(state)
+    """The default blocks, with the user's own prior in the columns that `prior` names.
+
+    `prior` is then a mapping such as {"age": dist.Normal(40, 9)}. A block is the prior of some columns of X, and its
+    fields are arrays such as m (c, d_block). Each entry of the mapping is written over one column of these arrays.
+
+    Parameters
+    ----------
+    nb : the estimator; the keys of `nb.prior` are names or positions of columns
+    state : with its classes and columns
+    default : the default blocks, by name
+
+    Returns
+    -------
+    new blocks by name; the default ones do not change
+    """
+    block_columns = nb.block_columns(state)  # by name of the block the positions in X of its columns
     blocks = {name: _with_copied_fields(block) for name, block in default.items()}
     for key, value in nb.prior.items():
-        # the block that has the column, and the column's position in it, (1,)
+        # the only block that has the column, and the position of the column among those of the block, (1,)
         column = _position(state, key)
         name = next(name for name, columns in block_columns.items() if column in columns)
         within_block = np.flatnonzero(block_columns[name] == column)
-        # of the axes of a field only the classes are left, once the column is chosen: their labels may align it
-        entry = _Entry(f"prior[{key!r}]", value, type(nb).__name__, {"feature": state.classes}, of_column=True)
+
+        # an array for one column has one number for each class along its last axis, which is the axis "feature" of the
+        # field. So it is there that a Series of pandas is put in the order of the class labels
+        entry = _Entry(
+            label=f"prior[{key!r}]",
+            value=value,
+            estimator=type(nb).__name__,
+            labels={"feature": state.classes},
+            of_column=True,
+        )
         _set_column(blocks[name], within_block, entry)
     return blocks
 
@@ -127,28 +155,40 @@ def _with_copied_fields(block: Any) -> Any:
 
 
 def _set_column(block: Any, column: np.ndarray, entry: "_Entry") -> None:
-    """Write the fields that an entry describes into one column of a block.
+    """Write the prior of a single column, which the user gave, into that column of the fields of a block.
 
     Parameters
     ----------
     block : of a family whose `fields_` declares the axes of each field; the arrays may be written to
     column : (1,), its position in the block
+    entry : the prior of this column
     """
+    # a field without an axis of features, or with two of them (a covariance), has no column that could be replaced
     if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
         raise ValueError(
             f"`{entry.label}` is the prior of one column, but all columns of a {type(block).__name__} share one prior; "
             f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
         )
-    # `select` of the base: the fields of the column, also where the family couples its features
+    # the block of this column alone, first with the default fields, then with those of the entry. `select` is that of
+    # the base class, which cuts the arrays; a family may override it with a marginal model of other fields
     default_of_column = AbstractConjugate.select(block, column)
-    of_column = _block_of(entry, default_of_column)
-    for field, declared in block.fields_.items():  # into the column along the axis of the features
+    block_of_column = _block_of(entry, default_of_column)
+
+    # each field of it goes to the place of the column, along the axis of the features: array[:, column] if the axes are
+    # (class, feature, …), array[column] if the axis of the features is the first
+    for field, declared in block.fields_.items():
         axes_before = (slice(None),) * declared.axes.index("feature")
-        getattr(block, field)[(*axes_before, column)] = getattr(of_column, field)
+        getattr(block, field)[(*axes_before, column)] = getattr(block_of_column, field)
 
 
 def _position(state: "State", key: Any) -> int:
-    """Position of a column given by name or position, a key of `prior`; ValueError if there is no such column."""
+    """Position in X of the column that a key of `prior` names; ValueError if there is no such column.
+
+    Parameters
+    ----------
+    state : with the columns of X
+    key : name or position of a column
+    """
     position = state.columns.place(key)
     if position is not None:
         return position
@@ -161,10 +201,14 @@ def _position(state: "State", key: Any) -> int:
 
 
 def _refuse_unused(nb: Any) -> None:
-    """Raise a ValueError on hyperparameters of the default prior beside a `prior` that takes its place everywhere."""
+    """Raise a ValueError if `alpha` or `beta` was set although `prior` replaces the default prior in every column.
+
+    They are the hyperparameters of the default prior, so they would have no effect. A value that equals the default of
+    the constructor counts as not set.
+    """
     parameters = inspect.signature(type(nb).__init__).parameters
     for name in ("alpha", "beta"):
-        if name not in parameters:
+        if name not in parameters:  # the estimator has no such hyperparameter
             continue
         value = getattr(nb, name)
         if not np.array_equal(value, parameters[name].default):
@@ -202,16 +246,18 @@ def _block_of(entry: _Entry, block: Any) -> Any:
 
     Parameters
     ----------
+    entry : a prior as the user wrote it, for all columns of the block or for its only column
     block : the default block, of all columns that the entry is for
     """
-    fields = _fields_of(entry, block)
+    fields = _fields_of(entry, block)  # values by name of the field, as the user gave them
 
-    # an array of one axis may be meant for classes or for features; a family has its axes
+    # an array with one axis too few may be meant for classes or for features. Not so in the entry of a column, where it
+    # is for classes, and not in a family, whose fields have all their axes
     if not (entry.of_column or isinstance(entry.value, AbstractConjugate)):
         for field, value in fields.items():
             _refuse_ambiguous(entry.label, field, np.shape(value), block)
 
-    # a Series of pandas comes in the order of its labels
+    # a Series or frame of pandas is put in the order of the classes and columns of the fit, by its labels
     for field, value in fields.items():
         axis_labels = [entry.labels.get(axis) for axis in block.fields_[field].axes]
         fields[field] = align(f"{entry.label}.{field}", value, *axis_labels)
@@ -229,6 +275,7 @@ def _fields_of(entry: _Entry, block: Any) -> dict[str, Any]:
     block : the default block, whose family the entry must have
     """
     prior = entry.value
+    # a family has values for all fields
     if isinstance(prior, AbstractConjugate):
         if type(prior) is not type(block):
             raise ValueError(
@@ -236,19 +283,25 @@ def _fields_of(entry: _Entry, block: Any) -> dict[str, Any]:
                 f"{type(block).__name__}"
             )
         return {field: getattr(prior, field) for field in prior.fields_}
-    if is_distribution(prior):
+    if is_distribution(prior):  # of NumPyro
         return _fields_of_distribution(entry, block)
-    if isinstance(prior, Mapping):
+    if isinstance(prior, Mapping):  # from names of fields
         return _fields_of_mapping(entry, block)
     return _field_of_numbers(entry, block)
 
 
 def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
-    """The values of the fields from the arguments of a NumPyro distribution."""
+    """The values of the fields from the arguments of a NumPyro distribution; ValueError if it is not of this family.
+
+    Parameters
+    ----------
+    entry : with the distribution as its value
+    block : the default block, whose family says which argument each field is
+    """
     first_field = next(iter(block.fields_))  # all fields of such a family have the same axes
 
-    # an argument of the distribution, with the axes of the fields
     def with_axes(value: Any) -> Any:
+        """An argument of the distribution, such as the `loc` of a normal, with the axes of the field it gives."""
         return _with_feature_axis(block, first_field, value) if entry.of_column else value
 
     try:
@@ -258,7 +311,13 @@ def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
 
 
 def _fields_of_mapping(entry: _Entry, block: Any) -> dict[str, Any]:
-    """The values of the fields from a mapping of fields; ValueError if a field is missing or unknown."""
+    """The values of the fields from a mapping of fields; ValueError if a field is missing or unknown.
+
+    Parameters
+    ----------
+    entry : with the mapping as its value
+    block : the default block, whose family declares the fields
+    """
     required = _required_fields(block)
     family = type(block).__name__
     listed = f"{{{', '.join(required)}}}"
@@ -287,7 +346,7 @@ def _required_fields(block: Any) -> list[str]:
 
 
 def _axis_sizes(block: Any) -> dict[str, int]:
-    """The length of each named axis of the fields of a block."""
+    """The length of each named axis of the fields of a block, such as {"class": 3, "feature": 4}."""
     sizes: dict[str, int] = {}
     for field, declared in block.fields_.items():
         sizes.update(zip(declared.axes, np.shape(getattr(block, field)), strict=False))
@@ -297,8 +356,13 @@ def _axis_sizes(block: Any) -> dict[str, int]:
 def _with_feature_axis(block: Any, field: str, value: Any) -> Any:
     """A value for one column, with an axis of length 1 where its field has the axis of features.
 
+    For a field with the axes (class, feature), three numbers (3,), one for each class, become an array (3, 1). A single
+    number stays as it is, because it broadcasts.
+
     Parameters
     ----------
+    block : of a family whose `fields_` declares the axes of each field
+    field : name of the field
     value : a number, or an array with the axes of the field but that of the features, such as one number a class. Axes
         in front may be left out
     """
@@ -314,6 +378,8 @@ def _with_feature_axis(block: Any, field: str, value: Any) -> Any:
 def _refuse_ambiguous(label: str, field: str, shape: tuple[int, ...], block: Any) -> None:
     """Raise a ValueError on one axis too few where there are as many classes as features: it may be either.
 
+    With 3 classes and 3 features, an array (3,) for a field (class, feature) is refused; (1, 3) and (3, 1) are clear.
+
     Parameters
     ----------
     label : how the message names the prior
@@ -322,6 +388,7 @@ def _refuse_ambiguous(label: str, field: str, shape: tuple[int, ...], block: Any
     """
     axes = block.fields_[field].axes  # such as ("class", "feature", "level")
     n_classes, n_features = block.shape
+    # only a field with one axis of classes and one of features can be taken in two ways
     by_class_and_feature = axes[:2] == ("class", "feature") and axes.count("feature") == 1
     if not by_class_and_feature or n_classes != n_features or n_classes < 2:
         return

@@ -76,28 +76,41 @@ class BernoulliNB(AbstractNB):
     variants: ClassVar = {"bernoulli": {"binarize": None}}
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
-        """Some validated rows as zeros and ones: 1 where a cell is above the threshold `binarize`."""
+        """Some validated rows as zeros and ones: 1 where a cell is above the threshold `binarize`.
+
+        - binarize=None: the cells as they are, which have to be 0 or 1
+        - dense rows: every cell is compared with the threshold; a missing one stays missing
+        - sparse rows: the stored cells are compared. An empty cell is 0 and stays empty, so the threshold must be ≥ 0
+
+        Parameters
+        ----------
+        state : what was learnt of the columns; only their names are used, in messages
+        X : array or sparse array
+        """
+        # no threshold: the cells are checked, and stay
         if self.binarize is None:
             return super()._rows_by_block(state, X)
+
         threshold = as_numbers("binarize", self.binarize, "a number, or None")
         if threshold.ndim or np.isnan(threshold):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
 
+        # dense rows
         if not sparse.issparse(X):
-            table, is_finite = binarize(X, self.binarize)  # bytes, and whether all cells of X are finite
-            if not is_finite:  # an infinite cell is an error, a missing one stays missing
+            table, is_finite = binarize(X, self.binarize)  # bytes 0 and 1, and whether all cells of X are finite
+            if not is_finite:  # there are infinite cells, which are an error, or missing ones
                 self._check_finite(X)
                 table = np.where(np.isnan(X), np.nan, table)
             return {BLOCK: table}
 
-        # sparse rows: only the stored cells are looked at, so an empty cell has to become 0
+        # sparse rows
         self._check_finite(X)
         if self.binarize < 0:
             problem = f"`binarize` is {self.binarize}, which would turn every empty cell of sparse rows into a one"
             raise ValueError(f"{problem}. Pass dense rows.")
-        table = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
+        table = sparse.csr_array(X, dtype=float, copy=True)  # a copy, because the user's own rows do not change
         table.data = (X.data > self.binarize).astype(float)
-        table.eliminate_zeros()
+        table.eliminate_zeros()  # stored cells that are now 0 become empty
         return {BLOCK: table}
 
     def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
@@ -115,7 +128,10 @@ class BernoulliNB(AbstractNB):
         )
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        """Beta(α, α), or Beta(m, 1 − m) with the share m of ones in all rows for "clop"."""
+        """The default prior of each probability of a one: Beta(α, α); with alpha="clop" it is Beta(m, 1 − m).
+
+        m is the share of ones of the column in all rows, whatever their class.
+        """
         if isinstance(self.alpha, str):
             if self.alpha != "clop":
                 raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
@@ -137,9 +153,10 @@ class BernoulliNB(AbstractNB):
 
 
 def _share_of_ones(state: State) -> np.ndarray:
-    """Share of ones in all rows, (d,); half a row away from 0 and 1 where a column has only zeros or ones.
+    """Share m of ones of each column in all rows, (d,), at least ½/(n + 1) away from 0 and 1.
 
-    So both pseudo-counts of the prior are positive.
+    n is the number of cells of the column. So both pseudo-counts m and 1 − m of the prior are positive, also where a
+    column has only zeros or only ones.
     """
     if state.statistics is None:
         return np.full(state.columns.n, 0.5)  # a prior that only computes statistics
@@ -147,5 +164,6 @@ def _share_of_ones(state: State) -> np.ndarray:
     zeros = counts[:, 0]
     ones = counts[:, 1]
     smallest_share = 0.5 / (zeros + ones + 1)
-    share = ones / np.maximum(zeros + ones, smallest_share)  # 0, not 0/0, in a column without cells
+    # the maximum gives a column without cells 0/½ = 0, in place of 0/0
+    share = ones / np.maximum(zeros + ones, smallest_share)
     return np.clip(share, smallest_share, 1 - smallest_share)

@@ -84,46 +84,61 @@ class CategoricalNB(AbstractLevels):
     def _move_counts(self, state: State, after: State) -> dict[str, Any]:
         """The counts of a state, by block, in the encoding of another state, with 0 for levels that are new.
 
-        A column that gets levels changes its block, because the columns of a block have equally many levels.
-        """
-        # column by column the counts before, (c, k), and the variances of their rounding
-        n_before = {}
-        error_before = {}
-        for name, columns in self.block_columns(state).items():
-            block = state.statistics.blocks[name]
-            error = (block.error or {}).get("n", np.zeros_like(block.n))
-            for i, j in enumerate(columns.tolist()):
-                n_before[j] = block.n[:, i]
-                error_before[j] = error[:, i]
+        A block holds all columns with the same number of levels. A column that gets levels therefore moves to another
+        block: if column 4 has the levels a, b with the counts 3, 5 in the block `levels_2`, and c is new, it has the
+        counts 3, 5, 0 in the block `levels_3`. So the counts are first sorted by column, and then put into new blocks.
 
-        # block by block the counts after
+        Parameters
+        ----------
+        state : with counts; its encoding is the list of the levels of each column
+        after : the same columns with all levels of `state` and new ones; its own statistics are not read
+        """
+        # from the old blocks: for each column of X the counts (c, k), and the variances of their rounding
+        n_of_column = {}
+        error_of_column = {}
+        for name, columns in self.block_columns(state).items():
+            block = state.statistics.blocks[name]  # its counts `n` are (c, columns of the block, k)
+            error = (block.error or {}).get("n", np.zeros_like(block.n))
+            for within_block, j in enumerate(columns.tolist()):
+                n_of_column[j] = block.n[:, within_block]
+                error_of_column[j] = error[:, within_block]
+
+        # into the new blocks, whose columns have `n_levels` levels
         sizes = sizes_of(after)  # (d,), number of levels of each column
         blocks = {}
         for name, columns in self.block_columns(after).items():
             n_levels = sizes[columns[0]]
             n = np.zeros((len(state.classes), len(columns), n_levels))
             error = np.zeros_like(n)
-            for i, j in enumerate(columns.tolist()):
-                # where the levels that have counts stand among the new levels
+            for within_block, j in enumerate(columns.tolist()):
+                # where the old levels stand among the new ones. A column without a cell has placeholder levels, which
+                # have no counts to move
                 positions = places_among(counted_levels(state.encoding[j]), after.encoding[j])
-                n_known = len(positions)
-                n[:, i, positions] = n_before[j][:, :n_known]
-                error[:, i, positions] = error_before[j][:, :n_known]
+                n_moved = len(positions)
+                n[:, within_block, positions] = n_of_column[j][:, :n_moved]
+                error[:, within_block, positions] = error_of_column[j][:, :n_moved]
+            # the base measure of a categorical is 1, so its logarithms are 0
             blocks[name] = Counts(n, np.zeros(n.shape[:2]), {"n": error} if error.any() else {})
         return blocks
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
-        """Some validated rows as codes, the position of each cell among the levels of its column, by block."""
-        groups = self.block_columns(state)
+        """Some validated rows as codes, the position of each cell among the levels of its column, by block.
+
+        The columns with k levels form the block `levels_k`.
+        """
         if sparse.issparse(X):
             return self._sparse_rows_by_block(state, X)
-        table = self._codes(state, X)
-        if len(groups) == 1:
-            return dict.fromkeys(groups, table)  # all columns, which need no copy
-        return {name: table[:, columns] for name, columns in groups.items()}
+        block_columns = self.block_columns(state)  # positions in X of the columns of each block
+        codes = self._codes(state, X)  # (n, d), NaN where a cell is missing or its level unknown
+        if len(block_columns) == 1:
+            return dict.fromkeys(block_columns, codes)  # the only block has all columns in order: no copy is needed
+        return {name: codes[:, columns] for name, columns in block_columns.items()}
 
     def _sparse_rows_by_block(self, state: State, X: Any) -> Rows:
-        """Sparse rows by block: an empty cell is level 0, and a cell that is not whole is a missing one."""
+        """Sparse rows by block: an empty cell is level 0, and a cell that is not whole is a missing one.
+
+        Only codes 0 … K−1 are possible: a level with a name has no number that an empty cell could stand for.
+        """
         without_codes = [j for j, levels in enumerate(state.encoding) if not are_codes(levels)]
         if without_codes:
             label = state.columns.label(without_codes[0])
@@ -139,26 +154,31 @@ class CategoricalNB(AbstractLevels):
         return {name: X[:, columns] for name, columns in self.block_columns(state).items()}
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        """Dirichlet(α_j) for each class and column j, one block for each number of levels."""
+        """Dirichlet(α_j) for each class and column j, one block for each number of levels.
+
+        The pseudo-count α_j is that of every level of column j in every class.
+        """
         n_classes, n_columns = state.shape
-        alpha = self._concentration(state, (n_columns,))
+        alpha = self._concentration(state, (n_columns,))  # (d,), the argument `alpha` for each column
         sizes = sizes_of(state)  # (d,), number of levels of each column
         blocks = {}
         for name, columns in self.block_columns(state).items():
-            # all columns of a block have the same number of levels
-            shape = (n_classes, len(columns), sizes[columns[0]])
-            blocks[name] = DirichletCategorical(np.broadcast_to(alpha[None, columns, None], shape))
+            n_levels = sizes[columns[0]]  # which all columns of a block have
+            alpha_by_column = alpha[columns].reshape(1, -1, 1)  # along the middle axis of (class, column, level)
+            shape = (n_classes, len(columns), n_levels)
+            blocks[name] = DirichletCategorical(np.broadcast_to(alpha_by_column, shape))
         return blocks
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
-        names = super().block_labels(block)["feature"]
-        groups = self.block_columns()  # by block the positions of its columns
+        names = super().block_labels(block)["feature"]  # of all columns of X
+        block_columns = self.block_columns()  # positions in X of the columns of each block
         n_levels = int(block.removeprefix("levels_"))
         codes = np.arange(n_levels)
-        if len(groups) == 1:
+        if len(block_columns) == 1:
             return {"feature": names, "level": codes}
-        return {f"{block}_feature": names[groups[block]], f"{block}_level": codes}
+        # several blocks have dimensions of different lengths, so each has names of its own for them
+        return {f"{block}_feature": names[block_columns[block]], f"{block}_level": codes}
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""

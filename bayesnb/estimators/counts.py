@@ -39,7 +39,14 @@ class AbstractRates(AbstractNB):
         raise NotImplementedError
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        """The prior with shape α and rate β; where β is not given, the rows give it."""
+        """The prior with shape α and rate β; where β is not given, the rows give it.
+
+        The family of a subclass has two fields, a and b, (c, d) each: these are α and β.
+
+        Parameters
+        ----------
+        state : with classes and columns; its statistics, if there are any, are those of the rows
+        """
         alpha = state.numbers("alpha", self.alpha)  # (c, d)
         if self.beta is not None:
             beta = state.numbers("beta", self.beta, self._family.fields_["b"].support)
@@ -160,10 +167,14 @@ class ExponentialNB(AbstractRates):
     variants: ClassVar = {"exponential": {}}
 
     def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """α and β = α x̄; a column of zeros has so many pseudo-rows of mean one that classes hardly differ in it."""
-        mean = total / np.where(n > 0, n, 1)
+        """Shape α, and rate β = α x̄ with x̄ the mean of the feature over all rows: α pseudo-rows of the value x̄.
+
+        A column of zeros has no scale. It gets pseudo-rows of the value 1, so many that the classes hardly differ in
+        it.
+        """
+        mean = total / np.where(n > 0, n, 1)  # (d,)
         is_positive = mean > _MIN_MEAN
-        pseudo_rows = np.broadcast_to(_EMPTY_PSEUDO_ROWS * (1 + n), alpha.shape)
+        pseudo_rows = np.broadcast_to(_EMPTY_PSEUDO_ROWS * (1 + n), alpha.shape)  # (c, d)
         return np.where(is_positive, alpha, pseudo_rows), np.where(is_positive, alpha * mean, pseudo_rows)
 
 
@@ -348,7 +359,16 @@ class ComplementNB(AbstractNB):
         return FixedClasses(np.full(n_classes, 1 / n_classes))
 
     def _joint_table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
-        """As in `AbstractNB`; with `norm` the linear scores x·w + b instead, (n, c)."""
+        """As in `AbstractNB`; with `norm` the linear scores x·w + b instead, (n, c).
+
+        Normalised weights come from no likelihood, so these scores are no log probabilities of the rows.
+
+        Parameters
+        ----------
+        X : rows as the user gives them
+        scores : has no effect with `norm`
+        normalized : True subtracts a number from each row, so that the exponentials of the scores sum to one
+        """
         if not self.norm:
             return super()._joint_table(X, scores, normalized)
         state = self._fitted()
@@ -360,9 +380,9 @@ class ComplementNB(AbstractNB):
 
     def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
         """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""
-        weights, intercept = super().linear_form(theta)
+        weights, intercept = super().linear_form(theta)  # (d, c), −log θ of the complements; and (c,)
         if self.norm:
-            total = weights.sum(0)
+            total = weights.sum(0)  # (c,)
             weights = weights / np.where(total > 0, total, 1)
         return weights, intercept
 

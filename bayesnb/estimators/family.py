@@ -77,7 +77,7 @@ class FamilyNB(AbstractNB):
 
     @property
     def _n_levels(self) -> int | None:  # type: ignore[override]
-        """The length of the axis "level", where a field has one."""
+        """Number of levels of a cell: the length of the axis "level" of a field; None where no field has one."""
         for name, field in self._family.fields_.items():
             if field.axes[-1] == "level":
                 return np.shape(getattr(self.family, name))[-1]
@@ -88,7 +88,15 @@ class FamilyNB(AbstractNB):
         return None if self._n_levels is None else np.arange(self._n_levels)
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        """The family, with its fields broadcast to classes and columns."""
+        """The family, with its fields broadcast to classes and columns.
+
+        Refused are an object that is no family, a composite likelihood, which is no density of rows, and a family that
+        does not declare its fields, so that they cannot be broadcast.
+
+        Parameters
+        ----------
+        state : with classes and columns
+        """
         if self._family is not self.family or self.family.is_composite or not self.family.fields_:
             raise ValueError(
                 f"`family` is {shortened(self.family)}; it needs a conjugate family with declared fields that is a "
@@ -98,13 +106,19 @@ class FamilyNB(AbstractNB):
         return {BLOCK: checked_prior("family", self._family, {"class": n_classes, "feature": n_columns})}
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional.
+
+        "feature_" is the second axis of features of a covariance, whose coordinates need another name.
+        """
         names = super().block_labels(block)["feature"]
         return {"feature": names, "feature_": names, "level": np.arange(self._n_levels or 0)}
 
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
-        axes = self._fitted().prior.blocks[BLOCK].sites()[parameter].axes
-        # an axis "event" is that of the levels of a feature, or those of features that are one random vector
+        block_prior = self._fitted().prior.blocks[BLOCK]
+        axes = block_prior.sites()[parameter].axes  # of the NumPyro site, such as ("class", "feature", "event")
+
+        # NumPyro calls an axis "event" if its entries are one random vector. Beside an axis of features these are the
+        # levels of a feature; otherwise they are the features: once for a mean, twice for a covariance
         event_dims = iter(["level"] if "feature" in axes else ["feature", "feature_"])
         return [next(event_dims) if axis == "event" else axis for axis in axes]

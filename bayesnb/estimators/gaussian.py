@@ -99,47 +99,66 @@ class GaussianNB(AbstractNB):
     def _default_blocks(self, state: State) -> dict[str, Any]:
         """The default prior, on the scale of all rows: μ ~ Normal(x̄, σ²/0.1), σ² ~ InverseGamma(1, scale s²).
 
-        x̄ and s² are mean and variance of a column over all rows. A column that never varies has its own constants.
-        """
-        check_choice("variance", self.variance, ("class", "pooled"))
-        if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MAX_SMOOTHING:
-            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MAX_SMOOTHING:g}")
-        is_pooled = self.variance == "pooled"
-        if is_pooled and self.known_variance is not None:
-            raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
+        x̄ and s² are mean and variance of a column over all rows. A column that never varies (s² = 0) has no scale of
+        its own. Its prior is centred on the constant, and has so many pseudo-rows that the classes hardly differ in it.
 
-        # mean and variance of each column over all rows; without rows the prior only computes statistics
+        The settings choose one of three families: σ² is known, shared by the classes, or learnt for each class.
+
+        Parameters
+        ----------
+        state : with classes and columns; without statistics the prior only computes statistics, and any scale will do
+        """
+        self._check_variance_settings()
         c, d = state.shape
+
+        # mean and variance of each column over all rows, (d,), and the pseudo-rows of a column that never varies
         centre = np.zeros(d)
         spread = np.ones(d)
         constant_rows = _CONSTANT_PSEUDO_ROWS
         if state.statistics is not None:
             centre, spread = column_scale(state.statistics.blocks[BLOCK])
             constant_rows *= 1 + state.statistics.n.sum()
-
-        # a column that never varies has so many pseudo-rows that the classes hardly differ in it
         varies = spread > 0
+
+        # the mean μ: its centre m, and the pseudo-rows κ behind it, equal in all classes
         zeros = np.zeros((c, d))
-        m = zeros + centre  # (c, d), equal in all classes
-        kappa = zeros + np.where(varies, _KAPPA, constant_rows)
+        m = zeros + centre  # (c, d)
+        kappa = zeros + np.where(varies, _KAPPA, constant_rows)  # (c, d)
         if self.known_variance is not None:
             variance = state.numbers("known_variance", self.known_variance, AMOUNT)
-            return {BLOCK: KnownVarianceNormal(m, kappa, variance, zeros)}
+            return {BLOCK: KnownVarianceNormal(m, kappa, variance, log_c=zeros)}
 
-        # the scale of such a column is the size of its constant, or 1 where that is 0
+        # the variance σ²: shape a (half its pseudo-rows) and scale b. If the column never varies, b/a is the square of
+        # the constant, so that it has the unit of a variance, or 1 if the constant is 0
         square = np.where(centre * centre > _MIN_SQUARE, centre * centre, 1)
-        a = np.where(varies, _SHAPE, constant_rows)
-        b = np.where(varies, _SHAPE * spread, constant_rows * square)
-        if is_pooled:
+        a = np.where(varies, _SHAPE, constant_rows)  # (d,)
+        b = np.where(varies, _SHAPE * spread, constant_rows * square)  # (d,)
+        if self.variance == "pooled":
             return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
         return {BLOCK: NormalInverseGamma(m, kappa, zeros + a, zeros + b)}
 
+    def _check_variance_settings(self) -> None:
+        """Raise a ValueError if a setting of the variance is out of range, or if two exclude each other."""
+        check_choice("variance", self.variance, ("class", "pooled"))
+        if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MAX_SMOOTHING:
+            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MAX_SMOOTHING:g}")
+        if self.variance == "pooled" and self.known_variance is not None:
+            raise ValueError("`variance` is 'pooled' and `known_variance` is given too. Leave out one of the two")
+
     def _refined(self, state: State, theta: Parameters) -> Parameters:
-        """Add `var_smoothing` times the largest variance of all columns to each variance, as scikit-learn does."""
+        """The point estimate with `var_smoothing` times the largest variance of all columns added to each variance.
+
+        scikit-learn does the same, so that no variance is 0.
+
+        Parameters
+        ----------
+        state : with the statistics of the rows
+        theta : by block the mapping from parameter to array; here "mu" and "variance"
+        """
         parameters = theta[BLOCK]
         if "variance" not in parameters:  # it is known
             return theta
-        _, spread = column_scale(state.statistics.blocks[BLOCK])
+        _, spread = column_scale(state.statistics.blocks[BLOCK])  # variance of each column over all rows, (d,)
         smoothed = parameters["variance"] + self.var_smoothing * spread.max()
         return theta | {BLOCK: parameters | {"variance": smoothed}}
 
@@ -161,11 +180,13 @@ def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    moments : weight, mean and centred squares of each class and feature
+    moments : weight `n`, `mean` and centred sum of squares `ss` of each class and feature
     """
-    pooled = moments.pooled()  # as of one class
+    pooled = moments.pooled()  # of all rows together: the same as (1, d), as if there were one class
     n = pooled.n[0]
     mean = pooled.mean[0]
     variance = pooled.ss[0] / np.where(n > 0, n, 1)
-    variance_of_rounding = np.maximum((1e-15 * mean) ** 2, 1e-280)  # which a constant column may seem to have
+
+    # rounding of the mean may give a constant column a spread of about 1e-16 of the constant: that counts as none
+    variance_of_rounding = np.maximum((1e-15 * mean) ** 2, 1e-280)
     return mean, np.where(variance > variance_of_rounding, variance, 0)

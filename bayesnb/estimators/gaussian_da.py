@@ -86,42 +86,59 @@ class GaussianDA(AbstractNB):
     def _default_blocks(self, state: State) -> dict[str, Any]:
         """The default prior, on the scale of all rows: μ ~ Normal(x̄, Σ/0.1), Σ ~ InverseWishart(d + 1, 2 diag(s²)).
 
-        x̄ and s² are means and variances of the columns over all rows.
+        x̄ and s² are means and variances of the columns over all rows. `covariance` chooses one of three families: Σ =
+        I is known, shared by the classes, or learnt for each class.
+
+        Parameters
+        ----------
+        state : with classes and columns; without statistics the prior only computes statistics, and any scale will do
         """
         check_choice("covariance", self.covariance, ("class", "shared", "identity"))
         is_identity = self.covariance == "identity"
 
-        # mean and variance of each column over all rows; without rows the prior only computes statistics
+        # mean and variance of each column over all rows, (d,)
         c, d = state.shape
         centre = np.zeros(d)
         spread = np.ones(d)
         if state.statistics is not None:
             stats = state.statistics.blocks[BLOCK]
-            centre, spread = column_scale(stats if is_identity else stats.moments())
+            moments = stats if is_identity else stats.moments()  # the diagonal of the matrices of squares
+            centre, spread = column_scale(moments)
 
-        m = np.tile(centre, (c, 1))
+        # Σ = I: independent normal cells with variance 1, each mean with κ pseudo-rows
+        m = np.tile(centre, (c, 1))  # (c, d), equal in all classes
         if is_identity:
-            known_variance = np.ones((c, d))
-            return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), known_variance, np.zeros((c, d)))}
+            kappa_of_cells = np.full((c, d), _KAPPA)
+            return {BLOCK: KnownVarianceNormal(m, kappa_of_cells, variance=np.ones((c, d)), log_c=np.zeros((c, d)))}
+
+        # Σ is learnt: κ pseudo-rows behind the mean of each class, ν degrees of freedom, and a diagonal scale, in which
+        # a constant column has variance 1
         kappa = np.full(c, _KAPPA)
-        nu = d + _DEGREES  # degrees of freedom
-        scale = 2 * np.where(spread > 0, spread, 1) * np.eye(d)
+        nu = d + _DEGREES
+        scale = 2 * np.where(spread > 0, spread, 1) * np.eye(d)  # (d, d)
         if self.covariance == "shared":
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([nu]), scale)}
         return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, nu), np.tile(scale, (c, 1, 1)))}
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
-        """The point estimate as it is; an error if one of its covariances is singular, so that it has no density."""
+        """The point estimate as it is; an error if one of its covariances is singular, so that it has no density.
+
+        Parameters
+        ----------
+        state : the statistics give the number of rows for the message
+        theta : by block the mapping from parameter to array; here "mu", and "covariance" unless it is known
+        """
         if "covariance" not in theta[BLOCK]:
             return theta
         d = state.columns.n
-        covariance = theta[BLOCK]["covariance"].reshape(-1, d, d)  # of each class, or one of all
+        covariance = theta[BLOCK]["covariance"].reshape(-1, d, d)  # (c, d, d), or (1, d, d) if the classes share it
 
-        # the rank of the correlations, so that the units of the features do not matter
-        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))  # of each class and column
+        # a covariance is singular if its correlations are. These are Σ_ij / (σ_i σ_j), so the units of the features do
+        # not matter to the rank
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))  # (c, d)
         unit = np.where(sd > 0, sd, 1)
         correlation = covariance / unit[:, :, None] / unit[:, None, :]
-        rank = np.linalg.matrix_rank(correlation, hermitian=True)
+        rank = np.linalg.matrix_rank(correlation, hermitian=True)  # (c,)
         if (rank < d).any():
             k = int(np.argmin(rank))
             of_class = ""

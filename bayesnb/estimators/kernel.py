@@ -96,15 +96,29 @@ class KernelNB(AbstractNB):
     _most_cells = 20_000
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        """A kernel density without cells; its bandwidth is given, or has a prior around a rule of thumb of the rows."""
-        no_cells = Sample.none(*state.shape)  # a prior has no kernels
-        if not isinstance(self.bandwidth, str):
-            widths = state.numbers("bandwidth", self.bandwidth, LENGTH)
-            return {BLOCK: KernelDensity(np.log(widths), no_cells)}
-        check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
+        """A kernel density without cells, because a prior has seen no rows.
 
+        Its bandwidth h depends on the setting `bandwidth`:
+
+        - numbers: known
+        - "nrd0": known, by the rule of thumb of the training cells
+        - "posterior": learnt, with a prior that is centred on the rule of thumb and has limits below and above it
+
+        Parameters
+        ----------
+        state : with classes and columns, and with statistics if the rows give the rule of thumb
+        """
+        no_cells = Sample.none(*state.shape)
+
+        # given by the user, in the unit of the feature
+        if not isinstance(self.bandwidth, str):
+            widths = state.numbers("bandwidth", self.bandwidth, LENGTH)  # (c, d)
+            return {BLOCK: KernelDensity(np.log(widths), no_cells)}
+
+        # from the training cells; without rows the block only collects cells, and any bandwidth will do
+        check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
         training_cells = no_cells if state.statistics is None else state.statistics.blocks[BLOCK]
-        prior = self._rule.of_cells(training_cells)  # centre and limits of log h, (c, d) each
+        prior = self._rule.of_cells(training_cells)  # of t = log h its `centre`, and its limits `low`, `high`, (c, d)
         if self.bandwidth == "nrd0":
             return {BLOCK: KernelDensity(prior.centre, no_cells)}
         return {BLOCK: KernelDensity(prior.centre, no_cells, prior.low, prior.high)}

@@ -27,12 +27,16 @@ from .counts import ComplementNB
 class Part:
     """Some columns, and the estimator that encodes them and makes their prior.
 
+    The model of an estimator consists of *blocks*: one, or one for each number of levels. `MixedNB` has the blocks of
+    all parts, so a block has two names: the *inner* one within the estimator, and the *outer* one among those of all
+    parts, which begins with the name of the part.
+
     Fields
     ------
     name : of the part, as the user lists it; with the label of its class where it is for one only
     estimator : its state holds what is known of the columns, and no statistics
     at : positions of the columns
-    k : the class, where it speaks of one only
+    k : position of the class, if the part is for one class only
     """
 
     name: str
@@ -42,7 +46,10 @@ class Part:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of its blocks among those of all parts, by their name in the estimator."""
+        """The outer names of its blocks by their inner names, such as {"levels_3": "pet.levels_3"}.
+
+        A single block has the name of the part.
+        """
         block_names = list(self.estimator.block_columns())
         if len(block_names) == 1:
             return {block_names[0]: self.name}
@@ -58,6 +65,9 @@ class Part:
     def state(self, whole: State) -> State:
         """The state of its estimator, with its share in the statistics of all parts.
 
+        The estimator in `Part` holds labels, columns and encoding. The statistics of all parts are in one `State`, that
+        of `MixedNB`, from which those of the part are taken here.
+
         Parameters
         ----------
         whole : the state of all parts
@@ -65,18 +75,19 @@ class Part:
         stats = whole.statistics
         if stats is None:
             return self.estimator._state
+
+        # class weights and their rounding: of all classes, or of the only class of the part
         classes = slice(None) if self.k is None else [self.k]
         error = None if stats.error is None else stats.error[classes]
-        blocks = self.inner(stats.blocks)
-        of_part = Statistics(stats.n[classes], blocks, error)
+        of_part = Statistics(stats.n[classes], self.inner(stats.blocks), error)
         return replace(self.estimator._state, statistics=of_part, longest=whole.longest, pieces=whole.pieces)
 
     def inner(self, by_block: Mapping[str, Any]) -> dict[str, Any]:
-        """Of a mapping from the blocks of all parts the entries of its own, by their name in the estimator."""
+        """The entries of its own blocks, of a mapping from the outer names of all blocks; by their inner names."""
         return {inner: by_block[name] for inner, name in self.names.items()}
 
     def outer(self, by_inner_block: Mapping[str, Any]) -> dict[str, Any]:
-        """The inverse of `inner`: a mapping from its blocks, by their name among those of all parts."""
+        """The inverse of `inner`: a mapping from the inner names of its blocks, by their outer names."""
         return {name: by_inner_block[inner] for inner, name in self.names.items()}
 
     def inner_blocks(self, blocks: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +182,8 @@ class MixedNB(AbstractNB):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `part=estimator` replaces a part's estimator, `part__parameter=value` sets its parameter."""
-        # whole estimators first; scikit-learn sets what is left, also the parameters of the new estimators
+        # whole estimators first, by the name of their part; scikit-learn sets all other parameters afterwards, so that
+        # `part__parameter` sets those of the new estimators
         replaced = {name: params.pop(name) for name, _, _ in self._listed() if name in params}
         if replaced:
             self.parts = [(name, replaced.get(name, estimator), columns) for name, estimator, columns in self.parts]
@@ -191,22 +203,45 @@ class MixedNB(AbstractNB):
     # --- columns ----------------------------------------------------------------------------------------------------
 
     def _validate(self, X: Any, state: State | None, *y: Any) -> Any:
-        """As in `AbstractFitted`; cells may be of any type, and parts="auto" reads columns by their contract."""
-        sparse = self.__sklearn_tags__().input_tags.sparse
+        """Rows, labels and columns, checked; cells may be of any type.
+
+        With parts="auto" a data frame has a *contract*: a list of what each of its columns is (numbers, levels, yes/no,
+        dropped) and how its numbers are written as text. It is made of the first rows, and kept with the columns. All
+        rows are read by it, so that the text "1,5" is a number in the second batch too.
+
+        Parameters
+        ----------
+        X : rows as the user gives them
+        state : with the columns that X has to have; None at the first fit
+        y : the labels, one argument, if rows are learnt; none if they are to be predicted
+
+        Returns
+        -------
+        rows : array, sparse array or data frame
+        labels : (n,), None without y
+        columns : number, names and contract of the columns
+        """
+        takes_sparse = self.__sklearn_tags__().input_tags.sparse  # whether all parts do
         fitted_columns = None if state is None else state.columns
-        rows, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=sparse)
+        rows, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=takes_sparse)
+
         if self._is_automatic and isinstance(rows, pd.DataFrame):
-            # the contract says what each column is; it is learnt from the first rows, and later rows are read by it
-            if state is None:
+            if state is None:  # the first rows
                 columns = replace(columns, contract=automatic_contract(rows))
-            if columns.contract is not None:
+            if columns.contract is not None:  # there is none if two columns have the same name
                 rows = as_described(rows, columns.contract)
-        if state is not None and not y:  # rows to predict
+
+        # in rows to predict, numbers that a yes/no part has not seen count as missing; in rows to learn they are an
+        # error
+        if state is not None and not y:
             rows = _without_unseen(state, rows)
         return rows, labels, columns
 
     def _learn_encoding(self, state: State, X: Any) -> State:
         """The state with the parts, whose estimators know the encoding of their columns.
+
+        The encoding of a `MixedNB` is its list of parts. Each part has an estimator with a state of its own, in which
+        the encoding of its columns is kept, such as the levels of a `CategoricalNB`.
 
         Parameters
         ----------
@@ -214,33 +249,50 @@ class MixedNB(AbstractNB):
         X : validated rows
         """
         learnt: list[tuple[Part, State]] = []  # each part, and the state that its estimator gets
-        parts = self._resolve(state, X) if state.encoding is None else state.encoding
+        is_first = state.encoding is None
+        parts = self._resolve(state, X) if is_first else state.encoding
         for part in parts:
             part_state = part.state(state) if hasattr(part.estimator, "_state") else None
             rows, _, columns = part.estimator._validate(part.table(X), part_state)
-            if part_state is None:  # the first rows; a part of one class knows only that label
+            if part_state is None:  # a new estimator; that of a part for one class knows only the label of this class
                 labels = state.classes if part.k is None else state.classes[[part.k]]
                 part_state = State(labels, columns)
             learnt.append((part, part.estimator._learn_encoding(part_state, rows)))
         return _state_of_parts(state, learnt)
 
     def _merge_states(self, state: State, other: State) -> State:
-        """The state of the rows of both: each part merges with its twin, and the class weights add."""
+        """The state of the rows of both: each part merges with its twin, and the class weights add.
+
+        The encoding of a state is its list of parts, each with an estimator that knows the encoding of its columns,
+        such as their levels. So every part merges by the rule of its estimator: `CategoricalNB` takes the levels of
+        both.
+
+        Parameters
+        ----------
+        state, other : what two estimators with the same parts have learnt
+        """
+        # the text of a part has its name, its columns and the kind of its estimator
         parts = ", ".join(map(str, state.encoding))
         other_parts = ", ".join(map(str, other.encoding))
-        if parts != other_parts:  # names, columns or kinds of estimators
+        if parts != other_parts:
             raise ValueError(
                 f"`other` has the parts {other_parts}, but this estimator has {parts}; list the same parts in both"
             )
-        # the encoding of a state is its list of parts, each with an estimator of its own
-        merged = []
+        merged = []  # each part, and the state of its estimator after both sets of rows
         for part, twin in zip(state.encoding, other.encoding, strict=True):
-            merged.append((part, part.estimator._merge_states(part.state(state), twin.state(other))))
+            state_of_part = part.state(state)
+            state_of_twin = twin.state(other)
+            merged.append((part, part.estimator._merge_states(state_of_part, state_of_twin)))
+
+        # the weights of the classes belong to no part
         class_weights = _without_blocks(state).with_rows(_without_blocks(other))
         return _state_of_parts(class_weights, merged)
 
     def _resolve(self, state: State, X: Any) -> Iterator[Part]:
-        """The parts with their columns looked up in X; refuses columns in two parts or in none.
+        """The parts with their columns looked up in X, one after the other.
+
+        This is a generator that also checks the parts: a ValueError is raised at the part whose column has a part
+        already, and after the last part if a column has none.
 
         Parameters
         ----------
@@ -249,16 +301,11 @@ class MixedNB(AbstractNB):
         """
         parts = automatic_parts(X, state.columns.contract) if self._is_automatic else self.parts
         _check_parts(parts)
-        labels = state.columns.labels.tolist()
-        part_of_column: dict[int, str] = {}
+        labels = state.columns.labels.tolist()  # names of the columns, or their numbers
+        part_of_column: dict[int, str] = {}  # name of the part by position of the column, of all parts so far
         for name, estimator, columns in parts:
             part_columns = positions(X, columns, name)
-            for j in part_columns.tolist():
-                if j in part_of_column:
-                    first = part_of_column[j]
-                    raise ValueError(
-                        f"`parts` has column {labels[j]} in both {first!r} and {name!r}; list it in one part"
-                    )
+            _refuse_taken(part_columns, part_of_column, labels, name)
             part_of_column |= dict.fromkeys(part_columns.tolist(), name)
 
             if estimator == "drop" or not len(part_columns):
@@ -288,16 +335,27 @@ class MixedNB(AbstractNB):
         """Positions of the columns of each block. Provisional."""
         block_columns: dict[str, np.ndarray] = {}
         for part in (state or self._state).encoding:
+            # the estimator numbers the columns of its part 0, 1, …; `part.at` are their positions in X
             columns_within_part = part.outer(part.estimator.block_columns())  # by the names of the blocks here
             for name, within_part in columns_within_part.items():
                 block_columns[name] = part.at[within_part]
         return block_columns
 
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
-        """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
+        """Those of each entry of `parts`; several of one name where the entry has an estimator for each class.
+
+        Returns
+        -------
+        of each part its name, its fitted estimator, a mapping from block names in that estimator to those in this one,
+        and the position of the class that the part is for; None if it is for all classes
+        """
         state = self._state
-        fitted_parts = [part.holding(part.state(state)) for part in state.encoding]
-        return [(part.name.split(".")[0], part.estimator, part.names, part.k) for part in fitted_parts]
+        result = []
+        for part in state.encoding:
+            fitted = part.holding(part.state(state))
+            name = part.name.split(".")[0]  # without the label of the class, as in "numbers.spam"
+            result.append((name, fitted.estimator, part.names, part.k))
+        return result
 
     @property
     def prior_follows_rows(self) -> bool:
@@ -308,20 +366,32 @@ class MixedNB(AbstractNB):
         """The blocks of all parts with the rules by which rows scale their priors; None if a part has no such rules.
 
         A part whose prior does not follow the rows stays as it is.
+
+        Parameters
+        ----------
+        blocks : prior or posterior blocks of all parts, by name
         """
         with_rules = dict(blocks)
-        for part in self._known_state().encoding:  # the parts, each with an estimator of its own
+        for part in self._known_state().encoding:  # the list of parts, each with an estimator of its own
             if not part.estimator.prior_follows_rows:
                 continue
-            of_part = part.estimator._blocks_with_rules(part.inner_blocks(blocks))
-            if of_part is None:
+            # the blocks of the part by their names in the estimator; a block for one class without its wrapper
+            inner_blocks = part.inner_blocks(blocks)
+            inner_with_rules = part.estimator._blocks_with_rules(inner_blocks)
+            if inner_with_rules is None:
                 return None
-            for name, block in part.outer(of_part).items():
+            for name, block in part.outer(inner_with_rules).items():  # by their names here, in the wrapper again
                 with_rules[name] = part.placed(blocks[name], block)
         return with_rules
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
-        """Some validated rows as columns by block: the estimator of each part encodes the columns of its part."""
+        """Some validated rows as columns by block: the estimator of each part encodes the columns of its part.
+
+        Parameters
+        ----------
+        state : its encoding is the list of parts
+        X : array, sparse array or data frame with all columns
+        """
         rows: dict[str, Any] = {}
         for part in state.encoding:
             nb = part.estimator  # its `_state` knows the encoding of its columns
@@ -341,7 +411,12 @@ class MixedNB(AbstractNB):
         return rows
 
     def _blocks(self, state: State) -> dict[str, Any]:
-        """The prior blocks of all parts, by name."""
+        """The prior blocks of all parts, by name.
+
+        Parameters
+        ----------
+        state : its encoding is the list of parts; its statistics, if there are any, scale the priors
+        """
         blocks: dict[str, Any] = {}
         for part in state.encoding:
             blocks_of_part = part.estimator._blocks(part.state(state))
@@ -353,24 +428,39 @@ class MixedNB(AbstractNB):
         return blocks
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
-        """The point estimate as prediction uses it: each part refines its parameters, under the `estimate` of all."""
+        """The point estimate as prediction uses it: each part refines its parameters, under the `estimate` of all.
+
+        `GaussianNB` smooths variances, for example, and `GaussianDA` refuses singular covariances.
+
+        Parameters
+        ----------
+        state : its encoding is the list of parts
+        theta : by block the mapping from parameter to array
+        """
         all_refined = theta
         for part in state.encoding:
-            nb = copy.copy(part.estimator)
-            nb.estimate = self.estimate
+            nb = copy.copy(part.estimator)  # the user's own estimator does not change
+            nb.estimate = self.estimate  # which an error message names
             theta_of_part = {CLASS: theta[CLASS], **part.inner(theta)}  # by the names of blocks in that estimator
             refined = nb._refined(part.state(state), theta_of_part)
             all_refined = {**all_refined, **part.outer(refined)}
         return all_refined
 
     def _as_input(self, state: State, rows: Rows) -> Any:
-        """Rows by block as a table of all columns: a data frame if the columns have names, else an array."""
+        """Rows by block as a table of all columns: a data frame if the columns have names, else an array.
+
+        Parameters
+        ----------
+        state : its encoding is the list of parts
+        rows : by the name of a block its columns (n, d_block), as the model draws them
+        """
         n_rows = len(next(iter(rows.values())))
         cells = np.full((n_rows, state.columns.n), np.nan, object)
         for part in state.encoding:
             nb = part.estimator
-            table = np.asarray(nb._as_input(nb._state, part.inner(rows)), object)
-            # a part of one class has cells in the rows of its class alone
+            table = np.asarray(nb._as_input(nb._state, part.inner(rows)), object)  # (n, columns of the part)
+            # several parts may describe the same columns, each for one class. Such a part has NaN in the rows of other
+            # classes, and there the cells of the other parts stay
             cells[:, part.at] = np.where(pd.isna(table), cells[:, part.at], table)
         frame = pd.DataFrame(cells, columns=state.columns.names).infer_objects()  # numbers are no objects any more
         return frame.to_numpy() if state.columns.names is None else frame
@@ -399,16 +489,22 @@ class MixedNB(AbstractNB):
         raise KeyError(block)
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
-        part, inner = self._part_of(block)
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional.
+
+        The names of dimensions begin with the part, as in "numbers_feature", because parts have different columns.
+        """
+        part, inner = self._part_of(block)  # and the name that the block has in the estimator of the part
         labels = {f"{part.name}_{key}": value for key, value in part.estimator.block_labels(inner).items()}
-        if part.k is not None:
+        if part.k is not None:  # a part for one class has an axis of this class alone
             labels[f"{part.name}_class"] = part.estimator.classes_
         return labels
 
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
-        part, inner = self._part_of(block)
+        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional.
+
+        The names begin with the part, as in "numbers_feature", except for the axis of all classes.
+        """
+        part, inner = self._part_of(block)  # and the name that the block has in the estimator of the part
         dims = []
         for name in part.estimator.block_dims(inner, parameter, ndim):
             is_axis_of_all_classes = name == "class" and part.k is None
@@ -416,12 +512,21 @@ class MixedNB(AbstractNB):
         return dims
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn may give to the estimator: sparse rows if all parts take them."""
-        tags = super().__sklearn_tags__()
+        """What scikit-learn may give to the estimator: sparse rows if all parts take them.
+
+        Cells must be ≥ 0 if some part needs that. With parts="auto" no part is listed, and rows must be dense.
+        """
+        # the input tags of all estimators that `parts` lists; `isinstance` leaves out "drop", and entries that `fit`
+        # will refuse
         tags_of_parts = []
         for _, estimator, _ in self._listed():
-            estimators = estimator.values() if isinstance(estimator, dict) else [estimator]  # a mapping: by class
-            tags_of_parts += [nb.__sklearn_tags__().input_tags for nb in estimators if isinstance(nb, AbstractNB)]
+            is_by_class = isinstance(estimator, dict)  # a mapping from class label to estimator
+            estimators = estimator.values() if is_by_class else [estimator]
+            for nb in estimators:
+                if isinstance(nb, AbstractNB):
+                    tags_of_parts.append(nb.__sklearn_tags__().input_tags)
+
+        tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.sparse = bool(tags_of_parts) and all(part_tags.sparse for part_tags in tags_of_parts)
@@ -431,8 +536,10 @@ class MixedNB(AbstractNB):
 
 def _check_parts(parts: Any) -> None:
     """Raise a ValueError unless the parts are tuples of name, estimator and columns, with names that can be used."""
-    is_list = isinstance(parts, list) and parts and all(isinstance(part, tuple) and len(part) == 3 for part in parts)
-    if not is_list:
+    is_list_of_triples = (
+        isinstance(parts, list) and parts and all(isinstance(part, tuple) and len(part) == 3 for part in parts)
+    )
+    if not is_list_of_triples:
         raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
     names = [name for name, _, _ in parts]
     for name in names:
@@ -443,13 +550,35 @@ def _check_parts(parts: Any) -> None:
             )
 
 
+def _refuse_taken(columns: np.ndarray, part_of_column: dict[int, str], labels: list[Any], name: str) -> None:
+    """Raise a ValueError if a part lists a column that another part has already.
+
+    Parameters
+    ----------
+    columns : positions of the columns of the part
+    part_of_column : name of the part of each column that has one
+    labels : names of all columns, for the message
+    name : of the part
+    """
+    for j in columns.tolist():
+        if j in part_of_column:
+            first = part_of_column[j]
+            raise ValueError(f"`parts` has column {labels[j]} in both {first!r} and {name!r}; list it in one part")
+
+
 def _parts_by_class(name: str, estimators: dict[Any, Any], columns: np.ndarray, classes: np.ndarray) -> Iterator[Part]:
     """A part for each class, from a mapping of class labels to estimators.
 
     Parameters
     ----------
-    name, columns : of the entry of `parts`; positions in X
+    name, columns : of the entry of `parts`; columns are positions in X
+    estimators : of each class label its estimator
     classes : (c,), all labels
+
+    Raises
+    ------
+    ValueError
+        if a class has no estimator
     """
     for k, label in enumerate(classes.tolist()):
         if label not in estimators:
@@ -461,6 +590,12 @@ def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
     """The block of a part that is for one class only, in a wrapper that has a table of all classes.
 
     Other classes have log p = 0 in its table, because their own parts describe the same columns.
+
+    Parameters
+    ----------
+    part : with the position `k` of its class
+    block : a prior block of its estimator, which knows one class
+    n_classes : number of all classes
     """
     if block.missing_value is None:
         raise ValueError(
@@ -478,18 +613,19 @@ def _without_blocks(state: State) -> State:
 def _state_of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
     """The state of all parts, from the state of each part's estimator.
 
+    The estimators keep labels, columns and encoding. Their statistics are put together, by block, in the state of all.
+
     Parameters
     ----------
     state : labels, columns and class weights
-    learnt : the parts, and the states that their estimators get. Their statistics are kept with those of all parts, and
-        not in the estimators
+    learnt : each part, and the state that its estimator has learnt
     """
     parts: list[Part] = []
     blocks: dict[str, Any] = {}
     for part, part_state in learnt:
-        with_state = part.holding(part_state.without_rows)  # a copy of the part whose estimator has that state
+        with_state = part.holding(part_state.without_rows)  # a copy of the part, whose estimator has this state
         parts.append(with_state)
-        if part_state.statistics is not None:
+        if part_state.statistics is not None:  # by the names that its blocks have among those of all parts
             blocks |= with_state.outer(part_state.statistics.blocks)
     if state.statistics is None:
         return replace(state, encoding=parts)
@@ -507,15 +643,20 @@ def _fresh(name: str, estimator: Any) -> AbstractNB:
 
 
 def _without_unseen(state: State, X: Any) -> Any:
-    """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these.
+    """Rows to predict, in which numbers other than 0 and 1 are missing in columns that had only these at the fit.
 
     Warns of such cells, because nothing was learnt about them.
 
     Parameters
     ----------
-    state : with the parts, of which the yes/no columns are those without a threshold
+    state : after the fit; its encoding is the list of parts
     X : array, sparse array or data frame, which does not change
+
+    Returns
+    -------
+    X itself if it has no such cells, otherwise a copy: a data frame if X is one, else an array
     """
+    # columns of `BernoulliNB(binarize=None)`; with a threshold any number is a 0 or a 1
     yes_no_columns: list[int] = []
     for part in state.encoding:
         if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
@@ -523,9 +664,9 @@ def _without_unseen(state: State, X: Any) -> Any:
     if not yes_no_columns:
         return X
 
-    # in a copy such cells become missing
+    # in a copy such cells become missing; the copy shares the columns with X until they are replaced
     frame = pd.DataFrame(X).copy(deep=False)
-    columns_with_others = []
+    columns_with_others = []  # for the warning
     for j in yes_no_columns:
         cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
         is_other = np.isfinite(cells) & (cells != 0) & (cells != 1)

@@ -112,9 +112,18 @@ class OneDependenceNB(AbstractLevels):
     # --- levels and prior -------------------------------------------------------------------------------------------
 
     def _recode(self, state: State, levels: list[np.ndarray]) -> State:
-        """As in `AbstractLevels`; ValueError if the table of all pairs of levels would be too large."""
+        """As in `AbstractLevels`; ValueError if the table of all pairs of levels would be too large.
+
+        The statistics are counts [y, u, v] of rows of class y that have both level u and level v, where u and v run
+        over the K levels of all columns. The table has c·K² numbers, whatever the number of rows.
+
+        Parameters
+        ----------
+        levels : of each column, all that the state shall know
+        """
         sizes = sizes_of(replace(state, encoding=levels))  # (d,), number of levels of each column
-        n_bytes = 8 * len(state.classes) * int(sizes.sum()) ** 2
+        n_levels = int(sizes.sum())  # K
+        n_bytes = 8 * len(state.classes) * n_levels**2  # a number of float64 has 8 bytes
         if n_bytes > _MAX_BYTES:
             largest = int(sizes.argmax())
             raise ValueError(
@@ -125,39 +134,72 @@ class OneDependenceNB(AbstractLevels):
         return super()._recode(state, levels)
 
     def _move_counts(self, state: State, after: State) -> dict[str, Any]:
-        """The table of pairs of a state in the encoding of another state, with zeros for levels that are new."""
-        # for each level that has counts its place in the table before and after: feature after feature, levels in order
-        first = _first_levels(state)
-        first_after = _first_levels(after)
-        source = []
-        target = []
-        for j, (levels, levels_after) in enumerate(zip(state.encoding, after.encoding, strict=True)):
-            counted = counted_levels(levels)
-            source.append(first[j] + np.arange(len(counted)))
-            target.append(first_after[j] + places_among(counted, levels_after))
-        move = _PairsMoved(np.concatenate(source), np.concatenate(target), first_after[-1])
+        """The table of pairs of a state in the encoding of another state, with zeros for levels that are new.
 
-        # the counts, and the variances of their rounding
+        The levels of all features share one axis of the table, feature after feature. Let feature 0 have the levels a,
+        b and feature 1 the levels s, t. They stand at the places
+
+            a b | s t        0 1 | 2 3           feature 1 begins at place 2
+
+        If feature 0 gets the level c, the levels of feature 1 move by one place:
+
+            a b c | s t      0 1 2 | 3 4         feature 1 begins at place 3
+
+        So the old places (0, 1, 2, 3) become the new places (0, 1, 3, 4), and place 2 has zeros.
+
+        Parameters
+        ----------
+        state : with the table; its encoding is the list of the levels of each feature
+        after : the same features with all levels of `state` and new ones; its own statistics are not read
+        """
+        begins_before = _first_levels(state)  # (d + 1,), the place at which the levels of each feature begin
+        begins_after = _first_levels(after)
+
+        # the old and the new place of each level that has counts
+        places_before = []
+        places_after = []
+        for j, (levels, levels_after) in enumerate(zip(state.encoding, after.encoding, strict=True)):
+            counted = counted_levels(levels)  # none in a feature without a cell, whose levels are placeholders
+            places_before.append(begins_before[j] + np.arange(len(counted)))
+            places_after.append(begins_after[j] + places_among(counted, levels_after))
+        n_levels_after = begins_after[-1]
+        move = _PairsMoved(np.concatenate(places_before), np.concatenate(places_after), n_levels_after)
+
+        # the counts, and the variances of their rounding, if these are known
         counts = state.statistics.blocks[BLOCK]
-        error = {name: move.table(variance) for name, variance in (counts.error or {}).items() if name == "n"}
-        return {BLOCK: Counts(move.table(counts.n), np.zeros(len(counts.n)), error)}
+        error = {}
+        if counts.error and "n" in counts.error:
+            error["n"] = move.table(counts.error["n"])
+        log_base_measure = np.zeros(len(counts.n))  # of a categorical it is log 1
+        return {BLOCK: Counts(move.table(counts.n), log_base_measure, error)}
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
         """Some validated rows as positions among the levels of each column, in float64."""
         return {BLOCK: self._codes(state, X).astype(float, copy=False)}
 
     def _pseudo_counts(self, state: State) -> list[np.ndarray]:
-        """Pseudo-counts of the levels of each feature, (c, k_j) each, as `CategoricalNB` has them."""
+        """Pseudo-counts of the k_j levels of each feature j, (c, k_j) each, as `CategoricalNB` has them.
+
+        `CategoricalNB` checks `alpha` and `prior`, and makes prior blocks of them. A block holds all columns with the
+        same number of levels, so the blocks are taken apart into columns.
+
+        Parameters
+        ----------
+        state : with classes and columns, and with the levels of each column as its encoding
+        """
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
-        blocks = nb._blocks(state.without_rows)  # a block for each number of levels, with `alpha` (c, columns, levels)
+        blocks = nb._blocks(state.without_rows)  # by name, with `alpha` (c, columns of the block, levels)
         by_column = {}
         for name, columns in nb.block_columns(state).items():
-            for i, j in enumerate(columns.tolist()):
-                by_column[j] = blocks[name].alpha[:, i]
+            for within_block, j in enumerate(columns.tolist()):
+                by_column[j] = blocks[name].alpha[:, within_block]
         return [by_column[j] for j in range(state.columns.n)]
 
     def _prior(self, state: State) -> Any:
-        """The model before the rows: α for the levels of children, and `pair_alpha` pseudo-rows for the pairs."""
+        """The model before the rows: pseudo-counts α of the levels, given the pair of class and level of the parent.
+
+        The pairs of each parent share `pair_alpha` pseudo-rows.
+        """
         total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
         alpha = np.concatenate(self._pseudo_counts(state), -1)  # (c, k), k levels of all features
         return OneDependence.prior(len(state.classes), sizes_of(state).tolist(), alpha, total)
@@ -215,24 +257,29 @@ class OneDependenceNB(AbstractLevels):
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
-        """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
-        state = self._fitted()
-        nb = CategoricalNB()  # which makes the tables
-        alpha_of_pairs = state.posterior.alpha  # (c, k, k), over the levels of all features
+        """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`.
 
-        # the pairs (y, u) of each parent, on the diagonal, are the pseudo-counts of its levels u in class y
+        In that model (y, x_j) ~ Dirichlet, so x_j given the class is Dirichlet too, with the pseudo-counts of the pairs
+        of that class. This is the posterior of a `CategoricalNB`, which makes the tables.
+        """
+        state = self._fitted()
+        nb = CategoricalNB()
+        alpha_of_pairs = state.posterior.alpha  # (c, k, k), [y, u, v] over the k levels of all features
+
+        # the entries [y, u, u] on the diagonal are the pseudo-counts of level u in class y. `CategoricalNB` takes them
+        # in blocks, each of the columns with one number of levels
         blocks: dict[str, Any] = {}
         counts = {}
         for name, columns in nb.block_columns(state).items():
-            of_columns = []
+            alpha_of_columns = []
             for j in columns.tolist():
-                places = state.posterior.levels(j)  # of the levels of feature j among those of all features
-                of_columns.append(diagonal(alpha_of_pairs[:, places, places]))  # (c, k_j)
-            alpha = np.stack(of_columns, 1)
+                places = state.posterior.levels(j)  # slice of the levels of feature j among those of all features
+                alpha_of_columns.append(diagonal(alpha_of_pairs[:, places, places]))  # (c, k_j)
+            alpha = np.stack(alpha_of_columns, 1)  # (c, columns of the block, k_j)
             blocks[name] = DirichletCategorical(alpha)
-            counts[name] = Counts(alpha, alpha[..., 0])
+            counts[name] = Counts(alpha, alpha[..., 0])  # only its shapes count: `zero` below replaces the numbers
 
-        # the posterior of the levels as the prior of a model that has seen no rows
+        # the posterior of the levels is given as the prior of a model that has seen no rows
         no_rows = Statistics(state.statistics.n, counts).zero()
         nb._state = replace(state, statistics=no_rows, prior=NaiveBayes(state.posterior.classes, blocks))
         return nb.tables(features, level=level)
@@ -242,8 +289,9 @@ class OneDependenceNB(AbstractLevels):
     def _of_parent(self, parent: Any, X: Any = None, y: Any = None) -> tuple[CategoricalNB, Any, Any]:
         """The model of one parent as a `CategoricalNB`, with rows and labels in its form.
 
-        Its features are all but the parent j, and its classes are the pairs of class y and level u of the parent,
-        numbered y·k_j + u.
+        In the model of parent j, p(y, x) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j). This is naive Bayes of the other
+        features, in which the pairs of class y and level u of the parent are the classes. The pair (y, u) has the
+        number y·k_j + u: with k_j = 3 levels, class 0 has the pairs 0, 1, 2, and class 1 the pairs 3, 4, 5.
 
         Parameters
         ----------
@@ -256,34 +304,52 @@ class OneDependenceNB(AbstractLevels):
         rows, pairs : the rows without the parent's column, and the numbers of their pairs; None where X is None. Rows
             whose parent is missing are left out
         """
+        nb, j = self._model_of_parent(parent)
+        if X is None:
+            return nb, None, None
+
+        state = self._fitted()
+        X, _, _ = self._validate(X, state)  # rows, checked
+        parent_level = self._codes(state, X)[:, j]  # (n,), u of each row; NaN where it is missing
+        has_parent = np.flatnonzero(~np.isnan(parent_level))
+        others = np.delete(np.arange(state.columns.n), j)
+        rows = _safe_indexing(_safe_indexing(X, others, axis=1), has_parent)
+
+        n_levels = int(sizes_of(state)[j])
+        class_index = self.class_index(y)[has_parent]
+        pairs = class_index * n_levels + parent_level[has_parent].astype(int)
+        return nb, rows, pairs
+
+    def _model_of_parent(self, parent: Any) -> tuple[CategoricalNB, int]:
+        """The `CategoricalNB` of `_of_parent`, and the position j of the parent's column.
+
+        It is not fitted to rows: its counts are those of the table of pairs of levels, which this estimator has.
+        """
         state = self._fitted()
         c, d = state.shape
-        j = state.columns.place(parent)
+        j = state.columns.place(parent)  # None where there is no such column
         if j is None or d == 1:
             raise ValueError(
                 f"`parent` is {parent!r}; give the name or the number of one of several features, of which here are {d}"
             )
 
-        # every pair of a class has the prior of that class; columns are counted without the parent's
+        # the prior: `pair_alpha` pseudo-rows in equal shares for the c·k_j pairs; and for each other feature i the
+        # pseudo-counts of its levels, (c, k_i), which are the same in the k_j pairs of a class, so (c·k_j, k_i)
         others = np.delete(np.arange(d), j)
-        n_levels = int(sizes_of(state)[j])
-        pseudo_counts = self._pseudo_counts(state)  # (c, k_i) of each feature
-        prior_by_column = {i: np.repeat(pseudo_counts[column], n_levels, axis=0) for i, column in enumerate(others)}
-        nb = CategoricalNB(class_alpha=self.pair_alpha / (c * n_levels), prior=prior_by_column)
+        n_levels = int(sizes_of(state)[j])  # k_j
+        n_pairs = c * n_levels
+        pseudo_counts = self._pseudo_counts(state)
+        prior_by_column = {}
+        for position, i in enumerate(others):  # columns are counted without the parent's
+            prior_by_column[position] = np.repeat(pseudo_counts[i], n_levels, axis=0)
+        nb = CategoricalNB(class_alpha=self.pair_alpha / n_pairs, prior=prior_by_column)
 
-        # it has learnt the same rows: their counts are read from the table of pairs
-        pairs_as_labels = np.arange(c * n_levels)
-        nb._state = State(pairs_as_labels, state.columns.take(others), [state.encoding[i] for i in others])
-        nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
-        if X is None:
-            return nb, None, None
-
-        X, _, _ = self._validate(X, state)  # rows, checked
-        parent_level = self._codes(state, X)[:, j]
-        has_parent = np.flatnonzero(~np.isnan(parent_level))
-        rows = _safe_indexing(_safe_indexing(X, others, axis=1), has_parent)
-        pairs = self.class_index(y)[has_parent] * n_levels + parent_level[has_parent].astype(int)
-        return nb, rows, pairs
+        # what a fit would have learnt: the labels, here numbers of pairs; columns and their levels; and the counts
+        pairs_as_labels = np.arange(n_pairs)
+        levels_of_others = [state.encoding[i] for i in others]
+        nb._state = State(pairs_as_labels, state.columns.take(others), levels_of_others)
+        counts = state.posterior.parent_statistics(j, state.statistics)
+        return nb.with_statistics(counts), j
 
     def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **settings: Any) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior.
@@ -322,7 +388,8 @@ class OneDependenceNB(AbstractLevels):
         from ..inference.held_out import counted_rows
 
         X, y = counted_rows(X, np.asarray(y), sample_weight)  # each row as often as its weight says
-        nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
+        fitted = clone(self).fit(X, y)  # this estimator does not change
+        nb, rows, pairs = fitted._of_parent(parent, X, y)  # the model of the parent, and rows and labels in its form
         return nb.check(rows, pairs, seed, **settings)
 
 
@@ -332,21 +399,32 @@ class _PairsMoved:
 
     Fields
     ------
-    source, target : (m,) places of each level before and after
-    size : number of levels after
+    before, after : (m,) the place of each level in the table before and after
+    n_levels : number of levels after
     """
 
-    source: np.ndarray
-    target: np.ndarray
-    size: int
+    before: np.ndarray
+    after: np.ndarray
+    n_levels: int
 
     def table(self, pairs: np.ndarray) -> np.ndarray:
-        """A table [y, u, v] of all pairs of levels, with zeros for the levels that are new."""
-        moved = np.zeros((len(pairs), self.size, self.size))
-        moved[:, self.target[:, None], self.target] = pairs[:, self.source[:, None], self.source]
+        """The table of counts [y, u, v] with its levels at their new places, and zeros for the levels that are new.
+
+        Parameters
+        ----------
+        pairs : (c, k, k), the table before
+        """
+        # rows and columns of the table of each class: the entry of the old places (u, v) goes to the new places
+        old_rows = self.before[:, None]
+        new_rows = self.after[:, None]
+        moved = np.zeros((len(pairs), self.n_levels, self.n_levels))
+        moved[:, new_rows, self.after] = pairs[:, old_rows, self.before]
         return moved
 
 
 def _first_levels(state: State) -> np.ndarray:
-    """The place of the first level of each feature in the table of all levels, and their number, (d + 1,)."""
+    """The place at which the levels of each feature begin among those of all, and at the end their number, (d + 1,).
+
+    Features with 2, 3 and 2 levels give (0, 2, 5, 7).
+    """
     return np.concatenate([[0], np.cumsum(sizes_of(state))])

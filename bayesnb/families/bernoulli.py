@@ -65,12 +65,19 @@ class BetaBernoulli(Conjugate[Counts]):
         return log_failure(logit_theta), logit_theta
 
     def suffstats(self, x: Data, r: Weights) -> Counts:
-        """n_cj0 = Σ_i r_ic (1 − x_ij) and n_cj1 = Σ_i r_ic x_ij over the observed cells, last axis (0, 1)."""
-        # (c, d) each: `n`, the weight of the observed cells, and `total`, their weighted sum, which is that of the ones
+        """n_cj0 = Σ_i r_ic (1 − x_ij) and n_cj1 = Σ_i r_ic x_ij over the observed cells: zeros and ones, (c, d, 2).
+
+        Parameters
+        ----------
+        x : (n, d), cells 0 and 1; NaN = missing; dense or sparse
+        r : (n, c), weights of the rows in the classes
+        """
+        # (c, d) each: `n`, the weight of the observed cells, and `total`, their weighted sum, which is that of the
+        # ones. The zeros are the difference
         totals: Totals = super().suffstats(x, r)  # type: ignore[assignment]
         zeros = subtract_weight(totals.n, totals.total)
 
-        # where nearly all cells are ones, the difference n − n₁ loses digits: there zeros are counted
+        # in columns in which nearly all cells are ones, the difference loses digits: there the zeros are counted
         columns = small_rest(totals.n, zeros)
         if len(columns):
             cells = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
@@ -78,7 +85,10 @@ class BetaBernoulli(Conjugate[Counts]):
         return Counts(namespace(zeros).stack([zeros, totals.total], -1), totals.log_h)
 
     def update(self, stats: Counts) -> Self:
-        """a + n₁, b + n₀: a small n₀ has all its digits, which n − n₁ has not."""
+        """The beta posterior a + n₁, b + n₀, from the counts of ones and zeros.
+
+        n₀ is counted, so a small one has all its digits; `added`, which has sums only, takes the difference n − n₁.
+        """
         return self.of(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
 
     def sums(self, stats: Counts) -> CellStatistics:

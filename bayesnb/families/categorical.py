@@ -89,13 +89,13 @@ class DirichletCategorical(Conjugate[Counts]):
         return log_rising(alpha_x, w) - log_rising(total, w)
 
     def log_loo_cell(self, x: Array, w: Any, *fields: Any) -> Any:
-        """log (α_x − w) / (Σα − w)."""
+        """log (α_x − w) / (Σα − w): the predictive of a cell of level x, after its weight w has left the counts α."""
         xp = namespace(x, *fields)
         alpha_x, total = self._of_level(x, *fields)
         return xp.log(remove_row(alpha_x, w)) - xp.log(remove_row(total, w))
 
     def cells(self, x: Any) -> Any:
-        """Codes outside the levels are missing cells."""
+        """The cells with NaN in place of codes outside the levels 0 … K−1, which are missing cells."""
         return namespace(x).where((x >= 0) & (x < self.alpha.shape[-1]), x, np.nan)
 
     def levels(self, x: Any) -> int:
@@ -106,7 +106,8 @@ class DirichletCategorical(Conjugate[Counts]):
         """Σ_j log θ_jx over the observed cells."""
         log_theta = theta["log_theta"]  # (…, c, d, k)
         if namespace(x, log_theta) is np:
-            return look_up(x, log_theta)
+            return look_up(x, log_theta)  # the entry of the level of each cell, summed over the columns
+
         # in JAX as a product with the indicators [x_j = k], (n, d·k); a missing cell has none
         is_level = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
         log_theta_by_class = log_theta.reshape(*log_theta.shape[:-2], -1)  # (…, c, d·k)

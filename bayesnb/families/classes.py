@@ -130,16 +130,19 @@ class DirichletClasses(FromPrior, AbstractClasses):
         if not is_sparse(r):
             return xp.log(remove_row(self.alpha, r)) - log_total
 
-        # first as if no class lost weight, then the entries (row, class) that have some
+        # sparse: first as if the row had no weight in any class; then the entries of the classes in which it has some
         r = r.tocsr()
         table = xp.log(self.alpha) - log_total  # (n, c)
-        row = np.repeat(np.arange(len(table)), np.diff(r.indptr))
+        n_entries_of_row = np.diff(r.indptr)
+        row = np.repeat(np.arange(len(table)), n_entries_of_row)  # row and class of each stored weight
         label = r.indices
         table[row, label] = np.log(remove_row(self.alpha[label], r.data)) - log_total[row, 0]
         return table
 
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
-        """ψ(α) − ψ(A), ψ₁(α) and ψ₂(α), A = Σα.
+        """Mean, variance and third cumulant of log π_c, up to terms that all classes share: polygamma functions of α.
+
+        They are ψ(α) − ψ(A), ψ₁(α) and ψ₂(α), with A = Σα.
 
         log π_c = log G_c − log ΣG with independent gammas G. The last term is equal in all classes. It adds −ψ₁(A) to
         every entry of the covariance and −ψ₂(A) to the third cumulants. It cancels in class probabilities, and without

@@ -71,7 +71,12 @@ class DirichletComplement(AbstractEvents):
         return _others(super().log_score(x, theta), -1)
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:
-        """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""
+        """`log_score` of each row without this row: it is removed from the complements of all classes but its own.
+
+        Parameters
+        ----------
+        x, r : rows that this posterior contains, and their weights (n, c) in the classes, dense or sparse
+        """
         weights = r.toarray() if is_sparse(r) else r
         weights_in_complements = _others(weights, -1)  # (n, c)
         return _others(super().log_loo_score(x, weights_in_complements), -1)
@@ -88,11 +93,14 @@ class DirichletComplement(AbstractEvents):
         return -weights, intercept
 
     def _cumulant(self, order: int, x: Any) -> Table:
-        """Sums over k ≠ c: of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the coefficient), and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k).
+        """Cumulants over θ of log p(x | y = c) = Σ_{k≠c} log p(x | θ_k), (n, c): mean, variance or third by the order.
 
-        Two classes share all complements except their own, so these logarithms are correlated between classes, but not
-        without what all classes share. The third is −Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A): that of −log Multinomial(x; θ_c), up
-        to terms that all classes share.
+        The θ_k are independent, so the cumulants of the sum are sums over k ≠ c: of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the
+        coefficient) for the mean, and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k) for the variance.
+
+        Two classes share all complements except their own, so their logarithms are correlated. Up to the sum over all
+        k, which all classes share, the logarithm is −log p(x | θ_c), and these are independent. The third cumulant is
+        that of −log p(x | θ_c), −Σ_j x_j³ ψ₂(α_cj) + L³ ψ₂(A_c).
         """
         cumulant = self._of_events(order, x)  # of log p(x | θ_k) for each complement k, (n, c)
         if order == 1:
@@ -136,8 +144,13 @@ class DirichletComplement(AbstractEvents):
 def _others(table: Array, axis: int = 0) -> Array:
     """For each class the sum over all other classes, which lie along an axis; the shape stays.
 
-    It is what comes before the class plus what comes after it. To subtract the class from the whole would leave
-    rounding where the others have nothing.
+    It is what comes before the class plus what comes after it: (a, b, c) give (0, a, a + b) + (b + c, c, 0). To
+    subtract the class from the whole would leave rounding where the others have nothing.
+
+    Parameters
+    ----------
+    table : numbers of each class
+    axis : of the classes
     """
     xp = namespace(table)  # numpy or jax.numpy
     by_class = xp.moveaxis(table, axis, 0)

@@ -55,14 +55,19 @@ class NormalInverseWishart(AbstractNormalRows):
             κ' = κ − w,   m' = m − wδ/κ',   ν' = ν − w,   S' = S − gδδᵀ with g = wκ/κ'
 
         With τ = δᵀS⁻¹δ the determinant lemma gives |S'| = |S| (1 − gτ), Sherman & Morrison δᵀS'⁻¹δ = τ/(1 − gτ).
+
+        Parameters
+        ----------
+        x, r : rows that this posterior contains, and the weights (n, c) that they had in `update`
         """
         inverse_root, log_det = self._root()  # L⁻¹ and log |S| of each class, S = LLᵀ
         w = r.toarray() if is_sparse(r) else r  # (n, c), as all arrays below
         xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
-        tau = squares(x, self.m, inverse_root)
-        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ'
+        tau = squares(x, self.m, inverse_root)  # τ = δᵀS⁻¹δ
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ', at least the rounding of κ
         det_ratio = floor_at_rounding(1 - w * self.kappa / remaining * tau, xp.ones(()))  # 1 − gτ = |S'|/|S|
         square = tau / det_ratio * (self.kappa / remaining) ** 2  # x − m' = (κ/κ') δ
+        # log density of a multivariate t, from (x − m')ᵀS'⁻¹(x − m'), κ', ν' and log |S'|
         return self._log_t(square, remaining, self.nu - w, log_det + xp.log(det_ratio))
 
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:

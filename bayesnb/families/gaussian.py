@@ -23,7 +23,13 @@ from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, pytree
 
 
 def growth(s: Any, m: Array, kappa: Array) -> Any:
-    """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
+    """½ ss + ½ κ n (x̄ − m)²/(κ + n): what data add to the scale b of the variance. Murphy (2007), (89).
+
+    Parameters
+    ----------
+    s : statistics of the data: weight `n`, mean x̄ `mean`, centred sum of squares `ss`
+    m, kappa : centre of the prior mean, and pseudo-rows behind it
+    """
     return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5
 
 
@@ -39,9 +45,17 @@ class NormalCells(Conjugate[Moments]):
     kappa: Float[Array, "c d"]
 
     def _terms(self, n: float) -> tuple[Array, ...]:
-        """Centre, slope, weight and level (that at x = m) of n power(n), n = ±1, for the sums of `sums.tables`.
+        """What log p of a single cell is computed from, for the sums over columns in `sums.tables`.
 
-        n = 1 is the predictive of a new cell, n = −1 that of a fitted cell that is left out.
+        Parameters
+        ----------
+        n : 1 for the predictive of a new cell, −1 for that of a fitted cell that is left out
+
+        Returns
+        -------
+        centre, slope, weight, level : (c, d) each. With v = slope² (x − centre)², a Student cell has
+            log p = level + weight log(1 + n v), and a normal one log p = level + weight n v. The level is log p at the
+            centre
         """
         raise NotImplementedError
 
@@ -70,14 +84,15 @@ class NormalCells(Conjugate[Moments]):
         ----------
         at, y, w : (m,) which rows of x, in which class, and their weights in it
         """
+        # only for dense rows of weight 1 there is such a pass: `_terms(-1)` removes a cell with this weight
         if is_sparse(x) or (w != 1).any():
             return super().log_loo_of_label(x, at, y, w)
-        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]  # (m,)
+        change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]  # (m,), log |dt/dx| where a cell is t(x) = log x
         return sum_of_own(self._of_cells(x), at, y, self._terms(-1.0), self.student) + change
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
         """−½ Σ_j log 2πσ² + (t(x) − μ)²/σ², and the change of variables."""
-        variance = theta["variance"] if self.student else self._arrays()[2]
+        variance = theta["variance"] if self.student else self._arrays()[2]  # the third field is the known σ²
         return log_normal_sum(self._of_cells(x), theta["mu"], variance**0.5) + self._change(x)
 
 
@@ -139,8 +154,8 @@ class NormalInverseGamma(NormalCells):
 
     def _terms(self, n: float) -> tuple[Array, ...]:
         """log p = level + weight log(1 + n v) of a Student cell, v = slope² (x − m)²; see `NormalCells._terms`."""
-        m, kappa, a, b = self._arrays()
-        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+        m, kappa, a, b = self._arrays()  # the fields, (c, d) each
+        with np.errstate(invalid="ignore", divide="ignore"):  # for n = −1, in columns in which the rows have no cell
             slope = np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b)
             level = n * (log_rising(a, 0.5 * n) - 0.5 * log1p(n / kappa)) - 0.5 * (np.log(b) + LOG_2PI)
             return m, slope, -n * (a + 0.5 * n), level
@@ -150,11 +165,19 @@ class NormalInverseGamma(NormalCells):
 
         With λ = 1/σ² ~ Gamma(a, rate b) they need the cumulants of log λ, which are polygamma functions, E λ = a/b and
         Cov(log λ, λ) = 1/b.
+
+        Parameters
+        ----------
+        order : 1, 2 or 3
+        x : (n, d), rows, dense or sparse
         """
-        m, kappa, a, b = self._arrays()
+        m, kappa, a, b = self._arrays()  # the fields, (c, d) each
         log_2pi_b = LOG_2PI + namespace(b).log(b) if order == 1 else 0  # only the mean depends on the unit
         psi = polygamma(order - 1, a) - log_2pi_b
-        table = cumulant_of_cells(order, psi, a / b, 0.5 / b, kappa, self._of_cells(x), m)
+        mean_of_precision = a / b  # E λ
+        cells = self._of_cells(x)  # x itself, or log x of a log-normal
+        table = cumulant_of_cells(order, psi, mean_of_precision, 0.5 / b, kappa, cells, m)  # summed over the columns
+        # the density of x is that of log x times a factor without θ, which only the mean has
         return table + self._change(x) if order == 1 else table
 
     def mean(self) -> Theta:

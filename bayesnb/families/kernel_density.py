@@ -130,9 +130,12 @@ class KernelDensity(AbstractConjugate[Sample]):
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block of some columns; features are independent given the class."""
-        fields = {name: getattr(self, name) for name in ("log_h", "low", "high")}
-        chosen = {name: leaf[..., columns] for name, leaf in fields.items() if leaf is not None}
-        return replace(self, cells=self.cells.select(columns), **chosen)
+        of_columns = {}
+        for name in ("log_h", "low", "high"):
+            value = getattr(self, name)  # (c, d); the limits are None where the bandwidth is known
+            if value is not None:
+                of_columns[name] = value[..., columns]
+        return replace(self, cells=self.cells.select(columns), **of_columns)
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
@@ -255,7 +258,8 @@ class KernelDensity(AbstractConjugate[Sample]):
         pooled = self.cells.pooled()  # the cells of all classes, as of one class
 
         def log_f_of(k: int, j: int) -> np.ndarray:
-            rows = np.flatnonzero(~np.isnan(x[:, j]))
+            rows = np.flatnonzero(~np.isnan(x[:, j]))  # those that have a cell in feature j
+            # the cells to predict, each with the weights that leave class k and all classes together with its row
             departures = _departures_of(x[rows, j].astype(float), None if r is None else r[rows], k)
             rule = None if r is None else self.rule  # the rows take part in the prior only if they leave it again
             log_f = np.zeros(n_rows)  # of the cells of feature j under class k; a missing cell adds 0
@@ -321,7 +325,7 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         def log_p_without(row: tuple[Array, Array]) -> Array:
             x_i, r_i = row  # (d,) and (c,)
-            remaining = []
+            remaining = []  # the weights of the cells of each class without this row
             for k, (value, weight) in enumerate(zip(cells.value, cells.weight, strict=True)):  # (d, m) of class k
                 is_cell_of_row = value == x_i[:, None]
                 difference = weight - r_i[k] * is_cell_of_row
@@ -353,6 +357,10 @@ class KernelDensity(AbstractConjugate[Sample]):
         """−½ (log h − log h⁰)² + Σ_i w_i log f_−i(v_i; h) − log h − log normaliser; −∞ beyond the limits.
 
         The sum over the cells is exact and does not use the grid. The term −log h is the Jacobian from log h to h.
+
+        Parameters
+        ----------
+        theta : `log_bandwidth`, log h, (…, c, d), leading axes are draws; empty if the bandwidth is known
         """
         if self.low is None or self.high is None:
             return 0 * self.log_h
@@ -375,6 +383,10 @@ class KernelDensity(AbstractConjugate[Sample]):
         f_−i is the kernel density of a class and feature without cell v_i: one unit of its weight w_i leaves the
         kernels, or all of it where that is less. The sum is 0 in a feature that never varies, and a cell that is alone
         adds 0.
+
+        Parameters
+        ----------
+        t : g logarithms of bandwidths for each class and feature
         """
         xp = namespace(t, *self.cells.value)  # numpy or jax.numpy
         cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
@@ -382,7 +394,7 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         def log_product(k: int, j: Any) -> Float[Array, " g"]:
             value, weight = cells.of_piece(k, j)  # (m,) each; in JAX with weight 0 behind the last cell
-            v = xp.where(weight != 0, value, 0)
+            v = xp.where(weight != 0, value, 0)  # a number, also where there is no cell
             leaving = xp.minimum(weight, 1)
             terms = weight * log_density(v, value, weight, t[:, k, j], leaving)  # (g, m)
             return xp.where(varies[j], terms.sum(-1), 0)
@@ -400,7 +412,8 @@ class KernelDensity(AbstractConjugate[Sample]):
         They do in a feature that varies, if the class has two units of weight in it: one to leave out, and one that
         predicts it.
         """
-        has_two_units = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]  # (d,) by class
+        # two distinct cells, or a cell with a weight of more than one unit
+        has_two_units = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]  # (d,) for each class
         return _varies(self.cells) & namespace(*has_two_units).stack(has_two_units)
 
     @property
@@ -410,14 +423,20 @@ class KernelDensity(AbstractConjugate[Sample]):
         On the host it is computed once and kept: the block is frozen. Under a JAX trace it is a part of the traced
         program, and must not be kept.
         """
-        if is_traced(*leaves(self)):
+        if is_traced(*leaves(self)):  # JAX compiles a function of the fields, which have no values yet
             return self._integrate()
         if "_known" not in vars(self):
             vars(self)["_known"] = map_leaves(np.asarray, self)._integrate()
         return vars(self)["_known"]
 
     def _integrate(self) -> _Grid:
-        """Normalise the posterior of log h by Gauss–Legendre quadrature over the range that holds its mass."""
+        """Normalise the posterior of log h by Gauss–Legendre quadrature over the range that holds its mass.
+
+        Returns
+        -------
+        the g nodes of each class and feature, the logarithms of their weights, which sum to one, the ends of the range,
+        and the logarithm of the normaliser
+        """
         assert self.low is not None and self.high is not None
         xp = namespace(self.log_h, *self.cells.value)  # numpy or jax.numpy
 
@@ -463,7 +482,17 @@ class KernelDensity(AbstractConjugate[Sample]):
         return mesh, area / area[-1]
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of log h, by inverting its distribution function at uniform draws."""
+        """Draws of log h, by inverting its distribution function at uniform draws.
+
+        Parameters
+        ----------
+        key : NumPy's generator, or a JAX key
+        shape : of the draws, the leading axes of the result
+
+        Returns
+        -------
+        `log_bandwidth`, (*shape, c, d); empty if the bandwidth is known
+        """
         if self.low is None:
             return {}
         full_shape = (*shape, *self.shape)
@@ -506,7 +535,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         return {"log_bandwidth": namespace(best).where(block._informed, best, mean)}
 
     def marginals(self) -> dict[str, Any]:
-        """The grid posterior of each `bandwidth`."""
+        """The posterior of each bandwidth, as distributions on the mesh of its distribution function."""
         if self.low is None:
             return {}
         mesh, cdf = self._distribution()
@@ -518,6 +547,11 @@ class KernelDensity(AbstractConjugate[Sample]):
         """A stored cell, drawn by its weight, plus h z with h from its posterior; NaN in a feature without cells.
 
         A class without cells in a feature draws among the cells of all classes, as its density does.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        y : (n,) class index of each new row
 
         Raises
         ------
@@ -533,9 +567,10 @@ class KernelDensity(AbstractConjugate[Sample]):
         # every class takes the i-th draw
         n_draws = int(np.bincount(y).max(initial=0))
         known_log_h = self.log_h + np.zeros((n_draws, 1, 1))
-        h = np.exp(self.sample(rng, (n_draws,)).get("log_bandwidth", known_log_h))  # (n_draws, c, d)
+        drawn = self.sample(rng, (n_draws,))  # empty where the bandwidth is known
+        h = np.exp(drawn.get("log_bandwidth", known_log_h))  # (n_draws, c, d)
 
-        for k, j in np.ndindex(self.shape):
+        for k, j in np.ndindex(self.shape):  # each class and feature
             rows = np.flatnonzero(y == k)
             value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights
             if not len(value):
@@ -589,11 +624,14 @@ class KernelDensity(AbstractConjugate[Sample]):
         import jax.numpy as jnp
 
         n_classes = self.shape[0]
-        if is_traced(x, y):
+        if is_traced(x, y):  # JAX compiles a function of the rows, which have no values yet
             traced_x = jnp.asarray(x, jnp.result_type(float))
-            return self.update(Sample.of(traced_x, jax.nn.one_hot(y, n_classes, dtype=traced_x.dtype)))
-        # NumPy's arrays: only there are equal values merged into one cell
-        return self.update(Sample.of(np.asarray(x, float), one_hot(np.asarray(y), n_classes)))
+            r = jax.nn.one_hot(y, n_classes, dtype=traced_x.dtype)  # (n, c)
+            return self.update(Sample.of(traced_x, r))
+
+        # otherwise in NumPy, because only there equal values are merged into one cell
+        cells = Sample.of(np.asarray(x, float), one_hot(np.asarray(y), n_classes))
+        return self.update(cells)
 
     def _sample_bandwidth(self) -> Float[Array, "c d"]:
         """The NumPyro site `bandwidth`, log h ~ Normal(log h⁰, 1) between the limits."""
@@ -629,7 +667,8 @@ class GridMarginal:
             self._distributions.append(rv_histogram((probabilities, edges), density=False))
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
-        # every public name (`pdf`, `ppf`, `mean`, …) is that method of all distributions
+        # Python asks here for names that the object does not have. Every public one (`pdf`, `ppf`, `mean`, …) is taken
+        # for a method of `scipy.stats`, and becomes a function that calls it of all distributions
         if name.startswith("_"):
             raise AttributeError(name)
         return partial(self._of_each, name)
@@ -655,6 +694,7 @@ class GridMarginal:
 
 def _varies(cells: Sample) -> Array:
     """Whether a feature has two distinct values in all classes together, (d,)."""
+    # only values with a weight count: in JAX arrays are filled up with values of weight 0
     return (cells.pooled().weight[0] != 0).sum(-1) > 1
 
 
@@ -817,9 +857,12 @@ def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray
     cells : of one class and feature, or of all classes
     u, leaving : (q,), values, which need not be among the cells, and weights; each departure is considered alone
     """
+    # the weight of the cell with each value, (q,); 0 where there is no such cell. `cells.value` is sorted
     is_cell = np.isin(u, cells.value)
     weight = np.zeros(len(u))
     weight[is_cell] = cells.weight[np.searchsorted(cells.value, u[is_cell])]
+
+    # a difference of the size of rounding is 0
     vanishes = is_cell & (weight - leaving <= rounding(weight) * weight)
     return len(cells.value) - vanishes
 

@@ -84,8 +84,8 @@ class KnownVarianceNormal(NormalCells):
 
     def _terms(self, n: float) -> tuple[Array, ...]:
         """log p = level − slope² (x − m)² of a normal cell; see `NormalCells._terms`."""
-        m, kappa, variance, _ = self._arrays()
-        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+        m, kappa, variance, _ = self._arrays()  # the fields, (c, d) each
+        with np.errstate(invalid="ignore", divide="ignore"):  # for n = −1, in columns in which the rows have no cell
             slope = np.sqrt(0.5 * kappa / (kappa + n) / variance)
             level = -0.5 * n * log1p(n / kappa) - 0.5 * (np.log(variance) + LOG_2PI)
             return m, slope, np.full(m.shape, -n), level

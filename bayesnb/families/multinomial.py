@@ -83,18 +83,30 @@ class AbstractEvents(Conjugate[Counts]):
     def log_contributions(
         self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[Array, "*s n k c"]:
-        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
+        """Contributions of some kinds j of events to log p(x_i | y = c), (…, n, k, c).
+
+        Given θ it is x_j log θ_j. With θ integrated out it is log α_j^(x_j) − (x_j/L) log A^(L): the term of the row
+        length L is divided in proportion to the counts.
 
         a^(x) = Γ(a + x)/Γ(a) is a rising factorial, A = Σ_j α_j and L = Σ_j x_j. The rule is additive, treats all kinds
         alike, and gives 0 to a kind that does not occur. If each event were its own row with L = 1, it would be
         x_j log θ_j. The multinomial coefficient is equal in all classes.
+
+        Parameters
+        ----------
+        x : (n, d), counts, dense or sparse
+        columns : the k kinds whose contributions are returned
+        theta : `log_theta`, (…, c, d), leading axes are draws; None integrates θ out
         """
         counts = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
-        cells = counts[..., None]  # (n, k, 1), k columns, against classes along the last axis
+        cells = counts[..., None]  # (n, k, 1), against classes along the last axis
+
+        # given θ: x_j log θ_j
         if theta is not None:
             log_theta = theta["log_theta"][..., columns].swapaxes(-1, -2)  # (…, k, c)
             return cells * log_theta[..., None, :, :]
 
+        # θ integrated out: the rising factorials of each kind, and its share x_j/L of that of the row
         length = row_totals(x)[:, None, None]  # L, (n, 1, 1)
         share = cells / np.where(length > 0, length, 1)
         return log_rising(self.alpha.T[columns], cells) - share * log_rising(self.alpha.sum(-1), length)
@@ -105,9 +117,14 @@ class AbstractEvents(Conjugate[Counts]):
         return weights, 0 * weights.sum(0)
 
     def _of_events(self, order: int, x: Any) -> Table:
-        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k = 1, 2 or 3: the cumulant of Σ_j x_j log θ_cj over θ.
+        """The cumulant of Σ_j x_j log θ_cj over θ, (n, c): Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k the order.
 
         log θ_j = log G_j − log ΣG with independent gammas G_j, whose logarithms have the cumulants ψ_{k−1}(α_j).
+
+        Parameters
+        ----------
+        order : k: 1 is the mean, 2 the variance, 3 the third cumulant
+        x : (n, d), counts, dense or sparse; L is the sum of a row
         """
         length = row_totals(x)[:, None]  # L, (n, 1)
         powers = map_cells(x, lambda count: count**order)

@@ -49,7 +49,7 @@ class BetaNegativeBinomial(Conjugate[Totals]):
         sample("theta", dist.Beta(self.a, self.b))
 
     def likelihood(self, dist: Any, theta: Array) -> Any:
-        """x ~ NegativeBinomial(r, θ); with logits, because `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
+        """x ~ NegativeBinomial(r, θ), by logits: `NegativeBinomialProbs` of NumPyro is 1e-6 off in its log Γ ratio."""
         return dist.NegativeBinomialLogits(self.r, log_floor(theta) - log_floor(1 - theta))
 
     def eta(self, logit_theta: Array) -> tuple[Array, Array]:

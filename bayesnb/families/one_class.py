@@ -17,6 +17,7 @@ from ..core.special import namespace
 from ..statistics import Stats
 from ._page import AbstractConjugate, Array, Data, Float, Int, Real, Table, Tables, Weights, as_jax, is_sparse, pytree
 
+# attributes and methods in which a block of a single class is like the block inside of it
 _OF_INNER = (
     "unwrapped parameters missing_value fields_ cells_ names_ is_improper evidence_error log_normalizer "
     "log_marginal log_prob sample mean mode mle on_boundary marginals"
@@ -27,6 +28,10 @@ def _placed(name: str) -> Any:
     """A method of `OneClass` that calls the method `name` of the inner block.
 
     The inner block has one class, so its table has one column; the method puts zeros in the columns of other classes.
+
+    Parameters
+    ----------
+    name : of the method, such as "log_predictive"
     """
 
     def method(self: Any, *args: Any, **given: Any) -> Array:
@@ -53,6 +58,7 @@ class OneClass(AbstractConjugate[Stats]):
     k: int = field(metadata={"static": True})
     c: int = field(metadata={"static": True})
 
+    # each of these names becomes a property that reads it of `self.block`
     for _name in _OF_INNER.split():
         vars()[_name] = property(attrgetter(f"block.{_name}"), doc="The inner block's.")
 
@@ -96,12 +102,18 @@ class OneClass(AbstractConjugate[Stats]):
         """Rows of class k; NaN for the other classes."""
         rows = np.full((len(y), self.block.shape[1]), np.nan)
         is_of_class = y == self.k
-        label_of_inner_block = np.zeros(is_of_class.sum(), int)  # which knows no other class
-        rows[is_of_class] = self.block.sample_predictive(rng, label_of_inner_block, **given)
+        labels_of_inner_block = np.zeros(is_of_class.sum(), int)  # in the inner block class k is class 0, the only one
+        rows[is_of_class] = self.block.sample_predictive(rng, labels_of_inner_block, **given)
         return rows
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The statements of the inner block; the cells of other classes are blank."""
+        """The statements of the inner block; cells of rows of other classes are missing, so they add nothing.
+
+        Parameters
+        ----------
+        x : rows; with None they are drawn
+        y : (n,) class index among all classes
+        """
         import jax.numpy as jnp
 
         y = jnp.asarray(y)

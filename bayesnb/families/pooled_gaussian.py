@@ -85,7 +85,14 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         return Moments.of(x, r)
 
     def added(self, s: Any, a: Array, b: Array) -> tuple[Array, Array]:
-        """κ + n, m + n(x̄ − m)/(κ + n), a + ½ Σ_c n_c, b + ½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)]."""
+        """Shape and scale of the variance after data: a + ½ N and b + ½ G.
+
+        N = Σ_c n_c is the weight of the data, and G = Σ_c [ss + κ n (x̄ − m)²/(κ + n)] their squares about the mean.
+
+        Parameters
+        ----------
+        s : N as `n`, and G as `ss`: statistics of all classes together
+        """
         return a + s.n / 2, b + s.ss / 2
 
     def gain(self, s: Any, a: Array, b: Array) -> Array:
@@ -95,9 +102,10 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
     def log_predictive(self, x: Data) -> Table:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
+        # in JAX by the general formula, with rows that have no weight in the posterior
         if namespace(x, self.m) is not np:
-            nothing_leaves = np.zeros((1, len(self.m)))
-            return self._log_loo_of_rows(x, nothing_leaves)
+            no_weight = np.zeros((1, len(self.m)))
+            return self._log_loo_of_rows(x, no_weight)
 
         # level − (a + ½) log(1 + slope² (x − m)²) of each cell
         level = log_rising(self.a, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / self.kappa))
@@ -111,6 +119,11 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         First all its cells leave, with v = −w in every class, because classes share a and b. Then the cell comes back
         in class c, with v = 1, and log p is the gain of that. Scales are (n, d) or (1, d); all other arrays are
         (c, n, d) or (c, n, 1).
+
+        Parameters
+        ----------
+        x : (n, d), rows; NaN = missing
+        w : (n, c), or (1, c) if all rows have the same weights; 0 for rows that the posterior does not contain
         """
         xp = namespace(x, w, self.m)  # numpy or jax.numpy
         kappa = self.kappa[:, None]
@@ -119,9 +132,9 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         is_observed = ~xp.isnan(x)
         square = xp.where(is_observed, x - self.m[:, None], 0) ** 2  # δ²
 
-        # the scale without the row: v = −w gives h = −w κ/κ'
+        # the shape a and scale b without the row: v = −w gives h = −w κ/κ', summed over the classes
         growth = (removed * kappa / remaining * square).sum(0)
-        fitted = self._scale()  # a and b
+        fitted = self._scale()  # a and b, (d,) each
         without_row = self.added(CellStatistics(shared_weight(removed.sum(0)), ss=growth), *fitted)
         scale = [_remaining_scale(after, before) for after, before in zip(without_row, fitted, strict=True)]
 
@@ -145,7 +158,8 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         return gammaln(self.a) - self.a * xp.log(self.b) + 0.5 * (LOG_2PI - xp.log(self.kappa)).sum(0)
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s d"]:
-        """Σ_c log Normal(μ_c; m_c, σ²/κ_c) + log InverseGamma(σ²; a, b)."""
+        """Σ_c log Normal(μ_c; m_c, σ²/κ_c) + log InverseGamma(σ²; a, b), a value for each feature."""
+        # the log density of each site: "mu" (…, c, d), "variance" (…, d)
         terms = self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta)
         return terms["variance"] + terms["mu"].sum(-2)
 
@@ -162,8 +176,13 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         return linear_of_normals(theta["mu"], theta["variance"][None])
 
     def _cumulant(self, order: int, x: Array | Sparse) -> Table:
-        """With 1/σ² ~ Gamma(a, rate b): ψ(a) − log 2πb, ψ₁(a) or ψ₂(a), and e = a/b, t = 1/(2b)."""
-        psi = polygamma(order - 1, self.a) - (LOG_2PI + namespace(self.b).log(self.b) if order == 1 else 0)
+        """Cumulants over θ of log p(x | θ), (n, c): mean, variance and third for order 1, 2 and 3.
+
+        With λ = 1/σ² ~ Gamma(a, rate b) they need the cumulants of log λ, which are polygamma functions, E λ = a/b and
+        Cov(log λ, λ) = 1/b.
+        """
+        log_2pi_b = LOG_2PI + namespace(self.b).log(self.b) if order == 1 else 0  # only the mean depends on the unit
+        psi = polygamma(order - 1, self.a) - log_2pi_b
         return cumulant_of_cells(order, psi, self.a / self.b, 0.5 / self.b, self.kappa, x, self.m)
 
     def shared_quadratic(self, x: Data) -> PooledQuadratic:
