@@ -690,7 +690,8 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
     A small step of it, or of minus it, stays in the space of the site. It is 0 where the parameter is on the boundary.
     What moves, and how far, depends on the kind of the site:
 
-    - "matrix": an entry (i, j) of a symmetric matrix and the entry (j, i), by ½ √(variance of i · variance of j)
+    - "matrix": an entry (i, j) of a covariance matrix S and the entry (j, i), by ½ √(variance of i · variance of j), each
+      given all other columns: 1/(S⁻¹)_ii. S + t E is positive definite for |t| < 1, as |x'Ex| ≤ x'Sx of such an E
     - "simplex": a share gains what the next share loses, at most all that the smaller of the two has
     - "interval": a number between 0 and 1, as far as the nearer end
     - "real": a number, by the distance of its quartiles
@@ -709,7 +710,7 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
         case "matrix":
             lead = index[:-2]  # which matrix
             i, j = index[-2:]
-            variances = np.diagonal(value[lead])  # (d,)
+            variances = 1 / np.diagonal(np.linalg.inv(value[lead]))  # (d,), of a column given the others
             of_matrix = direction[lead]  # (d, d), a view: what is written here stands in `direction`
             of_matrix[i, j] = 0.5 * np.sqrt(variances[i] * variances[j])
             of_matrix[j, i] = of_matrix[i, j]

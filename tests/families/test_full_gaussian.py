@@ -5,7 +5,9 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 
+from bayesnb import GaussianDA
 from bayesnb.families import NormalInverseWishart
+from bayesnb.inference.laws import Problem, closed_rows
 from bayesnb.statistics import one_hot
 
 from ..laws import FAMILIES, case
@@ -91,3 +93,13 @@ def test_the_quadratic_form_is_the_likelihood_but_for_a_constant() -> None:
     square, weights, intercept = block.quadratic_form(theta)
     rest = block.log_likelihood(theta, x) - x @ weights - intercept - np.einsum("ni,cij,nj->nc", x, square, x)
     np.testing.assert_allclose(rest, -0.5 * x.shape[1] * np.log(2 * np.pi), rtol=1e-9)
+
+
+def test_the_check_of_formulas_stays_among_covariance_matrices() -> None:
+    """Columns that nearly repeat each other: an entry of the covariance moves by less than makes it singular."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 4))
+    x[:, 1:] = x[:, :1] + 0.1 * x[:, 1:]
+    nb = GaussianDA().fit(x, np.arange(60) % 2)
+    case = Problem(nb.prior_, nb.encode(x), np.arange(60) % 2)
+    assert all(row.passed for row in closed_rows(case, case, rng))
