@@ -191,7 +191,7 @@ class NaiveBayes:
 
     def log_parts(
         self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
-    ) -> Float[Array, "p n c"]:
+    ) -> Float[Array, "p *s n c"]:
         """log p(x_i,part | y = c), a table for each part; `log_joint` adds these to the log class probabilities.
 
         Parameters
@@ -383,7 +383,7 @@ def sum_of_pieces(block: Any, pieces: Value) -> Value:
     return pieces.sum(axis=tuple(range(-np.ndim(inner.log_normalizer()), 0)))
 
 
-def _stacked(of_block: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p n c"]:
+def _stacked(of_block: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p *s n c"]:
     """For each part the sum of the tables of its blocks."""
     with np.errstate(over="ignore"):
         tables = [functools.reduce(operator.add, map(of_block, names)) for names in parts]

@@ -139,7 +139,9 @@ class CategoricalNB(AbstractLevels):
         groups = self.block_columns()
         codes = np.arange(int(block.removeprefix("levels_")))
         if len(groups) == 1:
-            return {"feature": names, "level": codes}
+            levels = self.categories_
+            is_shared = all(of_column.tolist() == levels[0].tolist() for of_column in levels)
+            return {"feature": names, "level": levels[0] if is_shared else codes}
         return {f"{block}_feature": names[groups[block]], f"{block}_level": codes}
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:

@@ -144,6 +144,15 @@ class DirichletMultinomial(AbstractEvents):
         theta = np.exp(log_dirichlet(rng, self.alpha[y]))
         return rng.multinomial(length, theta / theta.sum(-1, keepdims=True)).astype(float)
 
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """New rows at given parameters: counts of `length` events, a number or one a row."""
+        share = np.exp(theta["log_theta"])[:, y]
+        share /= share.sum(-1, keepdims=True)
+        length = np.broadcast_to(given["length"], share.shape[:-1]).astype(int)
+        return rng.multinomial(length, share).astype(float)
+
     def model(self, x: Real[Array, "n d"] | None, y: Array, length: Any = None) -> None:
         """The same model in NumPyro, plates written out; where x is drawn, `length` gives the row lengths L.
 

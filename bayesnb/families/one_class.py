@@ -15,7 +15,21 @@ import numpy as np
 
 from ..core.special import namespace
 from ..statistics import Stats
-from ._page import AbstractConjugate, Array, Data, Float, Int, Real, Table, Tables, Weights, as_jax, is_sparse, pytree
+from ._page import (
+    AbstractConjugate,
+    Array,
+    Data,
+    Float,
+    Int,
+    Real,
+    Table,
+    Tables,
+    Theta,
+    Weights,
+    as_jax,
+    is_sparse,
+    pytree,
+)
 
 _OF_INNER = (
     "unwrapped parameters missing_value fields_ cells_ names_ is_improper evidence_error log_normalizer "
@@ -91,6 +105,16 @@ class OneClass(AbstractConjugate[Stats]):
         rows = np.full((len(y), self.block.shape[1]), np.nan)
         is_of_class = y == self.k
         rows[is_of_class] = self.block.sample_predictive(rng, np.zeros(is_of_class.sum(), int), **given)
+        return rows
+
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """Rows of class k at given parameters; NaN for the other classes."""
+        is_of_class = y == self.k
+        of_class = self.block.sample_rows(rng, theta, np.zeros(is_of_class.sum(), int), **given)
+        rows = np.full((len(of_class), len(y), of_class.shape[-1]), np.nan)
+        rows[:, is_of_class] = of_class
         return rows
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
