@@ -65,7 +65,8 @@ def check(
 
     test = test[np.isin(y[test], fitted.classes_)]
     truth = np.searchsorted(fitted.classes_, y[test])
-    better = quality(name, fitted.n_features_in_, fitted.predict_log_proba(take_rows(X, test)), truth)
+    log_p = fitted.predict_log_proba(take_rows(X, test))
+    better = quality(name, len(train), fitted.n_features_in_, log_p, truth)
     rows = (*report.rows, *model_rows(fitted, *training, seed))
     return replace(report, model=repr(estimator), rows=rows, quality=(*report.quality, better))
 

@@ -625,6 +625,9 @@ class AbstractNB(AbstractFitted):
     ) -> None:
         """The generative model in NumPyro with this estimator's prior: `MCMC(NUTS(nb.numpyro_model)).run(key, X, y)`.
 
+        Its posterior is `posterior_`, and its normaliser the evidence. With `KernelNB` the rows enter as a product of
+        leave-one-out densities, which is no density of them: X and y are both needed, and there is no evidence.
+
         It may be traced by JAX: `jax.jit(svi.update)`, `MCMC(…, jit_model_args=True)`. Traced rows and labels cannot be
         checked. Cells of levels must then be codes 0 … K−1, and labels that are no numbers must be places among
         `classes_`.

@@ -93,7 +93,7 @@ def _log_prior(estimator: Any, theta: Parameters) -> xr.Dataset:
             if theta[name]:
                 terms.append(sum_of_pieces(prior.blocks[name], prior.blocks[name].log_prob(theta[name])))
         if terms:
-            log_density[part] = Variable(sum(terms))
+            log_density[part] = Variable(np.sum(terms, axis=0))
     return dataset(log_density, {})
 
 

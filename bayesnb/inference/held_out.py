@@ -58,15 +58,15 @@ def column_of(X: Any, j: int) -> np.ndarray:
     return X.tocsc()[:, [j]].toarray().ravel() if is_sparse(X) else np.asarray(_safe_indexing(X, j, axis=1))
 
 
-def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
-    """Accuracy, log loss and calibration error in ten bins of a joint table, (n, c)."""
+def quality(name: str, rows: int, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
+    """Accuracy, log loss and calibration error in ten bins of a joint table, (n, c), after so many rows were fitted."""
     log_p = log_normalize(joint)
     confidence = np.exp(log_p.max(1))
     is_right = log_p.argmax(1) == truth
     bins = np.minimum((confidence * 10).astype(int), 9)
     calibration_error = abs(np.bincount(bins, confidence - is_right)).sum() / len(truth)
     log_loss = -log_p[np.arange(len(truth)), truth].mean()
-    return Quality(name, features, float(is_right.mean()), float(log_loss), float(calibration_error))
+    return Quality(name, rows, features, float(is_right.mean()), float(log_loss), float(calibration_error))
 
 
 def differences(joint: np.ndarray, other: np.ndarray) -> Differences:
