@@ -122,14 +122,14 @@ def row_groups(
     joint = np.asarray(posterior.log_joint(data.rows, theta))  # (chain, draw, n, c)
     predicted = {"posterior_predictive": (posterior, theta, joint)}
     if prior_draws is not None:
-        table = np.asarray(posterior.log_joint(data.rows, prior_draws))
-        predicted["prior_predictive"] = (estimator.prior_, prior_draws, table)
+        prior_joint = np.asarray(posterior.log_joint(data.rows, prior_draws))
+        predicted["prior_predictive"] = (estimator.prior_, prior_draws, prior_joint)
 
     groups = {}
     for group, (model, drawn, table) in predicted.items():
-        found = _predicted(table, rng, too_large)
-        found |= variables.cells(dict(_replicates(model, data, drawn, table.shape[:2], rng, too_large)))
-        groups[group] = dataset(found, coords)
+        named = _predicted(table, rng, too_large)
+        named |= variables.cells(dict(_replicates(model, data, drawn, table.shape[:2], rng, too_large)))
+        groups[group] = dataset(named, coords)
     cells = variables.cells(dict(_observed_rows(posterior, data, too_large)))
     groups["constant_data"] = dataset(cells, coords, sampled=False)
     if data.label is not None:

@@ -89,8 +89,7 @@ def elpd_data(pointwise: np.ndarray, se: float, p: float) -> Any:
     """
     arviz = import_arviz()
     n = len(pointwise)
-    # without names of rows: ArviZ below 1 would drop rows whose names are others in the draws that it compares with
-    values = xr.DataArray(pointwise, dims=["row"], name="loo_i")
+    values = xr.DataArray(pointwise, dims=["row"], coords={"row": np.arange(n)}, name="loo_i")
     elpd = float(pointwise.sum())
     if int(arviz.__version__.split(".")[0]) < 1:
         from arviz.stats.stats_utils import ELPDData
