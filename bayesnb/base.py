@@ -408,6 +408,23 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """New rows from the posterior predictive, one for each label in y (n,)."""
 
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """New rows at given parameters: for each draw of θ one row of each label in y, x_si ~ p(x | θ_s, y_i).
+
+        Parameters
+        ----------
+        theta : draws of the parameters with one leading axis, (s, …)
+        given : `length`, the number of events of each row, if the totals of rows are given
+
+        Raises
+        ------
+        NotImplementedError
+            if the block has no density of a row from which rows could be drawn
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot draw rows at given parameters")
+
     @abc.abstractmethod
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same prior and likelihood as NumPyro statements; the caller provides the labels y.

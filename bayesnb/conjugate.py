@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from .base import AbstractConjugate, as_jax, n_rows, observed, to_sites
-from .core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
+from .core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Value, Weights, is_sparse
 from .core.densities import PRIORS, drawn_cells
 from .core.random import Key, split
 from .core.special import Jet, namespace
@@ -572,6 +572,15 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """New rows of classes y, (n, d); each cell has parameters of its own: `likelihood` at a draw of θ."""
         rows = self.of(*(value[y] for value in self._arrays()))  # a family with a class for each row
         kind, *arguments = rows.likelihood(_Names(), **to_sites(rows.sample(rng)))
+        return drawn_cells(rng, kind, *arguments)
+
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """New rows at given parameters: cells of `likelihood` at the parameters of each row's class."""
+        rows = self.of(*(value[y] for value in self._arrays()))
+        of_rows = {site: value[:, y] for site, value in to_sites(theta).items()}
+        kind, *arguments = rows.likelihood(_Names(), **of_rows)
         return drawn_cells(rng, kind, *arguments)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:

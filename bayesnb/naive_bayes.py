@@ -236,7 +236,7 @@ class NaiveBayes:
 
     def log_parts(
         self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
-    ) -> Float[Array, "p n c"]:
+    ) -> Float[Array, "p *s n c"]:
         """log p(x_i,part | y = c), a table for each part; `log_joint` adds these to the log class probabilities.
 
         Parameters
@@ -493,7 +493,7 @@ def sum_of_pieces(block: Any, pieces: Value) -> Value:
     return pieces.sum(axis=tuple(range(-n_axes, 0)))
 
 
-def _sum_by_part(table_of: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p n c"]:
+def _sum_by_part(table_of: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p *s n c"]:
     """The sum of the tables of the blocks of each part.
 
     Parameters

@@ -389,3 +389,16 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
             z[y == k] = z[y == k] @ factor.T
         df = np.broadcast_to(self.nu - d + 1, c)[y]
         return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(df))[:, None]
+
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """New rows at given parameters: x_i = μ + Lz, Σ = LLᵀ."""
+        mu = theta["mu"]
+        root = np.linalg.cholesky(self._matrices(theta["covariance"]))  # (s, c, d, d), or (s, 1, d, d) if it is shared
+        x = np.empty((len(mu), len(y), mu.shape[-1]))
+        for k in np.unique(y):
+            rows = np.flatnonzero(y == k)
+            z = rng.standard_normal((len(mu), len(rows), mu.shape[-1]))
+            x[:, rows] = mu[:, [k]] + z @ root[:, k if root.shape[1] > 1 else 0].swapaxes(-1, -2)
+        return x

@@ -160,3 +160,19 @@ def test_new_rows_follow_the_predictive(family: Family) -> None:
     gap = sides[0].mean(1) - sides[1].mean(1)
     error = np.sqrt(sum(side.var(1) for side in sides) / 4000)
     assert (abs(gap) < 4.5 * error).all(), gap / error
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f.name != "complement"], ids=lambda family: family.name)
+def test_rows_at_given_parameters_follow_the_likelihood(family: Family) -> None:
+    """E_p q/(p + q) = E_q p/(p + q) for the likelihoods p, q of two draws of the parameters."""
+    this, y = case(family), np.repeat(np.arange(C), 4000)
+    block = this.posterior.blocks["x"]
+    theta = block.sample(this.rng, (2,))
+    x = block.sample_rows(this.rng, theta, y, length=6)
+    sides = []
+    for s in range(2):
+        log_p = block.log_likelihood(theta, x[s])[:, np.arange(len(y)), y]  # of both draws, at the rows of one
+        sides.append((1 / (1 + np.exp(log_p[s] - log_p[1 - s]))).reshape(C, -1))
+    gap = sides[0].mean(1) - sides[1].mean(1)
+    error = np.sqrt(sum(side.var(1) for side in sides) / 4000)
+    assert (abs(gap) < 4.5 * error).all(), gap / error

@@ -206,7 +206,7 @@ def assert_readable(figure: Figure) -> None:
 @pytest.mark.parametrize(
     ("nb", "site", "at"),
     [
-        (bayesnb.CategoricalNB(), "levels_3.theta", (0, 0)),  # the features with as many levels
+        (bayesnb.CategoricalNB(), "two.theta", (0,)),
         (bayesnb.MultinomialNB(alpha=2.0), "theta", (1,)),
         (bayesnb.KernelNB(), "bandwidth", (1,)),
         (bayesnb.GaussianDA(covariance="shared"), "mu", (1,)),

@@ -33,11 +33,11 @@ from ..core.supports import check_least, check_level
 from ..inference.given_draws import log_joint_chunks, parameters_of
 from ..inference.intervals import fix_seed, log_probability_draws
 from ..inference.posterior import dense
+from ..inference.report import MAP, MEAN, NUTS, PREDICTIVE
 from ..naive_bayes import NaiveBayes, Rows
 from ._suited import check_independent
 
 _MOST_CELLS = 20_000  # of the training rows that NUTS runs on; beyond, it runs on their sums, the same density of θ
-MAP, PREDICTIVE, MEAN, NUTS = "MAP", "predictive", "posterior mean", "posterior mean by NUTS"
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def check(
     test = other_half[np.isin(labels[other_half], fitted.classes_)]
     truth = np.searchsorted(fitted.classes_, labels[test])  # class numbers
     log_p = fitted.predict_log_proba(take_rows(cells, test))  # (n, c)
-    estimator_quality = quality(name, fitted.n_features_in_, log_p, truth)
+    estimator_quality = quality(name, len(train), fitted.n_features_in_, log_p, truth)
 
     rows = (*report.rows, *model_rows(fitted, *training, seed))
     return replace(report, model=repr(estimator), rows=rows, quality=(*report.quality, estimator_quality))

@@ -671,6 +671,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression in NumPyro, with the leave-one-out columns of these training rows as data.
 
+        It models the labels given the rows, p(y | x); the rows have no distribution, and the posterior no closed form.
         Its sites are `w`, `B` and `y`, its scales the most probable ones. NUTS on it samples the posterior that
         `sample_proba` draws from by Laplace's approximation.
         """

@@ -761,6 +761,9 @@ class AbstractNB(AbstractFitted):
     ) -> None:
         """The generative model in NumPyro with this estimator's prior: `MCMC(NUTS(nb.numpyro_model)).run(key, X, y)`.
 
+        Its posterior is `posterior_`, and its normaliser the evidence. With `KernelNB` the rows enter as a product of
+        leave-one-out densities, which is no density of them: X and y are both needed, and there is no evidence.
+
         It may be traced by JAX: `jax.jit(svi.update)`, `MCMC(…, jit_model_args=True)`. Traced rows and labels cannot be
         checked. Cells of levels must then be codes 0 … K−1, and labels that are no numbers must be places among
         `classes_`.
@@ -883,8 +886,12 @@ class AbstractNB(AbstractFitted):
         y: Any = None,
         chains: int = 4,
         warmup: int = 1000,
+        sites: bool = False,
     ) -> Any:
         """Posterior draws as ArviZ data; the dimensions are named class and feature and have labels as coordinates.
+
+        Variables have the names of the sites of `numpyro_model`. Where columns have levels of their own, each has its
+        own variable, such as `island.theta`, whose axis `island_level` has the words.
 
         Parameters
         ----------
@@ -893,23 +900,44 @@ class AbstractNB(AbstractFitted):
             machine
         method : "exact" gives independent draws from the closed form. "nuts" runs NumPyro's NUTS on the same model, on
             the rows if they are given and otherwise on the sufficient statistics
-        X : training rows or new rows; each draw of the parameters comes with a drawn label for each row
+        X : training rows or new rows; each draw of the parameters comes with class probabilities and a label of each
+            row. The index of a data frame is the coordinate `row`
         y : their labels; they add the groups log_likelihood and observed_data, and NUTS then runs on these rows
         chains, warmup : number of chains of either method; warm-up draws of NUTS
+        sites : True adds to log_likelihood the observed sites, as `arviz.from_numpyro` has them: `y`, the log class
+            probability π of the label, and `x`, log p(x_i | y_i, θ), of `MixedNB` one of each part; the sum is `joint`
 
         Returns
         -------
         arviz.InferenceData (ArviZ below 1) or xarray.DataTree
-            the group posterior. A proper prior adds the groups prior and log_prior (log density of each draw in nats).
-            NUTS adds sample_stats (divergences, energy). X adds posterior_predictive and prior_predictive: the index of
-            a label of each row, y ~ p(y | x_i, θ), with the labels as the coordinate `class`. Labels y add
-            log_likelihood (log p(x_i, y_i | θ) in nats) and observed_data. With `KernelNB` there is no log_likelihood,
-            because its density at a training row contains the row's own kernel. Use `loo`
+            posterior           draws of the parameters
+            prior, log_prior    draws of a proper prior; its log density at each draw of the posterior, nats
+            sample_stats        of NUTS: divergences, energy
+            constant_data       x; with the rows
+            posterior_predictive, prior_predictive
+                                `p`, p(y = c | x_i, θ), and `y`, the index of a label drawn from it, with the labels as
+                                the coordinate `class`; with labels also `x`, a row drawn from p(x | y_i, θ)
+            observed_data       `y` and `x`; with the labels
+            log_likelihood      `joint`, log p(x_i, y_i | θ), and `y_given_x`, log p(y_i | x_i, θ), nats; with labels
+
+            `arviz.loo(…, var_name="joint")` estimates `elpd_joint` of `loo`, and `var_name="y_given_x"` its `elpd`.
+            With `KernelNB` there is no log_likelihood, because its density at a training row contains the row's own
+            kernel. Use `loo`. Arrays of more than 50 million numbers are left out, with a warning
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 1]], ["a", "a", "b", "b"]
+        >>> data = BernoulliNB().fit(X, y).sample_posterior(draws=500, X=X, y=y)
+        >>> sorted(data["log_likelihood"].data_vars), sorted(data["posterior_predictive"].data_vars)
+        (['joint', 'y_given_x'], ['p', 'x', 'y'])
+        >>> data["posterior_predictive"]["p"].dims
+        ('chain', 'draw', 'row', 'class')
         """
         from ..inference.posterior import sample_posterior
 
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup)
+        return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, sites=sites)
 
     def check(self, X: Any, y: Any, seed: int = 0, *, sample_weight: Any = None, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro on data: Bayes' identity, mode, posterior, prediction.
@@ -938,8 +966,7 @@ class AbstractNB(AbstractFitted):
         """Exact leave-one-out: each training row is predicted from all other rows, without a refit. See `LooResult`.
 
         The result always uses the posterior predictive. It ignores `estimate`, and `norm` of `ComplementNB`. Its `elpd`
-        sums log p(y | x) over the rows, and its `elpd_joint` log p(x, y); `arviz.loo` estimates the second. On iris
-        GaussianNB has −20.3 and −388 nats.
+        sums log p(y | x) over the rows, and its `elpd_joint` log p(x, y). On iris GaussianNB has −20.3 and −388 nats.
 
         Parameters
         ----------

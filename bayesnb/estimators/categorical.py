@@ -175,8 +175,10 @@ class CategoricalNB(AbstractLevels):
         block_columns = self.block_columns()  # positions in X of the columns of each block
         n_levels = int(block.removeprefix("levels_"))
         codes = np.arange(n_levels)
-        if len(block_columns) == 1:
-            return {"feature": names, "level": codes}
+        if len(block_columns) == 1:  # one axis of levels: it has their words if all columns have the same ones
+            levels = self.categories_
+            is_shared = all(of_column.tolist() == levels[0].tolist() for of_column in levels)
+            return {"feature": names, "level": levels[0] if is_shared else codes}
         # several blocks have dimensions of different lengths, so each has names of its own for them
         return {f"{block}_feature": names[block_columns[block]], f"{block}_level": codes}
 

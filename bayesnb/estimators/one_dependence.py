@@ -354,8 +354,9 @@ class OneDependenceNB(AbstractLevels):
     def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **settings: Any) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior.
 
-        The estimator is the average of these models. The pairs are (y, x_j) ~ Categorical(pi), and all other features
-        are x_i ~ Categorical(theta[pair]). The sites of the data are `y`, the pairs, and `x`.
+        The estimator is the average of these models; the average itself has no NumPyro model. The pairs are
+        (y, x_j) ~ Categorical(pi), and all other features are x_i ~ Categorical(theta[pair]). The sites of the data are
+        `y`, the pairs, and `x`.
 
         Parameters
         ----------

@@ -121,6 +121,12 @@ class DirichletComplement(AbstractEvents):
             "multinomial model to draw new rows"
         )
 
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """Always raises an error, as `sample_predictive` does."""
+        return self.sample_predictive(rng, y)
+
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, plates written out; the row lengths L are data, so x is required."""
         import jax.numpy as jnp

@@ -580,6 +580,30 @@ class KernelDensity(AbstractConjugate[Sample]):
                 x[rows, j] = centre + h[: len(rows), k, j] * rng.standard_normal(len(rows))
         return x
 
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **settings: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """New rows at given bandwidths: a stored cell of the class, drawn by its weight, plus h z.
+
+        Raises
+        ------
+        NotImplementedError
+            if a class has no cell of a feature: a kernel density can only draw values near its training cells. Also if
+            the bandwidth is given, so that no parameter is drawn
+        """
+        if not theta:
+            raise NotImplementedError("a kernel density whose bandwidth is given has no parameters to draw rows at")
+        h = np.exp(theta["log_bandwidth"])
+        x = np.empty((len(h), len(y), self.shape[1]))
+        for k, j in np.ndindex(self.shape):
+            rows = np.flatnonzero(y == k)
+            value, weight = self.cells.of_piece(k, j)
+            if not weight.any():
+                raise NotImplementedError("a kernel density draws rows near its cells, and a class has none")
+            centre = value[rng.choice(len(value), (len(h), len(rows)), p=weight / weight.sum())]
+            x[:, rows, j] = centre + h[:, k, j, None] * rng.standard_normal(centre.shape)
+        return x
+
     def model(self, x: Real[Array, "*c n d"] | None, y: Array | None) -> None:
         """The same prior of the bandwidth in NumPyro, and the leave-one-out product of the rows as a factor.
 

@@ -171,6 +171,15 @@ class DirichletMultinomial(AbstractEvents):
         theta_of_sum_one = theta / theta.sum(-1, keepdims=True)  # to all digits, as NumPy requires
         return rng.multinomial(length, theta_of_sum_one).astype(float)
 
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """New rows at given parameters: counts of `length` events, a number or one a row."""
+        share = np.exp(theta["log_theta"])[:, y]
+        share /= share.sum(-1, keepdims=True)
+        length = np.broadcast_to(given["length"], share.shape[:-1]).astype(int)
+        return rng.multinomial(length, share).astype(float)
+
     def model(self, x: Real[Array, "n d"] | None, y: Array, length: Any = None) -> None:
         """The same model in NumPyro, plates written out; where x is drawn, `length` gives the row lengths L.
 

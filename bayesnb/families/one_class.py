@@ -15,7 +15,21 @@ import numpy as np
 
 from ..core.special import namespace
 from ..statistics import Stats
-from ._page import AbstractConjugate, Array, Data, Float, Int, Real, Table, Tables, Weights, as_jax, is_sparse, pytree
+from ._page import (
+    AbstractConjugate,
+    Array,
+    Data,
+    Float,
+    Int,
+    Real,
+    Table,
+    Tables,
+    Theta,
+    Weights,
+    as_jax,
+    is_sparse,
+    pytree,
+)
 
 # attributes and methods in which a block of a single class is like the block inside of it
 _OF_INNER = (
@@ -104,6 +118,16 @@ class OneClass(AbstractConjugate[Stats]):
         is_of_class = y == self.k
         labels_of_inner_block = np.zeros(is_of_class.sum(), int)  # in the inner block class k is class 0, the only one
         rows[is_of_class] = self.block.sample_predictive(rng, labels_of_inner_block, **given)
+        return rows
+
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """Rows of class k at given parameters; NaN for the other classes."""
+        is_of_class = y == self.k
+        of_class = self.block.sample_rows(rng, theta, np.zeros(is_of_class.sum(), int), **given)
+        rows = np.full((len(of_class), len(y), of_class.shape[-1]), np.nan)
+        rows[:, is_of_class] = of_class
         return rows
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:

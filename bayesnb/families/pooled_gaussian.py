@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..conjugate import CellStatistics, FromPrior
-from ..core.arrays import Array, Data, Float, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
+from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
 from ..core.densities import PRIORS
 from ..core.quadratics import PooledQuadratic
 from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
@@ -194,6 +194,13 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))  # (c, d)
         t = rng.standard_t(2 * self.a, (len(y), len(self.a)))  # (n, d)
         return self.m[y] + scale[y] * t
+
+    def sample_rows(
+        self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
+    ) -> Float[np.ndarray, "s n d"]:
+        """New rows at given parameters: x_ij = μ_j + σ_j z."""
+        mu = theta["mu"][:, y]
+        return mu + np.sqrt(theta["variance"])[:, None] * rng.standard_normal(mu.shape)
 
     def marginals(self) -> dict[str, Any]:
         """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""

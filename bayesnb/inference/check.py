@@ -13,19 +13,20 @@ those of exact draws.
 Rows 1, 2 and 5 to 9 are exact. Rows 3, 4, 10 and 11 are tests at a stated rate of false alarms, shared out evenly
 between them and, inside each, over all quantities compared (Bonferroni).
 
-Two parts are no rows of the check and cannot fail it: MAP beside the full posterior predictive on the held-out rows, by
-the closed form and by draws; and dependence within a class, which is a finding about the data (`dependence`).
+Two parts are no rows of the check and cannot fail it: how MAP, predictive and posterior mean predict the held-out rows,
+the last by exact draws and by NUTS; and dependence within a class, which is a finding about the data (`dependence`).
 """
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
+from ..core.arrays import Float, Theta
 from ..core.random import generator
+from ..core.special import log_normalize
 from ..families.classes import FixedClasses
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import rows_at
@@ -43,10 +44,12 @@ from .against_numpyro import (
 from .chains import run_nuts
 from .dependence import dependence
 from .draws import drawn_rows, intervals_row
+from .given_draws import log_joint_chunks, parameters_of
 from .held_out import counted_rows, differences, quality, split_halves, take_rows
+from .intervals import log_probability_draws
 from .laws import Problem, choose, closed_rows
 from .posterior import dense
-from .report import CheckReport, CheckRow
+from .report import MAP, MEAN, NUTS, PREDICTIVE, CheckReport, CheckRow, Differences, Quality
 
 _EXACT_CELLS = 5_000_000  # rows × features of rows 1 and 2, written out for NumPyro
 _CHAIN_ROWS = 40  # of the chains, at most: more cost power in row 3b, fewer leave row 4 nothing (docs/check.md)
@@ -58,7 +61,7 @@ _CHAINS, _DRAWS, _WARMUP = 4, 1_000, 500
 _CLOSED_ROWS_A_CLASS, _CLOSED_ROWS, _CLOSED_COLUMNS = 6, 60, 30  # of rows 5 to 11, at most
 _CLOSED_COUPLED = 2
 _HELD_OUT = 100  # rows of rows 4 and 12
-_DRAWN = 400  # of the predictive by draws
+_DRAWN = 1_000  # θ behind a posterior mean of class probabilities, of exact draws or of NUTS
 _STATISTICAL = 5  # rows 3a, 3b, 4, 10 and 11
 
 
@@ -100,17 +103,19 @@ def check(
     whole = _whole_problem(halves, rng)
     report.add(identity_row(whole, rng))
     report.add(mode_row(whole, rng))
-    _add_chain_rows(report, halves, rng, seed, rate)
+    of_chains = _add_chain_rows(report, halves, rng, seed, rate)
     small = _small_problem(halves, rng)
     report.add(*closed_rows(whole, small, rng))
     report.add(*drawn_rows(small, rng, rate))
     report.add(intervals_row(halves.posterior, halves.sample_held_out(rng), rng))
 
-    tables = _prediction_tables(halves, rng)
+    tables = _prediction_tables(halves, seed)
+    n_rows = len(halves.y)
+    of_ways = [quality(name, n_rows, halves.width, table, halves.truth) for name, table in tables.items()]
     return CheckReport(
         model=repr(estimator),
         rows=tuple(report.rows),
-        quality=tuple(quality(name, halves.width, table, halves.truth) for name, table in tables.items()),
+        quality=(*of_ways, *of_chains.quality),
         settings={
             "seed": seed,
             "false_alarm": false_alarm,
@@ -119,8 +124,9 @@ def check(
             "features": halves.width,
             "classes": halves.n_classes,
         },
-        plug_in=differences(tables["MAP"], tables["predictive"]),
+        plug_in=differences(tables[MAP], tables[PREDICTIVE]),
         dependence=dependence(halves.fitted, halves.rows, halves.y, rng),
+        by_nuts=of_chains.by_nuts,
     )
 
 
@@ -308,30 +314,69 @@ def _listed(names: list[str]) -> str:
 # --- rows 3 and 4 ---------------------------------------------------------------------------------------------------
 
 
-def _add_chain_rows(report: _Rows, halves: _Halves, rng: np.random.Generator, seed: int, rate: float) -> None:
-    """Rows 3a, 3b and 4."""
+class _Chains(NamedTuple):
+    """How the model of the chains predicts all held-out rows; nothing where no chain ran.
+
+    Fields
+    ------
+    quality : its posterior mean by exact draws, and by NUTS
+    by_nuts : how the two differ
+    """
+
+    quality: tuple[Quality, ...] = ()
+    by_nuts: Differences | None = None
+
+
+def _add_chain_rows(report: _Rows, halves: _Halves, rng: np.random.Generator, seed: int, rate: float) -> _Chains:
+    """Rows 3a, 3b and 4; and how the draws of row 3b predict."""
     problem, columns, left_out = _chain_problem(halves, rng)
     if problem is None:
         for name in ("3a Posterior, exact starts", "3b Posterior, NUTS", "4  Prediction"):
             says = "No column has a posterior on which NumPyro's chains mix, so this row compares nothing."
             report.add(CheckRow.within(name, says, 0.0, 0.0, "none", "nothing compared", left_out))
-        return
+        return _Chains()
     report.add(short_chains_row(problem, rng, rate).with_remark(left_out))
     sites, _ = run_nuts(problem.twin, problem.posterior, rng, seed + 1, _CHAINS, draws=_DRAWS, warmup=_WARMUP)
     report.add(nuts_row(problem, sites, rate).with_remark(left_out))
     new_rows = thin(problem.prior, columns.of_rows(halves.sample_held_out(rng)), rng)
     report.add(prediction_row(problem, sites, new_rows, rate))
+    return _predict_by_chains(problem, sites, columns.of_rows(halves.held_out), halves.truth, seed)
+
+
+def _predict_by_chains(problem: Problem, sites: Theta, held_out: Rows, truth: np.ndarray, seed: int) -> _Chains:
+    """The posterior mean of the class probabilities under the model of the chains, by exact draws and by NUTS."""
+    posterior = problem.posterior
+    every = _CHAINS * _DRAWS // _DRAWN
+    theta = parameters_of(posterior, {name: value[:, ::every] for name, value in sites.items()})
+    chunks = log_joint_chunks(posterior, held_out, theta)  # (s, m, c) each
+    by_nuts = _log_mean(np.moveaxis(log_normalize(log_joint), 0, -1) for _, log_joint in chunks)
+    exact = _exact_log_mean(posterior, held_out, seed)
+    n_columns = sum(x.shape[1] for x in held_out.values())
+    tables = {MEAN: exact, NUTS: by_nuts}
+    return _Chains(
+        quality=tuple(quality(name, len(problem.y), n_columns, table, truth) for name, table in tables.items()),
+        by_nuts=differences(by_nuts, exact),
+    )
 
 
 # --- predictions of the held-out rows -------------------------------------------------------------------------------
 
 
-def _prediction_tables(halves: _Halves, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Log joint tables (n, c) of the held-out rows: by the mode, by the closed form, and averaged over exact draws."""
+def _prediction_tables(halves: _Halves, seed: int) -> dict[str, np.ndarray]:
+    """Log tables (n, c) of the held-out rows by way to predict; a row may be off by what its classes share."""
     posterior, rows = halves.posterior, halves.held_out
-    of_draws = (posterior.log_joint(rows, posterior.sample(rng)) for _ in range(_DRAWN))
     return {
-        "MAP": posterior.log_joint(rows, posterior.mode()),
-        "predictive": posterior.log_joint(rows),
-        f"predictive, {_DRAWN} draws": functools.reduce(np.logaddexp, of_draws) - np.log(_DRAWN),
+        MAP: posterior.log_joint(rows, posterior.mode()),
+        PREDICTIVE: posterior.log_joint(rows),
+        MEAN: _exact_log_mean(posterior, rows, seed),
     }
+
+
+def _exact_log_mean(posterior: NaiveBayes, rows: Rows, seed: int) -> Float[np.ndarray, "n c"]:
+    """Logarithm of the mean of p(y = c | x_i, θ) over exact draws of θ."""
+    return _log_mean(log_p for _, log_p in log_probability_draws(posterior, rows, _DRAWN, seed))
+
+
+def _log_mean(chunks: Iterator[Float[np.ndarray, "m c s"]]) -> Float[np.ndarray, "n c"]:
+    """log of the mean of p over draws, from log p of some rows at a time."""
+    return np.concatenate([np.logaddexp.reduce(log_p, axis=-1) - np.log(log_p.shape[-1]) for log_p in chunks])

@@ -19,6 +19,7 @@ from ..core.arrays import Float, Theta
 from ..core.special import log_normalize
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
 from ..sums.rows import batches, rows_at
+from .variables import COLUMN, SITE
 
 ENOUGH_DRAWS = 50  # effective draws of a joint average, below which it is marked
 _NUMBERS_AT_A_TIME = 1 << 21  # log joints of draws, rows and classes: 16 MiB
@@ -48,7 +49,7 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
     if not isinstance(model, NaiveBayes):
         raise ValueError("`draws` need one NumPyro model of all columns, which OneDependenceNB has not; leave them out")
     shapes = {name: np.shape(value) for name, value in model.to_sites(model.mean()).items()}
-    values = _by_site(draws)
+    values = by_site(draws)
     missing = sorted(shapes.keys() - values.keys())
     if missing:
         raise ValueError(
@@ -63,8 +64,14 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
     return model.from_sites(sites)
 
 
-def _by_site(draws: Any) -> Mapping[str, Any]:
-    """Draws by site: of a mapping, of a sampler that has `get_samples`, or of the group `posterior` of ArviZ data."""
+def by_site(draws: Any) -> Mapping[str, Any]:
+    """Draws by site: of a mapping, of a sampler that has `get_samples`, or of the group `posterior` of ArviZ data.
+
+    Raises
+    ------
+    ValueError
+        if they are none of these
+    """
     if hasattr(draws, "get_samples"):
         draws = draws.get_samples()
     if hasattr(draws, "children"):  # a tree, as in ArviZ 1; the group `posterior` of it is a tree too
@@ -72,12 +79,28 @@ def _by_site(draws: Any) -> Mapping[str, Any]:
     elif hasattr(draws, "groups"):  # the container of ArviZ 0
         draws = draws["posterior"]
     if hasattr(draws, "data_vars"):
-        return {str(name): values.transpose("chain", "draw", ...) for name, values in draws.data_vars.items()}
+        return _of_variables(draws)
     if isinstance(draws, Mapping):
         return draws
     raise ValueError(
         f"`draws` are a {type(draws).__name__}; give samples by site, such as `mcmc.get_samples()`, or ArviZ data"
     )
+
+
+def _of_variables(group: Any) -> dict[str, Any]:
+    """Draws (chain, draw, …) by site from ArviZ's variables, of which some are one column of a site each."""
+    whole: dict[str, Any] = {}
+    columns: dict[str, dict[int, np.ndarray]] = {}
+    for name, variable in group.data_vars.items():
+        values = variable.transpose("chain", "draw", ...).to_numpy()
+        site = variable.attrs.get(SITE)
+        if site is None:
+            whole[str(name)] = values
+        else:
+            columns.setdefault(site, {})[int(variable.attrs[COLUMN])] = values
+    for site, by_column in columns.items():  # (chain, draw, class, level) each
+        whole[site] = np.stack([by_column[i] for i in sorted(by_column)], axis=-2)
+    return whole
 
 
 def _as_one_chain(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

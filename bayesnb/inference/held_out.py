@@ -74,7 +74,7 @@ def column_of(X: Any, j: int) -> np.ndarray:
     return np.asarray(_safe_indexing(X, j, axis=1))
 
 
-def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
+def quality(name: str, rows: int, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
     """How well a way to predict does: its accuracy, log loss in nats, and calibration error.
 
     The calibration error is that of the most probable label: in ten bins of its probability, the mean difference
@@ -82,7 +82,7 @@ def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Q
 
     Parameters
     ----------
-    name, features : of the way to predict, and its number of features, as the report shows them
+    name, rows, features : of the way to predict, of the fit, and its number of features, as the report shows them
     joint : (n, c) log p(x_i, y = c), up to a term of the row
     truth : (n,) class of each row, 0 … c − 1
     """
@@ -101,6 +101,7 @@ def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Q
     log_loss = -log_p[np.arange(len(truth)), truth].mean()
     return Quality(
         name=name,
+        rows=rows,
         features=features,
         accuracy=float(is_right.mean()),
         log_loss=float(log_loss),

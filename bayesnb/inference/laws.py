@@ -690,8 +690,8 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
     A small step of it, or of minus it, stays in the space of the site. It is 0 where the parameter is on the boundary.
     What moves, and how far, depends on the kind of the site:
 
-    - "matrix": an entry (i, j) of a covariance matrix S and the entry (j, i), by ½ √(variance of i · variance of j), each
-      given all other columns: 1/(S⁻¹)_ii. S + t E is positive definite for |t| < 1, as |x'Ex| ≤ x'Sx of such an E
+    - "matrix": an entry (i, j) of a covariance matrix S and the entry (j, i), by ½ √(variance of i · variance of j),
+      each given all other columns: 1/(S⁻¹)_ii. Then S + t E is positive definite for |t| < 1, as |x'Ex| ≤ x'Sx
     - "simplex": a share gains what the next share loses, at most all that the smaller of the two has
     - "interval": a number between 0 and 1, as far as the nearer end
     - "real": a number, by the distance of its quartiles

@@ -51,8 +51,8 @@ class LooResult:
     """Leave-one-out: every row, predicted from all other rows; exact, except for `DiscriminativeNB`.
 
     There are two sums over the rows. `elpd` is that of log p(y_i | x_i, D₋ᵢ), which scores the labels given the rows.
-    `elpd_joint` is that of log p(x_i, y_i | D₋ᵢ), which scores the rows too, and is what `arviz.loo` estimates. `print`
-    shows both. `to_arviz` hands either to `arviz.compare`; compare only sums of one kind.
+    `elpd_joint` is that of log p(x_i, y_i | D₋ᵢ), which scores the rows too. `print` shows both. `to_arviz` hands one
+    to `arviz.compare`; compare only sums of one kind.
 
     Weights of an integer type count rows: one unit of a row leaves, and its term counts w times; weights of a float
     type are importance: the row leaves whole, and has one term; with `groups`, all rows of a group leave, as one term.
@@ -198,13 +198,16 @@ class LooResult:
         """Log loss: −elpd divided by the total weight, in nats."""
         return -self.elpd / float(self.weight.sum())
 
-    def to_arviz(self, kind: str = "conditional") -> Any:
-        """The result as ArviZ's `ELPDData`, for `arviz.compare({"one": a.to_arviz(), …})` and its plots.
+    def to_arviz(self, kind: str) -> Any:
+        """The result as ArviZ's `ELPDData`, for `arviz.compare` and its plots.
+
+        The kinds are the variables of the group log_likelihood of `sample_posterior(X=X, y=y)`, from which `arviz.loo`
+        estimates the same numbers, except for `KernelNB`. ArviZ cannot see which of the two a result is, so give one
+        word to all: `arviz.compare({"exact": a.to_arviz("joint"), "draws": data}, var_name="joint")`.
 
         Parameters
         ----------
-        kind : "conditional" for log p(y_i | x_i, D₋ᵢ), "joint" for log p(x_i, y_i | D₋ᵢ). `arviz.loo` estimates the
-            second from `sample_posterior(X=X, y=y)`, except for `KernelNB`
+        kind : "y_given_x" for log p(y_i | x_i, D₋ᵢ), "joint" for log p(x_i, y_i | D₋ᵢ)
 
         Raises
         ------
@@ -213,8 +216,8 @@ class LooResult:
         """
         from .to_arviz import elpd_data
 
-        check_choice("kind", kind, ("conditional", "joint"))
-        if kind == "conditional":
+        check_choice("kind", kind, ("y_given_x", "joint"))
+        if kind == "y_given_x":
             terms = self.terms(self.pointwise)
             se = self.se
             p_loo = self.p_loo
@@ -236,7 +239,7 @@ class LooResult:
         # exact is that of a discriminative model, which has no density of rows, and so no second line
         figures = [("elpd        log p(y | x)", self.elpd, self.se, self.p_loo)]
         if self.exact:
-            meaning += "; `elpd_joint` also scores the rows, as `arviz.loo` does"
+            meaning += "; `elpd_joint` also scores the rows"
             figures.append(("elpd_joint  log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint))
         table = [f"{name:24}{elpd:12.2f}{se:10.2f}{p_loo:10.2f}" for name, elpd, se, p_loo in figures]
 

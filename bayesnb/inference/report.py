@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
+MAP, PREDICTIVE, MEAN, NUTS = "MAP", "predictive", "posterior mean", "posterior mean by NUTS"  # ways to predict
+
 
 @dataclass(frozen=True)
 class CheckRow:
@@ -38,9 +40,10 @@ class CheckRow:
 
 @dataclass(frozen=True)
 class Quality:
-    """How well a way to predict does on the held-out rows."""
+    """How well a way to predict does on the held-out rows, after so many rows and features were fitted."""
 
     name: str
+    rows: int
     features: int
     accuracy: float
     log_loss: float  # nats a row
@@ -49,7 +52,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Differences:
-    """How class probabilities by MAP differ from those of the posterior predictive, over held-out rows and classes."""
+    """How the class probabilities of two ways to predict differ, over held-out rows and classes."""
 
     mean: float
     largest: float
@@ -84,6 +87,16 @@ class Dependence:
 class CheckReport:
     """The result of the check. `passed` is True if every row kept its threshold, and `print` shows a table.
 
+    Attributes
+    ----------
+    model : the estimator, as it was written
+    rows : the comparisons
+    quality : the ways to predict the held-out rows
+    settings : seed, rate of false alarms, and numbers of rows, features and classes
+    plug_in : how the probabilities of the MAP differ from those of the posterior predictive
+    by_nuts : how the posterior mean by NUTS differs from that of exact draws; None where NUTS did not run
+    dependence : pairs of columns that depend on each other within a class
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -100,6 +113,7 @@ class CheckReport:
     settings: dict[str, Any]
     plug_in: Differences | None = None
     dependence: Dependence | None = None
+    by_nuts: Differences | None = None
 
     @property
     def passed(self) -> bool:
@@ -169,18 +183,26 @@ def _as_text(report: CheckReport, verbose: bool, first: int) -> str:
 
 
 def _quality_lines(report: CheckReport) -> list[str]:
-    """How well each way to predict does, and how MAP and predictive differ."""
-    lines = [f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}"]
+    """How well each way to predict does, and how MAP and predictive, NUTS and exact draws differ."""
+    lines = [
+        f"  {'on the held-out rows':<28}{'fitted rows':>13}{'features':>10}{'accuracy':>11}{'log loss':>11}"
+        f"{'calibration':>13}"
+    ]
     for q in report.quality:
         figures = f"{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
-        lines.append(f"  {q.name:<28}{q.features:>10}{figures}")
-    gap = report.plug_in
-    if gap is not None:
-        lines.append(
-            f"    MAP and predictive: probabilities differ by {gap.mean:.4f} on average, by {gap.largest:.4f} at most; "
-            f"{gap.labels} of {gap.rows} labels change"
-        )
+        lines.append(f"  {q.name:<28}{q.rows:>13}{q.features:>10}{figures}")
+    if report.plug_in is not None:
+        lines.append(f"    MAP and predictive: {_difference_text(report.plug_in)}")
+    if report.by_nuts is not None:
+        lines.append(f"    posterior mean by NUTS and by exact draws: {_difference_text(report.by_nuts)}")
     return lines
+
+
+def _difference_text(gap: Differences) -> str:
+    """How much probabilities differ, and how many labels change."""
+    return (
+        f"differ by {gap.mean:.4f} on average, by {gap.largest:.4f} at most; {gap.labels} of {gap.rows} labels change"
+    )
 
 
 def _dependence_lines(dependence: Dependence) -> list[str]:

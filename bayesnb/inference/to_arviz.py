@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from .. import __version__
+from .variables import Variable, as_coordinate
 
 
 def import_arviz() -> Any:
@@ -44,25 +45,27 @@ def as_arviz(groups: Mapping[str, xr.Dataset]) -> Any:
 
 
 def dataset(
-    draws: Mapping[str, np.ndarray],
-    dims: Mapping[str, list[str]],
+    variables: Mapping[str, Variable],
     coords: Mapping[str, Any],
+    *,
     sampled: bool = True,
     library: str = "bayesnb",
-    also: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """Arrays as an xarray Dataset; with `sampled`, (chain, draw) are the first two axes of every array.
+    """Variables as an xarray Dataset; with `sampled`, (chain, draw) are the first two axes of every array.
 
     Parameters
     ----------
+    coords : coordinates by name; those that no variable has are left out
     library : the package that made the draws
-    also : names of coordinates that are kept though no array has their dimension
     """
     lead = ["chain", "draw"] if sampled else []
-    variables = {name: ([*lead, *dims[name]], value) for name, value in draws.items()}
-    used = {dim for axes, _ in variables.values() for dim in axes} | {*also}
-    data = xr.Dataset(variables, coords={name: value for name, value in coords.items() if name in used})
-    if sampled and draws:
+    arrays = {}
+    used: set[str] = set()
+    for name, variable in variables.items():
+        arrays[name] = ([*lead, *variable.dims], variable.values, variable.attrs)
+        used |= {*variable.dims, *variable.also}
+    data = xr.Dataset(arrays, coords={name: as_coordinate(labels) for name, labels in coords.items() if name in used})
+    if sampled and variables:
         data = data.assign_coords(chain=np.arange(data.sizes["chain"]), draw=np.arange(data.sizes["draw"]))
     return data.assign_attrs(
         created_at=datetime.now(UTC).isoformat(),

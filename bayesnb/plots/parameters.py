@@ -13,6 +13,7 @@ from ..analysis._suited import check_own
 from ..analysis.importance import fitted_copy
 from ..base import to_sites
 from ..core.supports import checked_numbers
+from ..inference.given_draws import by_site
 from ..inference.held_out import column_of
 from ..inference.tables import Parameter, parameters_of
 from ..naive_bayes import CLASS
@@ -603,8 +604,8 @@ class _FeatureParameter(NamedTuple):
         if parameter.block != CLASS:
             site = estimator.posterior_.site(parameter.block, parameter.site)
         try:
-            draws = np.asarray(data["posterior"][site])[parameter.at]  # of this feature
-        except (KeyError, TypeError, AttributeError):
+            draws = np.asarray(by_site(data)[site])[parameter.at]  # of this feature
+        except (KeyError, ValueError):
             raise ValueError(f"`draws` has no posterior of {site!r}; give what `sample_posterior` returned") from None
         by_level = draws.reshape(-1, len(parameter.classes), len(parameter.levels))  # (m, k, l)
         return by_level[..., self.level]

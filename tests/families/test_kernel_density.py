@@ -309,3 +309,21 @@ def test_cells_under_a_trace_are_those_of_the_host(rng: np.random.Generator) -> 
         m, blank = want.shape[-1], np.asarray(leaf)[:, want.shape[-1] :]
         assert_same(np.asarray(leaf)[:, :m], want)
         assert (np.isnan(blank) | (blank == 0)).all()
+
+
+def test_rows_at_given_bandwidths_follow_the_likelihood(rng: np.random.Generator) -> None:
+    """E_p q/(p + q) = E_q p/(p + q) for the densities p, q of two draws; none of a prior, which has no cells."""
+    prior = random_prior(rng, 2)
+    c = prior.shape[0]
+    block = prior.update(prior.suffstats(rng.normal(0, 2, (20, 2)), one_hot(np.arange(20) % c, c)))
+    y = np.repeat(np.arange(c), 4000)
+    theta = block.sample(rng, (2,))
+    x = block.sample_rows(rng, theta, y)
+    sides = []
+    for s in range(2):
+        log_p = block.log_likelihood(theta, x[s])[:, np.arange(len(y)), y]
+        sides.append((1 / (1 + np.exp(log_p[s] - log_p[1 - s]))).reshape(c, -1))
+    gap = sides[0].mean(1) - sides[1].mean(1)
+    assert (abs(gap) < 4.5 * np.sqrt(sum(side.var(1) for side in sides) / 4000)).all()
+    with pytest.raises(NotImplementedError, match="near its cells"):
+        prior.sample_rows(rng, theta, y)

@@ -154,15 +154,21 @@ def test_report():
     assert max(map(len, [*text.splitlines(), *detail.splitlines()])) <= 120
     again = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert again["passed"] is True
-    assert [q["name"] for q in again["quality"]] == ["MAP", "predictive", "predictive, 400 draws"]
-    plug_in, closed, drawn = report.quality
-    assert closed.log_loss != plug_in.log_loss and abs(drawn.log_loss - closed.log_loss) < 0.02
+    names_and_rows = [(q["name"], q["rows"], q["features"]) for q in again["quality"]]
+    assert names_and_rows[:3] == [("MAP", 75, 4), ("predictive", 75, 4), ("posterior mean", 75, 4)]
+    assert names_and_rows[3:] == [("posterior mean", 40, 4), ("posterior mean by NUTS", 40, 4)]
+    plug_in, closed, mean, *of_chains = report.quality
+    assert closed.log_loss != plug_in.log_loss and abs(of_chains[0].log_loss - of_chains[1].log_loss) < 0.01
+    assert again["by_nuts"]["mean"] < 0.003 < again["plug_in"]["mean"]
+    assert "posterior mean by NUTS and by exact draws: differ by 0.00" in text
     train, test = split_halves(names, 0)
     nb = GaussianNB().fit(X.iloc[train], names[train])
     p = nb.predict_proba(X.iloc[test])
     apart = abs(nb.set_params(estimate="map").predict_proba(X.iloc[test]) - p)
     assert again["plug_in"] == pytest.approx({"mean": apart.mean(), "largest": apart.max(), "labels": 0, "rows": 75})
     assert closed.log_loss == pytest.approx(log_loss(names[test], p))
+    exact = nb.sample_proba(X.iloc[test], 1000, seed=0).mean(0)
+    assert mean.log_loss == pytest.approx(log_loss(names[test], exact))
     assert again["dependence"]["beyond"] > 0 and again["dependence"]["compared"] == 6
     assert not replace(report, rows=(replace(report.rows[0], passed=False),)).passed
 
@@ -240,7 +246,8 @@ def no_rows(monkeypatch):
     """A check that only says what its rows would compare: the problems that it gave to them."""
     problems = []
     for name in ("identity_row", "mode_row", "closed_rows", "drawn_rows", "intervals_row", "_add_chain_rows"):
-        monkeypatch.setattr(check, name, lambda problem, *_: problems.append(problem) or [])
+        result = check._Chains() if name == "_add_chain_rows" else []
+        monkeypatch.setattr(check, name, lambda problem, *_, result=result: problems.append(problem) or result)
     monkeypatch.setattr(check._Rows, "add", lambda *_: None)
     return problems
 
@@ -407,8 +414,8 @@ def test_how_well_a_table_predicts_and_how_two_differ():
     p = np.array([[0.7, 0.3], [0.26, 0.74], [0.6, 0.4], [0.0, 1.0], [0.15, 0.85]])
     with np.errstate(divide="ignore"):
         joint = np.log(p) + np.arange(5)[:, None]
-    found = quality("model", 3, joint, np.array([0, 0, 1, 1, 1]))
-    assert (found.name, found.features, found.accuracy) == ("model", 3, 0.6)
+    found = quality("model", 9, 3, joint, np.array([0, 0, 1, 1, 1]))
+    assert (found.name, found.rows, found.features, found.accuracy) == ("model", 9, 3, 0.6)
     assert found.log_loss == pytest.approx(-np.log([0.7, 0.26, 0.4, 1.0, 0.85]).mean())
     assert found.calibration_error == pytest.approx((abs(0.7 + 0.74 - 1) + 0.6 + 0.15) / 5)
     other = np.log([[0.6, 0.4], [0.26, 0.74], [0.3, 0.7], [0.1, 0.9], [0.15, 0.85]])

@@ -84,7 +84,7 @@ def test_counts_are_repeated_rows(name, settings):
     np.testing.assert_allclose(repeated(counts, result.log_joint)[0], expected.log_joint, rtol=digits, atol=digits)
     np.testing.assert_allclose(sums(result), sums(expected), rtol=1e-12, atol=1e-12 * abs(expected.elpd_joint))
     assert "weights count 20 rows" in str(result)
-    np.testing.assert_allclose(result.to_arviz().se, expected.to_arviz().se, rtol=digits)
+    np.testing.assert_allclose(result.to_arviz("y_given_x").se, expected.to_arviz("y_given_x").se, rtol=digits)
 
 
 def test_a_frequency_table():

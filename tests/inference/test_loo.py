@@ -272,7 +272,7 @@ def test_arviz_compares_exact_values():
     models = {"per class": GaussianNB(), "pooled": GaussianNB(variance="pooled"), "full": GaussianDA()}
     results = {name: nb.fit(X, y).loo(X, y) for name, nb in models.items()}
     old = int(arviz.__version__.split(".")[0]) < 1
-    for kind, value in (("conditional", "elpd"), ("joint", "elpd_joint")):
+    for kind, value in (("y_given_x", "elpd"), ("joint", "elpd_joint")):
         elpds = {name: result.to_arviz(kind) for name, result in results.items()}
         frame = arviz.compare(elpds, **({} if old else {"round_to": "none"}))
         assert frame.index[0] == "full" and frame.weight.sum() == pytest.approx(1)

@@ -1,0 +1,232 @@
+"""ArviZ's groups of a fitted model: what draws of the parameters say of the parameters and of rows.
+
+    posterior, prior                             the parameters
+    log_prior                                    log p(θ), by part
+    constant_data, observed_data                 x; x and y
+    posterior_predictive, prior_predictive       p      p(y = c | x_i, θ)
+                                                 y      a label drawn from it
+                                                 x      a row drawn from p(x | y_i, θ), if the label is given
+    log_likelihood                               joint        log p(x_i, y_i | θ)
+                                                 y_given_x    log p(y_i | x_i, θ)
+
+The two likelihoods are what a leave-one-out by importance sampling can mean. The posterior is proportional to
+p(θ | D₋ᵢ) p(x_i, y_i | θ), so that over the posterior
+
+    E 1/p(x_i, y_i | θ) = 1 / p(x_i, y_i | D₋ᵢ)
+    E 1/p(y_i | x_i, θ) = ∫ p(θ | D₋ᵢ) p(x_i | θ) dθ / p(x_i, y_i | D₋ᵢ) = 1 / p(y_i | x_i, D₋ᵢ)
+
+`arviz.loo` estimates `elpd_joint` from the first and `elpd` from the second.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from ..base import Block
+from ..core.arrays import Data, Float, Int, Theta, is_sparse
+from ..core.random import categorical
+from ..core.special import log_normalize
+from ..core.supports import GIVEN_TOTALS
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, sum_of_pieces
+from ..sums.rows import batches
+from .to_arviz import dataset
+from .variables import Variable, variables_of
+
+_MOST_NUMBERS = 50_000_000  # of one array, 400 MB; larger ones are left out
+_NUMBERS_AT_A_TIME = 1 << 21  # of the parameters that the rows of some draws are drawn from: 16 MiB
+
+
+class RowData(NamedTuple):
+    """Rows by block, with names and labels.
+
+    Fields
+    ------
+    rows : (n, d_block) by block; None if no rows are given
+    row : (n,) the name of each row
+    label : (n,) class index of each row; None if no labels are given
+    """
+
+    rows: Rows | None
+    row: np.ndarray
+    label: np.ndarray | None
+
+
+# --- parameters -----------------------------------------------------------------------------------------------------
+
+
+def parameter_groups(
+    estimator: Any, theta: Parameters, prior_draws: Parameters | None, sample_stats: dict[str, np.ndarray]
+) -> dict[str, xr.Dataset]:
+    """The groups of parameters: draws (chain, draw, …) of the posterior, and of the prior where it is proper.
+
+    Parameters
+    ----------
+    sample_stats : what NUTS says of each draw; empty for exact draws
+    """
+    prior = estimator.prior_
+    posterior = estimator.posterior_
+    variables = variables_of(estimator, posterior)
+    library = "numpyro" if sample_stats else "bayesnb"
+    of_posterior = variables.parameters(posterior.to_sites(theta))
+    groups = {"posterior": dataset(of_posterior, variables.coords, library=library)}
+    if sample_stats:
+        statistics = {name: Variable(value) for name, value in sample_stats.items()}
+        groups["sample_stats"] = dataset(statistics, {}, library=library)
+    if prior_draws is not None:
+        groups["prior"] = dataset(variables.parameters(prior.to_sites(prior_draws)), variables.coords)
+        groups["log_prior"] = _log_prior(estimator, theta)
+    return groups
+
+
+def _log_prior(estimator: Any, theta: Parameters) -> xr.Dataset:
+    """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each part."""
+    prior = estimator.prior_
+    log_density = {}
+    if prior.classes.marginals():
+        log_density["pi"] = Variable(prior.classes.log_prob(theta[CLASS]))
+    for part, blocks in estimator.part_blocks().items():
+        terms = []
+        for name in blocks:
+            if theta[name]:
+                terms.append(sum_of_pieces(prior.blocks[name], prior.blocks[name].log_prob(theta[name])))
+        if terms:
+            log_density[part] = Variable(np.sum(terms, axis=0))
+    return dataset(log_density, {})
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def row_groups(
+    estimator: Any,
+    data: RowData,
+    theta: Parameters,
+    prior_draws: Parameters | None,
+    rng: np.random.Generator,
+    *,
+    sites: bool,
+) -> dict[str, xr.Dataset]:
+    """The groups of rows, at draws (chain, draw, …) of the parameters.
+
+    Parameters
+    ----------
+    sites : True adds to log_likelihood the sites whose sum is `joint`: `y`, log π of the label, and `x` of each part
+    """
+    posterior = estimator.posterior_
+    variables = variables_of(estimator, posterior)
+    coords = {"row": data.row, **variables.coords}
+    too_large: list[str] = []
+    joint = np.asarray(posterior.log_joint(data.rows, theta))  # (chain, draw, n, c)
+    predicted = {"posterior_predictive": (posterior, theta, joint)}
+    if prior_draws is not None:
+        prior_joint = np.asarray(posterior.log_joint(data.rows, prior_draws))
+        predicted["prior_predictive"] = (estimator.prior_, prior_draws, prior_joint)
+
+    groups = {}
+    for group, (model, drawn, table) in predicted.items():
+        named = _predicted(table, rng, too_large)
+        named |= variables.cells(dict(_replicates(model, data, drawn, table.shape[:2], rng, too_large)))
+        groups[group] = dataset(named, coords)
+    cells = variables.cells(dict(_observed_rows(posterior, data, too_large)))
+    groups["constant_data"] = dataset(cells, coords, sampled=False)
+    if data.label is not None:
+        observed = {"y": Variable(data.label, ("row",), also=("class",)), **cells}
+        groups["observed_data"] = dataset(observed, coords, sampled=False)
+        # a kernel density has no likelihood of a training row: its density there contains the row's own kernel,
+        # whatever θ is. Importance sampling cannot remove the row from it, so ArviZ gets none
+        if not any(block.evidence_error for block in posterior.blocks.values()):
+            log_likelihood = _log_likelihood(estimator, data, theta, joint, sites)
+            groups["log_likelihood"] = dataset(log_likelihood, coords)
+    if too_large:
+        warnings.warn(
+            f"{', '.join(dict.fromkeys(too_large))} would have more than {_MOST_NUMBERS:,} numbers and was left out of "
+            "the draws; give fewer `draws` or fewer rows in `X`",
+            stacklevel=5,
+        )
+    return groups
+
+
+def _predicted(joint: np.ndarray, rng: np.random.Generator, too_large: list[str]) -> dict[str, Variable]:
+    """Class probabilities at each draw, and labels drawn from them, from log p(x_i, y = c | θ), (chain, draw, n, c)."""
+    log_p = log_normalize(joint)
+    y = Variable(categorical(rng, log_p), ("row",), also=("class",))
+    if log_p.size > _MOST_NUMBERS:
+        too_large.append("p(y | x, θ)")
+        return {"y": y}
+    return {"p": Variable(np.exp(log_p), ("row", "class")), "y": y}
+
+
+def _replicates(
+    model: NaiveBayes,
+    data: RowData,
+    theta: Parameters,
+    lead: tuple[int, ...],
+    rng: np.random.Generator,
+    too_large: list[str],
+) -> Iterator[tuple[str, np.ndarray]]:
+    """By block, rows (chain, draw, n, d) that the model draws for the given labels at each θ; of sparse rows none."""
+    if data.label is None:
+        return
+    for name, block in model.blocks.items():
+        x = data.rows[name]  # type: ignore[index]  # labels come with rows
+        if np.prod(lead) * x.shape[0] * x.shape[1] > _MOST_NUMBERS:
+            too_large.append("replicated rows x")
+            continue
+        one_chain = {parameter: value.reshape(-1, *value.shape[2:]) for parameter, value in theta[name].items()}
+        try:
+            drawn = _rows_at(block, one_chain, x, data.label, rng)
+        except NotImplementedError:  # it has no density of a row
+            continue
+        yield name, drawn.reshape(*lead, *drawn.shape[1:])
+
+
+def _rows_at(
+    block: Block, theta: Theta, x: Data, label: Int[np.ndarray, " n"], rng: np.random.Generator
+) -> Float[np.ndarray, "s n d"]:
+    """A row like each of x from every draw of θ, (s, …), for some draws at a time: each row has its class's numbers."""
+    has_given_totals = block.cells_.measure == GIVEN_TOTALS
+    totals = {"length": np.asarray(x.sum(1)).ravel()} if has_given_totals else {}
+    n_draws = len(next(iter(theta.values()), ()))
+    n_numbers = x.shape[0] * max((value[0].size for value in theta.values()), default=1)
+    chunks = []
+    with np.errstate(all="ignore"):  # draws of a wide prior have rates near the end of doubles
+        for part in batches(max(n_draws, 1), max(1, _NUMBERS_AT_A_TIME // n_numbers)):
+            some_draws = {parameter: value[part] for parameter, value in theta.items()}
+            chunks.append(block.sample_rows(rng, some_draws, label, **totals))
+    return np.concatenate(chunks)
+
+
+def _observed_rows(model: NaiveBayes, data: RowData, too_large: list[str]) -> Iterator[tuple[str, np.ndarray]]:
+    """By block, the dense rows; NaN in rows of other classes where a block is that of a single class."""
+    for name, x in (data.rows or {}).items():
+        if x.shape[0] * x.shape[1] > _MOST_NUMBERS:
+            too_large.append("rows x")
+            continue
+        cells = x.toarray() if is_sparse(x) else x
+        only_class = model.blocks[name].only_class
+        if only_class is not None and data.label is not None:
+            cells = np.where((data.label == only_class)[:, None], cells, np.nan)
+        yield name, cells
+
+
+def _log_likelihood(
+    estimator: Any, data: RowData, theta: Parameters, joint: np.ndarray, sites: bool
+) -> dict[str, Variable]:
+    """log p(x_i, y_i | θ) and log p(y_i | x_i, θ), (chain, draw, n); on request the sites of the first."""
+    label = np.asarray(data.label)
+
+    def of_label(table: np.ndarray) -> Variable:
+        return Variable(np.take_along_axis(table, label[None, None, :, None], axis=-1)[..., 0], ("row",))
+
+    named = {"joint": of_label(joint), "y_given_x": of_label(log_normalize(joint))}
+    if not sites:
+        return named
+    named["y"] = of_label(np.broadcast_to(theta[CLASS]["log_pi"][..., None, :], joint.shape))
+    parts = estimator.part_blocks()
+    tables = estimator.posterior_.log_parts(data.rows, [*parts.values()], theta)
+    for part, table in zip(parts, tables, strict=True):
+        named["x" if len(parts) == 1 else f"{part}.x"] = of_label(np.asarray(table))
+    return named
