@@ -171,8 +171,8 @@ class FromPrior:
         return values
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Independent draws of θ, in logarithms so that none underflows, with `shape` in front."""
-        keys = iter(split(key, len(self.parameters)))  # one for each parameter
+        """Independent draws of θ, as logarithms or logits so that none underflows, with `shape` in front."""
+        keys = iter(split(key, len(self.parameters)))  # one for each parameter, in the order of `prior`
         return self._of_prior(lambda _, kind, *args: PRIORS[kind].draw(next(keys), shape, *args))
 
     def mean(self) -> Theta:
@@ -203,8 +203,14 @@ class FromPrior:
         return self.mode_of_shifted_fields(FromPrior.mean(self), *shifted)
 
     def on_boundary(self) -> bool:
-        """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""
-        return any(bool((getattr(self, name) <= flat).any()) for name, flat in self.flat_.items() if flat > 0)
+        """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one.
+
+        Fields whose flat value is 0 or less, such as a rate, are positive and so above it.
+        """
+        for name, flat in self.flat_.items():
+            if flat > 0 and bool((getattr(self, name) <= flat).any()):
+                return True
+        return False
 
     def log_prob(self, theta: Theta) -> Float[Value, "..."]:
         """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites.
@@ -319,9 +325,11 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
             return map_cells(x, f)
         if complete:
             return f(x)
-        xp = namespace(x)
+
+        # for a missing cell f is asked for 1, a value that every family has, and its answer is dropped
+        xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
         is_observed = ~xp.isnan(x)
-        return xp.where(is_observed, f(xp.where(is_observed, x, 1)), 0)  # f is asked for 1, which every family has
+        return xp.where(is_observed, f(xp.where(is_observed, x, 1)), 0)
 
     def sums(self, stats: Any) -> Any:
         """Statistics as `gain` reads them."""
@@ -332,7 +340,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return self.of(*self.added(self.sums(stats), *self._arrays()))
 
     def log_marginal(self, stats: Any) -> Float[Array, "c ..."]:
-        """The log evidence of each class and feature: `gain` of the statistics, and the base measure of the rows."""
+        """The log evidence of each class and feature, gain(s) + Σ w log h, with the base measure h of the rows."""
         return self.gain(self.sums(stats), *self._arrays()) + stats.log_h
 
     def mle(self, stats: Stats) -> Theta:

@@ -173,7 +173,7 @@ class AbstractNormals(AbstractConjugate[Stats]):
 
     def update(self, stats: Any) -> Self:
         """The posterior: κ + n, m + n(x̄ − m)/(κ + n), and the scale by `added`."""
-        # the scale
+        # the fields of the scale, by name, in the shapes that they had
         fields = self._scale()
         updated = self.added(self._scale_statistics(stats), *fields)
         scale = {name: new.reshape(old.shape) for name, new, old in zip(self.scale_, updated, fields, strict=True)}
@@ -188,7 +188,8 @@ class AbstractNormals(AbstractConjugate[Stats]):
         The first term is of the scale, the second of the means, the third (`log_h`) of the rows.
         """
         features_of_piece = self.m.size / self.kappa.size  # d for whole rows, 1 for single features
-        means = 0.5 * features_of_piece * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
+        xp = namespace(self.kappa, stats.n)  # numpy, or jax.numpy for JAX arrays
+        means = 0.5 * features_of_piece * xp.log1p(stats.n / self.kappa)  # ½d log(1 + n/κ)
         gain = self.gain(self._scale_statistics(stats), *self._scale())
         return gain + self._together(stats.log_h - means)
 

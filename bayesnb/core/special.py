@@ -198,7 +198,7 @@ class Jet:
     def __truediv__(self, other: Any) -> "Jet":
         if not isinstance(other, Jet):
             return Jet(*(x / other for x in self.a))
-        # coefficient k of quotient · other = self, solved for that of the quotient
+        # In q · other = self coefficient k is Σ_{i≤k} q_i b_{k−i} = a_k, so q_k = (a_k − Σ_{i<k} q_i b_{k−i})/b_0.
         quotient: list[Any] = []
         for k in range(4):
             remainder = self.a[k] - sum(quotient[i] * other.a[k - i] for i in range(k))

@@ -131,6 +131,8 @@ def repeated(step: Callable[[Any], Any], n: int, state: Any) -> Any:
         for _ in range(n):
             state = step(state)
         return state
+
+    # JAX hands the loop's body the number of the step too
     import jax
 
     return jax.lax.fori_loop(0, n, lambda _, before: step(before), state)
@@ -472,14 +474,16 @@ class BandwidthPosterior:
     def _rule_between(self, edges: "_Edges") -> Rule:
         """The quadrature over t = log h between two edges: that of this posterior where none has moved.
 
-        Where one end has moved inside, the other one moves outside by as much, if no limit is there: so much may the
-        posteriors of the rows be shifted.
+        An end moves inside where the limits of some rows lie inside of the range. The limits of a prior move together
+        with its centre, so the posteriors of these rows may be shifted in the same direction, by as much. So the other
+        end moves outside, unless a limit of the prior is there.
         """
         low = edges.lower.inner
         high = edges.upper.inner
         if low == self.rule.low and high == self.rule.high:
             return self.rule
 
+        # low − rule.low and rule.high − high are how far the ends have moved inside
         if not self._is_cut_above:
             high = min(high + (low - self.rule.low), self.high)
         if not self._is_cut_below:

@@ -374,7 +374,7 @@ def row_totals(x: Array | Sparse) -> Array:
 def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray, bool]:
     """[x > threshold] of each cell as bytes, (n, d), and whether all cells of x are finite.
 
-    Many cells are read once, by a compiled loop that answers both; few are read by NumPy, once for each.
+    Many cells are read once, by a compiled loop that answers both; few are read by NumPy, once for each answer.
     """
     if x.dtype != np.float64 or not x.flags.c_contiguous or not use_compiled_loop(2 * x.size):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -786,6 +786,7 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int
     if len(parts) == 1:
         return table(parts[0])
 
+    # the tables of the slices, in order, are written into one array
     joined: Any = None
     for part, chunk in zip(parts, parallel_map(table, parts), strict=True):
         if joined is None:  # the first chunk tells the other axes and the type; the last part ends at row n
@@ -795,7 +796,11 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int
 
 
 def csr_slice(x: Sparse, part: slice) -> Sparse:
-    """Some rows of a CSR matrix, whose cells are not copied: SciPy's own slicing would copy them."""
+    """Some rows of a CSR matrix, whose cells are not copied: SciPy's own slicing would copy them.
+
+    If the rows have 2, 0, 3 and 1 cells, the ends of all rows are 0, 2, 2, 5, 6. The last two rows have the cells
+    2 … 5, and the ends 0, 3, 4.
+    """
     start, stop, _ = part.indices(x.shape[0])
     if stop - start == x.shape[0]:
         return x
@@ -959,16 +964,18 @@ def single_threaded_products() -> Iterator[None]:
     The limit holds for the whole process, so users are counted: the first one sets it, and the last one undoes it.
     """
     global _users, _limits
+
+    # enter: `limit` sets one thread, and returns what can restore the number of threads before
     with _lock:
         _users += 1
         if _users == 1:
             _limits = _blas().limit(limits=1)
     try:
         yield
-    finally:
+    finally:  # leave, also after an error
         with _lock:
             _users -= 1
-            if not _users:
+            if _users == 0:
                 _limits.restore_original_limits()
 
 
