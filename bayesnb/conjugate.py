@@ -143,32 +143,36 @@ class FromPrior:
         return replace(self, **dict(zip(self.fields_, fields, strict=True)))  # type: ignore[type-var]
 
     def _of_prior(self, value: Callable[..., Any], theta: Theta | None = None) -> dict[str, Any]:
-        """What a function gives for the stated prior of each parameter, by the name of the parameter's site.
+        """What a function gives for the stated prior of each parameter, by the name of the parameter.
 
-        `prior` is run with a `sample` that draws nothing: it hands what is stated, such as Gamma(a, b), to the
-        function. The name of a site has `log_` or `logit_` in front where the parameter is held in that basis.
+        A family writes its prior as NumPyro would, in the method `prior(sample, dist)`: for example
+        `sample("rate", dist.Gamma(self.a, self.b))`. Here `prior` is run with two stand-ins. `dist.Gamma(a, b)` is the
+        tuple ("Gamma", a, b), and `sample` draws nothing, but hands the three to the function. A Gamma parameter is
+        held as its logarithm, so the function is called as value("log_rate", "Gamma", a, b), and the result is
+        {"log_rate": what it gives}.
 
         Parameters
         ----------
-        value : (name of the site, kind of distribution, *its arguments) → anything, such as the mean
-        theta : values of the parameters on which those of others depend; by default what was found for them
+        value : (name of the parameter with the prefix of its basis, "log_" or "logit_" or none; kind of distribution;
+            *its arguments) → anything, such as the mean
+        theta : values of the parameters, for priors of others that depend on them; by default what `value` gave
         """
         values: dict[str, Any] = {}
 
         def sample(name: str, stated: tuple[Any, ...]) -> Any:
-            kind, *arguments = stated  # of a distribution of `_Names`: ("Gamma", a, b)
+            kind, *arguments = stated  # such as "Gamma" and [a, b]
             if kind not in PRIORS:
                 raise ValueError(f"`prior` of {type(self).__name__} says {kind}; write it with {', '.join(PRIORS)}")
             site = PRIORS[kind].basis + name
             values[site] = value(site, kind, *arguments)
-            return (theta or values)[site]  # for priors that depend on this parameter
+            return (theta or values)[site]  # what `prior` goes on with, where the next parameter depends on this one
 
         self.prior(sample, _Names())
         return values
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Independent draws of θ, in logarithms so that none underflows, with `shape` in front."""
-        keys = iter(split(key, len(self.parameters)))  # one for each parameter
+        """Independent draws of θ, as logarithms or logits so that none underflows, with `shape` in front."""
+        keys = iter(split(key, len(self.parameters)))  # one for each parameter, in the order of `prior`
         return self._of_prior(lambda _, kind, *args: PRIORS[kind].draw(next(keys), shape, *args))
 
     def mean(self) -> Theta:
@@ -177,12 +181,19 @@ class FromPrior:
 
     @property
     def flat_(self) -> Mapping[str, float]:
-        """The fields at which the density is flat."""
+        """The value of each field at which the density is flat, by name."""
         flat = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
-        return dict(zip(self.fields_, *flat.values(), strict=True))
+        (values,) = flat.values()  # of the single parameter, one for each field
+        return dict(zip(self.fields_, values, strict=True))
 
     def mode_of_shifted_fields(self, mean: Theta, *above: Any) -> Theta:
-        """The mode, from how far each field is above the one of the flat density; `mean` where no mode is inside."""
+        """The mode, from how far each field is above the one of the flat density.
+
+        Parameters
+        ----------
+        mean : values of the parameters that are returned where no mode is inside the parameter space
+        above : each field less its value in the flat density, in the order of `fields_`
+        """
         return self.of(*above)._of_prior(lambda site, kind, *args: PRIORS[kind].peak(mean[site], *args))
 
     def mode(self) -> Theta:
@@ -192,15 +203,22 @@ class FromPrior:
         return self.mode_of_shifted_fields(FromPrior.mean(self), *shifted)
 
     def on_boundary(self) -> bool:
-        """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""
-        return any(bool((getattr(self, name) <= flat).any()) for name, flat in self.flat_.items() if flat > 0)
+        """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one.
+
+        Fields whose flat value is 0 or less, such as a rate, are positive and so above it.
+        """
+        for name, flat in self.flat_.items():
+            if flat > 0 and bool((getattr(self, name) <= flat).any()):
+                return True
+        return False
 
     def log_prob(self, theta: Theta) -> Float[Value, "..."]:
         """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites.
 
         It is the sum of the log densities of the parameters that `prior` states, each given those before it.
         """
-        return sum(self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta).values())
+        log_prob = self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta)
+        return sum(log_prob.values())
 
     def log_normalizer(self) -> Float[Value, "..."]:
         """Logarithm of the normaliser of the current density."""
@@ -274,20 +292,24 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         if issubclass(monoid, Moments):
             return monoid.of(self._of_cells(x), r)
 
-        # `by_class` sums rows by class, (c, d); a missing cell has 0 in the sums
+        # Σ r t(x) and Σ r log h(x): `by_class` sums rows by class, (c, d), and a missing cell adds 0
         complete = is_missing_free(x)
         total = by_class(r, self._observed(self.statistic, x, complete))
         log_h = by_class(r, self._observed(self.log_h, x, complete)) if self._has_base else 0 * total
 
-        # without missing cells n is the weight of the class in every feature
+        # n, (c, d): without missing cells it is the weight of the class in every feature
         if complete:
-            return monoid(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
+            n = np.repeat(class_totals(r)[:, None], x.shape[1], axis=1)
+            return monoid(n, total, log_h)
+
         xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
-        return monoid(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
+        is_observed = (~xp.isnan(x)).astype(x.dtype)
+        return monoid(by_class(r, is_observed), total, log_h)
 
     def _of_cells(self, x: Any) -> Any:
-        """t(x) of every cell."""
-        return x if type(self).statistic is Conjugate.statistic else map_cells(x, self.statistic)
+        """t(x) of every cell; a family that does not state t(x) has the cells themselves."""
+        states_none = type(self).statistic is Conjugate.statistic
+        return x if states_none else map_cells(x, self.statistic)
 
     @property
     def _has_base(self) -> bool:
@@ -303,9 +325,11 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
             return map_cells(x, f)
         if complete:
             return f(x)
-        xp = namespace(x)
+
+        # for a missing cell f is asked for 1, a value that every family has, and its answer is dropped
+        xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
         is_observed = ~xp.isnan(x)
-        return xp.where(is_observed, f(xp.where(is_observed, x, 1)), 0)  # f is asked for 1, which every family has
+        return xp.where(is_observed, f(xp.where(is_observed, x, 1)), 0)
 
     def sums(self, stats: Any) -> Any:
         """Statistics as `gain` reads them."""
@@ -316,7 +340,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return self.of(*self.added(self.sums(stats), *self._arrays()))
 
     def log_marginal(self, stats: Any) -> Float[Array, "c ..."]:
-        """The log evidence of each class and feature: `gain` of the statistics, and the base measure of the rows."""
+        """The log evidence of each class and feature, gain(s) + Σ w log h, with the base measure h of the rows."""
         return self.gain(self.sums(stats), *self._arrays()) + stats.log_h
 
     def mle(self, stats: Stats) -> Theta:
@@ -324,20 +348,22 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
         A class without data in a feature has the mean of this density.
         """
-        # What data alone add to the fields is how far these are above those of the flat density.
+        # The posterior fields are the prior ones plus what the data add. If the prior is flat, what the data add is how
+        # far they are above those of the flat density: the fields that `added` makes of 0.
         sums = self.sums(stats)
         mean = self.mean()
         no_prior = [0 * value for value in self._arrays()]
         with np.errstate(invalid="ignore", divide="ignore"):
             peak = self.mode_of_shifted_fields(mean, *self.added(sums, *no_prior))
 
+        # the mean of this density where there are no rows
         xp = namespace(sums.n)  # numpy, or jax.numpy for JAX arrays
         has_rows = sums.n > 0  # (c, d)
-        return {
-            # a parameter may have one more axis, such as levels
-            site: xp.where(has_rows[..., None] if value.ndim > sums.n.ndim else has_rows, value, mean[site])
-            for site, value in peak.items()
-        }
+        theta = {}
+        for site, value in peak.items():
+            has_more_axes = value.ndim > sums.n.ndim  # one more, such as levels
+            theta[site] = xp.where(has_rows[..., None] if has_more_axes else has_rows, value, mean[site])
+        return theta
 
     # --- cells --------------------------------------------------------------------------------------------------------
 
@@ -362,8 +388,9 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def log_loo_cell(self, x: Any, w: Any, *fields: Any) -> Any:
         """The log predictive density of a cell, log p(x | data without the cell), which has weight w among the data.
 
-        It is power(1 − w) − power(−w), with power(w) = log E p(x | θ)^w over the posterior. That is power(1) of the
-        fields that `added` leaves: a difference of two numbers of size w log w loses digits.
+        It is power(1 − w) − power(−w), with power(w) = log E p(x | θ)^w over the posterior: the cell is first taken out
+        w times, then predicted. This difference of two numbers of size w log w loses digits. So the cell is taken out
+        of the fields, by `added` with the weight −w, and predicted from what is left, which is power(1) there.
 
         Parameters
         ----------
@@ -372,7 +399,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         if isinstance(w, float) and w == 1:
             return -self.power(x, -1.0, *fields)  # power(0) is 0
 
-        # the fields after statistics of weight −w
+        # the fields without the cell
         t = self.statistic(x)
         after = self.added(CellStatistics(-w, -w * t, t), *fields)
 
@@ -407,12 +434,12 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         -------
         (n, c)
         """
-        # 0 if no table is worth while; it would need a single weight
-        n_levels = 0 if np.ndim(w) or not self._on_host(x) else self.levels(x)
-        if not n_levels:
-            return sum_over_cells_of(f, x if is_sparse(x) else self.cells(x), w, self._arrays())
-        (table,) = self._level_table(n_levels, [(f, w)], key).sum_over_cells(x)
-        return table
+        # a table by levels needs a single weight and rows on the host; `levels` is 0 if it is not worth while
+        n_levels = self.levels(x) if np.ndim(w) == 0 and self._on_host(x) else 0
+        if n_levels:
+            (table,) = self._level_table(n_levels, [(f, w)], key).sum_over_cells(x)  # of the one function
+            return table
+        return sum_over_cells_of(f, x if is_sparse(x) else self.cells(x), w, self._arrays())
 
     def _level_table(
         self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]], key: Hashable | None
@@ -422,7 +449,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         Parameters
         ----------
         n_levels : cells are 0 … n_levels − 1
-        functions : each a function f(x, w, *fields) of a cell, and its weight w
+        functions : pairs (f, w) of a function of a cell, f(x, w, *fields), and the weight w with which it is called
         key : name of the functions; None keeps nothing
         """
         if key is None:
@@ -435,16 +462,25 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def _tabulate(
         self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]]
     ) -> "_LevelTable | _LinearTable":
-        """Make the table of `_level_table`: functions f(x, w, *fields) of a cell at its levels 0 … n_levels − 1."""
+        """Make the table of `_level_table`: functions of a cell, at its levels 0 … n_levels − 1.
+
+        Parameters
+        ----------
+        n_levels : cells are 0 … n_levels − 1
+        functions : pairs (f, w) of a function of a cell, f(x, w, *fields), and the weight w with which it is called
+        """
+        # the values of each function at each level, (functions, c, d, levels)
         levels = np.arange(float(n_levels))
         fields = [value[:, :, None] for value in self._arrays()]  # (c, d, 1), against levels (k,)
         with np.errstate(all="ignore"):  # of levels that a class does not have
-            values = np.stack([f(levels, w, *fields) for f, w in functions])  # (functions, c, d, k)
+            values = np.stack([f(levels, w, *fields) for f, w in functions])
 
-        # Of two levels a function is linear, level + slope x, and its sum a matrix product. In that large values would
-        # cancel, as those of a tiny α do.
+        # A function of 0 and 1 is linear, f(0) + (f(1) − f(0)) x, and its sum over a row a matrix product. That product
+        # adds f(0) in all columns and subtracts it again where x is 1. If f(0) is very large, as at a tiny α, this
+        # would cost digits, and infinite values would give NaN: then values are looked up instead.
+        is_finite = np.isfinite(values.sum())
         is_small = not has_large_terms(values).any()
-        if self.cells_.kind == "yes/no" and np.isfinite(values.sum()) and is_small:
+        if self.cells_.kind == "yes/no" and is_finite and is_small:
             return _LinearTable.of(values)
         return _LevelTable(values)
 
@@ -488,17 +524,20 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         if not self._on_host(x, r):
             return self.log_loo_of_every_class(x, r)
 
-        # the pairs of a row and a class in which it has weight: positions of rows, classes and weights
+        # The m pairs of a row and a class in which it has weight, (m,) each. In the CSR format `indices` are columns,
+        # here classes, and row i has the entries indptr[i] … indptr[i + 1] − 1.
         r = sparse.csr_array(r)
-        y, w = r.indices, r.data
+        y = r.indices
+        w = r.data
         row = np.repeat(np.arange(r.shape[0]), np.diff(r.indptr))
 
         # If all weights are equal, both densities are functions of the cell alone, and can be looked up by its level.
         one_weight = len(w) > 0 and (w == w[0]).all()
         n_levels = self.levels(x) if one_weight and not is_sparse(x) else 0  # 0 if no table is worth while
         if n_levels:
-            functions = [(self.predictive, 1.0), (self.log_loo_cell, float(w[0]))]
-            table, left_out = self._level_table(n_levels, functions, key="log_loo").sum_over_cells(x)  # (n, c) each
+            functions = [(self.predictive, 1.0), (self.log_loo_cell, float(w[0]))]  # with their weights
+            level_table = self._level_table(n_levels, functions, key="log_loo")
+            table, left_out = level_table.sum_over_cells(x)  # (n, c) each
             table[row, y] = left_out[row, y]
         else:
             table = self.log_predictive(x)
@@ -526,35 +565,42 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """
         log_density = np.empty(len(at))
 
-        # groups of pairs with the same class and weight
+        # Groups of pairs with the same class and weight: sorted by class, then by weight, and cut where one changes.
         order = np.lexsort((w, y))
         is_start = (np.diff(y[order]) != 0) | (np.diff(w[order]) != 0)
-        groups = np.split(order, np.flatnonzero(is_start) + 1) if len(order) else []
+        groups = np.split(order, np.flatnonzero(is_start) + 1) if len(order) else []  # positions of pairs
 
         with nested_work(len(groups)):  # groups are done one by one
             for group in groups:
-                first = group[:1]
+                first = group[:1]  # whose class and weight are those of the group
                 own_class = self.of(*(value[y[first]] for value in self._arrays()))  # a family of this class alone
-                log_density[group] = own_class.log_loo_of_every_class(x[at[group]], float(w[first[0]]))[:, 0]
+                of_group = own_class.log_loo_of_every_class(x[at[group]], float(w[first[0]]))  # (rows, 1)
+                log_density[group] = of_group[:, 0]
         return log_density
 
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order, 1 to 3, of the log density log p(x_i | θ_c) of rows under the posterior, (n, c).
 
-        log E p(x | θ)^t = power(t) is their generating function. Its Taylor series at t = 0 comes from `power` of a
-        `Jet`, whose coefficients are carried through the formula.
+        log E p(x | θ)^t = power(t) is their generating function: the cumulant is its coefficient of t^order, times
+        order!. A `Jet` is a Taylor series. Where `power` gets the series t for its weight, it gives that of power(t).
         """
 
         def cumulant(x: Any, w: Any, *fields: Any) -> Any:
-            return _FACTORS[order] * self.power(x, Jet(0.0, 1.0), *fields).a[order]
+            series = self.power(x, Jet(0.0, 1.0), *fields)  # Jet(0, 1) is 0 + 1·t
+            return _FACTORS[order] * series.a[order]
 
         return self.rows(cumulant, x, key=("cumulant", order))
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
-        """The log likelihood of rows under given parameters, or draws of them: Σ_j level + slope t(x) + log h(x)."""
+        """The log likelihood of rows under given parameters, or draws of them: Σ_j level + slope t(x) + log h(x).
+
+        The result is (…, n, c) for parameters (…, c, d).
+        """
         level, slope = self.eta(**theta)
         table = contract(self._of_cells(x), slope, level)
-        return table + row_totals(self._observed(self.log_h, x))[:, None] if self._has_base else table
+        if not self._has_base:  # log h(x) is 0
+            return table
+        return table + row_totals(self._observed(self.log_h, x))[:, None]
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
         """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.
@@ -571,7 +617,8 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """New rows of classes y, (n, d); each cell has parameters of its own: `likelihood` at a draw of θ."""
         rows = self.of(*(value[y] for value in self._arrays()))  # a family with a class for each row
-        kind, *arguments = rows.likelihood(_Names(), **to_sites(rows.sample(rng)))
+        theta = to_sites(rows.sample(rng))  # parameters of each cell, (n, d), by NumPyro's names
+        kind, *arguments = rows.likelihood(_Names(), **theta)  # such as "Poisson" and its rates
         return drawn_cells(rng, kind, *arguments)
 
     def sample_rows(
@@ -593,26 +640,30 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """
         import numpyro
 
+        # `prior` calls `sample` for each parameter, which here also notes its value by name
         theta: dict[str, Any] = {}
 
         def sample(name: str, stated: Any) -> Any:
             theta[name] = numpyro.sample(name, stated)
             return theta[name]
 
-        # the parameters of each class and feature, by name in `theta`
+        # the parameters of each class and feature, (c, d); the plates say that they are independent
         c, d = self.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             self.prior(sample, numpyro.distributions)
 
-        # the distribution of each cell under the parameters of the row's class
+        # the distribution of each cell, (n, d), under the parameters of the row's class
         rows = self.of(*(as_jax(value)[y] for value in self._arrays()))
         cell = rows.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
+
+        # the rows: a missing cell adds no term (`mask`), and the cells of a row are one event of it (`to_event`)
         mask, filled = self.observed(x)
         with numpyro.plate("row", n_rows(filled, y), dim=-1):
             numpyro.sample("x", cell.mask(mask).to_event(1), obs=filled)
 
     def observed(self, x: Any) -> tuple[Any, Any]:
-        """(mask, x) for a NumPyro site: missing cells are masked, and filled with 1."""
+        """Rows for a NumPyro site: which cells are observed, and x with 1 in the others; (True, None) of None."""
         if x is None:
             return True, None
-        return observed(self.cells(as_jax(x.toarray() if is_sparse(x) else x)), fill=1.0)
+        dense = as_jax(x.toarray() if is_sparse(x) else x)
+        return observed(self.cells(dense), fill=1.0)

@@ -41,13 +41,16 @@ def by_slices(f: Callable[..., Array], m: Array, *tables: Any) -> Array:
     m : (c, d) centres, whose number of cells says how large temporary arrays are
     tables : (n, …) each; sparse ones are made dense, slice by slice
     """
-    if namespace(m, *tables) is not np:
+    if namespace(m, *tables) is not np:  # JAX: all rows at once
         return f(*tables)
+
     sliceable = [table.tocsr() if is_sparse(table) else table for table in tables]
+    n = sliceable[0].shape[0]
     results = []
-    for part in slices(sliceable[0].shape[0], m.size, _CELLS):
+    for part in slices(n, m.size, _CELLS):  # (k, c, d) temporary arrays of k rows
         chunk = [table[part] for table in sliceable]
-        results.append(f(*(rows.toarray() if is_sparse(rows) else rows for rows in chunk)))
+        dense = [rows.toarray() if is_sparse(rows) else rows for rows in chunk]
+        results.append(f(*dense))
     return np.concatenate(results)
 
 
@@ -57,7 +60,8 @@ def cumulant(order: int, psi: Value, e: Value, t: Value | float, kappa: Value, d
         mean ½(ψ − es − d/κ),   variance ¼ψ₁ + ½d/κ² + (e/κ − t)s + ½ets²
         third ⅛ψ₂ − d/κ³ + 3(t/κ − e/κ²)s + 3(½t² − et/κ)s² − et²s³
 
-    They are 1, 2 and 6 times the coefficients of u, u², u³ in gain(u, hs) − ½d log(1 + u/κ), h = uκ/(κ + u).
+    log E p(x | θ)^u is their generating function. But for a multiple of u it is gain(u, hs) − ½d log(1 + u/κ), with
+    h = uκ/(κ + u), so the cumulants are 1, 2 and 6 times the coefficients of u, u² and u³ in that.
 
     Parameters
     ----------
@@ -86,13 +90,14 @@ def cumulant_of_cells(order: int, psi: Value, e: Value, t: Value, kappa: Array, 
 
     def cell(x: Array, _: Any, m: Array, *coefficients: Array) -> Any:
         s = (x - m) ** 2
-        polynomial = coefficients[-1]  # by Horner's rule
-        for coefficient in coefficients[-2::-1]:
+        *lower, polynomial = coefficients  # from the highest power down, by Horner's rule
+        for coefficient in reversed(lower):
             polynomial = polynomial * s + coefficient
         return polynomial
 
-    full = (namespace(m, f).broadcast_to(f, m.shape) for f in cumulant(order, psi, e, t, kappa))
-    return sum_over_cells_of(cell, x, 1.0, (m, *full))
+    coefficients = cumulant(order, psi, e, t, kappa)  # of 1, s, s², …
+    fields = [namespace(m, f).broadcast_to(f, m.shape) for f in coefficients]  # (c, d) each
+    return sum_over_cells_of(cell, x, 1.0, (m, *fields))
 
 
 def linear_of_normals(mu: Array, variance: Array) -> tuple[Array, Array] | None:
@@ -148,7 +153,7 @@ class AbstractNormals(AbstractConjugate[Stats]):
         return [getattr(self, name) for name in self.scale_]
 
     def _together(self, value: Array) -> Array:
-        """The sum over the classes that share a scale."""
+        """The sum over the classes that share a scale: (c, …) → (…); unchanged where each class has its own scale."""
         return value.sum(0) if self.shares_parameters else value
 
     def _scale_statistics(self, stats: Any) -> CellStatistics:
@@ -157,20 +162,23 @@ class AbstractNormals(AbstractConjugate[Stats]):
         With features by themselves these are squares of single features. Both are sums over the classes that share a
         scale.
         """
+        # squares of x̄ − m: (c, d) of single features, or products of all pairs of features, (c, d, d), as `ss` has them
         delta = stats.mean - self.m  # (c, d)
         square = delta * delta if delta.ndim == stats.ss.ndim else delta[:, :, None] * delta[:, None, :]
-        # `along` gives weights (c,) the axes of the squares
-        growth = stats.ss + along(self.kappa * stats.n / (self.kappa + stats.n), square) * square
+
+        # `along` gives weights (c,) the axes of the squares; `_together` sums over the classes that share a scale
+        weight = self.kappa * stats.n / (self.kappa + stats.n)
+        growth = stats.ss + along(weight, square) * square
         return CellStatistics(self._together(stats.n), ss=self._together(growth))
 
     def update(self, stats: Any) -> Self:
         """The posterior: κ + n, m + n(x̄ − m)/(κ + n), and the scale by `added`."""
-        # the scale
+        # the fields of the scale, by name, in the shapes that they had
         fields = self._scale()
         updated = self.added(self._scale_statistics(stats), *fields)
         scale = {name: new.reshape(old.shape) for name, new, old in zip(self.scale_, updated, fields, strict=True)}
 
-        # the mean: `along` gives weights (c,) the axes of m
+        # the mean moves by the share n/(κ + n) towards x̄; `along` gives (c,) the axes of m, (c, 1)
         share = along(stats.n / (self.kappa + stats.n), self.m)
         return replace(self, m=self.m + share * (stats.mean - self.m), kappa=self.kappa + stats.n, **scale)
 
@@ -180,7 +188,8 @@ class AbstractNormals(AbstractConjugate[Stats]):
         The first term is of the scale, the second of the means, the third (`log_h`) of the rows.
         """
         features_of_piece = self.m.size / self.kappa.size  # d for whole rows, 1 for single features
-        means = 0.5 * features_of_piece * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
+        xp = namespace(self.kappa, stats.n)  # numpy, or jax.numpy for JAX arrays
+        means = 0.5 * features_of_piece * xp.log1p(stats.n / self.kappa)  # ½d log(1 + n/κ)
         gain = self.gain(self._scale_statistics(stats), *self._scale())
         return gain + self._together(stats.log_h - means)
 
@@ -188,16 +197,28 @@ class AbstractNormals(AbstractConjugate[Stats]):
         """Maximum likelihood estimates, x̄ and Σ ss / Σ n: the mode under a flat prior.
 
         Where there are no rows they are the means of this density. Sums are over the classes that share a scale.
+
+        Parameters
+        ----------
+        stats : weight n, mean x̄ (c, d), and squares ss about it of single features or of whole rows, of each class
+
+        Returns
+        -------
+        Estimates by name: "mu" (c, d), and "variance" or "covariance" unless it is known.
         """
         xp = namespace(stats.n)  # numpy, or jax.numpy for JAX arrays
         mean = self.mean()
+
+        # x̄; `along` gives weights (c,) the axes of the means, (c, 1)
+        has_rows = along(stats.n, stats.mean) > 0
+        theta = {"mu": xp.where(has_rows, stats.mean, mean["mu"])}
+
+        # squares and weights of the rows behind each scale: `_together` sums over the classes that share one
         ss = self._together(stats.ss)
         n = along(self._together(stats.n), ss)  # with the axes of ss
-        theta = {"mu": xp.where(along(stats.n, stats.mean) > 0, stats.mean, mean["mu"])}
-
         for name in self.parameters[1:]:  # "variance" or "covariance", or nothing if it is known
             spread = ss / xp.where(n > 0, n, 1)
-            if name == "variance":  # of equal cells: a number by which one may divide
+            if name == "variance":  # equal cells have 0: raised to a number by which one may divide
                 spread = xp.maximum(spread, xp.finfo(ss.dtype).tiny)
             theta[name] = xp.where(n > 0, spread, mean[name]).reshape(mean[name].shape)
         return theta
@@ -225,7 +246,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         return value.sum(0, keepdims=True) if self.shares_parameters else value
 
     def _matrices(self, sigma: Array) -> Array:
-        """Covariances (…, c, d, d) of the classes, or (…, 1, d, d), from those of the site."""
+        """Covariances with an axis of classes: (…, c, d, d), or (…, 1, d, d) of one (…, d, d) that they share."""
         return sigma[..., None, :, :] if self.shares_parameters else sigma
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
@@ -240,15 +261,20 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         import numpyro
         import numpyro.distributions as dist
 
-        # one covariance, or one of each class; then the mean of each class
-        with nullcontext() if self.shares_parameters else numpyro.plate("class", len(self.m), dim=-1):
+        # one covariance without a plate, or one of each class
+        c = len(self.m)
+        with nullcontext() if self.shares_parameters else numpyro.plate("class", c, dim=-1):
             sigma = numpyro.sample("covariance", dist.InverseWishart(self.nu.reshape(self.S.shape[:-2]), self.S))
-        with numpyro.plate("class", len(self.m), dim=-1):
+
+        # the mean of each class
+        with numpyro.plate("class", c, dim=-1):
             mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
 
+        # the rows, under the mean and the covariance of their classes
         root = jnp.linalg.cholesky(sigma)
+        root_of_row = root if self.shares_parameters else root[y]
         with numpyro.plate("row", n_rows(x, y), dim=-1):
-            rows = dist.MultivariateNormal(mu[y], scale_tril=root if self.shares_parameters else root[y])
+            rows = dist.MultivariateNormal(mu[y], scale_tril=root_of_row)
             numpyro.sample("x", rows, obs=None if x is None else as_jax(x))
 
     def added(self, s: Any, nu: Array, S: Array) -> tuple[Array, Array]:
@@ -289,7 +315,8 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         delta = theta["mu"] - self.m
         xp = namespace(sigma, delta)  # numpy, or jax.numpy for JAX arrays
 
-        square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]  # (…, c, d, d)
+        # tr Σ⁻¹(S + Σ_c κ_c δ_c δ_cᵀ), with the sum over the classes that share Σ
+        square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]  # κ δδᵀ, (…, c, d, d)
         if self.shares_parameters:
             square = square.sum(-3, keepdims=True)
         energy = xp.trace(xp.linalg.solve(sigma, self._matrices(self.S) + square), axis1=-2, axis2=-1)
@@ -312,7 +339,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         return gain - 0.5 * d * (LOG_2PI + xp.log1p(1 / kappa))
 
     def _root(self) -> tuple[Float[Array, "k d d"], Float[Array, " k"]]:
-        """L⁻¹ and log |S|, S = LLᵀ with L lower triangular."""
+        """L⁻¹ and log |S| of the scale S = LLᵀ, with L lower triangular: (k, d, d) and (k,), k = c or 1 if shared."""
         xp = namespace(self.S)
         factor = xp.linalg.cholesky(self._matrices(self.S))
         return xp.linalg.inv(factor), 2 * xp.log(xp.diagonal(factor, 0, -2, -1)).sum(-1)
@@ -336,10 +363,11 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         root, level = self._root()  # L⁻¹ and log |S|, S = LLᵀ
         tau = wishart.squares(x, self.m, root)  # δᵀS⁻¹δ, (n, c)
 
-        # that of log |Σ⁻¹/2π|, a sum of logarithms of χ²; the constant is in the mean only
+        # The cumulant of log |Σ⁻¹/2π|, with Σ⁻¹ of a Wishart distribution: |Σ⁻¹| |S| is a product of χ² variables, so
+        # its logarithm has sums of polygamma functions. Constants are in the mean only.
         psi = polygamma(order - 1, wishart.half_degrees(self.nu, d)).sum(-1)
         psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
-        coefficients = cumulant(order, psi, self.nu, 1.0, self.kappa, d)
+        coefficients = cumulant(order, psi, self.nu, 1.0, self.kappa, d)  # of 1, τ, τ², …
         return sum(coefficient * tau**power for power, coefficient in enumerate(coefficients))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
@@ -351,8 +379,10 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         return {"mu": self.m + (b @ z[..., None])[..., 0], "covariance": sigma.reshape(*shape, *self.S.shape)}
 
     def _power(self) -> Array:
-        """The power of |Σ|^−½ in the density: ν + d + 1, and one more for each class that shares the covariance."""
-        return self.nu + self.m.shape[1] + 1 + len(self.m) / len(self.nu)
+        """The power of |Σ|^−½ in the density: ν + d + 1, and one more for the mean of each class that has this Σ."""
+        d = self.m.shape[1]
+        classes_of_covariance = len(self.m) / len(self.nu)  # all, or one
+        return self.nu + d + 1 + classes_of_covariance
 
     def mode(self) -> Theta:
         """m and S/(ν + d + 2), or S/(ν + d + C + 1): the joint mode."""
@@ -360,7 +390,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
     def mean(self) -> Theta:
         """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
-        xp = namespace(self.nu)
+        xp = namespace(self.nu)  # numpy, or jax.numpy for JAX arrays
         d = self.m.shape[1]
         divisor = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
         return {"mu": self.m, "covariance": self.S / divisor.reshape((*self.S.shape[:-2], 1, 1))}
@@ -382,13 +412,17 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
         z is standard normal, and χ² has ν − d + 1 degrees of freedom.
         """
+        # Lz of each row, class by class
         c, d = self.m.shape
         z = rng.standard_normal((len(y), d))
         factors = np.broadcast_to(np.linalg.cholesky(self._matrices(self.S)), (c, d, d))  # L of each class
         for k, factor in enumerate(factors):
             z[y == k] = z[y == k] @ factor.T
+
+        # the factor √((1 + 1/κ)/χ²) of each row
         df = np.broadcast_to(self.nu - d + 1, c)[y]
-        return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(df))[:, None]
+        scale = np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(df))  # (n,)
+        return self.m[y] + z * scale[:, None]
 
     def sample_rows(
         self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any

@@ -37,11 +37,14 @@ Stats = TypeVar("Stats")  # of any family: a commutative monoid with `zero`, `+`
 def rounded(*values: Array) -> Array:
     """Variance of the rounding of an operation: ½ ε times the largest number that took part, squared.
 
+    ε = 2.2e-16 is the distance of floats near 1, so a float near x is at most ½ ε x away from x.
+
     Parameters
     ----------
     values : operands and results, of one shape
     """
-    return (EPS / 2 * np.maximum.reduce([abs(value) for value in values])) ** 2
+    largest = np.maximum.reduce([abs(value) for value in values])
+    return (EPS / 2 * largest) ** 2
 
 
 class Summed:
@@ -53,7 +56,8 @@ class Summed:
     def zero(self) -> Self:
         """Statistics of no rows, with the same shape."""
         leaves = {name: 0 * leaf for name, leaf in vars(self).items() if name != "error"}
-        return replace(self, **leaves, error=self.error and {})  # type: ignore[type-var]  # None stays None
+        error: Error = None if self.error is None else {}  # known to be none, as no rows have no rounding
+        return replace(self, **leaves, error=error)  # type: ignore[type-var]
 
     def _joined(self, other: Self, sign: int) -> Self:
         """The statistics of both sets of rows (sign 1), or of the rows of this one without those of the other (−1)."""
@@ -83,10 +87,12 @@ class _Additive(Summed):
         if any(error is None for error in errors):
             return replace(self, **values, error=None)  # type: ignore[type-var]
 
+        # Variances of independent errors add up, and the operation itself rounds once more. Sums of whole numbers are
+        # exact: they have no entry.
         variances = {}
         for name, value in values.items():
             is_rounded = factor != 1 or any(name in error for error in errors)
-            if is_rounded:  # the errors of the operands are independent, and the operation rounds once more
+            if is_rounded:
                 of_operands = sum(error.get(name, 0) for error in errors)
                 variances[name] = factor**2 * of_operands + rounded(value)
         return replace(self, **values, error=variances)  # type: ignore[type-var]
@@ -107,8 +113,8 @@ class _Additive(Summed):
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
         """Attach a variance bound for the rounding of these sums. Whole numbers are exact.
 
-        A sum of n terms rounds by at most n times ½ ε of its size. The roundings of several sums are independent, so
-        these add up as their square root.
+        A sum of n terms rounds by at most n times ½ ε of its size. Where several such sums are then added up, their
+        roundings are independent, so p additions count as √p: the standard deviation is (rows + √pieces) ½ ε size.
 
         Parameters
         ----------
@@ -121,8 +127,10 @@ class _Additive(Summed):
 
         error = {}
         for name, leaf in leaves.items():
-            if (is_exact and name != "log_h") or not leaf.any():  # logarithms are never whole
+            # Exact fields have no entry. `log_h` is never exact, as logarithms are not whole.
+            if (is_exact and name != "log_h") or not leaf.any():
                 continue
+
             size = leaf
             if leaf.ndim > 2:  # counts of levels: one of them is found by subtraction from the sum
                 size = leaf.sum(-1, keepdims=True) + 0 * leaf
@@ -186,13 +194,16 @@ class _Centred(Summed):
 
     @property
     def own(self) -> Array:
-        """Squares of single features about the mean, (c, d): the diagonals of cross products."""
-        return self.ss if self.ss.ndim == self.mean.ndim else namespace(self.ss).diagonal(self.ss, 0, -2, -1)
+        """Squares of single features about the mean, (c, d): `ss` itself, or the diagonals of cross products."""
+        has_cross_products = self.ss.ndim > self.mean.ndim  # (c, d, d)
+        return namespace(self.ss).diagonal(self.ss, 0, -2, -1) if has_cross_products else self.ss
 
     @property
     def log_h(self) -> Array:
         """Log base measure −½ n log 2π of each feature, −½ n d log 2π of whole rows, in nats."""
-        return -0.5 * LOG_2PI * self.n * (self.mean.shape[-1] if self.n.ndim < self.mean.ndim else 1)
+        is_of_rows = self.n.ndim < self.mean.ndim  # n is (c,), and not (c, d)
+        features = self.mean.shape[-1] if is_of_rows else 1
+        return -0.5 * LOG_2PI * self.n * features
 
     def moments(self) -> "Moments":
         """Moments of each feature by itself: of cross products their diagonals."""
@@ -207,9 +218,9 @@ class _Centred(Summed):
 
         # variances of the rounding: what there was, times the factor squared, and that of the two products
         of_products = {"n": rounded(along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
-        error = {
-            name: factor**2 * self.error.get(name, 0) + of_products.get(name, 0) for name in self.error | of_products
-        }
+        error = {}
+        for name in self.error | of_products:
+            error[name] = factor**2 * self.error.get(name, 0) + of_products.get(name, 0)
         return replace(scaled, error=error)
 
     def _joined(self, other: Self, sign: int) -> Self:
@@ -225,8 +236,10 @@ class _Centred(Summed):
         noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0
         has_rows = n > noise
 
+        # What Chan's rule adds. The squares of δ are (c, d) of single features, or products of all pairs of features,
+        # (c, d, d), as `ss` has them; `along` gives weights (c,) the axes of what they multiply.
         share = sign * other.n / xp.where(has_rows, n, 1)  # n₂/n
-        delta = other.mean - self.mean  # (c, d)
+        delta = other.mean - self.mean  # δ, (c, d)
         square = delta * delta if self.ss.ndim == delta.ndim else delta[..., :, None] * delta[..., None, :]
         between = along(self.n * share, square) * square  # n₁ n₂/n δδᵀ
 
@@ -238,14 +251,22 @@ class _Centred(Summed):
         )
         if self.error is None or other.error is None:
             return joined
-        return replace(joined, error=_joined_error(self, other, joined, replace(joined, ss=between).own))
+        between_features = replace(joined, ss=between).own  # of single features, (c, d)
+        return replace(joined, error=_joined_error(self, other, joined, between_features))
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
         """Attach a variance bound for the rounding of these statistics. Whole weights are exact.
 
-        Where a piece moves the mean by d, the rounding of the mean moves ss by 2 n d times as much. All n d² together
-        are at most ss.
+        With ε the relative distance of floats, the standard deviations are, of the errors of
+
+            Σx    √pieces ε n |mean| + (rows + √pieces) ε √(n ss)
+            ss    (½ (rows + √pieces) + 16) ε ss, and 2 ε |mean| √(n ss) where there are several pieces
+            n     (rows + √pieces) ½ ε n, if weights are not whole
+
+        The sums of a piece are about its own mean, so the size of what is rounded in them is √(n ss). The last term of
+        ss: where a piece moves the mean by d, the rounding of the mean moves ss by 2 n d times as much, and all n d²
+        together are at most ss.
 
         Parameters
         ----------
@@ -287,9 +308,9 @@ def _joined_error(first: _Centred, second: _Centred, joined: _Centred, between: 
     Variances of n (if weights are rounded), of Σx ("mean") and of ss, and the covariance of the last two ("cross"),
     (c, d) each.
     """
-    # the rounding of this operation
+    # the rounding of this operation; `along` gives weights (c,) the axes of the means
     n, n_first, n_second = (along(stats.n, stats.mean) for stats in (joined, first, second))
-    variance_n = None
+    variance_n = None  # weights are whole
     of_sums = rounded(n * joined.mean, n_first * first.mean, n_second * second.mean)
     cross = 0 * of_sums
     of_squares = rounded(first.own, second.own, joined.own, between)
@@ -300,10 +321,13 @@ def _joined_error(first: _Centred, second: _Centred, joined: _Centred, between: 
         of_sums = of_sums + variance_n * (joined.mean - first.mean) ** 2
         of_squares = of_squares + variance_n * (between / np.where(n > 0, n, 1)) ** 2
 
-    # the errors of the operands
+    # The errors of the operands. With e_ss − 2 d e_Σx for the error of ss about the joined mean:
+    # covariance with e_Σx: cross − 2 d Var(e_Σx);   variance: Var(e_ss) − 4 d cross + 4 d² Var(e_Σx)
     for operand in (first, second):
-        operand_sums, operand_cross, operand_squares = (operand.error.get(name, 0) for name in ("mean", "cross", "ss"))
-        d = joined.mean - operand.mean
+        operand_sums = operand.error.get("mean", 0)
+        operand_cross = operand.error.get("cross", 0)
+        operand_squares = operand.error.get("ss", 0)
+        d = joined.mean - operand.mean  # how far the mean is moved
         of_sums = of_sums + operand_sums
         cross = cross + operand_cross - 2 * d * operand_sums
         of_squares = of_squares + operand_squares - 4 * d * operand_cross + 4 * d**2 * operand_sums
@@ -363,9 +387,11 @@ class Moments(_Centred):
         divisor = xp.where(n > 0, n, 1)
         mean = (self.n * self.mean).sum(0, keepdims=True) / divisor
 
+        # The distances n δ would sum to 0 without rounding; what is left is by how much the mean is wrong. The squares
+        # about it are those within the classes and those between them, Σ_c ss_c + n_c δ_c².
         delta = self.mean - mean  # (c, d)
         moved = self.n * delta
-        shift = moved.sum(0, keepdims=True) / divisor  # what rounding left in the mean
+        shift = moved.sum(0, keepdims=True) / divisor
         ss = (self.ss + moved * delta).sum(0, keepdims=True) - n * shift * shift
         return type(self)(n, mean + shift, xp.maximum(ss, 0))
 
@@ -451,9 +477,10 @@ def with_error(stats: Statistics, rows: int = 0, pieces: int = 1) -> Statistics:
     """
     if stats.error is not None:
         return stats
-    rows = rows or int(min(stats.n.sum(), 1 << 20)) + 1
+    rows = rows or int(min(stats.n.sum(), 1 << 20)) + 1  # by default all weights together, at most a million
     is_exact = is_whole(stats.n)
 
+    # the blocks, and the class weights
     blocks = dict(stats.blocks)
     for name, block in stats.blocks.items():
         if isinstance(block, Counts | Totals | Moments | Scatter):  # others have no error

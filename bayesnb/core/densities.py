@@ -87,10 +87,13 @@ def marginal_cdf(marginal: Any, parameter: str, value: np.ndarray) -> np.ndarray
     value = np.asarray(value, float)
     law = getattr(getattr(marginal, "dist", None), "name", "")  # SciPy's name of the distribution
 
+    # beta: a probability as its logit, or a share of a Dirichlet as its logarithm, where 1 − θ is the sum of the others
     if law == "beta" and parameter.startswith(("log_", "logit_")):
-        is_share = parameter.startswith("log_")  # of a Dirichlet: 1 − θ is the sum of the other shares
-        log_p, log_q = log_shares_and_others(value) if is_share else log_probabilities(value)
+        is_share = parameter.startswith("log_")
+        log_p, log_q = log_shares_and_others(value) if is_share else log_probabilities(value)  # log θ, log(1 − θ)
         return _beta_cdf(log_p, log_q, *marginal.args)
+
+    # gamma: log θ less the logarithm of the scale
     if law == "gamma" and parameter.startswith("log_"):
         return _gamma_cdf(value - np.log(marginal.kwds["scale"]), *marginal.args)
 
@@ -101,7 +104,8 @@ def marginal_cdf(marginal: Any, parameter: str, value: np.ndarray) -> np.ndarray
 
 def log_shares_and_others(log_share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log θ_k and log(1 − θ_k) = log Σ_{j≠k} θ_j of shares along the last axis, each with all its digits."""
-    log_others = np.full_like(log_share, -np.inf)  # of a single share there are no others
+    # log Σ_{j≠k} θ_j, without the difference 1 − θ_k; −∞ of a single share, which has no others
+    log_others = np.full_like(log_share, -np.inf)
     for k in range(log_share.shape[-1]):
         others = np.delete(log_share, k, -1)
         if others.shape[-1]:
@@ -113,13 +117,19 @@ def _beta_cdf(log_p: np.ndarray, log_q: np.ndarray, a: np.ndarray, b: np.ndarray
     """P(θ ≤ p) under Beta(a, b) from log p and log q = log(1 − p): from the smaller of p and q, which has more digits.
 
     NaN where a or b is 0, so that θ is known.
+
+    Parameters
+    ----------
+    log_p, log_q : the logarithms of the value and of 1 minus it
+    a, b : concentrations
     """
     is_known = ~((np.asarray(a) > 0) & (np.asarray(b) > 0))
     a = np.where(is_known, 1, a)
     b = np.where(is_known, 1, b)
-    lower = _beta_tail(log_p, a, b)
-    upper = 1 - _beta_tail(log_q, b, a)  # 1 − θ ~ Beta(b, a)
-    return np.where(is_known, np.nan, np.where(log_p <= log_q, lower, upper))
+    from_p = _beta_tail(log_p, a, b)
+    from_q = 1 - _beta_tail(log_q, b, a)  # P(1 − θ > q), as 1 − θ ~ Beta(b, a)
+    probability = np.where(log_p <= log_q, from_p, from_q)
+    return np.where(is_known, np.nan, probability)
 
 
 def _beta_tail(log_x: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -176,10 +186,11 @@ def _peak_gamma(mean: Array, p: Array, q: Array) -> Array:
     mean : logarithm of the mean, which is returned where p and q are both 0
     p, q : the arguments less those of the flat density
     """
-    xp = namespace(p)
-    log_zero = log_floor(0 * p)  # the logarithm of the smallest number
+    xp = namespace(p)  # numpy, or jax.numpy for JAX arrays
+    log_zero = log_floor(0 * p)  # of the smallest number, which stands for 0; −½ of it is the logarithm of about √max
     log_ratio = xp.where(p > 0, log_floor(p) - log_floor(q), log_zero)
-    return xp.where((p > 0) | (q > 0), xp.minimum(log_ratio, -0.5 * log_zero), mean)
+    has_mode = (p > 0) | (q > 0)
+    return xp.where(has_mode, xp.minimum(log_ratio, -0.5 * log_zero), mean)
 
 
 # --- Dirichlet(α), as logarithms ------------------------------------------------------------------------------------

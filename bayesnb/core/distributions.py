@@ -35,11 +35,12 @@ def argument(value: Any, name: str) -> np.ndarray:
     if inner is value:
         return array
 
-    # Axes of one draw stay as the argument has them; those of the batch are the others of the whole distribution.
+    # The axes of the array are those of the batch, then those of one draw. `Gamma(2.0, 1.0).expand([3, 4])`, for
+    # example, has a number for its concentration, which here becomes (3, 4).
     n_event_axes = len(inner.event_shape)
     full_shape = (*value.batch_shape, *value.event_shape)
-    batch_shape = full_shape[: len(full_shape) - n_event_axes]
-    event_shape = array.shape[array.ndim - min(n_event_axes, array.ndim) :]
+    batch_shape = full_shape[: len(full_shape) - n_event_axes]  # of the whole distribution
+    event_shape = array.shape[array.ndim - min(n_event_axes, array.ndim) :]  # as the argument has it
     return np.broadcast_to(array, batch_shape + event_shape)
 
 
@@ -83,6 +84,7 @@ def decode(name: Any, arguments: Any) -> Any:
     """
     import numpyro.distributions as dist
 
+    # the class of this name, if NumPyro has one that is public
     kind: Any = getattr(dist, name, None) if name in dist.__all__ else None
     is_distribution_class = isinstance(kind, type) and issubclass(kind, dist.Distribution)
     if not is_distribution_class or not set(arguments) <= {*kind.arg_constraints}:

@@ -23,6 +23,7 @@ def orders(d: int, pairs: int = PAIRS) -> Int[np.ndarray, "o d"]:
     """
     if d <= _ALL:
         return np.array(list(itertools.permutations(range(d))), int).reshape(-1, d)
+
     rng = np.random.default_rng(0)
     drawn = np.array([rng.permutation(d) for _ in range(pairs)])
     return np.concatenate([drawn, drawn[:, ::-1]])
@@ -32,8 +33,7 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int 
     """Shapley values φ_j, which add up to the value of all features whatever the orders: Σ_j φ_j = v(1 … d) − v(∅).
 
     φ_j is what feature j adds to the value of the features before it, on average over orders. Exact for up to five
-    features, and for effects of at most two features together; else the error is that of twice so many `pairs` of
-    orders.
+    features, and for effects of at most two features together; otherwise it is an average over 2 · `pairs` orders.
 
     Parameters
     ----------
@@ -48,14 +48,24 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int 
     total: Any = 0.0
     all_orders = orders(d, pairs)
     for order in all_orders:
-        values = value(order)  # (…, n, d, c), by the number of features
-        gain = np.diff(values, axis=-2, prepend=np.zeros_like(values[..., :1, :]))  # what the k-th one adds
-        total = total + gain[..., np.argsort(order), :]  # by feature: `argsort` is the inverse of an order
+        # by the place k of a feature in the order: the value of the first k + 1 features, and what the last one adds
+        values = value(order)  # (…, n, d, c)
+        no_features = np.zeros_like(values[..., :1, :])
+        gain = np.diff(values, axis=-2, prepend=no_features)  # (…, n, d, c)
+
+        # by feature: the inverse of the order, `argsort`, says at which place each feature is
+        place = np.argsort(order)
+        total = total + gain[..., place, :]
     return total / len(all_orders)
 
 
 def shapley_of_cells(table: Callable[[Array], Array], x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "*s n d c"]:
     """Shapley values of the cells of rows: how much each cell adds to a log density (…, n, c), on average over orders.
+
+    The value of some features is the log density of a row that has only these cells, less that of a row without any.
+    For the order (2, 0, 1) of three features, for example, each row [a, b, c] is scored three times, as
+
+        [NaN, NaN, c],    [a, NaN, c],    [a, b, c].
 
     Parameters
     ----------
@@ -66,12 +76,15 @@ def shapley_of_cells(table: Callable[[Array], Array], x: Float[np.ndarray, "n d"
     no_cells = table(np.full((1, d), np.nan))[..., None, :]  # (…, 1, 1, c)
 
     def value(order: np.ndarray) -> np.ndarray:
-        # all rows with the first cell of the order, the first two, …, and all: (d, n, d)
-        rows = np.full((d, n, d), np.nan)
+        # copy k of the rows has the first k + 1 cells of the order: cell j at place k is in copy k and all later ones
+        copies = np.full((d, n, d), np.nan)
         for k, j in enumerate(order):
-            rows[k:, :, j] = x[:, j]
-        log_p = table(rows.reshape(-1, d))  # (…, d·n, c)
-        return np.moveaxis(log_p.reshape(*log_p.shape[:-2], d, n, log_p.shape[-1]), -3, -2) - no_cells
+            copies[k:, :, j] = x[:, j]
+
+        log_p = table(copies.reshape(-1, d))  # (…, d·n, c)
+        *lead, _, c = log_p.shape
+        by_row = np.moveaxis(log_p.reshape(*lead, d, n, c), -3, -2)  # (…, n, d, c): rows before copies
+        return by_row - no_cells
 
     return shapley(value, d)
 
@@ -81,6 +94,15 @@ def class_order(sums: Float[np.ndarray, "c r"], class_weight: Float[np.ndarray, 
 
     Whatever is drawn for a class by its number is then drawn for the same rows, whatever their label. Sums are compared
     to nine digits, as rounding depends on the order of the rows.
+
+    Parameters
+    ----------
+    sums : r sums of each class over its rows, such as those of its columns
+    class_weight : weight of each class
+
+    Returns
+    -------
+    The numbers of the classes, the one with the smallest weight first.
     """
-    keys = np.round(sums / class_weight.sum(), 9)
-    return np.lexsort([*keys.T[::-1], class_weight])  # the last key counts first
+    keys = np.round(sums / class_weight.sum(), 9)  # (c, r)
+    return np.lexsort([*keys.T[::-1], class_weight])  # `lexsort` sorts by its last key first, then by the one before

@@ -7,7 +7,6 @@ wait here until JAX is there: `register_pytrees` imports it. It runs before one 
 
 import contextlib
 import functools
-import itertools
 import json
 import sys
 import threading
@@ -62,10 +61,10 @@ def _register(cls: type) -> None:
     """
     import jax.export
 
-    names = _names(cls) or ()
+    names = _names(cls) or ()  # of the fields that JAX sees as leaves
     static = tuple(f.name for f in fields(cls) if f.metadata.get("static"))
 
-    # an object → (its fields by name, its static fields), and back
+    # An object → (its fields with their names, its static fields), and back. JAX keeps the second beside the leaves.
     def flatten(tree: Any) -> tuple[Any, Any]:
         inside = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in names]
         return inside, tuple(getattr(tree, name) for name in static)
@@ -93,11 +92,12 @@ def _register(cls: type) -> None:
 
 def leaves(tree: Any) -> Iterator[Any]:
     """The leaves of a tree of our dataclasses, mappings, tuples and None, in order: `jax.tree.leaves` without JAX."""
-    inside = branches(tree)  # by name; None for a leaf
-    if inside is None:
+    subtrees = branches(tree)  # by name; None for a leaf
+    if subtrees is None:
         yield tree
-    else:
-        yield from itertools.chain.from_iterable(map(leaves, inside.values()))
+        return
+    for subtree in subtrees.values():
+        yield from leaves(subtree)
 
 
 def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
@@ -107,6 +107,8 @@ def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
     subtrees = branches(tree)  # by name; None for a leaf
     if subtrees is None:
         return f(tree)
+
+    # put together again as what it was: a tuple, a dict or a dataclass
     changed: dict[Any, Any] = {key: map_leaves(f, subtree) for key, subtree in subtrees.items()}
     if type(tree) is tuple:
         return tuple(changed.values())

@@ -24,11 +24,13 @@ from scipy.special import chdtri, gammaincinv, ndtri
 
 @dataclass(frozen=True)
 class _Quadratic:
-    """What both have: rows of w_c, d, and what is left of the mean of q_c.
+    """What both have of the form q = λ + 2 s z + w z² + w G + offset of each of n rows and c classes.
 
     Fields
     ------
-    weight, degrees, offset : (n, c)
+    weight : (n, c) w
+    degrees : (n, c) number of observed cells, one more than the degrees of freedom of G
+    offset : (n, c) a constant, by which q has the mean that it should have
     """
 
     weight: np.ndarray
@@ -36,6 +38,7 @@ class _Quadratic:
     offset: np.ndarray
 
     rows: ClassVar[tuple[str, ...]] = "weight", "degrees", "offset"
+    """Names of the fields that have rows."""
 
     @cached_property
     def freedom(self) -> int:
@@ -54,7 +57,7 @@ class PooledQuadratic(_Quadratic):
     Fields
     ------
     square : (n, c, d)     δ², 0 where a cell is missing
-    slope : (n, c, d)      δ²/κ
+    slope : (n, c, d)      δ²/κ, 0 where a cell is missing
     a, b : (d,)            of 1/σ_j² ~ Gamma(a_j, rate b_j)
     """
 
@@ -81,12 +84,15 @@ class PooledQuadratic(_Quadratic):
         is_observed = ~np.isnan(x)[:, None]  # (n, 1, d)
         square = np.square(np.where(is_observed, x[:, None] - m, 0))  # δ², (n, c, d)
 
-        # w = Σ κ⁻² / Σ κ⁻¹ over the observed cells; what it leaves of the mean Σ κ⁻¹ is added as a constant
-        inverse_kappa = np.where(is_observed, 1 / kappa, 0)
+        # w = Σ κ⁻² / Σ κ⁻¹ over the observed cells
+        inverse_kappa = np.where(is_observed, 1 / kappa, 0)  # (n, c, d)
         total = inverse_kappa.sum(-1)  # (n, c)
         weight = np.square(inverse_kappa).sum(-1) / np.where(total > 0, total, 1)
-        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)  # number of observed cells
-        return cls(weight, degrees, total - degrees * weight, square, square * inverse_kappa, a, b)
+
+        # The mean of w z² + w G is w times the number of observed cells, and should be Σ κ⁻¹: the rest is a constant.
+        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)
+        offset = total - degrees * weight
+        return cls(weight, degrees, offset, square, slope=square * inverse_kappa, a=a, b=b)
 
     @property
     def dimensions(self) -> int:
@@ -108,9 +114,9 @@ class TiedQuadratic(_Quadratic):
 
     Fields
     ------
-    vectors : (n, c, k)    v_c, λ_c = ‖Aᵀ v_c‖² with Bartlett's factor A
-    order : k
-    nu : degrees of freedom of the k × k Wishart matrix
+    vectors : (n, c, k)    v_c of each row, so that λ_c = ‖Aᵀ v_c‖² with Bartlett's factor A, k × k
+    order : k, the smaller of the numbers of classes and features
+    nu : degrees of freedom of the k × k Wishart matrix AAᵀ
     """
 
     vectors: np.ndarray
@@ -135,14 +141,19 @@ class TiedQuadratic(_Quadratic):
         (n, d), c = x.shape, len(m)
         root = np.linalg.cholesky(scale)
 
-        # L⁻¹ δ, (n, c, d)
-        delta = np.linalg.solve(root, (x[:, None] - m).reshape(-1, d).T).T.reshape(n, c, d)
+        # v_c = L⁻¹ δ_c, (n, c, d)
+        delta = (x[:, None] - m).reshape(-1, d)  # (n·c, d)
+        vectors = np.linalg.solve(root, delta.T).T.reshape(n, c, d)
 
-        # With fewer classes than features c numbers of each class do: ΔᵀS⁻¹Δ = RᵀR, and v_c is row c of Rᵀ.
+        # With fewer classes than features c numbers of each class do, as λ depends on products v_cᵀv_c′ only. A QR
+        # decomposition of the d × c matrix of all v_c has the same products RᵀR, so v_c becomes row c of Rᵀ.
         if c < d:
-            delta = np.asarray(np.linalg.qr(delta.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
+            vectors = np.asarray(np.linalg.qr(vectors.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
+
         weight = np.broadcast_to(1 / kappa, (n, c))
-        return cls(weight, np.full((n, c), d), np.zeros((n, c)), delta, min(c, d), float(nu))
+        degrees = np.full((n, c), d)
+        offset = np.zeros((n, c))
+        return cls(weight, degrees, offset, vectors, order=min(c, d), nu=float(nu))
 
     @property
     def dimensions(self) -> int:
@@ -192,9 +203,14 @@ def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.n
     z : (c, s) standard normal
     g : (c, s) χ² with one degree of freedom less than a row without missing cells has cells
     """
+    # The uniform numbers: first those of the scale, then one for each class that becomes z, and one that becomes G.
     k = form.dimensions
-    g = chdtri(form.freedom, u[k + c :]) if form.freedom else np.zeros((c, u.shape[1]))
-    return form.shared(u[:k]), ndtri(u[k : k + c]), g
+    for_scale = u[:k]
+    for_z = u[k : k + c]
+    for_g = u[k + c :]
+
+    g = chdtri(form.freedom, for_g) if form.freedom else np.zeros((c, u.shape[1]))  # χ² with 0 degrees is 0
+    return form.shared(for_scale), ndtri(for_z), g
 
 
 def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], at: Any) -> np.ndarray:
@@ -213,6 +229,8 @@ def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray,
     rows = form.take(at)
     level, slope = rows.terms(shared)  # λ and s², (n, c, s)
 
-    share = np.maximum(rows.degrees - 1, 0) / max(form.freedom, 1)  # so that G has the mean of the row's own degrees
-    spread = rows.weight[..., None] * (np.square(z) + g * share[..., None])  # w z² + w G
+    # w z² + w G. The draws of G are those of a row without missing cells. A row with some has fewer degrees of freedom:
+    # its G is taken as that share of the draw which has the right mean.
+    share = np.maximum(rows.degrees - 1, 0) / max(form.freedom, 1)  # (n, c)
+    spread = rows.weight[..., None] * (np.square(z) + g * share[..., None])
     return -0.5 * (level + 2 * np.sqrt(slope) * z + spread + rows.offset[..., None])

@@ -54,12 +54,12 @@ def uniform(key: Key, shape: tuple[int, ...]) -> Array:
 def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
     """Logarithms of Gamma(a, 1) draws, shape `shape + a.shape`.
 
-    log G(a) = log G(a+1) + log(U) / a, so that nothing underflows: at a = 0.01 42 % of the draws themselves are below
-    the smallest float32.
+    Draws with a small a often underflow: at a = 0.01 42 % of them are below the smallest float32. If G ~ Gamma(a + 1)
+    and U is uniform, G · U^(1/a) is a draw of Gamma(a). Its logarithm is log G + (log U)/a, which does not underflow.
 
     Parameters
     ----------
-    key : NumPy's generator, or a JAX key
+    key : NumPy's generator, or a JAX key, of which `jax.random.loggamma` draws
     a : shape parameters, positive
 
     References
@@ -70,11 +70,15 @@ def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
     if not isinstance(key, np.random.Generator):
         return _jax().loggamma(key, namespace(key).asarray(a), shape)
 
-    # a below 1 is drawn at a + 1, and boosted
-    is_small = np.broadcast_to(np.asarray(a) < 1, shape)
-    draws = np.log(key.standard_gamma(a + (np.asarray(a) < 1), shape))
+    # log G: where a is below 1 it is drawn at a + 1
+    below_one = np.asarray(a) < 1
+    draws = np.log(key.standard_gamma(a + below_one, shape))
+
+    # + (log U)/a of these draws only; NumPy's uniforms are in [0, 1), so U is 1 less such a number, which is not 0
+    is_small = np.broadcast_to(below_one, shape)
     if is_small.any():
-        draws[is_small] += np.log1p(-key.random(int(is_small.sum()))) / np.broadcast_to(a, shape)[is_small]
+        uniform = key.random(int(is_small.sum()))
+        draws[is_small] += np.log1p(-uniform) / np.broadcast_to(a, shape)[is_small]
     return draws
 
 

@@ -26,7 +26,11 @@ class Site:
 
 
 def sites_of(model: Callable[[], Any]) -> dict[str, Site]:
-    """The parameters of a NumPyro model, by site; the rows `x` are not among them."""
+    """The parameters of a NumPyro model, by site; the rows `x` are not among them.
+
+    The model is first run with shapes only, which is quick. That is not enough if a support has limits that the model
+    computes: then the model is run once more, with numbers.
+    """
     import jax
 
     sites = _traced_sites(model)  # nothing is compiled
@@ -62,14 +66,17 @@ def _read_sites(model: Callable[[], Any]) -> dict[str, Site]:
     with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
         model()
 
-    # The axes of a site are its plates, from left to right, and then those of one draw of its distribution.
+    # A trace holds a message, a dict, of each statement. Of a `sample` statement "fn" is its distribution, and
+    # "cond_indep_stack" has the plates around it, with their names and their axes `dim`, which count from the right.
     sites = {}
     for name, message in trace.items():
-        if message["type"] == "sample":
-            plates = sorted(message["cond_indep_stack"], key=lambda frame: frame.dim)
-            event_axes = ("event",) * len(message["fn"].event_shape)
-            axes = (*(frame.name for frame in plates), *event_axes)
-            sites[name] = Site(message["fn"].support, axes)
+        if message["type"] != "sample":
+            continue
+        distribution = message["fn"]
+        plates = sorted(message["cond_indep_stack"], key=lambda plate: plate.dim)  # from left to right
+        plate_axes = [plate.name for plate in plates]
+        event_axes = ["event"] * len(distribution.event_shape)
+        sites[name] = Site(distribution.support, (*plate_axes, *event_axes))
     return sites
 
 
@@ -78,7 +85,7 @@ _FROM_SITE: dict[str, Callable[[Any], Any]] = {"log_": log_floor, "logit_": lamb
 
 
 def _basis(name: str) -> str:
-    """What stands before a site's name where a parameter is held as a logarithm or a logit."""
+    """What stands before a site's name where a parameter is held as a logarithm or a logit: "log_", "logit_" or ""."""
     return next((basis for basis in TO_SITE if name.startswith(basis)), "")
 
 
@@ -152,26 +159,35 @@ def _block_scope() -> type:
     class BlockScope(scope):
         """`numpyro.handlers.scope`, under which labels that all blocks share may be enumerated.
 
-        NumPyro's own gives every block its own plate of rows, and does not rename the plates of a factor of funsor.
+        NumPyro hands each statement of a model, `sample` or `plate`, to its handlers as a message: a dict with the
+        "type" and "name" of the statement, and with "cond_indep_stack", the plates around it. Each of these is a frame,
+        with the `name` of the plate and the axis `dim` that it has. NumPyro's `scope` puts a prefix before all names.
+
+        Two things are different here. All blocks have the same rows, so their plate "row" keeps its name. And when
+        labels are enumerated, funsor keeps names of axes of its own, "dim_to_name", which get the prefix too.
         """
 
         def process_message(self, msg: Any) -> None:
-            """Put the prefix before the names of a site or plate and of the plates around it, but for "row"."""
+            """Put the prefix before the name of a statement and of the plates around it, but for the plate "row"."""
             is_row_plate = msg["type"] == "plate" and msg["name"] == "row"
-            frames = msg.get("cond_indep_stack") or []
+            before = msg.get("cond_indep_stack") or []
             if not is_row_plate:
-                super().process_message(msg)  # renames all plates, so that of the rows is put back
-            if frames:
-                msg["cond_indep_stack"] = [
-                    old if old.name == "row" else new for old, new in zip(frames, msg["cond_indep_stack"], strict=True)
-                ]
+                super().process_message(msg)  # renames the statement, and the plates around it
+
+            # the frame of the rows is put back as it was
+            if before:
+                renamed = msg["cond_indep_stack"]
+                frames = zip(before, renamed, strict=True)
+                msg["cond_indep_stack"] = [old if old.name == "row" else new for old, new in frames]
 
         def postprocess_message(self, msg: Any) -> None:
-            """Give the enumerated dimensions of a factor the new names of their plates."""
-            names: Any = (msg.get("infer") or {}).get("dim_to_name") or {}
-            for frame in msg["cond_indep_stack"] if names else ():
-                if frame.dim in names:
-                    names[frame.dim] = frame.name
+            """Give the axes of an enumerated statement the new names of their plates."""
+            name_of_axis: Any = (msg.get("infer") or {}).get("dim_to_name") or {}  # empty if nothing is enumerated
+            if not name_of_axis:
+                return
+            for frame in msg["cond_indep_stack"]:
+                if frame.dim in name_of_axis:
+                    name_of_axis[frame.dim] = frame.name
 
     return BlockScope
 

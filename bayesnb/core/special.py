@@ -139,10 +139,14 @@ def most_probable(table: Array, log_prior: Array) -> Array:
     """
     if table.shape[1] < 2 or log_prior.min() == log_prior.max():
         return table.argmax(1)
+
+    largest = table.max(1, keepdims=True)  # (n, 1)
+    is_largest = table >= largest - _TIE * (1 + np.abs(largest))  # (n, c)
+
+    # Columns in the order of their priors, the largest first. Of truth values `argmax` gives the first True, which is
+    # then the largest entry with the largest prior.
     by_prior = np.argsort(-log_prior, kind="stable")
-    largest = table.max(1, keepdims=True)
-    is_largest = table >= largest - _TIE * (1 + np.abs(largest))
-    return by_prior[is_largest[:, by_prior].argmax(1)]  # the first True is that of the largest prior
+    return by_prior[is_largest[:, by_prior].argmax(1)]
 
 
 def log_floor(x: Array | Scalar) -> Value:
@@ -157,7 +161,13 @@ def log_floor(x: Array | Scalar) -> Value:
 
 
 def log_shares(weight: Array, otherwise: Array) -> Array:
-    """log of a weight over the sum along the last axis, zeros floored; `otherwise` where that sum is zero."""
+    """Logarithms of weights over their sum along the last axis; that of 0 is the one of the smallest number.
+
+    Parameters
+    ----------
+    weight : (…, k) non-negative
+    otherwise : (…, k) the result where all weights are 0
+    """
     xp = namespace(weight)
     total = weight.sum(-1, keepdims=True)
     return xp.where(total > 0, log_floor(weight) - log_floor(total), otherwise)
@@ -188,7 +198,7 @@ class Jet:
     def __truediv__(self, other: Any) -> "Jet":
         if not isinstance(other, Jet):
             return Jet(*(x / other for x in self.a))
-        # coefficient k of quotient · other = self, solved for that of the quotient
+        # In q · other = self coefficient k is Σ_{i≤k} q_i b_{k−i} = a_k, so q_k = (a_k − Σ_{i<k} q_i b_{k−i})/b_0.
         quotient: list[Any] = []
         for k in range(4):
             remainder = self.a[k] - sum(quotient[i] * other.a[k - i] for i in range(k))
@@ -229,10 +239,12 @@ def _inside(n: Any, a: Any, xp: Any) -> Any:
     a : positive
     xp : `numpy` or `jax.numpy`
     """
-    least = (4 * xp.finfo(xp.result_type(a, n)).eps - 1) * a  # −a, and the rounding
-    if xp is np and np.all(n > least):
+    rounding = 4 * xp.finfo(xp.result_type(a, n)).eps  # relative to a
+    least = (rounding - 1) * a  # a + least is the rounding of a
+    if xp is np and np.all(n > least):  # nothing to move
         return n
-    return xp.where(abs(n + a) < least + a, least, n)
+    is_rounding = abs(n + a) < least + a
+    return xp.where(is_rounding, least, n)
 
 
 def _stirling_rest(x: Array | Scalar) -> Array | Scalar:
@@ -248,9 +260,11 @@ def log_rising(a: Any, n: Any) -> Any:
 
     With s = a + 8, and n any real number,
 
-        log Γ(a+n)/Γ(a) = (s−½) log1p(n/s) + n (log(s+n) − 1) + δ(s+n) − δ(s) − Σ_{i<8} log1p(n/(a+i)),
+        log Γ(a+n)/Γ(a) = (s−½) log1p(n/s) + n (log(s+n) − 1) + δ(s+n) − δ(s) − Σ_{i<8} log1p(n/(a+i)).
 
-    δ the rest of Stirling's series: eight steps of the recurrence Γ(x+1) = x Γ(x) up, Stirling's series there.
+    The first four terms are log Γ(s+n)/Γ(s) by Stirling's series log Γ(x) = (x−½) log x − x + ½ log 2π + δ(x), which is
+    accurate from 8 on. The sum leads down from there by eight steps of the recurrence Γ(x+1) = x Γ(x), of which each
+    changes the logarithm by log (a+n+i)/(a+i). No term is a difference of large numbers.
 
     Parameters
     ----------
@@ -277,17 +291,17 @@ def log_rising(a: Any, n: Any) -> Any:
     n = _inside(n, a, xp)  # above −a, also where rounding has lost the difference
     s = a + _SHIFT
 
-    # Stirling's series at s + n and at s, then the steps of the recurrence down to a + n and a
-    top = (s - 0.5) * xp.log1p(n / s) + n * (xp.log(s + n) - 1) + _stirling_rest(s + n) - _stirling_rest(s)
+    # log Γ(s + n)/Γ(s), then the steps of the recurrence down to log Γ(a + n)/Γ(a)
+    log_ratio = (s - 0.5) * xp.log1p(n / s) + n * (xp.log(s + n) - 1) + _stirling_rest(s + n) - _stirling_rest(s)
     for i in range(_SHIFT):
-        top = top - xp.log1p(n / (a + i))
-    return top
+        log_ratio = log_ratio - xp.log1p(n / (a + i))
+    return log_ratio
 
 
 def log_beta(a: Array | Scalar, b: Array | Scalar) -> Value:
     """log B(a, b) = log Γ(a) + log Γ(b) − log Γ(a+b), a, b > 0.
 
-    It is computed as log Γ(min) − log of the rising factorial of max by min, so large arguments lose no digits.
+    It is computed as log Γ(min) − log [Γ(max + min)/Γ(max)], the rising factorial, so large arguments lose no digits.
     `jax.scipy.special.betaln` errs by 1.3e-6 at (2, 8) in float64 (jax 0.10.2). With ε the machine epsilon, the error
     here stays below 16 ε (1 + |result|) for arguments from 1e-3 to 1e3. It stays below 100 ε (1 + |result|) from 1e-100
     to 1e100 in float64 and 1e-30 to 1e30 in float32.

@@ -40,29 +40,37 @@ class Support:
     high: float
 
     def describe(self, d: int = 1) -> str:
-        """The set in words, as error messages say it; d features."""
+        """The set in words, as error messages say it; d is the number of features, for degrees of freedom."""
         return _WORDS[self.kind].format(d - 1 if self.kind == "degrees" else self.low, self.high)
 
     def holds(self, value: np.ndarray, d: int = 1) -> Any:
         """Whether each number is in the set; of matrices (…, d, d) and of a simplex (…, c) one answer for each.
 
+        All kinds ask for numbers between `low` and `high`, and three of them for more:
+
+        - "matrix": these limits hold for the diagonal, and the matrix is symmetric and positive definite;
+        - "simplex": a probability may be 0 too, and all sum to 1;
+        - "degrees": degrees of freedom of a d × d covariance are above d − 1.
+
         Parameters
         ----------
-        d : number of features, for degrees of freedom
+        value : one number or several, by any axes; for a matrix or a simplex as above
+        d : number of features. It matters for degrees of freedom only
         """
         with np.errstate(all="ignore"):
-            # the limits; of a matrix those of its diagonal
-            cells = np.diagonal(value, axis1=-2, axis2=-1) if self.kind == "matrix" else value
-            within = (cells >= self.low) & (cells <= self.high)  # False for NaN
+            # the limits
+            numbers = np.diagonal(value, axis1=-2, axis2=-1) if self.kind == "matrix" else value
+            within = (numbers >= self.low) & (numbers <= self.high)  # False for NaN
 
-            # and what each kind asks for besides
+            # what the kind asks for besides
             if self.kind == "matrix":
                 return within.all(-1) & _is_positive_definite(value)
             if self.kind == "simplex":
-                return (within | (value == 0)).all(-1) & (abs(value.sum(-1) - 1) <= 1e-8)
+                sums_to_one = abs(value.sum(-1) - 1) <= 1e-8
+                return (within | (value == 0)).all(-1) & sums_to_one
             if self.kind == "degrees":
                 return within & (value > d - 1)
-            return within
+            return within  # "real", "positive" and "cells"
 
 
 REAL = Support("real", -1e100, 1e100)  # a mean
@@ -175,15 +183,17 @@ class Cells:
         return "a whole count" if self.whole and self.kind == "counts" else _KINDS[self.kind]
 
     def wrong(self, cells: np.ndarray, levels: int | None = None) -> Any:
-        """Whether each number is not a valid cell; False for NaN, which is a missing one.
+        """Whether each number is not a valid cell; False for NaN, which is a missing one, as comparisons with it are.
 
         Parameters
         ----------
+        cells : numbers, by any axes
         levels : number of levels, if cells are levels
         """
-        if self.kind == "real":  # every number is
+        if self.kind == "real":  # every number is valid
             return np.zeros(np.shape(cells), bool)
 
+        # too small or too large
         largest = np.inf
         if self.kind == "yes/no":
             largest = 1
@@ -191,6 +201,8 @@ class Cells:
             largest = levels - 1
         is_too_small = cells <= 0 if self.kind == "positive" else cells < 0
         is_wrong = is_too_small | (cells > largest)
+
+        # not whole
         if self.whole or self.kind in ("yes/no", "levels"):
             return is_wrong | (cells % 1 > 0)
         return is_wrong
@@ -199,7 +211,8 @@ class Cells:
 def _is_positive_definite(matrix: np.ndarray) -> Any:
     """Whether each matrix (…, d, d) is symmetric and positive definite; the units of the features do not matter.
 
-    So it is asked of the correlation matrix: whether its smallest eigenvalue is above rounding.
+    A covariance is positive definite if and only if its correlation matrix is, and that has no units. Its smallest
+    eigenvalue must be above rounding.
     """
     unit = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))  # (…, d)
     correlation = matrix / unit[..., :, None] / unit[..., None, :]  # NaN where the diagonal is not positive
@@ -223,9 +236,10 @@ def as_numbers(name: str, value: Any, requirement: str) -> np.ndarray:
             "let `bayesnb.fit_prior` choose them from the data, or write a hierarchical model in NumPyro"
         )
     try:
+        # an array of objects ("O") may hold numbers, such as fractions, but no text and no None
         array = np.asarray(value)
         has_text = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
-        if has_text or array.dtype.kind not in "biufO":  # it may hold booleans, integers, floats or objects
+        if has_text or array.dtype.kind not in "biufO":  # booleans, integers, floats or objects
             raise TypeError
         return np.asarray(array, float)
     except (TypeError, ValueError, OverflowError):
@@ -290,7 +304,8 @@ def checked_numbers(
     except ValueError:
         raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {requirement}") from None
 
-    is_repeated = numbers.size == 1 < full.size and d == 1  # one look at the number is enough
+    # one number for all places is looked at once
+    is_repeated = numbers.size == 1 < full.size and d == 1
     if not np.all(support.holds(numbers if is_repeated else full, d)):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe(d)}")
     return full
@@ -344,10 +359,12 @@ def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int
     d = sizes["feature"]
     numbers = as_numbers(label, value, f"numbers: {field_of_all.describe(d)}")
 
-    # lengths of the axes as the value has them, filled up with 1 from the left; those that are given go first
+    # The length of each axis: as `sizes` has it, otherwise as the value has it. Axes that the value lacks on its left
+    # have length 1: for the axes ("class", "level") and a value of shape (5,) the lengths are (1, 5).
     n_axes = len(field.axes)
     lengths = ((1,) * n_axes + numbers.shape)[-n_axes:]
-    length_of = {**dict(zip(field.axes, lengths, strict=True)), **sizes, "one": 1}
+    own_length = dict(zip(field.axes, lengths, strict=True))
+    length_of = {**own_length, **sizes, "one": 1}  # later entries replace earlier ones
     shape = tuple(length_of[axis] for axis in field.axes)
     return np.array(checked_numbers(label, value, shape, field_of_all, d))
 
@@ -362,10 +379,14 @@ def improper(block: Any) -> str | None:
     """
     inner = getattr(block, "block", block)  # a block of a single class holds the one that has the fields
     for key, field in inner.fields_.items():
+        # only fields with a limit can be improper; the numbers of a JAX trace are not known
         value = getattr(inner, key)
-        if field.limit is None or not isinstance(value, np.ndarray):  # under a trace nobody can look
+        if field.limit is None or not isinstance(value, np.ndarray):
             continue
-        at_limit = np.argwhere(~(np.isfinite(value) & (value > 0)))  # one index a row
+
+        # the first number that is not positive, and where it stands, such as "class 0, feature 3"
+        is_proper = np.isfinite(value) & (value > 0)
+        at_limit = np.argwhere(~is_proper)  # one index a row
         if len(at_limit):
             index = tuple(at_limit[0])
             position = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, index, strict=False) if axis != "one")

@@ -89,8 +89,9 @@ class RowWeights:
     @property
     def effective(self) -> float:
         """Effective number of rows: Σ w for counts, (Σ w)² / Σ w² for importance; 0 without weight."""
-        # of weights relative to the largest, whose squares neither overflow nor underflow
-        squares = float((self.values / max(self.values.max(initial=0.0), 1e-300)) ** 2 @ np.ones(len(self.values)))
+        # Weights relative to the largest one give the same quotient, and their squares do not overflow or underflow.
+        largest = max(self.values.max(initial=0.0), 1e-300)
+        squares = float((self.values / largest) ** 2 @ np.ones(len(self.values)))
         if self.are_counts or squares == 0:
             return self.total
         return float(self.values.sum() / self.values.max()) ** 2 / squares
@@ -124,14 +125,18 @@ class RowWeights:
         w = self.values[has_weight]  # (m,)
         t = np.asarray(pointwise, float)[..., has_weight]  # (…, m)
 
-        if groups is not None:  # one term a group: the sums of w t and of w over its rows
-            _, group = np.unique(groups[has_weight], return_inverse=True)
+        # groups: one term each, the sums of w t and of w over its rows
+        if groups is not None:
+            _, group = np.unique(groups[has_weight], return_inverse=True)  # numbers 0, 1, … without gaps
             group_weight = np.bincount(group, w)
             sums = np.apply_along_axis(lambda values: np.bincount(group, values), -1, w * t)
-            return Terms(sums, group_weight, np.ones(len(group_weight)))
-        if self.are_counts:  # w terms a row, of weight 1
-            return Terms(t, np.ones(len(w)), w)
-        return Terms(w * t, w, np.ones(len(w)))  # one term a row, of weight w
+            return Terms(sums, group_weight, times=np.ones(len(group_weight)))
+
+        # counts: w equal terms a row, of weight 1; importance: one term a row, of weight w
+        ones = np.ones(len(w))
+        if self.are_counts:
+            return Terms(t, weight=ones, times=w)
+        return Terms(w * t, weight=w, times=ones)
 
     def total_of(self, pointwise: Float[np.ndarray, "*sums n"]) -> Any:
         """Σ_i w_i t_i over the rows that have a weight, (…)."""

@@ -40,9 +40,10 @@ def log_gain(
     n, growth : what n rows add to them: n, and their cross products G
     """
     d = scale.shape[-1]
-    level = log_det(scale)
+    level = log_det(scale)  # log |S|
     gamma = log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)  # Γ_d is a product of d gamma functions
-    return gamma - 0.5 * ((nu + n) * (log_det(scale + growth) - level) + n * (level - d * np.log(2)))
+    grown = log_det(scale + growth) - level  # log |S+G|/|S|
+    return gamma - 0.5 * ((nu + n) * grown + n * (level - d * np.log(2)))  # log |S/2| = log |S| − d log 2
 
 
 def log_gain_of_row(nu: Value, level: Value, grown: Value, d: int) -> Value:
@@ -75,10 +76,13 @@ def whitened(
     loc : centres m_c
     root : R of each class, or one that they share
     """
-    # rows and centres are both taken from the mean of the centres, which keeps the digits of their difference
+    # R x_i − R m_c. Rows and centres are both taken from the mean of the centres, which keeps the digits of their
+    # difference.
     centre = loc.mean(-2)[..., None, None, :]  # (…, 1, 1, d)
-    transposed = root.swapaxes(-1, -2)
-    return (x - centre) @ transposed - (loc[..., None, :] - centre) @ transposed
+    transposed = root.swapaxes(-1, -2)  # of row vectors: (R x)ᵀ = xᵀ Rᵀ
+    of_rows = (x - centre) @ transposed  # (…, c or 1, n, d)
+    of_centres = (loc[..., None, :] - centre) @ transposed  # (…, c, 1, d)
+    return of_rows - of_centres
 
 
 def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]) -> Tables:
@@ -101,7 +105,8 @@ def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Arr
     if xp is not np:
         return of_rows(x)
     step = max(1, _CELLS // loc.size)
-    return np.concatenate([of_rows(x[start : start + step]) for start in range(0, max(1, len(x)), step)], -2)
+    starts = range(0, max(1, len(x)), step)  # one slice even of no rows
+    return np.concatenate([of_rows(x[start : start + step]) for start in starts], -2)
 
 
 def inverse_wishart_factors(
@@ -126,8 +131,10 @@ def inverse_wishart_factors(
     below = xp.tril(normal(second, (*diagonal.shape, d)), -1)  # (…, d, d)
     a = below + xp.exp(diagonal)[..., None] * xp.eye(d)
 
+    # B = C A⁻ᵀ = (A⁻¹ Cᵀ)ᵀ
     c = xp.linalg.cholesky(scale)
-    return xp.linalg.solve(a, xp.broadcast_to(c.swapaxes(-1, -2), a.shape)).swapaxes(-1, -2)  # (A⁻¹ Cᵀ)ᵀ
+    transposed = xp.broadcast_to(c.swapaxes(-1, -2), a.shape)  # Cᵀ
+    return xp.linalg.solve(a, transposed).swapaxes(-1, -2)
 
 
 @dataclass(frozen=True)
@@ -169,11 +176,14 @@ class InverseWishartMarginal:
         d = self.scale.shape[-1]
         sigma = np.asarray(matrix)
 
-        # with Σ = RRᵀ, CᵀΣ⁻¹C is the product of R⁻¹C with itself
+        # A: with Σ = RRᵀ, CᵀΣ⁻¹C is the product of (R⁻¹C)ᵀ and R⁻¹C
         c = np.linalg.cholesky(self.scale)
-        root = np.linalg.solve(np.linalg.cholesky(sigma), np.broadcast_to(c, sigma.shape))
+        root = np.linalg.solve(np.linalg.cholesky(sigma), np.broadcast_to(c, sigma.shape))  # R⁻¹C
         a = np.linalg.cholesky(root.swapaxes(-1, -2) @ root)
 
-        i, j = np.tril_indices(d, -1)
+        # its squared diagonal, d χ² variables with ν − i degrees of freedom, and the normal entries below it
         squares = np.square(np.diagonal(a, axis1=-2, axis2=-1))
-        return np.concatenate([stats.chi2.cdf(squares, 2 * half_degrees(self.nu, d)), stats.norm.cdf(a[..., i, j])], -1)
+        of_diagonal = stats.chi2.cdf(squares, 2 * half_degrees(self.nu, d))
+        i, j = np.tril_indices(d, -1)
+        below = stats.norm.cdf(a[..., i, j])
+        return np.concatenate([of_diagonal, below], -1)

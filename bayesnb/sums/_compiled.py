@@ -100,8 +100,9 @@ def log(u: Any, lost: Any) -> Any:
     u : positive
     lost : a small number that is added to the logarithm, such as what rounding has lost of u
     """
-    # k and f from the bits of u: 0x3FE6A09E667F3BCD is √½, 0x3FF0000000000000 is 1, and the exponent is above bit 52.
-    # The subtraction of 2⁵² + 1023 turns bits into the number k.
+    # k and f from the 64 bits of u, of which those above bit 52 are the exponent + 1023, and those below the fraction.
+    # The bits of 1 are 0x3FF0000000000000, and those of √½ are 0x3FE6A09E667F3BCD. Their difference is added, so that
+    # the exponent rises by one at √½ instead of 1. As the last bits of 2⁵², 0x433 …, the exponent becomes a float.
     bits = np.float64(u).view(np.int64) + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
     k = np.int64((bits >> 52) | 0x4330000000000000).view(np.float64) - 4503599627371519.0
     f = np.int64((bits & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).view(np.float64) - 1.0
@@ -124,11 +125,12 @@ def log(u: Any, lost: Any) -> Any:
 
 @loop({"contract"})
 def log_of(u: Any, x: Any) -> Any:
-    """log u for u = 1 + x, of which rounding has lost some of x; near 0 u has all digits, and x has not.
+    """log(1 + x) from both u = 1 + x as a float, and x: `log_of(1.0 + x, x)`.
 
-    The rounding is x − (u − 1), and it adds its share of u to the logarithm.
+    For a small x the float u has lost the last digits of x. What it lost is r = x − (u − 1), and to first order
+    log(1 + x) = log(u + r) = log u + r/u. Where u is small instead, x is near −1 and u itself has all digits.
     """
-    return log(u, (x - (u - 1.0)) / u if u > 0.5 else 0.0 * x)  # NaN stays NaN
+    return log(u, (x - (u - 1.0)) / u if u > 0.5 else 0.0 * x)  # 0 · x: NaN stays NaN
 
 
 @loop({"contract"})
@@ -146,7 +148,7 @@ def exp(x: Any) -> Any:
     x = x if x > -700.0 else -700.0
     x = x if x < 0.0 else 0.0
 
-    # n is x/log 2 rounded: beside 1.5 · 2⁵² there is room for whole numbers only, whose bits are then the last ones
+    # n is x/log 2 rounded: floats near 1.5 · 2⁵² are whole numbers, so adding it rounds. n is then in the last bits.
     shifted = x * 1.4426950408889634 + 6755399441055744.0
     n = shifted - 6755399441055744.0
     r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10  # log 2 as a sum of two numbers
@@ -175,10 +177,11 @@ def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> N
     out : (c, d)
     """
     for i in range(len(ends) - 1):
-        of_class = out[np.uint64(y[i])]  # unsigned: numba then does not look for negative positions
+        # All positions are made unsigned: numba then does not look whether they are negative.
+        of_class = out[np.uint64(y[i])]  # (d,)
         weight = w[i]
-        x = cells[ends[i] : ends[i + 1]]
-        if columns is None:
+        x = cells[ends[i] : ends[i + 1]]  # the cells of the row
+        if columns is None:  # decided when it is compiled
             for j in range(len(x)):
                 of_class[j] += weight * x[j]
         else:
@@ -235,7 +238,7 @@ def log_coefficient(ends: Any, cells: Any, log_factorials: Any, out: Any) -> Non
         n_others = 0  # cells that are not in the table
         for p in range(len(x)):
             k = np.int32(x[p])
-            is_in_table = (k == x[p]) & (0 <= k) & (k < len(log_factorials))
+            is_in_table = (k == x[p]) & (0 <= k) & (k < len(log_factorials))  # whole, and not too large
             length += x[p]
             total += log_factorials[np.uint64(k)] if is_in_table else 0.0
             n_others += not is_in_table
@@ -285,6 +288,9 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
 def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: Any) -> None:
     """Sums over cells of what a table has for the level of each: out_ik += Σ_j table[j (levels + 1) + x_ij, k].
 
+    With the two levels 0 and 1, for example, column 0 has the rows 0, 1, 2 of the table, and column 1 the rows 3, 4, 5.
+    The cells (1, NaN) of a row of data point to the rows 1 and 5.
+
     Parameters
     ----------
     ends, columns, cells : n rows in the CSR format; `columns` is None for dense rows
@@ -292,9 +298,9 @@ def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: A
     levels : number of levels 0, 1, …
     out : (n, c)
     """
-    # The rows of the table that the cells of one row point to, each taken once. The arrays grow with the longest row.
+    # The rows of the table that the cells of one row point to, and their factors. The arrays grow with the longest row.
     table_row = np.empty(0, np.uint64)
-    ones = np.empty(0)
+    ones = np.empty(0)  # each row of the table counts once
     for i in range(len(ends) - 1):
         start = ends[i]
         x = cells[start : ends[i + 1]]
@@ -303,7 +309,7 @@ def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: A
             table_row = np.empty(2 * n, np.uint64)
             ones = np.ones(2 * n)
         for p in range(n):
-            j = p if columns is None else columns[start + p]
+            j = p if columns is None else columns[start + p]  # the column of the cell
             table_row[p] = j * (levels + 1) + (int(x[p]) if (x[p] >= 0) & (x[p] < levels) else levels)
         _add_rows(table, table_row[:n], ones[:n], out[i])
 
@@ -312,12 +318,13 @@ def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: A
 def _add_rows(table: Any, rows: Any, x: Any, total: Any) -> None:
     """Add multiples of rows of a table: total_k += Σ_p x_p table[rows_p, k].
 
-    Four rows are added at a time, so that `total` is read and written once for the four.
+    Four rows are added at a time, so that `total` is read and written once for the four. Positions are made unsigned
+    (`np.uint64`), because numba then does not look whether they are negative.
 
     Parameters
     ----------
     table : (…, c)
-    rows, x : (m,) which rows, and their factors
+    rows, x : (m,) positions of the rows in the table, and their factors
     total : (c,)
     """
     # the first 0 to 3 rows, so that the number of the others is a multiple of 4
@@ -327,6 +334,7 @@ def _add_rows(table: Any, rows: Any, x: Any, total: Any) -> None:
         for k in range(len(total)):
             total[k] += x[p] * weights[k]
 
+    # all others, four at a time: their factors x0 … x3, and the rows w0 … w3, (c,) each
     for p in range(n % 4, n, 4):
         x0 = x[p]
         x1 = x[p + 1]
@@ -350,21 +358,26 @@ def log_rising(a: Any, x: Any) -> Any:
     Eight steps of the recurrence Γ(a + 1) = a Γ(a) lead up to s = a + 8, where Stirling's series is accurate. Their
     factors are multiplied, so that all of them take one logarithm: that of a quotient of two products.
     """
+    # Γ(a) = Γ(a + 8)/below, and with b = a + x likewise Γ(b) = Γ(b + 8)/above
     s = a + 8.0
     b = a + x
     below = a * (a + 1.0) * (a + 2.0) * (a + 3.0) * (a + 4.0) * (a + 5.0) * (a + 6.0) * (a + 7.0)
     above = b * (b + 1.0) * (b + 2.0) * (b + 3.0) * (b + 4.0) * (b + 5.0) * (b + 6.0) * (b + 7.0)
+
+    # log Γ(s + x)/Γ(s) = (s − ½) log(1 + x/s) + x (log(s + x) − 1) + the rest of Stirling's series at both
     series = _stirling_rest(b + 8.0) - _stirling_rest(s)
     return (s - 0.5) * log1p(x / s) + x * (log(b + 8.0, 0.0) - 1.0) + series + log(below / above, 0.0 * above)
 
 
 @loop(FAST)
 def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
-    """What row i leaves of a concentration of class k, where the row has x times its weight there; see `remove_row`.
+    """What remains of a concentration of class k when row i leaves, whole − w_ik x; as `remove_row`.
+
+    It stays above 0: at least the rounding of the whole remains.
 
     Parameters
     ----------
-    whole : the concentration with the row
+    whole : the concentration α_kj with the row, or the sum of all concentrations of the class
     w : (n, c) weights of the rows in the classes; None where no row leaves
     x : the count of the cell, or of the whole row
     """
@@ -378,24 +391,27 @@ def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, out: Any) -> None:
     """Log density of rows of counts under Dirichlet–multinomials: out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i).
 
-    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, a = α − w_i x_i with A its sum, and L is the sum of the cells of the
-    row. Of a whole count up to 64 it is the product a (a + 1) … (a + x − 1). Factors of several cells are multiplied,
-    sixteen and more to a logarithm.
+    a^(x) = Γ(a + x)/Γ(a) is the rising factorial. Of row i and class k it is taken at a_j = α_jk − w_ik x_ij, with the
+    sum A over the columns j, and L is the sum of the cells of the row. There are two kinds of cells:
+
+    - of a whole count up to 64 the factorial is the product a (a + 1) … (a + x − 1). The factors of several cells are
+      multiplied, and a logarithm is taken after every sixteenth factor;
+    - of any other count it is computed by Stirling's series.
 
     Parameters
     ----------
     ends, columns, cells : n rows of counts in the CSR format; `columns` is None for dense rows
-    alpha, total : (d, c) and (c,)
+    alpha, total : concentrations (d, c), and their sums over the columns (c,)
     w : (n, c) weights with which rows leave; None where no row leaves
     out : (n, c)
     """
     c = len(total)
-    product = np.empty(c)  # of factors whose logarithms are not in `log_p` yet
+    product = np.empty(c)  # of the factors whose logarithms are not in `log_p` yet
     for i in range(len(ends) - 1):
-        log_p = out[i]
+        log_p = out[i]  # (c,)
         log_p[:] = 0.0
         product[:] = 1.0
-        length = 0.0
+        length = 0.0  # L
         n_factors = 0
         for p in range(ends[i], ends[i + 1]):
             x = np.float64(cells[p])
@@ -408,7 +424,7 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
                     log_p[k] += log_rising(_remaining(alpha_of_kind[k], w, i, k, x), x)
                 continue
 
-            # small whole counts: factor by factor, and after sixteen of them a logarithm
+            # small whole counts: the factors a + t, t = 0 … x − 1, and after sixteen of them a logarithm
             for t in range(int(x)):
                 for k in range(c):
                     product[k] *= _remaining(alpha_of_kind[k], w, i, k, x) + t
@@ -417,6 +433,8 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
                     for k in range(c):
                         log_p[k] += log(product[k], 0.0)
                     product[:] = 1.0
+
+        # the factors that are left, and the denominator A^(L)
         for k in range(c):
             log_p[k] += log(product[k], 0.0) - log_rising(_remaining(total[k], w, i, k, length), length)
 
@@ -453,7 +471,7 @@ def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
     out : (n, c)
     """
     for i in range(len(X)):
-        x = X[i]
+        x = X[i]  # (d,), as the three of each class
         for k in range(len(mu)):
             m = mu[k]
             g = slope[k]
@@ -469,22 +487,23 @@ def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
 def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
     """Log densities under independent Student distributions: out_ik = Σ_j level_kj + weight_kj log(1 + v).
 
-    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². Where the columns of each class have one
-    weight (`alike`), 24 factors 1 + v are multiplied before a logarithm is taken. They are held less one,
-    (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits. Work goes by tiles of 128 rows and 24
-    columns, which stay in the cache.
+    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². Where all columns of a class have the same
+    weight, Σ_j log(1 + v) is the logarithm of a product: 24 factors 1 + v are multiplied before a logarithm is taken.
+    Products are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits. Work goes by
+    tiles of 128 rows and 24 columns, which stay in the cache.
 
     Parameters
     ----------
     X : (n, d) rows; NaN is a missing cell
     mu, slope, weight, level : (c, d) of each class and column
+    alike : whether the columns of each class have one weight
     out : (n, c)
     """
     n, d = X.shape
     sum_of_levels = level.sum(1)
     tile = np.zeros((_PRODUCT, _TILE))  # cells, columns first
     less = np.zeros(_TILE)  # products of factors, less one
-    total = np.zeros((len(mu), _TILE))
+    total = np.zeros((len(mu), _TILE))  # the log densities of the rows of a tile, classes first
     n_missing = np.zeros(_PRODUCT, np.int64)  # in each column of the tile
     for start in range(0, n, _TILE):
         # as if no cell were missing
@@ -526,7 +545,8 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
     """What the stored cells of sparse rows change in the log density of an empty row, for Student or normal densities.
 
     out_ik = Σ_j weight_jk (log(1 + v) − log(1 + v⁰)) with v = ((x_ij − μ_jk) slope_jk)², and v⁰ that of an empty cell,
-    x = 0. Normal densities have v for log(1 + v).
+    x = 0. The difference is one logarithm, log (1 + v)/(1 + v⁰) = log(1 + (v − v⁰)/(1 + v⁰)). Normal densities have v
+    for log(1 + v), so the difference is v − v⁰.
 
     Parameters
     ----------
@@ -541,15 +561,15 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
         for p in range(ends[i], ends[i + 1]):
             j = np.uint64(columns[p])
             x = np.float64(cells[p])
-            m = mu[j]
+            m = mu[j]  # (c,), as the other two
             g = slope[j]
             w = weight[j]
             for k in range(len(total)):
-                z = (x - m[k]) * g[k]
-                z_empty = m[k] * g[k]
-                # the quotient (1 + v)/(1 + v⁰) takes one logarithm; it is 1 + change/divisor
-                change = z * z - z_empty * z_empty
-                divisor = 1.0 + z_empty * z_empty
+                z = (x - m[k]) * g[k]  # v = z²
+                z_empty = m[k] * g[k]  # v⁰ is its square
+                change = z * z - z_empty * z_empty  # v − v⁰
+                divisor = 1.0 + z_empty * z_empty  # 1 + v⁰
+                # `log_of` takes log(1 + x) from 1 + x, which is the quotient, and from x, which is change/divisor
                 total[k] += w[k] * (log_of((1.0 + z * z) / divisor, change / divisor) if student else change)
 
 
@@ -557,8 +577,9 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
 def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, student: bool, out: Any) -> None:
     """Log densities of rows in a class that they have left: out_i = Σ_j level_kj + weight_kj log(1 − v).
 
-    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². NaN where some v is not below 1. Normal
-    densities have −v for the logarithm.
+    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². It is 1 − v, not 1 + v, because μ and slope
+    are those of the data that still hold the row. NaN where some v is not below 1. Normal densities have −v for the
+    logarithm.
 
     Parameters
     ----------
@@ -578,8 +599,8 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
         total = 0.0
         for j in range(len(m)):
             z = (x[j] - m[j]) * g[j]
-            v = -z * z if x[j] == x[j] else 0.0
-            total += a[j] if x[j] == x[j] else 0.0  # NaN is not equal to itself
+            v = -z * z if x[j] == x[j] else 0.0  # −v of the formula; NaN is not equal to itself
+            total += a[j] if x[j] == x[j] else 0.0
             total += w[j] * (log1p(v if v > -1.0 else np.nan) if student else v)
         out[i] = total
 
@@ -588,6 +609,9 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
 def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
     """Add the weight, the sum and the squares of the observed cells of each class and column: Σ w, Σ w z and Σ w z².
 
+    Rows come in two cases. One without a missing cell has its weight in every column, so that weight is added to all
+    columns after the loop. In the columns of any other row missing cells get the weight 0.
+
     Parameters
     ----------
     X : (n, d) rows; NaN is a missing cell
@@ -595,32 +619,37 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
     shift : (c, d) what is subtracted from a cell, z = x − shift, so that squares keep their digits
     n, s, q : (c, d) to which Σ w, Σ w z and Σ w z² are added
     """
-    n_complete = np.zeros(len(n))  # weight of the rows without a missing cell
+    n_complete = np.zeros(len(n))  # (c,) weight of the rows without a missing cell
     for i in range(len(X)):  # in another order of these lines the loops took twice as long: measure it
-        k = np.uint64(y[i])
-        v = w[i]
+        k = np.uint64(y[i])  # unsigned: numba then does not look for negative positions
+        v = w[i]  # weight of the row
         total = 0.0
+        # what the row's class has so far, (d,) each
         weight = n[k]
         first = s[k]
         second = q[k]
         m = shift[k]
         row = X[i]
+
+        # The sum of a row with a missing cell is NaN, which is not equal to itself.
         for j in range(len(row)):
             total += row[j]
-        if total == total:  # no cell is missing
+        if total == total:  # no cell is missing: the weight is the same in all columns
             n_complete[k] += v
             for j in range(len(row)):
                 z = row[j] - m[j]
                 first[j] += v * z
                 second[j] += v * z * z
             continue
+
+        # some cell is missing: each has a weight u of its own
         for j in range(len(row)):
             z = row[j] - m[j]
-            u, z = (v, z) if z == z else (0.0, 0.0)  # a missing cell has weight 0
+            u, z = (v, z) if z == z else (0.0, 0.0)  # NaN, a missing cell, has weight 0
             weight[j] += u
             first[j] += u * z
             second[j] += u * z * z
-    n += np.expand_dims(n_complete, 1)
+    n += np.expand_dims(n_complete, 1)  # (c, 1), to all columns
 
 
 # --- averages over parents --------------------------------------------------------------------------------------------
@@ -637,9 +666,9 @@ def one_dependence(
 
     Parameters
     ----------
-    places : (n, d) the place of each cell in the table; below 0 for a missing cell
+    places : (n, d) the place of each cell in the table, one for each column and level; below 0 for a missing cell
     label : (n,) class that the row leaves; −1 if it leaves none
-    table, without_unit : (places, places, c) log terms of a cell v under a parent u
+    table, without_unit : (places, places, c) log terms of a cell v under a parent u, with all rows and without one
     parent_shift, class_shift : (d,) added for the parent in column j, in the other classes and in the label's
     out : (n, c)
     """
@@ -649,13 +678,17 @@ def one_dependence(
     for i in range(n):
         n_parents = 0
         for j in range(d):
-            u = places[i, j]
+            u = places[i, j]  # the parent
             if u < 0:
                 continue
+
+            # the sums under this parent begin with its shift, which in the row's own class is another one
             for c in range(n_classes):
                 sums[n_parents, c] = parent_shift[j]
             if label[i] >= 0:
                 sums[n_parents, label[i]] = class_shift[j]
+
+            # the terms of all cells of the row
             for k in range(d):
                 v = places[i, k]
                 if v < 0:

@@ -47,19 +47,34 @@ _SMALLEST_PRODUCT = 1e-290  # of factors, the next of which is at least 1e-3
 def _translation_table() -> np.ndarray:
     """Coefficients of the kernel between two boxes in Chebyshev polynomials: E[o + R, q, r].
 
-    A kernel exp(−½ z²) from place s of a box to place s′ of the box that lies o boxes to its right, o = −R … R, is
-    Σ_qr E[o + R, q, r] T_q(s) T_r(s′). Coefficients are cosine transforms of the values at Chebyshev's nodes.
+    Let a cell have place s in its box, and a target place s′ in a box that lies o boxes to the right, o = −R … R. The
+    kernel between them is then exp(−½ z²) = Σ_qr E[o + R, q, r] T_q(s) T_r(s′), z being their distance in bandwidths.
+
+    E is found by interpolation. A function f on [−1, 1] has the values f(t_i) at the N Chebyshev nodes
+    t_i = cos(π (i + ½)/N). The polynomial Σ_q f_q T_q through them has the coefficients
+
+        f_q = (2/N) Σ_i cos(π q (i + ½)/N) f(t_i),    half of that for q = 0,
+
+    a cosine transform. It is applied twice: over the nodes of s, and over those of s′.
+
+    Returns
+    -------
+    (2R + 1, N, N) by offset of the boxes, polynomial of the cell (source) and polynomial of the target
     """
-    q = np.arange(_TERMS)
-    nodes = np.cos(np.pi * (q + 0.5) / _TERMS)
-    to_coefficients = 2 / _TERMS * np.cos(np.pi * q[:, None] * (q + 0.5) / _TERMS)  # (polynomial, node)
+    i = np.arange(_TERMS)  # numbers of nodes, and of polynomials
+    nodes = np.cos(np.pi * (i + 0.5) / _TERMS)
+    to_coefficients = 2 / _TERMS * np.cos(np.pi * i[:, None] * (i + 0.5) / _TERMS)  # (polynomial, node)
     to_coefficients[0] /= 2
 
-    # distance of target node and source node, in bandwidths: (2R + 1, target, source)
+    # Distances of all target nodes from all source nodes, in bandwidths, for each offset: (2R + 1, target, source).
+    # A place goes from −1 to 1 over one box, so half a difference of places is a distance in boxes.
     offset = np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)[:, None, None]
     distance = _BOX * (offset + (nodes[:, None] - nodes) / 2)
-    coefficients = to_coefficients @ np.exp(-0.5 * distance**2) @ to_coefficients.T
-    return np.ascontiguousarray(coefficients.transpose(0, 2, 1))  # source polynomial first
+    kernel = np.exp(-0.5 * distance**2)
+
+    # from the left over the target nodes, from the right over the source nodes: (2R + 1, target, source) polynomials
+    coefficients = to_coefficients @ kernel @ to_coefficients.T
+    return np.ascontiguousarray(coefficients.transpose(0, 2, 1))  # E has the source polynomial first
 
 
 TRANSLATIONS = _translation_table()
@@ -99,7 +114,7 @@ def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
     for first in range(0, len(place), _CHUNK):
         n = min(_CHUNK, len(place) - first)
         s = place[first : first + n]
-        before, now, after = work[0], work[1], work[2]  # w_k times T_{q−2}, T_{q−1} and T_q
+        before, now, after = work[0], work[1], work[2]  # w_k times T_{q−2}, T_{q−1} and T_q of each cell
 
         # T_0 = 1 and T_1 = s
         total0 = 0.0
@@ -118,7 +133,7 @@ def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
                 after[i] = 2.0 * s[i] * now[i] - before[i]
                 total += after[i]
             out[q] += total
-            before, now, after = now, after, before
+            before, now, after = now, after, before  # the next step writes over the oldest one
 
 
 @loop(FAST)
@@ -148,15 +163,19 @@ def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
     for first in range(0, len(place), _CHUNK):
         n = min(_CHUNK, len(place) - first)
         s = place[first : first + n]
-        before, now, after = work[0], work[1], work[2]  # b_{r+2}, b_{r+1} and b_r
+        before, now, after = work[0], work[1], work[2]  # b_{r+2}, b_{r+1} and b_r at each place
+
+        # from the last coefficient R: b_{R+1} = 0 and b_R = L_R
         for i in range(n):
             before[i] = 0.0
             now[i] = coefficients[_TERMS - 1]
+
+        # down to b_1, which is `now` at the end, with b_2 in `before`
         for r in range(_TERMS - 2, 0, -1):
             coefficient = coefficients[r]
             for i in range(n):
                 after[i] = coefficient + 2.0 * s[i] * now[i] - before[i]
-            before, now, after = now, after, before
+            before, now, after = now, after, before  # the next step writes over the oldest one
         for i in range(n):
             out[first + i] = coefficients[0] + s[i] * now[i] - before[i]
 
@@ -174,9 +193,9 @@ def _boxes(value: Any, origin: float, h: float, box: Any, start: Any, place: Any
     """
     n_boxes = 0
     for k in range(len(value)):
-        position = (value[k] - origin) / (_BOX * h)
+        position = (value[k] - origin) / (_BOX * h)  # in boxes
         number = np.floor(position)
-        place[k] = 2.0 * (position - number) - 1.0
+        place[k] = 2.0 * (position - number) - 1.0  # from 0 … 1 to −1 … 1
         if n_boxes == 0 or number != box[n_boxes - 1]:
             box[n_boxes] = number
             start[n_boxes] = k
@@ -189,9 +208,14 @@ def _boxes(value: Any, origin: float, h: float, box: Any, start: Any, place: Any
 def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool, table: Any, out: Any) -> None:
     """Kernel sums at targets in linear time, where that is cheaper: out_i = Σ_k w_k K(x_i − v_k), K(z) = exp(−½ z²/h²).
 
-    Cells are put into boxes, each with its Chebyshev moments. The targets of a box take the moments of the boxes near
-    it as one polynomial of their places. NaN where summing directly is cheaper, or no cell is close to the target, so
-    that the sum would have no digits.
+    Cells are put into boxes, each with its Chebyshev moments. Then the targets are gone through box by box:
+
+    1. find the targets of the box, and their places in it, −1 … 1;
+    2. find the boxes with cells at most 8 boxes away. Both lists are sorted, so these only move upwards;
+    3. decide whether sums by boxes have digits there, and are cheaper than direct ones. If not, the sums are NaN;
+    4. add what the cells of each near box give as a polynomial of the places of the targets, and take its values.
+
+    A sum is NaN too where the bound of its error is too large relative to it.
 
     Parameters
     ----------
@@ -201,11 +225,11 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
     table : the coefficients `TRANSLATIONS`
     out : (n,)
     """
-    box = np.empty(len(value))  # of the cells
-    start = np.empty(len(value) + 1, np.int64)
-    place = np.empty(len(value))
+    box = np.empty(len(value))  # numbers of the boxes that have cells
+    start = np.empty(len(value) + 1, np.int64)  # the first cell of each box
+    place = np.empty(len(value))  # of each cell in its box
     origin = value[len(value) // 2]  # a median, so that most cells have the digits of their places
-    n_boxes = _boxes(value, origin, h, box, start, place)
+    n_boxes = _boxes(value, origin, h, box, start, place)  # fills the three
     moments = np.empty((n_boxes, _TERMS))  # made when they are needed
     is_made = np.zeros(n_boxes, np.bool_)
 
@@ -216,7 +240,7 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
     low = 0  # boxes low … high − 1 are near the box of the target
     high = 0
     while first < len(x):
-        # targets first … last − 1 are those of one box
+        # step 1: targets first … last − 1 are those of one box
         position = (x[first] - origin) / (_BOX * h)
         number = np.floor(position)
         last = first
@@ -226,12 +250,12 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
                 break
             target_place[last] = 2.0 * (position - number) - 1.0
             last += 1
-        while low < n_boxes and box[low] < number - _NEIGHBOURS:  # boxes within reach: upwards only, as targets
+        while low < n_boxes and box[low] < number - _NEIGHBOURS:  # step 2: boxes within reach
             low += 1
         high = max(low, high)
         while high < n_boxes and box[high] <= number + _NEIGHBOURS:
             high += 1
-        # whether sums by boxes have digits, and are cheaper
+        # step 3: whether sums by boxes have digits, and are cheaper
         has_digits = not is_relative
         for b in range(low, high):
             has_digits |= abs(box[b] - number) <= _CLOSE
@@ -242,7 +266,7 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
         if n_cells == 0:
             out[first:last] = 0.0
         elif has_digits and _COST_OF_KERNEL * n_cells * n_targets > cost:
-            # one polynomial of the places of the targets, and a bound of its error
+            # step 4: one polynomial of the places of the targets, and a bound of its error
             coefficients[:] = 0.0
             error = 0.0
             for b in range(low, high):
@@ -268,7 +292,15 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
 
 @loop()
 def _squared_to_nearer(x: float, value: Any, before: int, after: int) -> float:
-    """Squared distance from x to the nearer of the cells at two positions; infinite where neither is a position."""
+    """Squared distance from x to the nearer of two cells, one before x and one after it, given by their positions.
+
+    A position outside of 0 … m − 1 is no cell. Infinite where neither is one.
+
+    Parameters
+    ----------
+    value : (m,) cells in ascending order
+    before, after : positions of the two
+    """
     near = np.inf
     if before >= 0:
         near = (x - value[before]) ** 2
@@ -281,13 +313,14 @@ def _squared_to_nearer(x: float, value: Any, before: int, after: int) -> float:
 def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float) -> float:
     """The log kernel sum at one target, kernel by kernel: log [Σ_k w_k K(x − v_k) − leaving], K(z) = exp(−½ z²/h²).
 
-    Kernels are relative to that of the nearest cell, so that not all of them underflow. −∞ where no cell is left.
+    Kernels are relative to that of the nearest cell, at a squared distance z₀²: log Σ_k w_k K(z_k)/K(z₀) − ½ z₀²/h².
+    So not all of them underflow. −∞ where no cell is left.
 
     Parameters
     ----------
-    leaving : the weight that leaves the cell at x
+    leaving : the weight that leaves the cell at x, where the kernel is 1
     value, weight : (m,) cells v_k in ascending order, and their weights
-    lost : the share of a weight that is rounding
+    lost : the share of a weight that is rounding: a cell of which no more remains has left
     reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     """
     # cells before x, the cell at x and what remains of it, and cells after x
@@ -303,16 +336,17 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
     if remaining == 0.0 and below == 0 and above == m:
         return -np.inf
 
+    # z₀², squared distance to the nearest cell that remains
     near = 0.0 if remaining > 0 else _squared_to_nearer(x, value, below - 1, above)
     if np.isinf(near):  # farther than 1e154: a density of 0, whose logarithm stays a number
         return -_LARGEST
 
-    # kernels within reach, on both sides; `half` is a little more than the reach, for rounding
+    # The kernels within reach on both sides: z² up to z₀² + reach h². `half` is a little more, for rounding.
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
     begin = np.searchsorted(value[:below], x - half)
     end = above + np.searchsorted(value[above:], x + half)
-    total = remaining
+    total = remaining  # what is left of the cell at x, whose kernel is 1
     total += _kernel_sum(x, value[begin:below], weight[begin:below], rate, near)
     total += _kernel_sum(x, value[above:end], weight[above:end], rate, near)
     return math.log(total) - rate * near
@@ -324,28 +358,33 @@ def log_sums(
 ) -> None:
     """Log kernel sums: out_gi = log [Σ_k w_k K(x_i − v_k) − leaving_i] for the bandwidth h_g; −∞ where no cell is left.
 
-    The relative error of a sum is about 1e-11.
+    There are two ways. The sums Σ_k w_k K of many targets are made together, by boxes; the weight that leaves is then
+    subtracted, and the logarithm taken. A target that the boxes do not serve, or where subtracting would cost digits,
+    has a sum of its own, kernel by kernel. The relative error of a sum is about 1e-11.
 
     Parameters
     ----------
     x, leaving : (n,) targets in ascending order, and the weight that leaves the cell at each
     value, weight : (m,) cells v_k in ascending order, and their weights
     h : (g,) bandwidths
-    lost, reach : see `_log_sum`
+    lost : the share of a weight that is rounding: a cell of which no more remains has left
+    reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     table : the coefficients `TRANSLATIONS`
     out : (g, n)
     """
     for g in range(len(h)):
-        # many targets by boxes, which leave NaN where a target needs a sum of its own
+        # The sums of many targets by boxes; NaN marks a target that needs a sum of its own.
         if len(x) > _NEIGHBOURS:
             _sums_by_boxes(x, value, weight, h[g], True, table, out[g])
         else:
             out[g] = np.nan
+
+        # From sums to logarithms. A comparison with NaN is False, so a marked target goes on to its own sum.
         for i in range(len(x)):
             remaining = out[g, i] - leaving[i]
             if remaining > 0 and remaining > _SMALLEST_REMAINDER * leaving[i]:
                 out[g, i] = math.log(remaining)
-            else:  # also where it is NaN, or subtracting has cost digits
+            else:  # marked, or subtracting has cost digits
                 out[g, i] = _log_sum(x[i], leaving[i], value, weight, h[g], lost, reach)
 
 
@@ -353,7 +392,16 @@ def log_sums(
 def log_sums_of_each(
     x: Any, leaving: Any, value: Any, weight: Any, h: Any, lost: float, reach: float, out: Any
 ) -> None:
-    """`log_sums` where each target has bandwidths of its own, h (g, n): kernel by kernel."""
+    """`log_sums` where each target has bandwidths of its own, kernel by kernel: out_gi is that of target x_i and h_gi.
+
+    Parameters
+    ----------
+    x, leaving : (n,) targets in ascending order, and the weight that leaves the cell at each
+    value, weight : (m,) cells v_k in ascending order, and their weights
+    h : (g, n) bandwidths
+    lost, reach : see `log_sums`
+    out : (g, n)
+    """
     for g in range(len(h)):
         for i in range(len(x)):
             out[g, i] = _log_sum(x[i], leaving[i], value, weight, h[g, i], lost, reach)
@@ -374,7 +422,7 @@ def _add_sums(x: Any, value: Any, weight: Any, h: float, table: Any, factor: Any
     """
     sums = np.empty(len(x))
     _sums_by_boxes(x, value, weight, h, False, table, sums)  # NaN where a direct sum is cheaper
-    half = 8.5 * h  # beyond, a kernel is below 1e-15
+    half = 8.5 * h  # beyond, a kernel is below exp(−½ 8.5²) = 2e-16
     for i in range(len(x)):
         if np.isnan(sums[i]):
             begin = np.searchsorted(value, x[i] - half)
@@ -389,7 +437,8 @@ def _log_sum_without_two(
 ) -> float:
     """The log kernel sum at cell k without a unit of the cell itself and a weight of cell i; −∞ where nothing is left.
 
-    It is log [Σ_l w_l K(v_k − v_l) − unit − leaving K(v_k − v_i)], summed over what remains: nothing is subtracted.
+    It is log [Σ_l w_l K(v_k − v_l) − unit − leaving K(v_k − v_i)], summed over the weights that remain, because a
+    difference of sums would lose digits. Kernels are relative to that of the nearest remaining cell, as in `_log_sum`.
 
     Parameters
     ----------
@@ -406,7 +455,8 @@ def _log_sum_without_two(
     if of_i <= lost * weight[i]:
         of_i = 0.0
 
-    # squared distance to the nearest cell that remains, from the neighbours of k other than i
+    # Squared distance to the nearest cell that remains: first of the neighbours of k other than i, which all remain,
+    # then of i and of k themselves if something remains of them.
     before = k - 2 if i == k - 1 else k - 1
     after = k + 2 if i == k + 1 else k + 1
     near = _squared_to_nearer(value[k], value, before, after)
@@ -417,7 +467,7 @@ def _log_sum_without_two(
     if near == np.inf:
         return -np.inf
 
-    # cells within reach of cell k; `half` is a little more than the reach, for rounding
+    # The cells within reach of cell k: squared distances up to near + reach h². `half` is a little more, for rounding.
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(value[k])
     begin = np.searchsorted(value, value[k] - half)
@@ -458,7 +508,10 @@ def change_of_other_factors(
 
         log(1 − ρ K_ki/A_k) = −Σ_m (ρ K_ki/A_k)^m / m,
 
-    whose m-th term is one sum of kernels of bandwidth h/√m; all others go pair by pair.
+    whose m-th term is one sum of kernels of bandwidth h/√m. All other cells k go pair by pair, in two cases:
+
+    - of a cell of weight 1 the factors 1 − ρ K_ki/A_k are multiplied up, so that one logarithm serves many cells;
+    - of another weight, or where hardly anything of A_k remains, the logarithm is taken at once.
 
     Parameters
     ----------
@@ -471,7 +524,7 @@ def change_of_other_factors(
     """
     out[:] = 0.0
     largest = leaving.max()
-    bound = math.log(_LARGE_SUM * largest)
+    bound = math.log(_LARGE_SUM * largest)  # from this log A on the series converges quickly
     _add_series(cell, leaving, largest, value, weight, log_a, bound, h, table, out)  # cells of large A
 
     target = value[cell]
@@ -483,7 +536,7 @@ def change_of_other_factors(
     for k in range(len(value)):
         if log_a[k] >= bound or np.isneginf(log_a[k]):
             continue
-        # the cells i near k, outside of which ρ K_ki is lost beside A_k
+        # The cells i near k: outside, ρ K_ki = ρ exp(−½ z²/h²) is more than `_PAIR_LOST` nats below A_k.
         half = h * math.sqrt(max(0.0, 2 * (_PAIR_LOST + log_largest - log_a[k])))
         begin = np.searchsorted(target, value[k] - half)
         end = np.searchsorted(target, value[k] + half, side="right")
@@ -577,7 +630,7 @@ def _add_series(
     table : the coefficients `TRANSLATIONS`
     out : (e,)
     """
-    members = np.flatnonzero(log_a >= bound)  # cells whose terms are not lost yet
+    members = np.flatnonzero(log_a >= bound)  # positions of the cells k whose terms are not lost yet
     ratio = np.exp(-log_a[members])  # 1/A_k
     term = weight[members]  # w_k (largest/A_k)^order
     target = value[cell]
@@ -585,20 +638,21 @@ def _add_series(
     for order in range(1, _MAX_ORDERS):
         # drop cells whose terms of this order are lost
         if order > 1:
-            matters = (largest * ratio) ** (order - 1) > _ORDER_LOST * order
+            matters = (largest * ratio) ** (order - 1) > _ORDER_LOST * order  # a term over the first one
             members = members[matters]
             ratio = ratio[matters]
             term = term[matters]
         if len(members) == 0:
             break
 
+        # the kernel sums with these weights, times −(ρ/largest)^order/order
         term = term * ratio * largest
         for e in range(len(cell)):
             factor[e] = -((leaving[e] / largest) ** order) / order
         _add_sums(target, value[members], term, h / math.sqrt(order), table, factor, out)
 
-        # the term of k = i, which the sum has and the series has not
+        # The kernel sum has a term k = i, the series has not: take it out again. Its kernel is 1.
         for e in range(len(cell)):
-            p = np.searchsorted(members, cell[e])
+            p = np.searchsorted(members, cell[e])  # where cell i is among the members, if it is
             if p < len(members) and members[p] == cell[e]:
                 out[e] -= factor[e] * term[p]

@@ -107,11 +107,13 @@ def _zoomed(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array
     xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
     t = even_nodes(low, high, _SEARCH_NODES)  # (g, …)
     value = f(t)
-    is_near = value > value.max(0) - DEPTH
+    is_near = value > value.max(0) - DEPTH  # near the peak
 
-    # The part begins one node before the first such node and ends one node after the last, as f may reach that far.
+    # The part begins one node before the first near node and ends one node after the last, as f may reach that far.
+    # `argmax` of truth values is the position of the first True; from behind it is the number of nodes after the last.
+    nodes_after_last = is_near[::-1].argmax(0)
     first = xp.maximum(is_near.argmax(0) - 1, 0)
-    last = xp.minimum(_SEARCH_NODES - is_near[::-1].argmax(0), _SEARCH_NODES - 1)
+    last = xp.minimum(_SEARCH_NODES - nodes_after_last, _SEARCH_NODES - 1)
     inner_low = xp.take_along_axis(t, first[None], 0)[0]
     inner_high = xp.take_along_axis(t, last[None], 0)[0]
     return inner_low, inner_high, is_near.sum(0)
@@ -129,6 +131,8 @@ def repeated(step: Callable[[Any], Any], n: int, state: Any) -> Any:
         for _ in range(n):
             state = step(state)
         return state
+
+    # JAX hands the loop's body the number of the step too
     import jax
 
     return jax.lax.fori_loop(0, n, lambda _, before: step(before), state)
@@ -142,11 +146,13 @@ def even_nodes(low: Array, high: Array, n: int) -> Array:
 
 def gauss_legendre(low: Array, high: Array, n: int) -> Rule:
     """Gauss–Legendre quadrature of n nodes over ranges (…): nodes and log weights (n, …)."""
+    # on [−1, 1]; nodes get the precision of the ends, and an axis for each of theirs
     xp = namespace(low, high)
-    place, weight = _legendre(n)  # on [−1, 1]
+    place, weight = _legendre(n)
     place = place.astype(low.dtype).reshape(-1, *(1,) * np.ndim(low))  # (n, 1, …)
     log_weight = np.log(weight).astype(low.dtype).reshape(place.shape)
 
+    # moved to [low, high], whose length is 2 half: weights are multiplied by half
     half = (high - low) / 2
     return Rule(low + half + half * place, log_weight + xp.log(half), low, high)
 
@@ -159,12 +165,12 @@ def _legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class BandwidthPosterior:
-    """The posterior of t = log h under the cells of one class and feature.
+    """The posterior of t = log h under the cells of one class and feature; F and all symbols are in the module's head.
 
     Fields
     ------
-    cells : those that the product is over
-    centre, low, high : log h⁰, and the limits of t
+    cells : the m cells whose leave-one-out densities are the factors of the product
+    centre, low, high : log h⁰, the centre of the prior, and its limits
     has_product : False in a feature that never varies, whose bandwidth keeps its prior
     """
 
@@ -211,19 +217,22 @@ class BandwidthPosterior:
     @cached_property
     def rule(self) -> Rule:
         """The quadrature over the range of t = log h that holds the mass of this posterior, with nodes (g,)."""
+
         # `search_range` takes several functions at once; here there is one, along a second axis of length 1
-        limits = np.array([self.low]), np.array([self.high])
-        (low,), (high,) = search_range(lambda t: self.log_density(t[:, 0])[:, None], *limits)
+        def log_density(t: np.ndarray) -> np.ndarray:
+            return self.log_density(t[:, 0])[:, None]  # (g, 1)
+
+        (low,), (high,) = search_range(log_density, np.array([self.low]), np.array([self.high]))
         return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE_RANGE else _NODES)
 
     @property
     def _is_cut_below(self) -> bool:
-        """Whether the lower limit ends the range, and not the depth."""
+        """Whether the range ends at the lower limit of the prior, and not where the posterior has no more mass."""
         return bool(self.rule.low <= self.low + 1e-9)
 
     @property
     def _is_cut_above(self) -> bool:
-        """Whether the upper limit ends the range, and not the depth."""
+        """Whether the range ends at the upper limit of the prior, and not where the posterior has no more mass."""
         return bool(self.rule.high >= self.high - 1e-9)
 
     @cached_property
@@ -280,11 +289,11 @@ class BandwidthPosterior:
         """
         t, log_weight, _, _ = self.rule
         log_f = _log_density(u, leaving, cells, t)  # (g, q), at g nodes of t = log h
-        integrand = self._log_density_at_nodes[:, None] + log_f  # its logarithm, log (p f) but for the normaliser of p
-        average = logsumexp(integrand + log_weight[:, None], 0) - self._log_normalizer
+        log_integrand = self._log_density_at_nodes[:, None] + log_f  # log (p f), but for the normaliser of p
+        average = logsumexp(log_integrand + log_weight[:, None], 0) - self._log_normalizer
 
         # far from all cells the integrand may peak beyond the range of the posterior: it is then still large at its end
-        is_beyond = integrand[-1] > integrand.max(0) - _OPEN_END_DEPTH
+        is_beyond = log_integrand[-1] > log_integrand.max(0) - _OPEN_END_DEPTH
         if is_beyond.any() and not self._is_cut_above:
             far = np.flatnonzero(is_beyond)
             average[far] = self._log_average_beyond(u[far], leaving[far], cells)
@@ -314,9 +323,10 @@ class BandwidthPosterior:
 
         # the others, grouped by equal priors
         unserved = np.flatnonzero(averages.needs_refit)
-        distinct, index = np.unique(np.stack(priors.select(unserved)), axis=1, return_inverse=True)  # (3, p)
+        fields = np.stack(priors.select(unserved))  # (3, points): centre, low and high
+        distinct, number_of_point = np.unique(fields, axis=1, return_inverse=True)  # (3, p) of p distinct priors
         for number, prior in enumerate(distinct.T):
-            rows = unserved[index.ravel() == number]
+            rows = unserved[number_of_point.ravel() == number]
             averages.log_average[rows] = self._with_prior(*prior)._log_average(u[rows], leaving[rows], cells)
         return averages.log_average
 
@@ -340,13 +350,15 @@ class BandwidthPosterior:
         # above it, at nodes (g, q) of each point
         mass = cells.total_without(u, leaving)  # (q,)
 
-        def integrand(t: np.ndarray) -> np.ndarray:
+        def log_integrand(t: np.ndarray) -> np.ndarray:
             sums = log_sums_of_each(u, leaving, cells, np.exp(t))
             return self._log_density_above(t) + density_of_sums(sums, mass, t)
 
-        ends = np.full(len(u), self.rule.high), np.full(len(u), self.high)
-        outer = gauss_legendre(*search_range(integrand, *ends), WIDE_NODES)
-        of_outer = logsumexp(integrand(outer.t) + outer.log_weight, 0)  # (q,)
+        begin = np.full(len(u), self.rule.high)
+        end = np.full(len(u), self.high)
+        low, high = search_range(log_integrand, begin, end)  # (q,) each, where the mass of the integrand is
+        outer = gauss_legendre(low, high, WIDE_NODES)
+        of_outer = logsumexp(log_integrand(outer.t) + outer.log_weight, 0)  # (q,)
         return np.logaddexp(of_inner, of_outer) - self._log_normalizer
 
     @cached_property
@@ -354,7 +366,8 @@ class BandwidthPosterior:
         """F, the log posterior density of t = log h up to a constant, above the range of the posterior: t → F(t).
 
         It is interpolated by Chebyshev polynomials, because it is needed at many t and each value costs sums over all
-        cells. The number of nodes is doubled until the last coefficients are small.
+        cells. Coefficients of a smooth function decrease quickly, so the last ones show the error of the interpolation:
+        the number of nodes is doubled until they are below a tolerance.
         """
         half = (self.high - self.rule.high) / 2
         middle = self.rule.high + half
@@ -364,7 +377,10 @@ class BandwidthPosterior:
             values = self.log_density(middle + half * place)
             coefficients = dct(values, type=2) / n
             coefficients[0] /= 2
-            if abs(coefficients[-4:]).max() < _OUTER_ERROR * max(1.0, abs(values).max() * _OUTER_ERROR):
+
+            # 1e-11 nats; more, 1e-22 of the values, only where these are above 1e11 nats
+            tolerance = _OUTER_ERROR * max(1.0, abs(values).max() * _OUTER_ERROR)
+            if abs(coefficients[-4:]).max() < tolerance:
                 break
         return lambda t: chebval((t - middle) / half, coefficients)
 
@@ -387,7 +403,8 @@ class BandwidthPosterior:
     def _change_of_prior(self, t: np.ndarray, priors: BandwidthPriors) -> np.ndarray:
         """log of other priors over that of this posterior at nodes t (g,), up to constants: (g, q) for q priors.
 
-        Both are normal densities of t with standard deviation 1, so the logarithm of their ratio is linear in t.
+        Both are normal densities of t with standard deviation 1 and centres c′ and c. The logarithm of their ratio is
+        ½ (t − c)² − ½ (t − c′)² = (c′ − c) (t − ½ (c′ + c)), linear in t.
         """
         return (priors.centre - self.centre) * (t[:, None] - (priors.centre + self.centre) / 2)
 
@@ -406,8 +423,8 @@ class BandwidthPosterior:
         edges = self._edges(priors)
         rule = self._rule_between(edges)
         middle = tables(rule.t)
-        log_z = [logsumexp(middle.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p, (q,) of each piece
-        log_integral = [logsumexp(middle.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p
+        log_z = [logsumexp(middle.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p, (q,) for each piece
+        log_integral = [logsumexp(middle.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p, likewise
 
         # the pieces at the lower and at the upper limits
         for edge in edges:
@@ -417,8 +434,8 @@ class BandwidthPosterior:
                 log_integral.append(edge.log_integral(at_edge.integrand))
         log_average = np.logaddexp.reduce(log_integral) - np.logaddexp.reduce(log_z)
 
-        # A row is not served where its limits are out of reach, or an integrand is still large where the nodes end
-        # and no limit cuts it off.
+        # A row is not served where its limits are out of reach, or an integrand, p or f p, is still large where the
+        # nodes end and no limit cuts it off.
         needs_refit = ~np.isfinite(log_average) | edges.lower.is_far | edges.upper.is_far
         for table in middle:
             bound = table.max(0) - _OPEN_END_DEPTH
@@ -437,15 +454,17 @@ class BandwidthPosterior:
         ----------
         priors : (q,) of each row, with its limits
         """
-        # The steeper the posterior is at an end, the smaller is the part of a piece that holds mass.
+        # How far from a limit there is mass: the steeper the posterior is at an end, the less far.
         t, _, low, high = self.rule
-        slope = abs(
-            np.diff(self._log_density_at_nodes)[[0, -1]] / np.diff(t)[[0, -1]]
-        )  # at both ends, nats per unit of t
+        slopes = np.diff(self._log_density_at_nodes) / np.diff(t)  # between nodes, nats per unit of t
+        slope = abs(slopes[[0, -1]])  # at both ends
         depth = _EDGE_DEPTH / np.maximum(slope, 1)
 
+        # no mass beyond the range: an empty piece; a row whose limit is inside of the range is far from it
         lower = _Edge(low, np.full(len(priors.low), low), priors.low > low)
         upper = _Edge(high, np.full(len(priors.high), high), priors.high < high)
+
+        # a limit of the prior ends the range
         if self._is_cut_below:
             lower = _Edge.at_lower(priors.low, self.low, depth[0])
         if self._is_cut_above:
@@ -455,14 +474,16 @@ class BandwidthPosterior:
     def _rule_between(self, edges: "_Edges") -> Rule:
         """The quadrature over t = log h between two edges: that of this posterior where none has moved.
 
-        Where one end has moved inside, the other one moves outside by as much, if no limit is there: so much may the
-        posteriors of the rows be shifted.
+        An end moves inside where the limits of some rows lie inside of the range. The limits of a prior move together
+        with its centre, so the posteriors of these rows may be shifted in the same direction, by as much. So the other
+        end moves outside, unless a limit of the prior is there.
         """
         low = edges.lower.inner
         high = edges.upper.inner
         if low == self.rule.low and high == self.rule.high:
             return self.rule
 
+        # low − rule.low and rule.high − high are how far the ends have moved inside
         if not self._is_cut_above:
             high = min(high + (low - self.rule.low), self.high)
         if not self._is_cut_below:
@@ -488,11 +509,13 @@ class BandwidthPosterior:
         if priors is None:
             priors = self._prior_of_all_rows.select(np.zeros(len(cell), int))  # the same for each row
 
+        # common nodes serve only if enough remains without any row; otherwise each row needs a refit
         too_few = self.cells.total - 2 * max(leaving.max(), 1) <= 0
         if len(self.cells.value) < _FEW_CELLS or too_few:
             averages = _Averages(np.zeros(len(cell)), np.ones(len(cell), bool))
         else:
             averages = self._log_loo_at_nodes(cell, leaving, priors)
+
         for e in np.flatnonzero(averages.needs_refit):
             averages.log_average[e] = self._log_loo_by_refit(int(cell[e]), leaving[e], priors.select(e))
         return averages.log_average
@@ -528,19 +551,23 @@ class BandwidthPosterior:
         Parameters
         ----------
         t : (g,) nodes
-        log_a : (g, m) logarithms of the kernel sums in the factors of the m cells
+        log_a : (g, m) log A_k, A_k the kernel sums in the factors of the m cells; −∞ for a cell that is alone
         cell, leaving : (e,) positions of the cells of the rows, in ascending order, and the weights ρ of the rows
         """
+        # the factors of all other cells, log(1 − ρ K_ki/A_k) each
         h = np.exp(t)
         weight = self.cells.weight[cell]
         change = change_of_other_factors(cell, leaving, self.cells, log_a, h)  # (g, e)
+
+        # + ρ t, and less the factor of the row's own cell, w_i log A_i; a cell that is alone has none
         own_factor = np.where(np.isneginf(log_a[:, cell]), 0, weight * log_a[:, cell])
         change += leaving * t[:, None] - own_factor
 
-        # Copies of the row may stay at its cell. Their factor is the kernel sum without the row and one unit of theirs.
+        # Copies of the row may stay at its cell, with the weight w′ = w_i − ρ. Their factor is w′ log of the kernel sum
+        # without the row and one unit of theirs, ρ + min(w′, 1).
         remaining = weight - leaving
         remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
-        copies = np.flatnonzero(remaining > 0)
+        copies = np.flatnonzero(remaining > 0)  # rows that have some
         if len(copies):
             without = leaving[copies] + np.minimum(remaining[copies], 1)
             log_sum = log_sums(self.cells.value[cell[copies]], without, self.cells, h)
@@ -558,7 +585,7 @@ class BandwidthPosterior:
         log_a : (g, m) logarithms of the kernel sums at the m cells without min(w_k, 1) of their own weight
         cell, leaving : (e,) positions of the cells of the rows, and the weights of the rows
         """
-        # where a row is what those sums leave out, they need not be computed again
+        # If every row is just what those sums leave out, they need not be computed again.
         if (leaving == np.minimum(self.cells.weight[cell], 1)).all():
             mass = self.cells.total_without(self.cells.value[cell], leaving)
             return density_of_sums(log_a[:, cell], mass, t[:, None])
@@ -610,7 +637,13 @@ class _Averages(NamedTuple):
 
 @dataclass(frozen=True)
 class _Edge:
-    """The piece of the range between the nodes that all rows share and the limit of each row.
+    """The piece of the range of t = log h between the nodes that all rows share and the limit of each row.
+
+    At lower limits it lies to the left of the shared nodes, at upper limits to the right:
+
+        t:   outermost    limits of rows    inner | shared nodes | inner    limits of rows    outermost
+
+    Each row is integrated from its own limit to `inner`.
 
     Fields
     ------
@@ -627,13 +660,27 @@ class _Edge:
 
     @classmethod
     def at_lower(cls, limit: np.ndarray, centre: float, depth: float) -> Self:
-        """The piece that holds the lower limits of the rows within reach of a centre."""
+        """The piece that holds the lower limits of the rows within reach of a centre; `inner` is the largest of them.
+
+        Parameters
+        ----------
+        limit : (q,) the lower limit of each row
+        centre : the limit of the posterior with all rows
+        depth : how far from a limit there is mass
+        """
         near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
         return cls(float(near.max()), near, near != limit, depth)
 
     @classmethod
     def at_upper(cls, limit: np.ndarray, centre: float, depth: float) -> Self:
-        """The piece that holds the upper limits of the rows within reach of a centre."""
+        """The piece that holds the upper limits of the rows within reach of a centre; `inner` is the smallest of them.
+
+        Parameters
+        ----------
+        limit : (q,) the upper limit of each row
+        centre : the limit of the posterior with all rows
+        depth : how far from a limit there is mass
+        """
         near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
         return cls(float(near.min()), near, near != limit, depth)
 
@@ -644,38 +691,42 @@ class _Edge:
 
     @cached_property
     def _outermost(self) -> float:
-        """The limit that is farthest outside."""
+        """The limit that is farthest from the shared nodes: the smallest lower or the largest upper one."""
         return float(self.limit[abs(self.limit - self.inner).argmax()])
 
     @property
     def nodes(self) -> np.ndarray:
-        """(k,) Chebyshev's nodes between the outermost limit and the shared nodes."""
+        """(k,) Chebyshev's nodes between the outermost limit, place −1, and the shared nodes, place 1."""
         middle = (self._outermost + self.inner) / 2
         return middle + (self.inner - middle) * np.cos(np.pi * (np.arange(_EDGE_NODES) + 0.5) / _EDGE_NODES)
 
     def log_integral(self, log_values: np.ndarray) -> np.ndarray:
         """log of the integral of each row's integrand over t, from the limit of the row to the shared nodes, (q,).
 
-        The logarithm of the integrand is interpolated by Chebyshev polynomials between the nodes of this piece, and
-        integrated by Gauss–Legendre quadrature from each limit on.
+        1. The logarithm of the integrand is known at the nodes of this piece, and interpolated between them by
+           Chebyshev polynomials.
+        2. Each row is integrated from its own limit on, by Gauss–Legendre quadrature of the interpolated values.
 
         Parameters
         ----------
         log_values : (k, q) logarithms of the integrands at `nodes`
         """
-        # coefficients of the polynomials, by the cosine transform
+        # coefficients of the polynomials, by the cosine transform, (k, q)
         coefficients = dct(log_values, type=2, axis=0) / _EDGE_NODES
         coefficients[0] /= 2
 
-        # From the limit inwards, as far as there is mass. The limit is the lower end of a piece at lower limits.
+        # The part of each row, (q,): from its limit towards `inner`, but only as far as there is mass. The signed
+        # distance is positive at lower limits and negative at upper ones, where the limit is the upper end.
         to_inner = np.clip(self.inner - self.limit, -self.depth, self.depth)
-        ends = self.limit, self.limit + to_inner
+        end = self.limit + to_inner
         with np.errstate(divide="ignore"):  # a row whose limit is where the nodes begin has the integral 0
-            rule = gauss_legendre(np.minimum(*ends), np.maximum(*ends), _NODES)
+            rule = gauss_legendre(np.minimum(self.limit, end), np.maximum(self.limit, end), _NODES)  # nodes (g, q)
 
+        # interpolated values there; places are −1 at the outermost limit and 1 at `inner`
         middle = (self._outermost + self.inner) / 2
-        values = chebval((rule.t - middle) / (self.inner - middle), coefficients, tensor=False)  # (g, q)
-        return logsumexp(values + rule.log_weight, 0)
+        place = (rule.t - middle) / (self.inner - middle)
+        log_integrand = chebval(place, coefficients, tensor=False)  # (g, q)
+        return logsumexp(log_integrand + rule.log_weight, 0)
 
 
 class _Edges(NamedTuple):
@@ -746,4 +797,5 @@ def _log_density(u: np.ndarray, leaving: np.ndarray, cells: Cells, t: np.ndarray
     cells : centres of the kernels
     t : (g,) logarithms of bandwidths
     """
-    return density_of_sums(log_sums(u, leaving, cells, np.exp(t)), cells.total_without(u, leaving), t[:, None])
+    mass = cells.total_without(u, leaving)  # (q,)
+    return density_of_sums(log_sums(u, leaving, cells, np.exp(t)), mass, t[:, None])

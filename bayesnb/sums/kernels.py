@@ -9,7 +9,7 @@ to that of the nearest cell, so that not all of them underflow to zero. Many cel
 by the loops of `_compiled_kernels`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,7 +44,11 @@ class Cells(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """A squared distance in bandwidths, beyond which all kernels are lost beside the nearest."""
+        """A squared distance in bandwidths, beyond the nearest cell, from which all kernels together are lost.
+
+        A kernel exp(−½ z²) is `_REACH` nats below 1 at z² = 2 `_REACH`. All weights over the smallest are the most by
+        which kernels farther away could outweigh that of the nearest cell, so the logarithm of this ratio is added.
+        """
         return 2 * (_REACH + float(np.log(self.weight.sum() / self.weight.min())))
 
     def total_without(self, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:
@@ -61,12 +65,14 @@ class Cells(NamedTuple):
         first = np.searchsorted(self.value, u)
         is_cell = np.searchsorted(self.value, u, side="right") > first
 
-        before = np.concatenate([[0], np.cumsum(self.weight)])  # k: weight of the first k cells, (m + 1,)
-        after = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])  # k: weight of cell k and all after it
-        weight = np.where(is_cell, np.append(self.weight, 0)[first], 0)
+        weight_of_first = np.concatenate([[0], np.cumsum(self.weight)])  # at k: of the first k cells, (m + 1,)
+        weight_from = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])  # at k: of cell k and all after it
+
+        # before the cell + what remains at it + after it; if u is no cell, nothing is skipped between the two sums
+        weight = np.where(is_cell, np.append(self.weight, 0)[first], 0)  # (q,)
         remaining = weight - leaving
         remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
-        return before[first] + remaining + after[first + is_cell]
+        return weight_of_first[first] + remaining + weight_from[first + is_cell]
 
     def without(self, cell: Any, leaving: Any) -> "Cells":
         """The cells that remain when a weight leaves one of them, given by its position."""
@@ -84,6 +90,8 @@ def log_sums(
 ) -> Float[np.ndarray, "g q"]:
     """log [Σ_k w_k exp(−½ (u − v_k)²/h²) − leaving]: kernel sums at targets; −∞ where no cell is left.
 
+    Much work is done by a compiled loop, whose time grows with q + m instead of q · m; little work by the formula.
+
     Parameters
     ----------
     u : targets in ascending order
@@ -93,18 +101,19 @@ def log_sums(
     """
     if not len(cells.value):
         return np.full((len(h), len(u)), -np.inf)
+    sums = np.empty((len(h), len(u)))
 
-    # much work: a loop in linear time
+    # Much work: the loop. It is told what share of a weight is rounding, so that a cell of which no more remains counts
+    # as none; how far kernels reach before they are lost; and the table of how kernels between two intervals of the
+    # line expand in polynomials, by which cells are summed interval by interval.
     if use_compiled_loop(_COST_OF_EXPONENTIAL * u.size * len(cells.value) * h.size):
         from ._compiled_kernels import TRANSLATIONS
         from ._compiled_kernels import log_sums as loop
 
-        sums = np.empty((len(h), len(u)))
         loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, TRANSLATIONS, sums)  # fills `sums`
         return sums
 
     # little work: the formula, for some targets at a time, so that its table (g, q, m) stays small
-    sums = np.empty((len(h), len(u)))
     step = max(1, _NUMBERS_OF_TABLE // (len(cells.value) * len(h)))
     for first in range(0, len(u), step):
         part = slice(first, first + step)
@@ -123,7 +132,7 @@ def log_sums_of_each(
     cells : values v_k and weights w_k
     h : g bandwidths of each target
     """
-    if use_compiled_loop(_COST_OF_EXPONENTIAL * h.size * len(cells.value)):
+    if use_compiled_loop(_COST_OF_EXPONENTIAL * h.size * len(cells.value)):  # much work; see `log_sums`
         from ._compiled_kernels import log_sums_of_each as loop
 
         sums = np.empty(h.shape)
@@ -153,7 +162,7 @@ def change_of_other_factors(
     h : bandwidths of the kernels K
     """
     unit = np.minimum(cells.weight, 1)  # u_k, (m,)
-    lost = rounding(cells.weight)  # the share of a weight that is rounding
+    lost = rounding(cells.weight)  # the share of a weight that counts as rounding
     change = np.empty((len(h), len(cell)))
 
     # much work: a loop in linear time
@@ -191,25 +200,32 @@ def _changes(
     log_a : (m,) log A_k; −∞ for a cell that is alone
     h : bandwidth of the kernels K
     """
+    # the share ρ K_ki/A_k of each cell i in the sum at each cell k, (e, m)
     value, weight = cells
-    squared = ((value[cell][:, None] - value) / h) ** 2  # (e, m)
+    squared = ((value[cell][:, None] - value) / h) ** 2
     with np.errstate(over="ignore"):
         share = leaving[:, None] * np.exp(-0.5 * squared - log_a)
-    share[:, np.isneginf(log_a)] = 0  # a cell that is alone has no factor
+    share[:, np.isneginf(log_a)] = 0  # a cell k that is alone has no factor
     share[np.arange(len(cell)), cell] = 0  # k = i is not in the sum
 
-    change = weight * np.log1p(-np.minimum(share, _LARGEST_SHARE))  # (e, m)
+    # w_k log(1 − share), (e, m)
+    change = weight * np.log1p(-np.minimum(share, _LARGEST_SHARE))
+
+    # large shares: the sum at cell k anew, from the cells that remain without i
     for e, k in np.argwhere(share > _LARGEST_SHARE):
         remaining = cells.without(cell[e], leaving[e])
         log_a_without = log_sums(value[[k]], unit[[k]], remaining, np.array([h]))[0, 0]
-        change[e, k] = weight[k] * (log_a_without - log_a[k]) if log_a_without > -np.inf else np.nan
+        is_alone = log_a_without == -np.inf
+        change[e, k] = np.nan if is_alone else weight[k] * (log_a_without - log_a[k])
     return change.sum(1)
 
 
 def _log_sums(u: Array, value: Array, weight: Array, h: Array, leaving: Array) -> Float[Array, "g q"]:
     """log [Σ_k w_k exp(−½ (u − v_k)²/h²) − leaving] by the formula, in one table (g, q, m); −∞ where no cell is left.
 
-    The exponential of the nearest cell is taken out of the sum, so that not all of them underflow to zero.
+    The exponential of the nearest cell is taken out of the sum, so that not all of them underflow to zero:
+
+        log Σ_k w_k exp(−rate z_k²) = log Σ_k w_k exp(−rate (z_k² − z₀²)) − rate z₀²,    rate = ½/h².
 
     Parameters
     ----------
@@ -219,17 +235,17 @@ def _log_sums(u: Array, value: Array, weight: Array, h: Array, leaving: Array) -
     """
     xp = namespace(u, value, weight, h, leaving)  # numpy, or jax.numpy for JAX arrays
 
-    # what remains of each cell for each target, (q, m); rounding is nothing
+    # what remains of each cell for each target, (q, m); what is no more than rounding counts as 0
     remaining = weight - leaving[:, None] * (value == u[:, None])
     remaining = xp.where(remaining > rounding(remaining) * weight, remaining, 0)
 
-    # squared distances, (q, m), and that of the nearest remaining cell, (q,)
+    # squared distances z², (q, m), and that of the nearest remaining cell, z₀², (q,)
     squared = xp.minimum((u[:, None] - xp.where(weight != 0, value, 0)) ** 2, xp.finfo(u.dtype).max)
     has_cells = (remaining > 0).any(-1)
     nearest = xp.where(remaining > 0, squared, xp.inf).min(-1, initial=xp.inf)
     near = xp.where(has_cells, nearest, 0)
 
-    # log Σ_k w_k exp(−rate (squared − near)) − rate near
+    # the sum relative to the nearest cell, and its logarithm
     rate = 0.5 / h**2
     kernels = remaining * xp.exp(-rate[..., None] * xp.maximum(squared - near[:, None], 0))  # (g, q, m)
     total = xp.where(has_cells, kernels.sum(-1), 1)
@@ -283,10 +299,17 @@ def density_of_sums(log_sum: Array, mass: Array, t: Array) -> Float[Array, "g q"
 
 
 def _traced_density(u: Array, value: Array, weight: Array, t: Array, w: Array) -> Float[Array, " q"]:
-    """`log_density` at one bandwidth, in JAX."""
+    """`log_density` at one bandwidth, in JAX: log f(u; eᵗ) of points (q,).
+
+    Parameters
+    ----------
+    u, w : (q,) points, and the weights that leave the cells there
+    value, weight : (m,) cells and their weights; 0 behind the last cell
+    t : log h, no axes
+    """
     xp = namespace(u, value, weight, t, w)
     leaves = w * (value == u[:, None]).any(-1)  # no weight leaves where there is no such cell
-    log_sum = _log_sums(u, value, weight, xp.exp(t)[None, None], w)
+    log_sum = _log_sums(u, value, weight, xp.exp(t)[None, None], w)  # (1, q)
     return density_of_sums(log_sum, weight.sum() - leaves, t[None, None])[0]
 
 
@@ -300,21 +323,30 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
     cost : exponentials of all pieces together, which are worth threads where they are many; None under a JAX trace,
         where j is traced
     """
-    if (
-        cost is None
-    ):  # the features of a class in a loop that is compiled once, whose gradient keeps no temporary arrays
-        import jax
+    if cost is None:
+        return _traced_by_piece(f, c, d)
 
-        return ((k, row) for k in range(c) for row in jax.lax.map(jax.checkpoint(partial(f, k)), jax.numpy.arange(d)))
-
-    pieces = [*np.ndindex(c, d)]
+    pieces = [*np.ndindex(c, d)]  # (0, 0), (0, 1), …
 
     def in_turn(piece: tuple[int, int]) -> Any:
         with nested_work(len(pieces)):  # no threads inside of it either
             return f(*piece)
 
     if cost > _NUMBERS_OF_TABLE * len(pieces):
-        tables: Any = parallel_map(lambda piece: f(*piece), pieces)
+        results: Any = parallel_map(lambda piece: f(*piece), pieces)
     else:
-        tables = map(in_turn, pieces)
-    return zip((k for k, _ in pieces), tables, strict=True)
+        results = map(in_turn, pieces)
+    return zip((k for k, _ in pieces), results, strict=True)
+
+
+def _traced_by_piece(f: Callable[[int, Any], Any], c: int, d: int) -> Iterator[tuple[int, Any]]:
+    """`by_piece` in JAX: a loop over the features of a class, which is compiled once.
+
+    `jax.checkpoint` computes a piece anew for its gradient, so that no temporary arrays of all pieces are kept.
+    """
+    import jax
+
+    for k in range(c):
+        of_features = jax.lax.map(jax.checkpoint(partial(f, k)), jax.numpy.arange(d))  # f(k, j) along the first axis
+        for result in of_features:
+            yield k, result

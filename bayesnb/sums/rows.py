@@ -82,25 +82,51 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     if not is_sparse(x) and (x.dtype != np.uint8 or namespace(weights) is not np):
         return x @ weights.swapaxes(-1, -2)
 
-    # Sparse rows and bytes are read once for all classes of all draws, as one product with (d, s·c) weights.
+    # Sparse rows and bytes are read once for all draws: s draws of c weight vectors are s·c vectors of one product.
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d)
-    if not is_sparse(x) and len(flat) <= _MAX_CLASSES_OF_BYTE_LOOP and use_compiled_loop(x.size * len(flat)):
-        from ._compiled import byte_product
+    table = _product_of_sparse(x, flat) if is_sparse(x) else _product_of_bytes(x, flat)  # (n, s·c)
+    return _unfolded(table, weights.shape[:-1])
 
-        table = np.empty((len(x), len(flat)))
-        byte_product(contiguous(x), contiguous(flat), table)  # fills `table`
-    elif not is_sparse(x):
-        table = x.astype(flat.dtype) @ flat.T
-    elif x.format == "csr" and use_compiled_loop(x.nnz * len(flat)):
-        from ._compiled import stored_product
 
-        table = np.zeros((x.shape[0], len(flat)))
-        stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)  # adds to `table`
-    else:
-        table = x @ flat.T
+def _product_of_bytes(x: Array, weights: Array) -> Array:
+    """x weightsᵀ, (n, c), of dense bytes x (n, d) and weights (c, d).
 
-    # (n, s·c) → (n, …, c) → (…, n, c)
-    return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
+    NumPy multiplies floats only, so it needs a copy of all cells as floats. For few classes a loop over the bytes is
+    faster.
+    """
+    n_classes = len(weights)
+    if n_classes > _MAX_CLASSES_OF_BYTE_LOOP or not use_compiled_loop(x.size * n_classes):
+        return x.astype(weights.dtype) @ weights.T
+
+    from ._compiled import byte_product
+
+    table = np.empty((len(x), n_classes))
+    byte_product(contiguous(x), contiguous(weights), table)  # fills `table`
+    return table
+
+
+def _product_of_sparse(x: Sparse, weights: Array) -> Array:
+    """x weightsᵀ, (n, c), of sparse rows x (n, d) and weights (c, d): by a loop where many CSR cells are stored."""
+    n_classes = len(weights)
+    if x.format != "csr" or not use_compiled_loop(x.nnz * n_classes):
+        return x @ weights.T
+
+    from ._compiled import stored_product
+
+    table = np.zeros((x.shape[0], n_classes))
+    stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(weights.T), table)  # adds to `table`
+    return table
+
+
+def _unfolded(table: Array, lead: tuple[int, ...]) -> Array:
+    """A table (n, s·c) as (…, n, c): undoes the folding of the axes (…, c), draws and classes, into one.
+
+    Parameters
+    ----------
+    lead : lengths of the axes (…, c) that were folded
+    """
+    by_row = table.reshape(table.shape[0], *lead)  # (n, …, c)
+    return namespace(table).moveaxis(by_row, 0, -2)
 
 
 def contract(
@@ -116,7 +142,8 @@ def contract(
     """
     xp = namespace(x)
     if is_missing_free(x):  # every row has all levels
-        return matmul(x, slope) + (level.sum(-1) if total is None else total)[..., None, :]
+        sum_of_levels = level.sum(-1) if total is None else total  # (…, c)
+        return matmul(x, slope) + sum_of_levels[..., None, :]
 
     # A missing cell adds neither: its x is 0 in the first product, its indicator is 0 in the second.
     is_observed = ~xp.isnan(x)
@@ -135,12 +162,14 @@ def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Table
     fields : parameters of each class and feature, (…, c, d) each; axes in front of the classes, such as draws, lead
         the result
     """
-    # All axes but the last are one axis of "classes" for the sum, and are unfolded afterwards.
-    shape = fields[0].shape
-    flat = tuple(namespace(*fields).broadcast_to(field, shape).reshape(-1, shape[-1]) for field in fields)  # (s·c, d)
+    # s draws of c classes are s·c "classes" for the sum
+    shape = fields[0].shape  # (…, c, d)
+    xp = namespace(*fields)  # numpy, or jax.numpy for JAX arrays
+    flat = tuple(xp.broadcast_to(field, shape).reshape(-1, shape[-1]) for field in fields)  # (s·c, d) each
 
+    # the sum hands f the weight of a cell too, which is not used here
     table = sum_over_cells_of(lambda x, _, *values: f(x, *values), x, 1.0, flat)  # (n, s·c)
-    return namespace(table).moveaxis(table.reshape(x.shape[0], *shape[:-1]), 0, -2)
+    return _unfolded(table, shape[:-1])
 
 
 def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Array, ...]) -> Table:
@@ -164,10 +193,11 @@ def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Arra
     xp = namespace(x, *fields)  # numpy, or jax.numpy for JAX arrays
     if xp is not np:  # JAX, all rows at once: under `jit` no array (n, c, d) is made
         is_observed = ~xp.isnan(x)[:, None]  # (n, 1, d)
-        weight = xp.asarray(w)[..., None] if np.ndim(w) else w
-        terms = f(xp.where(is_observed, x[:, None], 1), is_observed * weight, *row_fields)
+        weight = xp.asarray(w)[..., None] if np.ndim(w) else w  # (n, c, 1), or a number
+        terms = f(xp.where(is_observed, x[:, None], 1), is_observed * weight, *row_fields)  # (n, c, d)
         return xp.where(is_observed, terms, 0).sum(-1)
 
+    # NumPy, some rows at a time
     table = np.empty((len(x), fields[0].shape[0]))
     with np.errstate(invalid="ignore", divide="ignore"):  # of a missing cell
         for part in slices(len(x), fields[0].size, _CELLS_IN_CACHE):
@@ -218,7 +248,7 @@ def sum_over_own(
             cells = x[at[part]]  # (m, d), as are the fields of the row's own class
             fields_of_label = [field[y[part]] for field in fields]
             is_observed = ~np.isnan(cells)
-            terms = f(np.where(is_observed, cells, 0), w[part, None], *fields_of_label)
+            terms = f(np.where(is_observed, cells, 0), w[part, None], *fields_of_label)  # (m, d)
             total[part] = np.where(is_observed, terms, 0).sum(1)
     return total
 
@@ -226,8 +256,12 @@ def sum_over_own(
 def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[Array, ...]) -> Float[np.ndarray, "n c"]:
     """Σ_j f(x_ij, w_ic, *fields_cj) over all cells of CSR rows; time and memory follow the stored cells.
 
-    With one weight it is the sum of an empty row, plus f(x) − f(0) of each stored cell. With a weight for each row and
-    class f(0) is 0. Columns in which an empty cell has a large term are made dense; see `has_large_terms`.
+    With one weight it is the sum of an empty row, plus f(x) − f(0) of each stored cell:
+
+        Σ_j f(x_ij) = Σ_j f(0) + Σ_{stored j} [f(x_ij) − f(0)].
+
+    With a weight for each row and class f(0) is 0. Columns in which an empty cell has a large term are made dense; see
+    `has_large_terms`.
 
     Parameters
     ----------
@@ -236,11 +270,13 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
     w : one weight, or weights (n, c) or (n, 1)
     fields : parameters of each class and feature, (c, d, …) each
     """
-    if np.ndim(w) > 0:
+    if np.ndim(w) > 0:  # f(0) is 0
         return _sum_of_stored_changes(f, x, w, fields, None)
 
+    # f(0) of each class and feature, class by class
     with np.errstate(all="ignore"):
-        empty = np.stack([f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)])  # f(0), (c, d)
+        of_classes = [f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)]  # (d,) each
+        empty = np.stack(of_classes)  # (c, d)
 
     # A large f(0) would lose digits when it is added for the empty row and subtracted for a stored cell.
     is_large = has_large_terms(empty)  # (d,)
@@ -275,16 +311,17 @@ def _sum_of_stored_changes(
     for part in slices(n, cells_per_row * c, 2 * _CELLS_IN_CACHE):
         cells = csr_slice(x, part)  # m rows with q stored cells
 
-        # (m, q), 1 where a cell belongs to a row: its product with terms of cells sums them by row,
-        # and its transpose repeats what a row has for each of its cells
-        sum_by_row = sparse.csr_array(
-            (np.ones(cells.nnz), np.arange(cells.nnz), cells.indptr), (cells.shape[0], cells.nnz)
-        )
+        # The matrix (m, q) with a 1 where a cell belongs to a row. Its product with terms of cells sums them by row,
+        # and the product of its transpose with a table by row repeats each row for all of its cells.
+        ones = np.ones(cells.nnz)
+        sum_by_row = sparse.csr_array((ones, np.arange(cells.nnz), cells.indptr), (cells.shape[0], cells.nnz))
         weight = w if np.ndim(w) == 0 else (sum_by_row.T @ np.broadcast_to(w, table.shape)[part]).T  # (c, q)
 
+        # `take` gives each cell what its column has
+        fields_of_cells = [field.take(cells.indices, 1) for field in fields]  # (c, q, …) each
         with np.errstate(invalid="ignore", divide="ignore"):  # of cells that a class never had
-            terms = f(cells.data, weight, *(field.take(cells.indices, 1) for field in fields))  # (c, q)
-        changes = terms if empty is None else terms - empty.take(cells.indices, 1)
+            terms = f(cells.data, weight, *fields_of_cells)  # (c, q)
+        changes = terms if empty is None else terms - empty.take(cells.indices, 1)  # f(x) − f(0)
         table[part] = sum_by_row @ changes.T
     return table
 
@@ -299,9 +336,9 @@ def has_large_terms(empty: Float[np.ndarray, "*k d"]) -> np.ndarray:
     ----------
     empty : (…, d) log densities of an empty cell, in nats
     """
-    size = np.where(np.isfinite(empty), abs(empty), 0)
+    size = np.where(np.isfinite(empty), abs(empty), 0)  # (…, d)
     all_but_columns = tuple(range(empty.ndim - 1))
-    return size.max(all_but_columns, initial=0) > _LARGE_TERM
+    return size.max(all_but_columns, initial=0) > _LARGE_TERM  # the largest of each column
 
 
 def sum_with_dense_columns(
@@ -318,9 +355,12 @@ def sum_with_dense_columns(
     dense = np.flatnonzero(is_dense)
     others = np.flatnonzero(~is_dense)
 
-    cells = x[:, dense]
+    # the columns that are made dense, slice by slice of the rows
+    cells = x[:, dense]  # still sparse
     parts = slices(x.shape[0], len(dense))
     dense_sum = np.concatenate([table(csr_slice(cells, part).toarray(), dense) for part in parts], -2)  # (…, n, c)
+
+    # and those that stay sparse
     if not len(others):
         return dense_sum
     return dense_sum + table(x[:, others], others)
@@ -332,10 +372,13 @@ def row_totals(x: Array | Sparse) -> Array:
 
 
 def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray, bool]:
-    """[x > threshold] of each cell as bytes, (n, d), and whether all cells of x are finite."""
+    """[x > threshold] of each cell as bytes, (n, d), and whether all cells of x are finite.
+
+    Many cells are read once, by a compiled loop that answers both; few are read by NumPy, once for each answer.
+    """
     if x.dtype != np.float64 or not x.flags.c_contiguous or not use_compiled_loop(2 * x.size):
         with np.errstate(over="ignore", invalid="ignore"):
-            # NaN and infinite cells make the sum so, which is quicker to find than each of them
+            # a NaN or infinite cell makes the sum NaN or infinite, which is quicker than a look at each cell
             return (x > threshold).view(np.uint8), bool(np.isfinite(x.sum()))
 
     from . import _compiled  # a loop that reads the cells once for both answers
@@ -398,10 +441,13 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
         # row by row, as files hold it: the last bits of a sum depend on the layout
         return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
 
+    # Few stored cells: NumPy sums them by their position in the flat table (c, d). In weights with one class a row,
+    # `indices` are the classes of the rows, and `data` their weights.
     if not uses_loop:
-        cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)  # of all stored cells
+        cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)  # (q,) each
         return np.bincount(position, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
 
+    # many cells
     from . import _compiled
 
     total = np.zeros(shape)
@@ -419,8 +465,9 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     levels : number of levels
     """
     shape = r.shape[1], x.shape[1], levels
-    if namespace(r, x) is not np:  # JAX: indicators (n, d, k), summed by class
-        return by_class(r, (x[..., None] == np.arange(levels)).astype(r.dtype).reshape(len(x), -1)).reshape(shape)
+    if namespace(r, x) is not np:  # JAX: indicators, summed by class
+        has_level = (x[..., None] == np.arange(levels)).astype(r.dtype)  # (n, d, k)
+        return by_class(r, has_level.reshape(len(x), -1)).reshape(shape)
 
     x, y, w = _with_one_class(x, r)  # y, w: the class of each row, and its weight there
     if not is_sparse(x) and use_compiled_loop(8 * x.size):
@@ -430,15 +477,16 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
         _compiled.levels_by_class(contiguous(x), y, w, total)  # adds to `total`
         return total
 
-    # One `bincount` over all cells: each has a position in the flat table (c, d, levels).
-    cells, position, cell_weight = _cells(x, y, w)  # position in a table (c, d)
+    # One `bincount` over all cells: each has a position in the flat table (c, d, levels). `_cells` gives positions in a
+    # flat table (c, d), and every place of that has `levels` places here.
+    cells, position, cell_weight = _cells(x, y, w)  # (q,) each
     is_level = (cells >= 0) & (cells < levels)  # False for NaN
     level_position = position * levels + np.where(is_level, cells, 0).astype(np.intp)
     total = np.bincount(level_position, cell_weight * is_level, np.prod(shape)).astype(r.dtype).reshape(shape)
 
     # Only the stored cells of sparse rows were counted so far.
     if is_sparse(x):
-        stored = np.bincount(position, cell_weight, shape[0] * shape[1]).reshape(shape[:2])
+        stored = np.bincount(position, cell_weight, shape[0] * shape[1]).reshape(shape[:2])  # weight of these, (c, d)
         total[..., 0] += _weight_of_empty_cells(x, y, w, stored, class_totals(r))
     return total
 
@@ -462,7 +510,8 @@ def _weight_of_empty_cells(
 
     columns = small_rest(n, empty)  # in which the difference has lost digits
     if len(columns):
-        is_stored = sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)[:, columns].toarray()
+        stored_cells = sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)  # 1 in each
+        is_stored = stored_cells[:, columns].toarray()
         r = sparse.csr_array((w, (np.arange(len(y)), y)), shape=(len(y), len(n)))  # (n, c) weights in classes
         empty[:, columns] = r.T @ (is_stored == 0)
     return empty
@@ -480,6 +529,7 @@ def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndar
     -------
     The m rows, in the CSR format if x is sparse; the class of each (m,); and the weight that it has there (m,).
     """
+    # Entry by entry of r, row after row: `indices` has the class and `data` the weight. Rows are repeated to match.
     if not is_one_hot(r):
         r = sparse.csr_array(r)
         n_classes_of_row = np.diff(r.indptr)
@@ -489,6 +539,9 @@ def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndar
 
 def _cells(x: Any, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The cells of rows one after the other, ready for `numpy.bincount` by class and column.
+
+    A cell in column j of a row of class k has the position k d + j. With d = 3 columns, the rows [4, 5, 6] of class 1
+    and [7, 8, 9] of class 0 have the cells 4, 5, 6, 7, 8, 9 at the positions 3, 4, 5, 0, 1, 2.
 
     Parameters
     ----------
@@ -555,8 +608,9 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     x : (n, d) dense or sparse rows; NaN is a missing cell
     r : (n, c) weights of rows in classes
     """
+    # `_moments` needs to know how cells are summed by class, and how each cell gets what its class has.
     xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
-    if xp is not np:  # JAX: every row counts in every class, with its weight there
+    if xp is not np:  # JAX: every row counts in every class, with its weight there; tables are (c, n, d)
         w = r.T[..., None]  # (c, n, 1)
         return _moments(xp.asarray(x), lambda table: (w * table).sum(1), lambda mean: mean[:, None])
 
@@ -567,7 +621,7 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
         return _looped(contiguous(x), y, w, shape[0])
 
     # Cells are summed by their positions in a flat table (c, d); of sparse rows these are the stored ones.
-    cells, position, weight = _cells(x, y, w)
+    cells, position, weight = _cells(x, y, w)  # (q,) each
     n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None  # (c, d), empty cells included
 
     def total(cells: np.ndarray) -> np.ndarray:
@@ -579,8 +633,10 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
 def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Array], Array], n: Any = None) -> Triple:
     """Weight, mean and squares about the mean of each class and feature, (c, d) each, in two passes over the cells.
 
-    The second pass sums residuals about the mean of the first. Their sum would be 0 without rounding; what it is
-    corrects the mean and the squares.
+    The second pass sums residuals about the mean of the first. Their sum would be 0 without rounding. What it is
+    instead, divided by the weight n, is the shift by which the mean is wrong, so
+
+        mean ← mean + shift,    ss = Σ w residual² − n shift².
 
     Parameters
     ----------
@@ -599,9 +655,9 @@ def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Arra
     # first pass
     mean = total(xp.where(is_observed, x, 0)) / divisor
 
-    # second pass; an empty cell has the residual −mean
+    # second pass; a cell that is 0 and not in x has the residual −mean
     residual = xp.where(is_observed, x - of_cells(mean), 0)
-    shift = (total(residual) - empty_weight * mean) / divisor  # what rounding left in the mean
+    shift = (total(residual) - empty_weight * mean) / divisor
     ss = total(residual * residual) + empty_weight * mean * mean - weight * shift * shift
     return weight, mean + shift, xp.maximum(ss, 0)
 
@@ -609,8 +665,9 @@ def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Arra
 def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> Triple:
     """Weight, mean and squares about the mean of many dense rows, (c, d) each; not finite where a cell is infinite.
 
-    Sums are taken about the last row of each class, so that equal cells have no rounding. Where it lies so far from the
-    mean found that squares about it would lose digits, they are taken once more about that mean.
+    Sums are taken about the last row of each class, so that equal cells have no rounding. With z = x − shift and
+    drift = Σ w z/n, the mean is shift + drift, and the squares about it are Σ w z² − n drift². Where this difference
+    would lose digits, because that row lies far from the mean, the sums are taken once more about the mean.
 
     Parameters
     ----------
@@ -626,13 +683,12 @@ def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> T
 
     with np.errstate(invalid="ignore", over="ignore"):
         for _ in range(2):
-            n, s, q = np.zeros((3, *shift.shape))
-            _compiled.moments(x, y, w, shift, n, s, q)  # adds Σ w, Σ w z and Σ w z², z = x − shift
+            n, s, q = np.zeros((3, *shift.shape))  # (c, d) each
+            _compiled.moments(x, y, w, shift, n, s, q)  # adds Σ w, Σ w z and Σ w z² to them
 
-            # The mean is shift + drift, and squares about it are Σ w z² − n drift².
             drift = s / np.where(n > 0, n, 1)
-            ss = q - s * drift
-            if not (s * drift > _MAX_CORRECTION * ss).any():
+            ss = q - s * drift  # s drift is n drift²
+            if not (s * drift > _MAX_CORRECTION * ss).any():  # no digits are lost
                 break
             shift = shift + drift
     return n, np.where(n > 0, shift + drift, 0), np.maximum(ss, 0)
@@ -648,17 +704,20 @@ def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
     """
     _, mean, _ = moments_by_class(x, r)
     xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
-    columns = sparse.csc_array(r) if xp is np else None
+
+    # In the CSC format column k, a class, has the entries indptr[k] … indptr[k + 1] − 1 of `indices`, which are the
+    # rows that have weight in the class, and of `data`, which are their weights.
+    by_column = sparse.csc_array(r) if xp is np else None
 
     squares = []  # Σ_i r_ik (x_i − mean_k)(x_i − mean_k)ᵀ of each class k, (d, d)
     for k, centre in enumerate(mean):
-        if columns is None:
+        if by_column is None:  # JAX: all rows, with their weights in the class
             z = x - centre
             w = r[:, k]
-        else:  # only the rows that have weight in the class
-            entries = slice(*columns.indptr[k : k + 2])
-            z = x[columns.indices[entries]] - centre
-            w = columns.data[entries]
+        else:  # NumPy: only the rows that have weight in the class
+            entries = slice(by_column.indptr[k], by_column.indptr[k + 1])
+            z = x[by_column.indices[entries]] - centre
+            w = by_column.data[entries]
         squares.append(z.T @ (w[:, None] * z))
 
     # rounding may leave the two halves of a product different
@@ -695,7 +754,7 @@ def shared_weight(w: Array) -> Array:
 def slices(n: int, d: int, cells: int = 2 * _CELLS_OF_SLICE) -> list[slice]:
     """Slices of n rows with d columns each; none has more than `cells` cells, unless it is a single row.
 
-    The number of rows of a slice is a power of two.
+    The number of rows of a slice is a power of two: at most 100 cells in 7 columns make slices of 8 rows, not 14.
     """
     most_rows = max(cells // max(d, 1), 1)
     step = 1 << most_rows.bit_length() - 1  # the largest power of two that is not above it
@@ -727,16 +786,21 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int
     if len(parts) == 1:
         return table(parts[0])
 
+    # the tables of the slices, in order, are written into one array
     joined: Any = None
     for part, chunk in zip(parts, parallel_map(table, parts), strict=True):
-        if joined is None:  # the first chunk tells the other axes and the type
+        if joined is None:  # the first chunk tells the other axes and the type; the last part ends at row n
             joined = np.empty((*chunk.shape[:-2], parts[-1].stop, chunk.shape[-1]), chunk.dtype)
         joined[..., part, :] = chunk
     return joined
 
 
 def csr_slice(x: Sparse, part: slice) -> Sparse:
-    """Some rows of a CSR matrix, whose cells are not copied: SciPy's own slicing would copy them."""
+    """Some rows of a CSR matrix, whose cells are not copied: SciPy's own slicing would copy them.
+
+    If the rows have 2, 0, 3 and 1 cells, the ends of all rows are 0, 2, 2, 5, 6. The last two rows have the cells
+    2 … 5, and the ends 0, 3, 4.
+    """
     start, stop, _ = part.indices(x.shape[0])
     if stop - start == x.shape[0]:
         return x
@@ -766,7 +830,8 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
 def as_compute_dtype(x: Any, like: Array | Sparse, kind: str = "") -> Any:
     """A slice of rows in the precision of their table; integers and float32 are never widened as a whole.
 
-    Dense integers that are levels stay integers.
+    Three kinds of cells stay as they are: those that have this precision already, dense integers that are levels or 0
+    and 1, and floats of JAX.
 
     Parameters
     ----------
@@ -778,7 +843,10 @@ def as_compute_dtype(x: Any, like: Array | Sparse, kind: str = "") -> Any:
     is_jax_float = namespace(x) is not np and x.dtype.kind not in "iu"
     if x.dtype == like.dtype or are_codes or is_jax_float:
         return x
-    return x.astype(np.result_type(x.dtype, like.dtype) if namespace(x) is np else float)
+
+    # NumPy: the wider of the two types; integers of JAX: its own float
+    dtype = np.result_type(x.dtype, like.dtype) if namespace(x) is np else float
+    return x.astype(dtype)
 
 
 def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
@@ -802,13 +870,14 @@ def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
     n_cells = n * width
 
     is_little = n_cells < 2 * _CELLS_FOR_A_CORE or n_cells < 2 * least()
-    is_slice_already = n_cells < 2 * _CELLS_OF_SLICE and _pieces.get() > 1
+    is_slice_already = n_cells < 2 * _CELLS_OF_SLICE and _pieces.get() > 1  # one of several pieces of work
     if is_little or is_slice_already:
         return [slice(0, n)]
 
-    n_slices = -(-n_cells // max(_CELLS_OF_SLICE, least()))  # rounded up
+    n_slices = -(-n_cells // max(_CELLS_OF_SLICE, least()))  # rounded up, as −(−a // b) is
     n_slices = n_slices + n_slices % 2  # even, so that two cores have as much to do
-    return batches(n, -(-n // n_slices))
+    rows_of_slice = -(-n // n_slices)  # rounded up
+    return batches(n, rows_of_slice)
 
 
 # --- threads and compiled loops ---------------------------------------------------------------------------------------
@@ -830,26 +899,26 @@ def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Itera
     An error in one piece is raised in its turn, and no further piece is begun. Inside of a piece, or with a single
     piece or core, there are no threads.
     """
+    # inside of a piece, or a single piece
     if _pieces.get() > 1 or len(pieces) == 1:
         yield from map(f, pieces)
         return
 
-    def begin(piece: Piece) -> Callable[[], Result]:
-        # f of the piece, in a copy of the caller's context variables in which nested calls see that they are a piece
-        context = contextvars.copy_context()
-        context.run(_pieces.set, len(pieces))
-        return functools.partial(context.run, f, piece)
-
-    threads = min(n_threads(), len(pieces))
+    # a single core
+    n_pieces = len(pieces)
+    threads = min(n_threads(), n_pieces)
     if threads < 2:
-        yield from (begin(piece)() for piece in pieces)
+        for piece in pieces:
+            yield _context_of_piece(n_pieces).run(f, piece)
         return
 
+    # In threads: pieces are handed to the pool in order, and as soon as more than `threads` of them are waiting, the
+    # first result is yielded.
     waiting: deque[Future[Result]] = deque()
     with single_threaded_products(), ThreadPoolExecutor(threads) as pool:
         try:
             for piece in pieces:
-                waiting.append(pool.submit(begin(piece)))
+                waiting.append(pool.submit(_context_of_piece(n_pieces).run, f, piece))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
             while waiting:
@@ -857,6 +926,17 @@ def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Itera
         finally:  # after an error, or if the caller stops early
             for future in waiting:
                 future.cancel()
+
+
+def _context_of_piece(n_pieces: int) -> contextvars.Context:
+    """A copy of the caller's context variables in which nested calls see that they are one of several pieces.
+
+    `context.run(f, piece)` calls f there. A thread has no context variables of its caller unless it runs in such a
+    copy.
+    """
+    context = contextvars.copy_context()
+    context.run(_pieces.set, n_pieces)
+    return context
 
 
 @contextmanager
@@ -884,21 +964,24 @@ def single_threaded_products() -> Iterator[None]:
     The limit holds for the whole process, so users are counted: the first one sets it, and the last one undoes it.
     """
     global _users, _limits
+
+    # enter: `limit` sets one thread, and returns what can restore the number of threads before
     with _lock:
         _users += 1
         if _users == 1:
             _limits = _blas().limit(limits=1)
     try:
         yield
-    finally:
+    finally:  # leave, also after an error
         with _lock:
             _users -= 1
-            if not _users:
+            if _users == 0:
                 _limits.restore_original_limits()
 
 
 @functools.cache
 def _blas() -> Any:
+    """What sets the number of threads of libraries that multiply matrices; made once, as looking for them is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

@@ -45,7 +45,7 @@ class BandwidthPriors(NamedTuple):
     high: np.ndarray
 
     def select(self, rows: Any) -> Self:
-        """Those of some rows."""
+        """The priors of some rows, by their positions or a mask."""
         return type(self)(*(field[rows] for field in self))
 
     @classmethod
@@ -54,7 +54,7 @@ class BandwidthPriors(NamedTuple):
 
         h⁰ is the larger of the two. The limits are a factor e⁴ away, the lower one at least half the gap.
         """
-        log_h = np.log(np.maximum(np.maximum(width, half_gap), _MIN_CENTRE))
+        log_h = np.log(np.maximum(np.maximum(width, half_gap), _MIN_CENTRE))  # log h⁰
         low = np.maximum(log_h - _LIMIT, np.log(np.maximum(half_gap, np.finfo(float).tiny)))
         return cls(log_h, low, log_h + _LIMIT)
 
@@ -73,12 +73,12 @@ class RuleOfThumb:
 
     def of_cells(self, cells: Sample) -> BandwidthPriors:
         """The priors of the bandwidths of kernel densities of c classes and d features that all cells give, (c, d)."""
-        pooled = cells.pooled()  # the cells of all classes, as of one
+        pooled = cells.pooled()  # the cells of all classes, as of a single class 0
         shape = cells.log_h.shape  # (c, d)
         width = np.ones(shape)  # the rule of thumb
         half_gap = np.zeros(shape)  # half the smallest gap between the values of all classes
-        for j in range(shape[1]):
-            of_all = Cells(*pooled.of_piece(0, j))  # distinct values of the feature, and their weights
+        for j in range(shape[1]):  # `of_piece` gives the distinct values of a class and feature, and their weights
+            of_all = Cells(*pooled.of_piece(0, j))
             half_gap[:, j] = _half_gap(of_all.value)
             for k in range(shape[0]):
                 width[k, j] = self._width(Cells(*cells.of_piece(k, j)), of_all)
@@ -98,7 +98,7 @@ class RuleOfThumb:
         Parameters
         ----------
         cells, pooled : the cells of the class, and of all classes
-        u : (q,) cells of the rows
+        u : (q,) values of the rows, which are among the cells
         of_class, of_all : (q,) weights with which the rows leave the class, and all classes; 0 where they are in none
         """
         # as if no row left: the rule of thumb, half the smallest gap, and whether the class has a rule of its own
@@ -106,7 +106,8 @@ class RuleOfThumb:
         half_gap = np.full(len(u), _half_gap(pooled.value))
         is_enough = np.full(len(u), self._is_enough(cells.total, len(cells.value)))
 
-        # rows of the class change its rule of thumb; a `_Departure` is of these rows from some cells, each alone
+        # Rows of the class change its rule of thumb. A `_Departure` answers for each of several rows, taken alone, what
+        # the cells are without it.
         rows = np.flatnonzero(of_class > 0)
         if len(rows):
             departure = _Departure.of(cells, u[rows], of_class[rows])
@@ -139,8 +140,8 @@ class RuleOfThumb:
 def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> float:
     """Silverman's rule of thumb as R's `bw.nrd0` has it: 0.9 · min(s, IQR/1.34) · N^(−1/5).
 
-    s is the standard deviation with N − 1, the quartiles are R's type 7. Where IQR is 0, s stands in; where that is 0
-    too, |x₁|, and 1 where that is 0.
+    s is the standard deviation with the divisor N − 1, and the quartiles are R's type 7. Where IQR is 0, s takes the
+    place of the minimum; where that is 0 too, |x₁|, and 1 where that is 0.
 
     Parameters
     ----------
@@ -156,7 +157,8 @@ def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> flo
         # the standard deviation
         from_first = value - value[0]  # which keeps the digits of values far from zero
         centred = from_first - (weight @ from_first) / n
-        s = np.sqrt(weight @ centred**2 / max(n - 1, n / 2))
+        divisor = max(n - 1, n / 2)  # N − 1 for N ≥ 2; fractional weights may have a smaller sum N, down to 0
+        s = np.sqrt(weight @ centred**2 / divisor)
 
         # the smaller one of it and the spread of the quartiles, unless that is 0
         low, high = _quartiles(value, weight)
@@ -178,11 +180,12 @@ def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
     value : (m,) distinct values in ascending order
     weight : (m,) how often each is repeated
     """
-    # The order statistic of a rank is the first value up to which more than this weight has been counted.
-    ends = np.cumsum(weight)
+    # Each quartile lies between two order statistics, given by their ranks. The order statistic of a rank is the first
+    # value up to which more than this weight has been counted.
+    ends = np.cumsum(weight)  # the weight of each value and all before it
     order = _order_statistics(ends[-1])
-    positions = np.searchsorted(ends, order.rank, side="right")  # (2, 2): below and above each quartile
-    lower, upper = value[np.minimum(positions, len(value) - 1)]
+    positions = np.searchsorted(ends, order.rank, side="right")  # (2, 2): below and above, by first and third quartile
+    lower, upper = value[np.minimum(positions, len(value) - 1)]  # (2,) each
     return lower + order.share * (upper - lower)
 
 
@@ -202,12 +205,13 @@ class _OrderStatistics(NamedTuple):
 def _order_statistics(n: Any) -> _OrderStatistics:
     """The order statistics around the two quartiles of total weights n (…), by R's type 7.
 
-    The repetitions have the places 0, 1, … n − 1. The quartiles are at (n − 1)/4 and 3(n − 1)/4, between two places.
+    The n repetitions, in ascending order, have the places 0, 1, … n − 1. The quartiles are at the places (n − 1)/4 and
+    3(n − 1)/4. With n = 4 they are at ¾ and 2¼: ¾ of the way from place 0 to 1, and ¼ of the way from place 2 to 3.
     """
     quarters = np.array([0.25, 0.75]).reshape(2, *(1,) * np.ndim(n))  # (2, 1, …)
     place = np.maximum(n - 1, 0) * quarters
 
-    # what rounding left of a weight does not count
+    # the places below and above; the small numbers are for weights that are whole but for rounding
     below = np.floor(place + 1e-9)
     rank = np.stack([below, below + 1]) + 1e-9 * n
     return _OrderStatistics(rank, np.maximum(place - below, 0))
@@ -231,13 +235,15 @@ def _least_half_gap(value: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class _Departure:
-    """Rows that leave the cells of a class and feature, each alone.
+    """q rows that leave the cells of a class and feature, each of them alone: row 0 leaves, or row 1, and so on.
+
+    All properties and methods give one number for each row: what the other cells have without it.
 
     Fields
     ------
-    cells : of all rows
-    position : (q,) the cell of each row
-    leaving : (q,) the weight that leaves with it, positive
+    cells : the m cells of all rows, in ascending order
+    position : (q,) which cell each row has, 0 … m − 1
+    leaving : (q,) the weight that leaves that cell with the row, positive
     """
 
     cells: Cells
@@ -257,8 +263,8 @@ class _Departure:
     def remaining(self) -> np.ndarray:
         """(q,) Weight that remains at the cell of the row; 0 where only rounding does."""
         weight = self.cells.weight[self.position]
-        rest = weight - self.leaving
-        return np.where(rest > rounding(weight) * weight, rest, 0)
+        difference = weight - self.leaving
+        return np.where(difference > rounding(weight) * weight, difference, 0)
 
     @property
     def n_values(self) -> np.ndarray:
@@ -270,83 +276,100 @@ class _Departure:
         """(q,) Weight of all cells that remain."""
         return self.cells.total_without(self.cells.value[self.position], self.leaving)
 
-    def _sum(self, amount: np.ndarray) -> np.ndarray:
+    def _sum_without(self, amount: np.ndarray) -> np.ndarray:
         """(q,) Σ_k w_k amount_k over what remains without each row, for amounts (m,) of the m cells.
 
         It is the sum over the cells before that of the row, over those after it, and what remains at the cell itself.
         Nothing is subtracted, so a row that carries most of the sum takes no digits along.
         """
-        weighted = self.cells.weight * amount
-        before = np.concatenate([[0], np.cumsum(weighted)])[self.position]
-        after = np.concatenate([np.cumsum(weighted[::-1])[::-1], [0]])[self.position + 1]
+        weighted = self.cells.weight * amount  # (m,)
+        sum_of_first = np.concatenate([[0], np.cumsum(weighted)])  # at k: over the first k cells, (m + 1,)
+        sum_from = np.concatenate([np.cumsum(weighted[::-1])[::-1], [0]])  # at k: over cell k and all after it
+        before = sum_of_first[self.position]  # (q,)
+        after = sum_from[self.position + 1]
         return before + after + self.remaining * amount[self.position]
 
-    def _rest(self, row: Any) -> Cells:
+    def _cells_without(self, row: Any) -> Cells:
         """The cells without one row, given by its number 0 … q − 1."""
         return self.cells.without(self.position[row], self.leaving[row])
 
     def widths(self) -> np.ndarray:
         """(q,) Silverman's rule of thumb `nrd0` of the cells without each row; 1 where nothing remains.
 
-        The formula is that of `nrd0` for all rows at once, from sums over the remaining cells. Where it would lose
-        digits, or few cells are there, `nrd0` is computed row by row.
+        The formula is that of `nrd0` for all rows at once: 0.9 · min(s, IQR/1.34) · N^(−1/5). With z the distances of
+        the cells from the mean of all cells, the squares about the mean of the remaining ones are
+
+            Σ w z² − (Σ w z)²/N,    sums over what remains.
+
+        Where one of its differences would lose digits, or few cells are there, `nrd0` is computed row by row.
         """
         value, weight = self.cells
         from_first = value - value[0]  # which keeps the digits of values far from zero
-        centred = from_first - (weight @ from_first) / weight.sum()  # about the mean of all cells, (m,)
-        n = self.total  # (q,), as all below
+        z = from_first - (weight @ from_first) / weight.sum()  # (m,)
+        n = self.total  # N without each row, (q,), as all below
         with np.errstate(invalid="ignore", divide="ignore"):
-            # standard deviation about the mean of what remains
-            squares_of_mean = self._sum(centred) ** 2 / n
-            squares = self._sum(centred**2) - squares_of_mean
+            # the standard deviation s
+            squares_of_mean = self._sum_without(z) ** 2 / n
+            squares = self._sum_without(z**2) - squares_of_mean
             s = np.sqrt(squares / np.maximum(n - 1, n / 2))
 
-            low, high = self._quartiles(n)
+            # the smaller one of it and the spread of the quartiles, unless that is 0
+            low, high = self._quartiles_without(n)
             spread = (high - low) / 1.34
             width = np.where(spread > 0, np.minimum(s, spread), s)
             widths = 0.9 * width * np.maximum(n, 1) ** -0.2
+
+            # `squares` loses digits where it is a small difference of large sums, and the quartiles do where what
+            # remains is small beside the weight that leaves. A factor of 1000 costs three digits.
             has_digits = (squares_of_mean < _MAX_LOSS * squares) & (self.leaving < _MAX_LOSS * n)
 
         has_digits &= len(value) >= _FEW_CELLS
         for row in np.flatnonzero(~has_digits):
-            rest = self._rest(row)  # the cells without this row
-            widths[row] = nrd0(*rest) if len(rest.value) else 1.0
+            remaining_cells = self._cells_without(row)
+            widths[row] = nrd0(*remaining_cells) if len(remaining_cells.value) else 1.0
         return widths
 
-    def _quartiles(self, n: np.ndarray) -> np.ndarray:
+    def _quartiles_without(self, n: np.ndarray) -> np.ndarray:
         """(2, q) First and third quartile of the cells without each row, whose total weights are n (q,): R's type 7.
 
         The order statistic of a rank is the first value up to which more than this weight has been counted. A row that
-        leaves lowers the cumulative weights from its cell on by its weight.
+        leaves lowers the cumulative weights from its cell on by its weight: there, "cumulative weight − leaving > rank"
+        is the same as "cumulative weight > rank + leaving".
         """
-        ends = np.cumsum(self.cells.weight)  # of all cells, (m,)
+        ends = np.cumsum(self.cells.weight)  # cumulative weights with all rows, (m,)
         order = _order_statistics(n)
 
-        # positions of the order statistics, (2, 2, q): before the row's cell, or else at it or after it
+        # Positions of the order statistics below and above each quartile of each row, (2, 2, q). A rank is reached
+        # before the row's cell, or else at that cell or after it.
         before = np.searchsorted(ends, order.rank, side="right")
         after = np.searchsorted(ends, order.rank + self.leaving, side="right")
         positions = np.where(before < self.position, before, np.maximum(self.position, after))
 
-        # the last value that remains: the one before the last, where the row takes the last one along
+        # The last value that remains is the one before the last, if the row takes the last one along.
         last = len(ends) - 1
-        ends_with_row = (self.position == last) & (self.remaining == 0)
-        lower, upper = self.cells.value[np.minimum(positions, last - ends_with_row)]
+        takes_last = (self.position == last) & (self.remaining == 0)
+        lower, upper = self.cells.value[np.minimum(positions, last - takes_last)]  # (2, q) each
         return lower + order.share * (upper - lower)
 
     def half_gaps(self) -> np.ndarray:
         """(q,) Half the smallest gap between the values that remain without each row; 0 if there is none.
 
-        The gap changes only where no weight remains at the row's value.
+        There are three cases. Where weight remains at the row's value, the gaps stay. Where an inner value vanishes,
+        the gaps on both sides of it become one. Where the first or the last value vanishes, the gap beside it is gone.
         """
-        value = self.cells.value
+        value = self.cells.value  # distinct, in ascending order
         last = len(value) - 1
-        vanishes = self.remaining == 0
+        vanishes = self.remaining == 0  # the row was the only one with its value
         is_inner = (self.position > 0) & (self.position < last)
 
+        # the value stays
         half_gaps = np.full(len(self.position), _half_gap(value))
-        at_ends = np.flatnonzero(vanishes & ~is_inner)  # few rows: the first and the last value
-        for row in at_ends:
-            half_gaps[row] = _half_gap(self._rest(row).value)
+
+        # the first or the last value vanishes: few rows, which are done one by one
+        for row in np.flatnonzero(vanishes & ~is_inner):
+            half_gaps[row] = _half_gap(self._cells_without(row).value)
+
+        # an inner value vanishes
         inner = np.flatnonzero(vanishes & is_inner)
         if len(inner):
             half_gaps[inner] = _half_gaps_without(value, self.position[inner])
@@ -356,7 +379,8 @@ class _Departure:
 def _half_gaps_without(value: np.ndarray, position: np.ndarray) -> np.ndarray:
     """(q,) Half the smallest gap between values, without one of the inner values each; 0 if there is none.
 
-    The two gaps beside that value become one, and the others stay.
+    The two gaps beside that value become one, and the others stay. Without the value 4 of 0, 3, 4, 9, for example, the
+    gaps 3, 1, 5 become 3, 6, and half the smallest one is 1.5.
 
     Parameters
     ----------
@@ -367,9 +391,12 @@ def _half_gaps_without(value: np.ndarray, position: np.ndarray) -> np.ndarray:
     half_gaps = np.diff(value) / 2
     half_gaps = np.where(half_gaps > least, half_gaps, np.inf)
 
-    before = np.concatenate([[np.inf], np.minimum.accumulate(half_gaps)])  # k: smallest of the first k gaps
-    after = np.concatenate([np.minimum.accumulate(half_gaps[::-1])[::-1], [np.inf]])  # k: smallest from gap k on
-    joined = (value[position + 1] - value[position - 1]) / 2  # the gap that two become
+    # Value p lies between the gaps p − 1 and p, which become one: the first p − 1 gaps stay, and those from p + 1 on.
+    smallest_of_first = np.concatenate([[np.inf], np.minimum.accumulate(half_gaps)])  # at k: of the first k gaps
+    smallest_from = np.concatenate([np.minimum.accumulate(half_gaps[::-1])[::-1], [np.inf]])  # at k: of gap k and later
+    others = np.minimum(smallest_of_first[position - 1], smallest_from[position + 1])  # (q,)
+
+    joined = (value[position + 1] - value[position - 1]) / 2
     joined = np.where(joined > least, joined, np.inf)
-    smallest = np.minimum(np.minimum(before[position - 1], after[position + 1]), joined)
+    smallest = np.minimum(others, joined)
     return np.where(np.isfinite(smallest), smallest, 0)

@@ -44,18 +44,27 @@ class Sample:
         if namespace(x, r) is not np:  # JAX: every row in every class, with its weight there, which may be 0
             return cls._of_classes((x.T.astype(r.dtype), w) for w in r.T)
 
-        # on the host only the rows that have weight in a class
+        # On the host only the rows that have weight in a class. In the CSC format column k, a class, has the entries
+        # indptr[k] … indptr[k + 1] − 1 of `indices`, the rows, and of `data`, their weights.
         dtype = np.result_type(x.dtype, r.dtype)
         by_class = sparse.csc_array(r)
-        members = [slice(*by_class.indptr[k : k + 2]) for k in range(by_class.shape[1])]  # entries of each class
-        return cls._of_classes((x[by_class.indices[k]].T, by_class.data[k].astype(dtype)) for k in members)
+        cells = []
+        for k in range(by_class.shape[1]):
+            entries = slice(by_class.indptr[k], by_class.indptr[k + 1])
+            cells.append((x[by_class.indices[entries]].T, by_class.data[entries].astype(dtype)))
+        return cls._of_classes(cells)
 
     @classmethod
     def _of_classes(cls, cells: Iterable[tuple[Array, Array]]) -> Self:
         """From the cells of each class, (d, m), and their weights, (d, m) or (m,), in any order and repeated or not."""
-        # w + 0 v has the shape of v, and is NaN in a missing cell
-        value, weight = zip(*(_canonical(v, w + 0 * v) for v, w in cells), strict=True)
-        return cls(value, weight)
+        values = []
+        weights = []
+        for v, w in cells:
+            weight_of_cell = w + 0 * v  # (d, m); NaN in a missing cell
+            value, weight = _canonical(v, weight_of_cell)  # distinct values in ascending order
+            values.append(value)
+            weights.append(weight)
+        return cls(tuple(values), tuple(weights))
 
     @property
     def n(self) -> Float[Array, " _"]:
@@ -79,9 +88,15 @@ class Sample:
         """The cells of both; equal values are merged, class by class."""
         if not self.n.size or not other.n.size:
             return other if other.n.size else self
+
+        # class by class the cells of one after those of the other, (d, m + m′), which are then put in order
         xp = namespace(*self.value, *other.value)
-        leaves = zip(self.value, other.value, self.weight, other.weight, strict=True)  # (d, m) each, by class
-        return self._of_classes((xp.concatenate([a, b], -1), xp.concatenate([v, w], -1)) for a, b, v, w in leaves)
+        cells = []
+        for value, other_value, weight, other_weight in zip(
+            self.value, other.value, self.weight, other.weight, strict=True
+        ):
+            cells.append((xp.concatenate([value, other_value], -1), xp.concatenate([weight, other_weight], -1)))
+        return self._of_classes(cells)
 
     def __sub__(self, other: Self) -> Self:
         """Weights subtracted; those that cancel to rounding are dropped, those of cells never seen stay negative."""
@@ -92,10 +107,10 @@ class Sample:
         return type(self)(tuple(v[columns] for v in self.value), tuple(w[columns] for w in self.weight))
 
     def of_piece(self, k: int, j: Any) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-        """Values and weights of class k and feature j; on the host without those behind the last."""
+        """Values and weights of class k and feature j; on the host without the padding behind the last value."""
         value = self.value[k][j]
         weight = self.weight[k][j]
-        m = np.count_nonzero(weight) if namespace(value) is np else None
+        m = np.count_nonzero(weight) if namespace(value) is np else None  # padding has weight 0
         return value[:m], weight[:m]
 
     def pooled(self) -> Self:
@@ -119,8 +134,10 @@ def _canonical(value: Float[Array, "d m"], weight: Float[Array, "d m"]) -> tuple
 
         return jax.vmap(_canonical_traced)(value, weight)  # feature by feature
 
+    # distinct values and their weights, feature by feature; then all of them in arrays as long as the longest
     features = [_distinct(v, w, rounding(weight)) for v, w in zip(value, weight, strict=True)]
-    shape = len(features), max((len(distinct) for distinct, _ in features), default=0)
+    most_values = max((len(distinct) for distinct, _ in features), default=0)
+    shape = len(features), most_values
     all_values = np.full(shape, np.nan, weight.dtype)
     all_weights = np.zeros(shape, weight.dtype)
     for j, (distinct, total) in enumerate(features):
@@ -142,6 +159,8 @@ def _distinct(
     is_cell = ~np.isnan(weight) & (weight != 0)
     if not is_cell.any():
         return value[:0], weight[:0]  # NumPy counts nothing in integers, whatever the weights are
+
+    # the total weight of each distinct value, and of the absolute weights, which tell its rounding
     distinct, group = np.unique(value[is_cell] + 0.0, return_inverse=True)  # −0 becomes 0
     total = np.bincount(group, weight[is_cell], len(distinct))
     size = np.bincount(group, abs(weight[is_cell]), len(distinct))
@@ -152,21 +171,25 @@ def _distinct(
 def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> tuple[Array, Array]:
     """`_canonical` of one feature in JAX, where shapes may not depend on values: still m values, NaN behind the last.
 
-    Of equal values the first one gets the total weight, and the others become NaN with weight 0.
+    Of equal values the first one gets the total weight, and the others become NaN with weight 0. The values 3, 2, 3
+    with weights 1, 1, 1, for example, become 2, 3, NaN with weights 1, 2, 0.
     """
     import jax.numpy as jnp
 
     def ordered(value: Array, weight: Array) -> tuple[Array, Array]:
-        order = jnp.argsort(value, stable=True)  # NaN last
+        """Values in ascending order, NaN last, with their weights; that of NaN is 0."""
+        order = jnp.argsort(value, stable=True)
         return value[order], jnp.where(jnp.isnan(value), 0, weight)[order]
 
+    # a cell without weight is missing
     value, weight = ordered(jnp.where(weight == 0, jnp.nan, value + 0), weight)  # −0 becomes 0
 
     # equal values are neighbours now: number them by groups, and give each the total of its group
-    is_first = jnp.diff(value, prepend=jnp.nan) != 0
+    is_first = jnp.diff(value, prepend=jnp.nan) != 0  # differs from the value before it
     group = jnp.cumsum(is_first) - 1
     total = jnp.zeros_like(weight).at[group].add(weight)[group]
     size = jnp.zeros_like(weight).at[group].add(abs(weight))[group]
 
-    remains = abs(total) > rounding(value) * size  # otherwise weights cancelled
+    # the first of each group stays, unless its weights cancel
+    remains = abs(total) > rounding(value) * size
     return ordered(jnp.where(is_first & remains, value, jnp.nan), total)

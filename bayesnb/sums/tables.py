@@ -48,21 +48,30 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     x : (n, d) cells; NaN is missing
     parameters : number of classes times features
     """
+    # levels are whole numbers from 0 to less than `_MAX_LEVELS`
     cells = x.data if is_sparse(x) else x
     largest = np.fmax.reduce(cells, None, initial=0)  # NaN is skipped
     smallest = np.fmin.reduce(cells, None, initial=0)
     if smallest < 0 or largest >= _MAX_LEVELS or not is_whole(cells):
         return 0
 
+    # a table serves if it has no more entries for a class than there are cells, and is not too large
     levels = max(2, 1 << int(largest).bit_length())  # the power of two above the largest cell
-    saves_work = levels == 2 or levels * x.shape[1] <= cells.size  # the table is made once
-    return levels if saves_work and levels * parameters <= _MAX_NUMBERS_OF_TABLE else 0
+    saves_work = levels == 2 or levels * x.shape[1] <= cells.size
+    is_small_enough = levels * parameters <= _MAX_NUMBERS_OF_TABLE
+    return levels if saves_work and is_small_enough else 0
 
 
 def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     """The sum over the columns of what tables have for the level of each cell: Σ_j tables_cj[x_ij], (…, n, c).
 
     Each row starts with the sum for a row of empty cells, and each cell changes it by the difference to an empty one.
+    The changes are put into a matrix with a row for each column and level. For two columns with the levels 0 and 1 it
+    has the rows
+
+        (column 0: level 0, level 1, missing; column 1: level 0, level 1, missing),
+
+    and the cells (1, NaN) of a row of data take the rows 1 and 5 of it.
 
     Parameters
     ----------
@@ -79,26 +88,32 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     flat = tables.reshape(-1, d, k)  # (s·c, d, k)
     n = x.shape[0]
 
-    # what a row of empty cells has; dense rows have no empty cells
+    # what a row of empty cells has, level 0 in all columns; dense rows have no empty cells
     empty = np.zeros((len(flat), d, 1))
     if is_sparse(x):
         empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0)
     table = np.tile(empty.sum((1, 2)), (n, 1))  # (n, s·c)
 
-    # what a cell changes: one row of `weights` for each column and level, and one more for a missing cell
+    # what a cell changes at each of its levels, and last what a missing cell does
     changes = np.concatenate([flat - empty, -empty], -1)  # (s·c, d, k + 1)
-    weights = contiguous(changes.reshape(len(flat), -1).T)  # (d·(k + 1), s·c)
+    change_of_level = contiguous(changes.reshape(len(flat), -1).T)  # (d·(k + 1), s·c)
 
     ends, columns, cells = csr_arrays(x)  # row i has the cells ends[i] … ends[i + 1] − 1
     if use_compiled_loop(cells.size * len(flat)):
         from . import _compiled
 
-        _compiled.look_up(ends, columns, cells, weights, k, table)  # adds to `table`
+        _compiled.look_up(ends, columns, cells, change_of_level, k, table)  # adds to `table`
     else:
-        # a product with a sparse matrix that has a 1 in the row of `weights` of each cell
+        # the row of `change_of_level` that each cell takes
         columns = np.tile(np.arange(d), n) if columns is None else columns.astype(np.intp)
-        position = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp) + (k + 1) * columns
-        table += sparse.csr_array((np.ones(position.size), position, ends), (n, len(weights))) @ weights
+        level = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp)  # k for a missing cell
+        position = level + (k + 1) * columns
+
+        # sums over the cells of each row: the product with a sparse matrix that has a 1 for each of them
+        takes = sparse.csr_array((np.ones(position.size), position, ends), (n, len(change_of_level)))
+        table += takes @ change_of_level
+
+    # (n, s·c) → (n, …, c) → (…, n, c)
     return np.moveaxis(table.reshape(-1, *lead), 0, -2)
 
 
@@ -106,11 +121,9 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
 
 
 def log_factorial(count: Array) -> Array:
-    """log x! of each count; of many whole counts on the host the first are looked up, which is ten times as fast."""
-    is_small = (
-        namespace(count) is np and count.size > _N_FACTORIALS and count.min() >= 0 and count.max() < _N_FACTORIALS
-    )
-    if is_small:
+    """log x! of each count; many small whole counts on the host are looked up, which is ten times as fast."""
+    are_many = namespace(count) is np and count.size > _N_FACTORIALS
+    if are_many and count.min() >= 0 and count.max() < _N_FACTORIALS:
         whole_count = count.astype(np.int32)
         if np.array_equal(whole_count, count):
             return _log_factorials(count.dtype).take(whole_count)
@@ -146,9 +159,9 @@ def log_coefficient(x: Data) -> Float[Array, " n"]:
 def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> Table:
     """Log density of counts under Dirichlet–multinomials but for the coefficient: Σ_j log α_j^(x_j) − log A^(L).
 
-    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, A = Σ_j α_j, and L is the sum of the row. Of a row that leaves class
-    c with weight w_ic, α − w x stands for α: it is the density of the row under the data without it. That is
-    gain((1 − w) x) − gain(−w x), in one rising factorial.
+    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, A = Σ_j α_j, and L is the sum of the row. A row with weight w_ic in
+    class c has added w_ic x to the concentrations there. If it leaves, α − w x stands for α: it is the density of the
+    row under the data without it.
 
     Parameters
     ----------
@@ -173,7 +186,8 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
     def log_rising_without_row(x: Array, w: Any, alpha: Array) -> Array:
         return log_rising(remove_row(alpha, w * x), x)  # log (α − w x)^(x)
 
-    length = row_totals(x)[:, None]  # (n, 1)
+    # few cells: the formula
+    length = row_totals(x)[:, None]  # L, (n, 1)
     weights = 0 * length if weights is None else weights
     of_kinds = sum_over_cells_of(log_rising_without_row, x, weights, (alpha,))  # (n, c)
     return of_kinds - log_rising_without_row(length, weights, total)
@@ -193,8 +207,11 @@ def log_normal_sum(x: Data, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c
     if mu.ndim > 2 or namespace(x, mu, sd) is not np:
         return sum_over_features(log_normal, x, mu, sd)
 
-    # log Normal = level − v, with v = ((x − μ) √½/s)² and level = −½ log 2π − log s
-    return sum_of_logs(x, mu, np.sqrt(0.5) / sd, np.array(-1.0), -0.5 * LOG_2PI - np.log(sd), student=False)
+    # log Normal = level + weight v, with v = ((x − μ) slope)²
+    slope = np.sqrt(0.5) / sd
+    weight = np.array(-1.0)
+    level = -0.5 * LOG_2PI - np.log(sd)
+    return sum_of_logs(x, mu, slope, weight, level, student=False)
 
 
 def _cell(student: bool, sign: int) -> Callable[..., Array]:
@@ -234,10 +251,13 @@ def sum_of_logs(
     student : False for normal densities, which have v for the logarithm and the weight −1
     """
     cell = _cell(student, 1)  # the formula: (x, not used, loc, slope, weight, level) → log density of cells
-    fields = np.broadcast_arrays(loc, *terms)
+    fields = np.broadcast_arrays(loc, *terms)  # (c, d) each
     loc, slope, weight, level = fields
+
+    # few cells: the formula
     n_cells = x.nnz if is_sparse(x) else x.size
-    if not use_compiled_loop((_COST_OF_LOG if student else _COST_OF_SQUARE) * n_cells * len(loc)):
+    cost = _COST_OF_LOG if student else _COST_OF_SQUARE
+    if not use_compiled_loop(cost * n_cells * len(loc)):
         return sum_over_cells_of(cell, x, 1.0, fields)
     from . import _compiled
 
@@ -263,7 +283,7 @@ def sum_of_logs(
     else:
         _compiled.sum_squares(contiguous(x), *map(contiguous, (loc, slope, level)), table)
 
-    # a product of squares beyond 1e308: such rows take the formula
+    # The loop multiplies factors 1 + v, and a product beyond 1e308 is infinite: such rows take the formula.
     far = np.flatnonzero(~np.isfinite(table).all(1))
     if len(far):
         table[far] = sum_over_cells_of(cell, x[far], 1.0, fields)
