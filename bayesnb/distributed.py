@@ -93,6 +93,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         `decay` first multiplies the weight of all earlier rows, as in `GaussianNB.partial_fit`.
         """
+        # The first rows are as in `fit`; later calls may repeat its classes, but not change them.
         check_decay(decay)
         if not hasattr(self, "estimator_"):
             self.estimator_ = self._fitted_to_all_chunks(X, y, sample_weight, classes)
@@ -127,15 +128,23 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("`y` is None; give the labels")
 
+        # Rows, labels and weights chunk by chunk, cut at the same rows.
+        rows = _row_chunks(X)
+        labels = _chunks_beside(X, "y", y)
+        weights = [None] * len(rows)
+        if sample_weight is not None:
+            weights = _chunks_beside(X, "sample_weight", sample_weight)
+
         # All chunks must know the same classes.
-        rows, labels, weights = _aligned_chunks(X, y=y, sample_weight=sample_weight)
         labels_of_chunks = dask.compute(*map(dask.delayed(pd.unique), labels)) if classes is None else [classes]
         classes = united_labels(chunk for chunk in labels_of_chunks if len(chunk))
 
         # The estimator is sent once, as one object that Dask does not look into.
         estimator = dask.delayed(clone(self.estimator), traverse=False)
-        chunks = zip(rows, labels, weights, strict=True)
-        total = _merged_in_tree([dask.delayed(_fitted_to_chunk)(estimator, classes, *chunk) for chunk in chunks])
+        fitted = []  # the estimator fitted to each chunk, None of a chunk without rows; computed later
+        for X_chunk, y_chunk, weight_chunk in zip(rows, labels, weights, strict=True):
+            fitted.append(dask.delayed(_fitted_to_chunk)(estimator, classes, X_chunk, y_chunk, weight_chunk))
+        total = _merged_in_tree(fitted)
         if total is None:
             raise ValueError("`X` has no rows; at least one is needed")
         return total
@@ -174,6 +183,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         method : name of a method of the estimator
+        X : Dask array or data frame of rows
         shape, dtype : of the result of a row, as Dask has to know them before anything is computed
         settings : further arguments of the method, by name
         """
@@ -181,12 +191,17 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         import dask.array as da
 
         check_is_fitted(self, "estimator_")
-        (rows,) = _aligned_chunks(X)
+        chunks = _row_chunks(
+            X
+        )  # the rows of X chunk by chunk, each with all columns, as values that Dask computes later
         estimator = dask.delayed(self.estimator_, traverse=False)  # sent as one object that Dask does not look into
-        tables = [dask.delayed(_predicted)(estimator, method, chunk, shape, dtype, settings or {}) for chunk in rows]
-        sizes = zip(_chunk_sizes(X), tables, strict=True)
-        parts = [da.from_delayed(table, (n, *shape), dtype) for n, table in sizes]
-        return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+        # One task a chunk, on the machine that has it. Dask is told how many rows each result has, NaN if not known.
+        tables = []
+        for n_rows, chunk in zip(_chunk_sizes(X), chunks, strict=True):
+            predicted = dask.delayed(_predicted)(estimator, method, chunk, shape, dtype, settings or {})
+            tables.append(da.from_delayed(predicted, (n_rows, *shape), dtype))
+        return da.concatenate(tables, allow_unknown_chunksizes=True)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy: the weighted share of rows whose label is predicted correctly. All labels come into memory."""
@@ -236,11 +251,12 @@ def _merged_in_tree(parts: list[Any]) -> Any:
     import dask
 
     while len(parts) > 1:
+        # One task, computed later, for each group of eight.
         parts = [
             dask.delayed(_merged)(parts[first : first + _MERGED_AT_ONCE])
             for first in range(0, len(parts), _MERGED_AT_ONCE)
         ]
-    return parts[0].compute()
+    return parts[0].compute()  # now all tasks run
 
 
 def _chunk_sizes(X: Any) -> tuple[int | float, ...]:
@@ -257,48 +273,49 @@ def _delayed_chunks(collection: Any) -> list[Any]:
     return chunks
 
 
-def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
-    """The chunks of X, each with all its columns, and those of what goes beside it, cut at the same rows.
+def _row_chunks(X: Any) -> list[Any]:
+    """The rows of X chunk by chunk, each with all its columns, as values that Dask computes later.
 
-    Parameters
-    ----------
-    X : Dask array or data frame of rows
-    beside : labels or weights of the rows by the name of the argument, as Dask collections or arrays; or None
-
-    Returns
-    -------
-    a list of chunks for X, and one as long for each of `beside`, in their order; its items are None where there is none
+    ValueError unless X is a Dask array with two axes, or a Dask data frame.
     """
     import dask
     import dask.array as da
 
     if not dask.is_dask_collection(X) or not hasattr(X, "to_delayed"):
         raise ValueError(f"`X` is a {type(X).__name__}; give a Dask array or data frame, or use the estimator itself")
-    sizes = _chunk_sizes(X)
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ValueError(f"`X` has {X.ndim} dimensions; it needs 2, rows and columns")
-        X = X.rechunk({1: -1})  # a row must not be cut
+        X = X.rechunk({1: -1})  # one chunk along the columns: a row must not be cut
+    return _delayed_chunks(X)
 
-    aligned = [_delayed_chunks(X)]
-    for name, column in beside.items():
-        if column is None:
-            aligned.append([None] * len(sizes))
-            continue
-        is_spread = dask.is_dask_collection(column)
-        spread = column if is_spread else da.from_array(np.asarray(column), chunks=-1)
 
-        # With known lengths the column is cut as X is. Else it must be cut so already, which its number of chunks
-        # shows.
-        if not np.isnan([*sizes, *_chunk_sizes(spread)]).any():
-            if spread.shape[0] != sum(sizes):
-                raise ValueError(f"`{name}` has {spread.shape[0]} rows and `X` has {sum(sizes)}; give one for each")
-            spread = spread.rechunk({0: sizes})
-        chunks = _delayed_chunks(spread)
-        if len(chunks) != len(sizes):
-            raise ValueError(
-                f"`{name}` has {len(chunks)} chunks and `X` has {len(sizes)}, and some lengths are unknown; "
-                "give both the same chunks, or call `compute_chunk_sizes()`"
-            )
-        aligned.append(chunks)
-    return aligned
+def _chunks_beside(X: Any, name: str, column: Any) -> list[Any]:
+    """Labels or weights chunk by chunk, cut at the rows at which X is, as values that Dask computes later.
+
+    Parameters
+    ----------
+    X : Dask array or data frame of rows
+    name : "y" or "sample_weight", for the messages
+    column : (n,) labels or weights, as a Dask collection or an array
+    """
+    import dask
+    import dask.array as da
+
+    # An array becomes a Dask array of one chunk.
+    sizes = _chunk_sizes(X)
+    is_spread = dask.is_dask_collection(column)
+    spread = column if is_spread else da.from_array(np.asarray(column), chunks=-1)
+
+    # With known lengths the column is cut as X is. Else it must be cut so already, which its number of chunks shows.
+    if not np.isnan([*sizes, *_chunk_sizes(spread)]).any():
+        if spread.shape[0] != sum(sizes):
+            raise ValueError(f"`{name}` has {spread.shape[0]} rows and `X` has {sum(sizes)}; give one for each")
+        spread = spread.rechunk({0: sizes})
+    chunks = _delayed_chunks(spread)
+    if len(chunks) != len(sizes):
+        raise ValueError(
+            f"`{name}` has {len(chunks)} chunks and `X` has {len(sizes)}, and some lengths are unknown; "
+            "give both the same chunks, or call `compute_chunk_sizes()`"
+        )
+    return chunks

@@ -23,7 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -79,6 +79,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> again.predict([[5.5]])
     array([1])
     """
+    # `require` raises a ValueError with its message where the first argument is false.
     name = os.fsdecode(path)
     if not os.path.exists(name):
         raise FileNotFoundError(f"there is no file {name}; check the path")
@@ -98,7 +99,15 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _text_and_tensors(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
-    """The JSON text of a file, None if it has none, and its tensors by name; a ValueError where it is damaged."""
+    """The JSON text of a file, None if it has none, and its tensors by name.
+
+    Raises
+    ------
+    OSError
+        if the system cannot read the file, as it was raised: the file need not be damaged
+    ValueError
+        if it is read, and is no safetensors file or a damaged one
+    """
     from safetensors import safe_open
 
     tensors: dict[str, np.ndarray] = {}
@@ -107,7 +116,7 @@ def _text_and_tensors(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
             text = (file.metadata() or {}).get(_KEY)
             if text is not None:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}
-    except OSError:  # of the disk: it says by itself what is wrong
+    except OSError:  # of the disk, such as a missing permission: not for the ValueError below, as it says what is wrong
         raise
     except Exception as error:  # whatever safetensors and NumPy stumble over
         fault = f"{name} is damaged, or was not written by `save`"
@@ -124,7 +133,8 @@ def _checked_document(name: str, text: str, tensors: dict[str, np.ndarray]) -> d
     text : the JSON text
     tensors : of the file, by name
     """
-    # A newer format may have another digest: it is refused for its number, and its digest is not looked at.
+    # The number of the format, and whether the digest in the text is that of text and tensors. A newer format may have
+    # another digest: it is refused for its number, and its digest is not looked at.
     try:
         document: dict[str, Any] = json.loads(text)
         is_newer = document["format"] > FORMAT
@@ -132,6 +142,7 @@ def _checked_document(name: str, text: str, tensors: dict[str, np.ndarray]) -> d
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{name} is damaged: its header is not JSON as `save` writes it; {_REPAIR}") from error
 
+    # `require` raises a ValueError with its message where the first argument is false.
     written = f"format {_brief(document['format'])} of bayesnb {_brief(document.get('version'))}"
     reads = f"bayesnb {bayesnb.__version__} reads formats up to {FORMAT}"
     require(not is_newer, f"{name} has {written}, but {reads}. Install a newer release")
@@ -148,8 +159,12 @@ def _checked_document(name: str, text: str, tensors: dict[str, np.ndarray]) -> d
 
 
 def _has_invalid_numbers(key: str, numbers: np.ndarray) -> bool:
-    """Whether some numbers of tensor `key` are not finite; cells that a kernel density keeps may be NaN."""
-    return bool(np.isinf(numbers).any() or (np.isnan(numbers).any() and ".value." not in key))
+    """Whether some numbers of tensor `key` are not finite; cells that a kernel density keeps may be NaN.
+
+    These cells are statistics of the name `value`, so that ".value." is in their keys.
+    """
+    may_be_nan = ".value." in key
+    return bool(np.isinf(numbers).any() or (not may_be_nan and np.isnan(numbers).any()))
 
 
 def _brief(what: Any) -> str:
@@ -187,19 +202,31 @@ _TYPES: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, st
 _TYPES |= {f"numpy.{name}": kind for name, kind in vars(np).items() if isinstance(kind, type(np.generic))}
 
 
-@functools.cache
-def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]]:
-    """Types that JSON lacks, by the key they have in a file: the type; how a value becomes a text or a list; and back.
+class _Codec(NamedTuple):
+    """How values of a type that JSON lacks stand in a file.
 
-    The function back takes the text, or the items of the list one by one.
+    Fields
+    ------
+    kind : the type
+    write : makes a text or a list of a value
+    read : makes the value again, of the text, or of the items of the list as its arguments
     """
+
+    kind: type
+    write: Callable[[Any], Any]
+    read: Callable[..., Any]
+
+
+@functools.cache
+def _codecs() -> dict[str, _Codec]:
+    """Types that JSON lacks, by the key they have in a file."""
     return {
-        "float": (float, repr, float),  # NaN and infinity, which JSON does not know
-        "interval": (pd.Interval, lambda interval: [interval.left, interval.right, interval.closed], pd.Interval),
-        "slice": (slice, lambda part: [part.start, part.stop, part.step], slice),
-        "timedelta": (pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
-        "timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
-        "tuple": (tuple, list, lambda *cells: cells),
+        "float": _Codec(float, repr, float),  # NaN and infinity, which JSON does not know
+        "interval": _Codec(pd.Interval, lambda interval: [interval.left, interval.right, interval.closed], pd.Interval),
+        "slice": _Codec(slice, lambda part: [part.start, part.stop, part.step], slice),
+        "timedelta": _Codec(pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
+        "timestamp": _Codec(pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
+        "tuple": _Codec(tuple, list, lambda *cells: cells),
     }
 
 
@@ -221,19 +248,23 @@ def _read_selector(*settings: Any) -> Any:
 
 @functools.cache
 def _readers() -> dict[str, Callable[..., Any]]:
-    """What makes a value of the text or the list that a key of the JSON tree holds, by this key.
+    """The functions that make a value of what a key of the JSON tree holds, by this key.
 
-    A list is passed item by item: `"strings": [type, shape, cells]` calls its function with three arguments.
+    The key holds a text, or a list that `_read` passes item by item, as arguments: `{"slice": [0, 5, null]}` becomes
+    `slice(0, 5, None)`, and `{"strings": ["<U2", [3], ["a", "b", "cd"]]}` an array of three texts.
     """
-    readers: dict[str, Callable[..., Any]] = {key: read for key, (_, _, read) in _codecs().items()}
+    # Types of Python and pandas that JSON lacks, such as slices and times, have a codec, which writes and reads them.
+    readers = {key: codec.read for key, codec in _codecs().items()}
+
+    # The others are written by the methods of `_Writer`.
     return readers | {
-        _SELECTOR: _read_selector,
-        "dict": lambda *pairs: dict(pairs),
+        _SELECTOR: _read_selector,  # pairs of name and setting
         "distribution": distributions.decode,
+        "type": _TYPES.__getitem__,  # of a name
+        "dict": lambda *pairs: dict(pairs),  # pairs [key, item]
+        "scalar": lambda array: array[()],  # a number of NumPy, written as an array without axes
         "objects": lambda shape, cells: pd.Series(cells, dtype=object).to_numpy().reshape(shape),
-        "scalar": lambda array: array[()],
         "strings": lambda kind, shape, cells: np.array(cells, kind).reshape(shape),
-        "type": _TYPES.__getitem__,
     }
 
 
@@ -246,7 +277,11 @@ def _name_of(kind: Any, classes: dict[str, type]) -> str | None:
 
 
 def _class_of(name: str) -> type | None:
-    """A class by its name in files. One of ours is imported where it is public; what it uses enters with it."""
+    """A class by its name in files; None if it is unknown.
+
+    `CLASSES` has the classes of imported modules. A public one of ours that is not there yet is imported by looking it
+    up in its package; the classes it uses enter with it.
+    """
     for home in (bayesnb, bayesnb.families):
         if name not in CLASSES and name in home.__all__:
             getattr(home, name)
@@ -273,7 +308,9 @@ class _Writer:
         A hyperparameter that is an estimator is written as it was given, not fitted: `clone` sees to it.
         """
         parameters = clone(nb).get_params(deep=False)
-        learnt = nb._to_save()
+        learnt = nb._to_save()  # attributes by name
+
+        # `value` makes JSON of each, and sets its arrays aside under the path.
         tree = {
             "parameters": {name: self.value(value, path + name) for name, value in parameters.items()},
             "learnt": {name: self.value(value, path + name) for name, value in learnt.items()},
@@ -281,7 +318,10 @@ class _Writer:
         return {str(_name_of(type(nb), CLASSES)): tree}
 
     def value(self, value: Any, path: str) -> Any:
-        """A value as JSON. A ValueError for types that are not listed, such as functions."""
+        """A value as JSON; its arrays of numbers are set aside as tensors.
+
+        ValueError for types that are not listed, such as functions. `path` is where the value is in the estimator.
+        """
         # What JSON has itself. The type is compared exactly, as a subclass would be read as its parent.
         kind = type(value)
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
@@ -299,16 +339,21 @@ class _Writer:
         return self._value_of_class(value, path)
 
     def _value_of_class(self, value: Any, path: str) -> Any:
-        """A type, a value of another type that is listed, or one of our dataclasses, estimators and distributions."""
+        """A type, a value of another type that is listed, or one of our dataclasses, estimators and distributions.
+
+        The result is an object with one key, the name of a reader in `_readers` or of a class; ValueError for all other
+        values.
+        """
+        # A type itself, scikit-learn's selector of columns, and types that JSON lacks.
         kind = type(value)
         type_name = _name_of(value, _TYPES) if isinstance(value, type) else None
         if type_name:
             return {"type": type_name}
         if _is_selector(value):
             return {_SELECTOR: self.value([*vars(value).items()], path)}
-        for key, (listed_type, write, _) in _codecs().items():
-            if kind is listed_type:
-                return {key: self.value(write(value), path)}
+        for key, codec in _codecs().items():
+            if kind is codec.kind:
+                return {key: self.value(codec.write(value), path)}
 
         # Classes of this package, and those that a user derives from them.
         class_name = _name_of(kind, CLASSES)
@@ -360,7 +405,7 @@ def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
     if not isinstance(tree, dict):
         return tree
 
-    # An object has one key, which says what it is.
+    # An object has one key, which says what it is. First arrays, whose numbers are tensors; then other types.
     ((key, content),) = tree.items()
     if key == "array":  # in the type and memory order that it was saved from
         name, kind, order = content
@@ -475,7 +520,7 @@ class Saved:
         return estimator
 
     def _to_save(self) -> dict[str, Any]:
-        """What was learnt, by the name of the attribute."""
+        """The learnt attributes that this estimator has, by their names."""
         return {name: getattr(self, name) for name in sorted(self._learnt_names) if hasattr(self, name)}
 
 
@@ -496,10 +541,12 @@ def _check_prior_is_rebuilt(nb: Any, again: Any) -> None:
     ----------
     nb, again : the estimator, and the same as it is read from what was written. All arrays of their priors are compared
     """
+    # The arrays of each prior, in the same order; where one prior has more of them, they are compared with ().
     before = leaves(getattr(nb, "prior_", None))
     after = leaves(getattr(again, "prior_", None))
+    pairs = itertools.zip_longest(before, after, fillvalue=())
     require(
-        all(np.array_equal(value, other) for value, other in itertools.zip_longest(before, after, fillvalue=())),
+        all(np.array_equal(value, other) for value, other in pairs),
         "`prior_` is not the result of `fit` with these hyperparameters: one of them was set after the fit. Set it "
         "back, or fit the estimator again, then save it.",
     )

@@ -156,10 +156,14 @@ def united_labels(parts: Iterable[Any]) -> np.ndarray:
     classes = np.zeros(0)
     for part in parts:
         labels = np.unique(checked_labels(part))
-        if not len(classes):
+        if not len(classes):  # of the first part that has rows
             classes = labels
             continue
-        if (classes.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):  # `union1d` would make text of the numbers
+
+        # `union1d` would make text of the numbers.
+        are_numbers = classes.dtype.kind in "biuf"
+        new_are_numbers = labels.dtype.kind in "biuf"
+        if are_numbers != new_are_numbers:
             raise ValueError(f"`y` has both numbers and text as labels, such as {classes[0]!r} and {labels[0]!r}")
         classes = np.union1d(classes, labels)
     if not len(classes):
@@ -186,6 +190,7 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
     size : rows of a batch of a file or an array
     columns : names of the columns that are read of a file, or one name; None reads all
     """
+    # A file, an array, or batches themselves; all else is refused.
     batches: Iterable[Batch]
     if isinstance(source, str | os.PathLike):
         split = partial(_split_columns, y=y, weights=weights)
@@ -209,7 +214,7 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
 def _as_batch(batch: Any) -> Batch:
     """Rows alone, (X, y) or (X, y, w) as rows, labels and weights, with None for what is not there."""
     parts = batch if isinstance(batch, tuple) else (batch,)
-    X, y, weights = (*parts, None, None)[:3]
+    X, y, weights = (*parts, None, None)[:3]  # None in place of the last one or two
     return X, y, weights
 
 
@@ -233,7 +238,7 @@ def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
     y, weights : (n,) of each row; or names of columns of a data frame; or None
     size : rows of a batch
     """
-    if y is not None and np.ndim(y) == 0:
+    if y is not None and np.ndim(y) == 0:  # the name of a column
         source, y, weights = _split_columns(source, y, weights)
     n = source.shape[0]
     labels = _checked_column("y", y, n)
@@ -258,6 +263,7 @@ def _checked_column(name: str, column: Any, n: int) -> np.ndarray | None:
 
 def _split_columns(table: Any, y: Any, weights: Any) -> Batch:
     """Features, labels and weights of a data frame, by the names of their columns; a name may be None."""
+    # Each name that is given must be a column.
     columns = getattr(table, "columns", ())
     names = [name for name in (y, weights) if name is not None]
     for name in names:

@@ -46,9 +46,12 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
-        """As in `Saved`; files of 0.2 have the class frequencies in their maps alone."""
-        in_maps = {"class_prior_": learnt["maps_"][0].rho} if "maps_" in learnt else {}
-        return super()._from_file(parameters, in_maps | learnt)
+        """A calibrator with the hyperparameters and learnt attributes of a file, by their names.
+
+        Files of 0.2 have the class frequencies in their maps alone: without `class_prior_` it is taken from there.
+        """
+        of_old_file = {"class_prior_": learnt["maps_"][0].rho} if "maps_" in learnt else {}
+        return super()._from_file(parameters, of_old_file | learnt)
 
     @property
     def model_probabilities_(self) -> dict[str, float]:
@@ -76,7 +79,9 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
         """
         check_is_fitted(self, "maps_")
         rng = generator(seed)
-        tables = self._drawn_tables(X, n_draws, rng)
+        tables = self._drawn_tables(X, n_draws, rng)  # log p before calibration, (s, n, c)
+
+        # Each table goes through one of the 200 drawn maps, taken at random.
         maps = drawn_maps(self.maps_)
         chosen = rng.integers(len(maps), size=n_draws)
         return np.stack([maps[k].proba(floored(z)) for k, z in zip(chosen, tables, strict=True)])
@@ -99,11 +104,15 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
         """
         check_is_fitted(self, "maps_")
         check_level(level)
-        draws = [_shown_parameters(drawn) for drawn in drawn_maps(self.maps_)]
+        draws = [_shown_parameters(drawn) for drawn in drawn_maps(self.maps_)]  # (s, shown)
+
+        # Names in the order of `_shown_parameters`.
         labels = self.classes_
         names = ["power", *(f"b[{k}]" for k in labels), "ε"]
         for d in labels:
             names += [f"O[{d}, {k}]" for k in labels]
+
+        # The median and the interval of each. One that is 0 throughout is not shown.
         table = pd.DataFrame(index=pd.Index(names, name="parameter"))
         table["median"] = np.quantile(draws, 0.5, axis=0, method=QUANTILES)
         table[["low", "high"]] = central_interval(draws, level, QUANTILES)
@@ -111,15 +120,19 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
 
 
 def _shown_parameters(drawn: DrawnMap) -> Float[np.ndarray, " shown"]:
-    """Power, shifts, ε, and the entries of e^û O by rows."""
+    """Power e^u, shifts b, ε, and the entries of e^û O by rows, (1 + c + 1 + c²,), of a drawn map."""
+    # Without a change the power is 1 and all else 0.
     calibration, theta = drawn
     c = len(calibration.rho)
-    if not calibration.model:
+    if calibration.model == 0:
         return np.concatenate([[1.0], np.zeros(c + 1 + c * c)])
-    entries = calibration.matrix(theta)
+
+    # θ is u, entries of [O; b], logit ε.
+    table = calibration.matrix(theta)  # [O; b], (c + 1, c)
     power = np.exp(theta[0])
+    shift = table[-1]
     eps = expit(theta[-1])
-    return np.concatenate([[power], entries[-1], [eps], calibration.scale * entries[:-1].ravel()])
+    return np.concatenate([[power], shift, [eps], calibration.scale * table[:-1].ravel()])
 
 
 # --- averages over the posterior --------------------------------------------------------------------------------------
@@ -136,12 +149,15 @@ def drawn_maps(maps: tuple[CalibrationMap, ...]) -> list[DrawnMap]:
 def average(maps: tuple[CalibrationMap, ...], z: np.ndarray) -> np.ndarray:
     """Calibrated probabilities (n, c) of rows with log probabilities z: the mean over the draws of all maps."""
     drawn = drawn_maps(maps)
-    means = [sum(one.proba(part) for one in drawn) / len(drawn) for part in _floored_parts(z)]
+    means = []
+    for part in _floored_parts(z):  # some rows at a time
+        total = sum(drawn_map.proba(part) for drawn_map in drawn)  # (rows, c)
+        means.append(total / len(drawn))
     return np.concatenate(means)
 
 
 def _floored_parts(z: np.ndarray) -> Iterator[np.ndarray]:
-    """Some rows at a time."""
+    """Log probabilities of some rows at a time, none below −690; one empty part where there are no rows."""
     for rows in gen_batches(max(len(z), 1), _ROWS_AT_A_TIME):
         yield floored(z[rows])
 
@@ -163,12 +179,18 @@ def output_of(estimator: Any, predict: Callable[[str], np.ndarray]) -> np.ndarra
 
 
 def log_table_of(output: Any) -> np.ndarray:
-    """log p (n, c) of class probabilities (n, c), or of log odds (n,)."""
+    """log p (n, c) of class probabilities (n, c), or of log odds (n,) of the second of two classes.
+
+    TypeError or ValueError where the output is neither.
+    """
     if is_sparse(output):
         raise TypeError("`X` is sparse; give the probabilities as a dense array")
     table = np.asarray(output, float)
+    # Log odds a: log p of the first class is −log(1 + eᵃ), of the second −log(1 + e⁻ᵃ).
     if table.ndim == 1 and np.isfinite(table).all():
         return -np.logaddexp(0.0, np.column_stack([table, -table]))
+
+    # Else rows of probabilities, which may miss the sum 1 by a little. Those of 0 become 1e-9.
     if table.ndim != 2 or not ((table >= 0).all() and (abs(table.sum(1) - 1) < _SUM_TOLERANCE).all()):
         raise ValueError(
             f"`X` has shape {table.shape} and is no table of probabilities; give (n, c) numbers between 0 and 1 that "
@@ -180,7 +202,8 @@ def log_table_of(output: Any) -> np.ndarray:
 def refuse_one_column_of_probabilities(output: Any) -> None:
     """ValueError where a single column looks like probabilities: as log odds they would say something else."""
     column = np.asarray(output)
-    if column.ndim == 1 and len(column) and column.dtype.kind in "biuf" and ((column >= 0) & (column <= 1)).all():
+    is_one_column_of_numbers = column.ndim == 1 and len(column) and column.dtype.kind in "biuf"
+    if is_one_column_of_numbers and ((column >= 0) & (column <= 1)).all():
         raise ValueError(
             "`X` is one column with all values between 0 and 1. If these are probabilities p of the second of two "
             "classes, give both columns, `np.column_stack([1 - p, p])`. If they are log odds, give "

@@ -19,7 +19,8 @@ _N_DRAWS = 200  # of Laplace's approximation
 def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed: int = 0) -> list[CheckRow]:
     """The rows of a check that compare a calibration with NumPyro: density, mode, predictions and intervals.
 
-    A map is fitted to at most 500 rows of the calibration, and the most probable of its four models is compared.
+    A map is fitted to at most 500 rows of the calibration, and the most probable of its four models is compared: its
+    density −log p(y, θ), the mode of that, and the predictions of draws, with those of NumPyro and NUTS.
 
     Parameters
     ----------
@@ -30,15 +31,18 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     left_out = fitted.left_out(X, y, sample_weight)  # log probabilities z (n, c) of rows that the model has not seen
     sample = np.sort(generator(seed).permutation(len(left_out.code))[:_MAX_ROWS])
     z = left_out.z[sample]
-    index = left_out.code[sample]
+    index = left_out.code[sample]  # class of each row
     weight = left_out.weight[sample]
+
+    # The map, and Laplace's approximation of the posterior of its parameters θ (p,) about the mode.
     calibration = most_probable(fit_maps(z, index, weight))
-    rows = Labelled(z, np.eye(z.shape[1])[index], weight)
+    one_hot_label = np.eye(z.shape[1])[index]
+    rows = Labelled(z, one_hot_label, weight)
     posterior = laplace_about(calibration, rows, calibration.mode)
     n_parameters = len(posterior.mode)
 
     def value(theta: np.ndarray) -> float:
-        # f leaves ½ log 2π of each normal prior out.
+        # −log p(y, θ): NumPyro has ½ log 2π of each normal prior, which `posterior.value` leaves out.
         return posterior.value(theta) + n_parameters * np.log(2 * np.pi) / 2
 
     def proba(theta: np.ndarray) -> np.ndarray:

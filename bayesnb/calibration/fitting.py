@@ -55,6 +55,13 @@ class _Fitted(NamedTuple):
     posterior: _Unchanged | LaplaceMixture | WeightedDraws
 
 
+class _FittedPower(NamedTuple):
+    """The power map, and all modes of its posterior, the heaviest first: models with a matrix start there."""
+
+    fitted: _Fitted
+    modes: list[Laplace]
+
+
 @single_threaded_products()  # threads for such small products cost twice the time
 def fit_maps(
     z: Table,
@@ -62,61 +69,84 @@ def fit_maps(
     weight: PerRow,
     groups: Int[np.ndarray, " n"] | None = None,
 ) -> tuple[CalibrationMap, ...]:
-    """The four models of the map, with their probabilities and draws.
+    """The four models of the map, with their posterior probabilities, modes, and 200 draws in all.
+
+    Each model is fitted: the unchanged one, power and shifts, and two with a matrix O whose scale e^û and starts come
+    from the power map. That one is fitted again where groups change the weights.
 
     Parameters
     ----------
-    z : log probabilities of rows that the model has not seen
-    index, weight : class and weight of each row
+    z : (n, c) log probabilities of rows that the model has not seen
+    index, weight : (n,) class and weight of each row
     groups : (n,) labels of groups of rows that depend on each other. All weights are then divided by the factor by
         which the residuals y − q of the rows add up in the groups: five copies of each row count as one
     """
     has_weight = weight > 0
-    in_label_order = Labelled(z[has_weight], np.eye(z.shape[1])[index[has_weight]], weight[has_weight])
+    one_hot_label = np.eye(z.shape[1])[index[has_weight]]
+    in_label_order = Labelled(z[has_weight], one_hot_label, weight[has_weight])
+
+    # Classes are numbered by their rows and not by their labels, so that relabelled classes get the same draws. Tables
+    # in Fortran order are quicker here.
     order = _order_of_classes(in_label_order)
     rows = in_label_order._replace(
         z=np.asfortranarray(in_label_order.z[:, order]),
         y=np.asfortranarray(in_label_order.y[:, order]),
     )
-    power, modes_of_power = _fitted_power(rows)
+
+    # The residuals of a first power map show how much rows of a group repeat each other. With the smaller weights it is
+    # another map, and is fitted again.
+    power = _fitted_power(rows)
     if groups is not None:
-        factor = times_that_rows_repeat(power.calibration, rows, groups[has_weight])
+        factor = times_that_rows_repeat(power.fitted.calibration, rows, groups[has_weight])
         rows = rows._replace(weight=rows.weight / factor)
-        power, modes_of_power = _fitted_power(rows)
-    matrices = [_fitted_matrix(model, modes_of_power, rows) for model in range(2, len(WIDTHS) + 1)]
-    models = _weighted_where_probable([_unchanged(rows), power, *matrices])
+        power = _fitted_power(rows)
+
+    # Models 2, 3 … have a matrix. Then probabilities and draws of all; these are given back in the order of the labels.
+    matrices = [_fitted_matrix(model, power.modes, rows) for model in range(2, len(WIDTHS) + 1)]
+    models = _weighted_where_probable([_unchanged(rows), power.fitted, *matrices])
     return tuple(calibration.relabelled(order) for calibration in _with_draws(models))
 
 
 def _order_of_classes(rows: Labelled) -> Int[np.ndarray, " c"]:
-    """Classes by their weight, then by Σ w z of their column over all rows and over their own."""
-    column = rows.weight @ rows.z
-    own_column = rows.weight @ (rows.z * rows.y)
-    return class_order(np.column_stack([column, own_column]), rows.weight @ rows.y)
+    """Positions of the classes, sorted by their weight, then by Σ w z of their column over all rows and over their own.
+
+    This order does not depend on how the classes are called.
+    """
+    over_all_rows = rows.weight @ rows.z  # (c,)
+    over_own_rows = rows.weight @ (rows.z * rows.y)
+    class_weight = rows.weight @ rows.y
+    return class_order(np.column_stack([over_all_rows, over_own_rows]), class_weight)
 
 
 # --- the models -------------------------------------------------------------------------------------------------------
 
 
 def _unchanged(rows: Labelled) -> _Fitted:
-    """The model that leaves the probabilities as they are."""
+    """The model that leaves the probabilities as they are: its evidence is the likelihood of the labels by z alone."""
     calibration = CalibrationMap.prior(0, rows.rho)
-    of_label = (calibration.proba(calibration.mode, rows.z) * rows.y).sum(1)
+    of_label = (calibration.proba(calibration.mode, rows.z) * rows.y).sum(1)  # p of the label of each row, (n,)
     return _Fitted(calibration, _Unchanged(float(rows.weight @ np.log(of_label))))
 
 
-def _fitted_power(rows: Labelled) -> tuple[_Fitted, list[Laplace]]:
-    """Power and shifts, and all of its modes, the heaviest first."""
+def _fitted_power(rows: Labelled) -> _FittedPower:
+    """Power and shifts, model 1 of the map, with Laplace's approximation about each of its modes."""
     calibration = CalibrationMap.prior(1, rows.rho)
     modes = posterior_modes(calibration, rows, _points(calibration, _STARTS))
-    return _about(calibration, modes), modes
+    return _FittedPower(_about(calibration, modes), modes)
 
 
 def _fitted_matrix(model: int, modes_of_power: list[Laplace], rows: Labelled) -> _Fitted:
-    """A model with O, whose scale and starts are those of the power map."""
-    u = float(modes_of_power[0].mode[0])
-    of_power = [(float(mode.mode[0]), float(mode.mode[-1])) for mode in modes_of_power]
-    calibration = CalibrationMap.prior(model, rows.rho, float(np.exp(u)))
+    """A model with a matrix O, whose scale e^û and starts are those of the power map.
+
+    Parameters
+    ----------
+    model : 2 for the narrow, 3 for the wide prior of O
+    modes_of_power : modes of the power map, the heaviest first; θ begins with u and ends with logit ε
+    rows : that the map is fitted to
+    """
+    u = float(modes_of_power[0].mode[0])  # û
+    of_power = [(float(mode.mode[0]), float(mode.mode[-1])) for mode in modes_of_power]  # (u, logit ε) of each
+    calibration = CalibrationMap.prior(model, rows.rho, scale=float(np.exp(u)))
     points = _points(calibration, [(u, LOGIT_EPS_MEAN), *of_power, *_STARTS])
     return _about(calibration, posterior_modes(calibration, rows, points))
 
@@ -133,10 +163,20 @@ def _about(calibration: CalibrationMap, modes: list[Laplace]) -> _Fitted:
 
 
 def times_that_rows_repeat(power: CalibrationMap, rows: Labelled, groups: Int[np.ndarray, " n"]) -> float:
-    """Σ_groups |Σ w (y − q)|² / Σ_rows |w (y − q)|², ≥ 1: about 1 of independent rows, of copies their number."""
-    group = np.unique(groups, return_inverse=True)[1]
-    residual = rows.weight[:, None] * (rows.y - power.proba(power.mode, rows.z))
-    of_group = np.stack([np.bincount(group, column) for column in residual.T])
+    """Σ_groups |Σ w (y − q)|² / Σ_rows |w (y − q)|², ≥ 1: about 1 of independent rows, of copies their number.
+
+    In the square of the sum over a group, residuals of k independent rows count about k times, those of k copies k²
+    times.
+
+    Parameters
+    ----------
+    power : the fitted power map, which gives q at its mode
+    rows : labels y, weights w and log probabilities
+    groups : (n,) group of each row
+    """
+    _, group = np.unique(groups, return_inverse=True)  # 0 … g − 1
+    residual = rows.weight[:, None] * (rows.y - power.proba(power.mode, rows.z))  # w (y − q), (n, c)
+    of_group = np.stack([np.bincount(group, column) for column in residual.T])  # sums over rows, (c, g)
     return max(1.0, float(np.square(of_group).sum() / np.square(residual).sum()))
 
 
@@ -144,39 +184,44 @@ def times_that_rows_repeat(power: CalibrationMap, rows: Labelled, groups: Int[np
 
 
 def _weighted_where_probable(models: list[_Fitted]) -> list[_Fitted]:
-    """The models, with weighted draws of those that Laplace's approximation does not rule out."""
-    probabilities = _probabilities(models)
-    return [
-        model._replace(posterior=_weighted(model.posterior)) if probability > _NEGLIGIBLE else model
-        for model, probability in zip(models, probabilities, strict=True)
-    ]
+    """The models, with weighted draws in place of Laplace's approximation where that does not rule the model out."""
+    improved = []
+    for model, probability in zip(models, _probabilities(models), strict=True):
+        posterior = _weighted(model.posterior) if probability > _NEGLIGIBLE else model.posterior
+        improved.append(model._replace(posterior=posterior))
+    return improved
 
 
 def _weighted(posterior: Any) -> _Unchanged | LaplaceMixture | WeightedDraws:
-    """Weighted draws, but not of many parameters or rows, nor where few draws have all of the weight."""
+    """Weighted draws of a posterior, which are more exact than Laplace's approximation; else the posterior as it is.
+
+    It stays as it is without parameters; with many parameters or rows, where weighting fails or is of no use; and where
+    few draws have all of the weight.
+    """
     if isinstance(posterior, _Unchanged):
         return posterior
-    mode = posterior.modes[0]
-    n_cells = mode.rows.weight.sum() * mode.rows.z.shape[1]
-    if len(mode.mode) > _MAX_WEIGHTED_PARAMETERS or n_cells > _MAX_WEIGHTED_CELLS:
+    heaviest = posterior.modes[0]
+    n_cells = heaviest.rows.weight.sum() * heaviest.rows.z.shape[1]
+    if len(heaviest.mode) > _MAX_WEIGHTED_PARAMETERS or n_cells > _MAX_WEIGHTED_CELLS:
         return posterior
     weighted = weighted_draws(posterior.modes, np.random.default_rng(0))
     return weighted if weighted.n_effective >= _LEAST_EFFECTIVE else posterior
 
 
 def _probabilities(models: list[_Fitted]) -> Float[np.ndarray, " k"]:
-    """Posterior probabilities of the models."""
-    of_matrix = (1 - PROB_UNCHANGED) / len(WIDTHS)
-    log_prior = np.log([PROB_UNCHANGED, *[of_matrix] * len(WIDTHS)])
+    """Posterior probabilities of the models: in proportion to prior probability times evidence."""
+    of_each_other = (1 - PROB_UNCHANGED) / len(WIDTHS)
+    log_prior = np.log([PROB_UNCHANGED, *[of_each_other] * len(WIDTHS)])
     return softmax(np.array([model.posterior.log_evidence for model in models]) + log_prior)
 
 
 def _with_draws(models: list[_Fitted]) -> list[CalibrationMap]:
-    """The maps with their posterior probabilities, and the draws that are due to each."""
+    """The maps with their posterior probabilities, and as many of the 200 draws as are due to each."""
     probabilities = _probabilities(models)
-    sizes = shared_draws(probabilities, _N_DRAWS)
+    sizes = shared_draws(probabilities, _N_DRAWS)  # number of draws of each model, in proportion
     rng = np.random.default_rng(0)
-    return [
-        replace(model.calibration, probability=float(probability), draws=model.posterior.draws(int(size), rng))
-        for model, probability, size in zip(models, probabilities, sizes, strict=True)
-    ]
+    maps = []
+    for model, probability, size in zip(models, probabilities, sizes, strict=True):
+        draws = model.posterior.draws(int(size), rng)  # (size, p)
+        maps.append(replace(model.calibration, probability=float(probability), draws=draws))
+    return maps

@@ -119,14 +119,19 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         """
         check_own(self.estimator, "CalibratedClassifierLOO, unlike PosteriorCalibrator,")
         nb = clone(self.estimator).fit(X, y, sample_weight)
-        if ignored := nb.ignored_by_loo:
+        ignored = nb.ignored_by_loo  # a setting, in words; "" if there is none
+        if ignored:
             raise ValueError(
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
                 "probabilities than those of `predict_proba`; leave it out"
             )
+
+        # The map is learnt from log p(y = c | x_i, D₋ᵢ), (n, c), of each training row.
         rows = left_out_rows(nb, X, y, sample_weight, groups)
         maps = fit_maps(floored(rows.z), rows.code, rows.weight, rows.group if rows.are_dependent else None)
-        calibrated = average_without_rows(maps, rows.leaving_from(maps))
+
+        # Each row is then predicted by the maps without it.
+        calibrated = average_without_rows(maps, rows.leaving_from(maps))  # (n, c)
         losses = {"plain": _log_loss(rows, rows.z), "calibrated": _log_loss(rows, np.log(calibrated))}
         return self._take_over(
             nb,
@@ -143,6 +148,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         return self.estimator_.predict_log_proba(X)
 
     def _drawn_tables(self, X: Any, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """log p of rows before calibration, (s, n, c), for draws of the estimator's own parameters."""
         with np.errstate(divide="ignore"):
             return np.log(self.estimator_.sample_proba(X, n_draws, rng))
 
@@ -163,10 +169,15 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         check_is_fitted(self, "maps_")
         fitted = self.estimator_
         rows = fitted.encode(X)
-        index = fitted.class_index(y)
+        index = fitted.class_index(y)  # class of each row
         weights = row_weights(sample_weight, len(index))
+
+        # Exact leave-one-out of the model inside; copies of a row leave together like a group.
         leaving = _leaving(fitted, rows, index, weights, groups)
         plain = fitted.loo(X, y, weights, prior=prior, groups=leaving.group if groups is None else groups)
+
+        # Then each row leaves the map too, unless the map was fitted to a sample of the rows without it. `weight` is
+        # how much a row counts for the map, `unit` how much of that leaves with it: 1 of a count, all of an importance.
         is_in_map = np.isin(np.arange(len(index)), _chosen_rows(weights.values, leaving.group))
         table = LeftOut(
             z=floored(plain.log_proba),
@@ -178,9 +189,15 @@ class CalibratedClassifierLOO(AbstractCalibrated):
             n_copies=leaving.n_copies,
             class_prior=self.class_prior_,
         )
-        without_row = average_without_rows(self.maps_, table.leaving_from(self.maps_))
-        of_all_rows = fitted.posterior_.log_joint(rows)
-        log_joint = _with_proba(plain.log_joint, without_row)
+        without_row = average_without_rows(self.maps_, table.leaving_from(self.maps_))  # (n, c)
+
+        # The result is that of the model inside, with calibrated class probabilities in its log p(x_i, y = c). A result
+        # adds up the class prior and its blocks: one block, "x", of what is not the prior takes the place of all.
+        log_joint = _with_proba(plain.log_joint, without_row)  # (n, c)
+
+        # To see how much a row matters, a result compares with the same rows by all rows. It asks its `_posterior` for
+        # these, with `_rows`; `Known` gives back the table that it gets.
+        of_all_rows = fitted.posterior_.log_joint(rows)  # (n, c)
         return replace(
             plain,
             by_block={"x": log_joint - plain.log_prior},
@@ -229,7 +246,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
 def _with_proba(log_joint: Table, proba: Table) -> Table:
     """log p(x_i, y = c) (n, c) with these class probabilities, and with log p(x_i) as it was."""
-    return np.logaddexp.reduce(log_joint, axis=1)[:, None] + np.log(proba)
+    log_density = np.logaddexp.reduce(log_joint, axis=1)  # log p(x_i) = log Σ_c p(x_i, y = c)
+    return log_density[:, None] + np.log(proba)
 
 
 def _log_loss(rows: "LeftOut", log_p: Table) -> float:
@@ -266,15 +284,22 @@ class LeftOut(NamedTuple):
     class_prior: Float[np.ndarray, " c"]
 
     def leaving_from(self, maps: tuple[CalibrationMap, ...]) -> LeavingRows:
-        """What leaves these maps with each row, in the weights that the rows have for them."""
+        """What leaves these maps with each row, in the weights that the rows have for them.
+
+        `fit_maps` divides the weights of dependent rows by the factor by which they repeat each other, so that what
+        leaves is divided by the same factor.
+        """
         rows = LeavingRows(self.z, self.code, self.leaving, self.group)
         if self.group is None or not self.are_dependent:
             return rows
+
+        # The factor comes from the residuals of the power map, model 1, in the rows that the maps were fitted to.
         power = maps[1]
-        has_weight = self.weight > 0
-        labelled = Labelled(self.z, np.eye(self.z.shape[1])[self.code], self.weight)
-        in_map = Labelled(*(field[has_weight] for field in labelled))
-        return rows._replace(weight=self.leaving / times_that_rows_repeat(power, in_map, self.group[has_weight]))
+        in_map = self.weight > 0
+        one_hot_label = np.eye(self.z.shape[1])[self.code]
+        labelled = Labelled(self.z[in_map], one_hot_label[in_map], self.weight[in_map])
+        factor = times_that_rows_repeat(power, labelled, self.group[in_map])
+        return rows._replace(weight=self.leaving / factor)
 
 
 class _Leaving(NamedTuple):
@@ -295,18 +320,26 @@ class _Leaving(NamedTuple):
 
 
 def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> LeftOut:
-    """The leave-one-out table of rows that were fitted, as a map learns from it.
+    """The leave-one-out table of rows that were fitted, as a map learns from it: log p(y = c | x_i, D₋ᵢ), (n, c).
 
     Parameters
     ----------
+    nb : the fitted estimator
+    X, y, sample_weight : the rows that it was fitted to
     groups : (n,) labels of groups of rows that leave together; None for no groups
     """
     rows = nb.encode(X)
-    index = nb.class_index(y)
+    index = nb.class_index(y)  # class of each row
     weights = row_weights(sample_weight, len(index))
     leaving = _leaving(nb, rows, index, weights, groups)
+
+    # At most 2,500 rows, or whole groups of them, and the groups of these numbered 0 … g − 1 again.
     chosen = _chosen_rows(weights.values, leaving.group)
-    group = None if leaving.group is None else np.unique(leaving.group[chosen], return_inverse=True)[1]
+    group = None
+    if leaving.group is not None:
+        _, group = np.unique(leaving.group[chosen], return_inverse=True)
+
+    # Each of them by all rows that do not leave with it. The class prior is that of all rows.
     table = _log_proba(nb, rows_at(rows, chosen), index[chosen], weights.rows(chosen), group)
     return LeftOut(
         z=table,
@@ -321,22 +354,37 @@ def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> L
 
 
 def _leaving(nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights, groups: Any) -> _Leaving:
-    """Groups leave together; so do copies, which count as one row, unless weights count rows."""
+    """Which rows leave together, and what each counts: given groups, or copies of a row, or each row for itself.
+
+    Parameters
+    ----------
+    rows, index : encoded rows, and their classes
+    weights : of the rows; counts have no copies
+    groups : (n,) labels of groups that the user gave; None for no groups
+    """
+    # A given group leaves whole. Its rows are not copies.
     n = len(index)
     if groups is not None:
-        return _Leaving(group_places(groups, n), weights.values, weights.values, 0)
-    copied = groups_of_copies(nb, rows, index, weights)
+        return _Leaving(group_places(groups, n), weight=weights.values, unit=weights.values, n_copies=0)
+
+    # Without copies each row leaves alone: one unit of a count, all of an importance.
+    copied = groups_of_copies(nb, rows, index, weights)  # 0 … g − 1, the same of copies; None without any
     if copied is None:
-        return _Leaving(None, weights.values, weights.leaving, 0)
+        return _Leaving(None, weight=weights.values, unit=weights.leaving, n_copies=0)
+
+    # Copies leave together and count as one row: each has an equal part of its weight.
     as_one_row = weights.values / np.bincount(copied)[copied]
-    return _Leaving(copied, as_one_row, as_one_row, n - int(copied.max()) - 1)
+    n_groups = int(copied.max()) + 1
+    return _Leaving(copied, weight=as_one_row, unit=as_one_row, n_copies=n - n_groups)
 
 
 def _chosen_rows(weight: PerRow, group: Int[np.ndarray, " n"] | None) -> Int[np.ndarray, " k"]:
-    """Rows of positive weight: all, or whole groups of them at random where there are many."""
+    """Positions of the rows of positive weight: all, or about 2,500 in whole groups at random where there are more."""
     rows = np.flatnonzero(weight > 0)
     if len(rows) <= _MAX_ROWS:
         return rows
+
+    # Shuffle the groups, and take as many as have 2,500 rows on average. Without groups each row is one.
     group_of_row = rows if group is None else group[rows]
     shuffled = np.random.default_rng(0).permutation(np.unique(group_of_row))
     n_groups = max(1, _MAX_ROWS * len(shuffled) // len(rows))
@@ -346,38 +394,60 @@ def _chosen_rows(weight: PerRow, group: Int[np.ndarray, " n"] | None) -> Int[np.
 def _log_proba(
     nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights, group: Int[np.ndarray, " n"] | None
 ) -> Table:
-    """log p(y = c | x_i, D₋ᵢ): without all rows of the group, or without one unit of a row that counts several."""
-    leaving = weights if group is None else replace(weights, are_counts=False)
+    """log p(y = c | x_i, D₋ᵢ), (n, c): without all rows of the group, or without one unit of a row that counts several.
+
+    Parameters
+    ----------
+    rows, index, weights : encoded rows, the class of each, and their weights
+    group : (n,) rows that leave together share a number; None where each leaves alone
+    """
+    leaving = weights if group is None else replace(weights, are_counts=False)  # not as counts they leave whole
     return leave_out(nb, rows, index, leaving, group, nb.loo_prior, scores=True).log_proba
 
 
 def groups_of_copies(
     nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights
 ) -> Int[np.ndarray, " n"] | None:
-    """Group of each row, 0 … g−1: rows that copy each other share one. None without copies, and of declared counts."""
+    """Group of each row, 0 … g−1: rows that copy each other share one. None without copies, and of declared counts.
+
+    Rows with the same cells and class are copies if they have fractions, or are too rare to be equal by chance.
+    """
     if weights.are_given and weights.are_counts:
         return None
-    first = copies(rows, index)
-    has_copies = np.bincount(first)[first] > 1
-    if not has_copies.any():
+
+    # Rows with equal cells and class have the same number.
+    number = copies(rows, index)
+    has_equal = np.bincount(number)[number] > 1
+    if not has_equal.any():
         return None
-    of_whole_numbers = np.flatnonzero(has_copies)
-    has_fraction = np.any([has_fractions(x) for x in rows_at(rows, of_whole_numbers).values()], axis=0)
-    of_whole_numbers = of_whole_numbers[~has_fraction]
+
+    # Equal rows of whole numbers are no copies where the model expects some of them: each gets a new number.
+    equal_rows = np.flatnonzero(has_equal)
+    has_fraction = np.any([has_fractions(x) for x in rows_at(rows, equal_rows).values()], axis=0)  # in some block
+    of_whole_numbers = equal_rows[~has_fraction]
     if len(of_whole_numbers):
         expected = _log_expected_rows(nb, rows_at(rows, of_whole_numbers), index[of_whole_numbers], index)
         by_chance = of_whole_numbers[expected > np.log(_SAME_BY_CHANCE)]
-        first[by_chance] = len(index) + np.arange(len(by_chance))
-    group = np.unique(first, return_inverse=True)[1]
+        number[by_chance] = len(index) + np.arange(len(by_chance))
+
+    # Numbers without gaps; as many groups as rows are no copies at all.
+    _, group = np.unique(number, return_inverse=True)
     return None if group.max() == len(index) - 1 else group
 
 
 def _log_expected_rows(
     nb: Any, rows: Rows, label: Int[np.ndarray, " k"], index: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " k"]:
-    """log of how many rows equal to these the model expects in their class, among rows of the classes `index`."""
-    log_density = nb.posterior_.log_parts(rows, [list(rows)])[0]
-    return np.log(np.bincount(index)[label]) + log_density[np.arange(len(label)), label]
+    """log of how many rows equal to these the model expects in their class: log (rows of the class · p(x | class)).
+
+    Parameters
+    ----------
+    rows, label : k encoded rows, and their classes
+    index : classes of all rows
+    """
+    log_density = nb.posterior_.log_parts(rows, [list(rows)])[0]  # of all blocks together, (k, c)
+    n_of_class = np.bincount(index)[label]
+    return np.log(n_of_class) + log_density[np.arange(len(label)), label]
 
 
 def has_fractions(X: Any) -> np.ndarray:

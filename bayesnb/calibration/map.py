@@ -153,81 +153,125 @@ class CalibrationMap:
 
     @cached_property
     def layout(self) -> Layout:
-        """The parameters, and their prior."""
+        """Which entries of [O; b] are parameters, and the normal prior of all parameters θ = (u, entries …, logit ε).
+
+        An entry whose prior has the width 0 is 0, and no parameter: the power map has shifts b and no O.
+        """
+        # The prior's width of each entry of [O; b], (c + 1, c): O with its diagonal apart, then a row of shifts.
         c = len(self.rho)
         t_o, t_x, t_b = WIDTHS[self.model - 1]
         width = np.full((c + 1, c), t_x if c <= MAX_FULL_CLASSES else 0.0)
         np.fill_diagonal(width, t_o)
         width[c] = t_b
+
+        # Entries with a width, column after column: `nonzero` goes row by row, hence the transpose.
         column, row = np.nonzero(width.T)
+
+        # u ~ N(0, 1), the entries ~ N(0, width²), and logit ε has a mean of its own.
         mean = np.zeros(len(row) + 2)
         mean[-1] = LOGIT_EPS_MEAN
-        return Layout(row, column, mean, np.concatenate([[1.0], width[row, column], [LOGIT_EPS_WIDTH]]))
+        widths = np.concatenate([[1.0], width[row, column], [LOGIT_EPS_WIDTH]])
+        return Layout(row, column, mean, widths)
 
     def matrix(self, theta: np.ndarray) -> Float[np.ndarray, "d c"]:
-        """[O; b], (c + 1, c)."""
+        """The table [O; b], (c + 1, c), of parameters θ (p,): O_dc says how z_d acts on class c, b_c shifts it.
+
+        θ is u, the entries that are parameters, and logit ε. All other entries are 0.
+        """
         c = len(self.rho)
         entries = np.zeros((c + 1, c))
         entries[self.layout.row, self.layout.column] = theta[1:-1]
         return entries
 
     def proba(self, theta: np.ndarray, z: Table) -> Table:
-        """p' of rows for given parameters, none below 1e-9."""
-        p = self._mapped(theta, z).proba if self.model else softmax(z, axis=1)
+        """Calibrated probabilities p' (n, c) of rows with log probabilities z, for parameters θ; none is below 1e-9."""
+        if self.model == 0:  # it leaves the probabilities as they are
+            p = softmax(z, axis=1)
+        else:
+            p = self._mapped(theta, z).proba
         return (1 - _LEAST_PROBA) * p + _LEAST_PROBA * self.rho
 
     def probas(self, theta: Float[np.ndarray, "s p"], z: Table) -> Float[np.ndarray, "s n c"]:
-        """p' of rows for many parameters at once."""
+        """Calibrated probabilities p' of n rows for s draws of the parameters at once.
+
+        p' = (1 − ε) softmax(η) + ε ρ with η = e^u z + e^û Oᵀz + b, as in `_mapped`.
+        """
+        # [O; b]ᵀ of each draw, (s, c, c + 1): for each class what multiplies the z_d, then its shift.
         c = len(self.rho)
         entries = np.zeros((len(theta), c, c + 1))
         entries[:, self.layout.column, self.layout.row] = theta[:, 1:-1]
-        eta = self.scale * (entries[:, :, :-1] @ z.T) + entries[:, :, -1:]
-        eta += np.exp(theta[:, 0])[:, None, None] * z.T
+        transposed_o = entries[:, :, :-1]
+        shift = entries[:, :, -1:]  # (s, c, 1)
+        power = np.exp(theta[:, 0])[:, None, None]  # e^u, (s, 1, 1)
+        eps = expit(theta[:, -1])[:, None, None]
+
+        eta = self.scale * (transposed_o @ z.T) + shift  # (s, c, n)
+        eta += power * z.T
+
+        # softmax over the classes, axis 1: without the largest η no exponential overflows.
         q = np.exp(eta - eta.max(1, keepdims=True))
         q /= q.sum(1, keepdims=True)
-        eps = expit(theta[:, -1])[:, None, None]
         return ((1 - eps) * q + eps * self.rho[:, None]).transpose(0, 2, 1)
 
     def is_increasing(self, theta: Float[np.ndarray, "s p"]) -> Bool[np.ndarray, " s"]:
-        """Whether e^u + e^û (O_cc − O_ck) ≥ 0 for all classes k ≠ c, for many parameters at once."""
+        """Whether the map of each draw is increasing: e^u + e^û (O_cc − O_ck) ≥ 0 for all classes k ≠ c.
+
+        This is ∂(η_c − η_k)/∂z_c, so that the log odds of c against k do not fall as z_c rises.
+        """
         c = len(self.rho)
         if self.model == 0:
             return np.ones(len(theta), bool)
+
+        # [O; b] of each draw, (s, c + 1, c).
         entries = np.zeros((len(theta), c + 1, c))
         entries[:, self.layout.row, self.layout.column] = theta[:, 1:-1]
         matrix = entries[:, :c]  # O, (s, c, c)
-        own = np.diagonal(matrix, axis1=1, axis2=2)  # O_cc, (s, c)
-        others = np.where(np.eye(c, dtype=bool), -np.inf, matrix)
-        slope = np.exp(theta[:, 0]) + self.scale * (own - others.max(2)).min(1)
-        return slope >= 0
+
+        # The smallest O_cc − O_ck of a draw decides: O_cc minus the largest other entry of its row.
+        diagonal = np.diagonal(matrix, axis1=1, axis2=2)  # O_cc, (s, c)
+        off_diagonal = np.where(np.eye(c, dtype=bool), -np.inf, matrix)
+        smallest_slope = np.exp(theta[:, 0]) + self.scale * (diagonal - off_diagonal.max(2)).min(1)  # (s,)
+        return smallest_slope >= 0
 
     @cached_property
     def increasing_share(self) -> float:
         """Probability, under the prior without the restriction, that a map is increasing."""
-        normals = np.random.default_rng(0).standard_normal((_N_PRIOR_DRAWS, len(self.layout.mean)))
+        normals = np.random.default_rng(0).standard_normal((_N_PRIOR_DRAWS, len(self.layout.mean)))  # always the same
         return float(self.is_increasing(self.layout.mean + self.layout.width * normals).mean())
 
     def _mapped(self, theta: np.ndarray, z: np.ndarray) -> _Mapped:
-        entries = self.matrix(theta)
-        of_matrix = (entries[:-1].T @ z.T).T  # by columns, if z is
-        eta = np.exp(theta[0]) * z + self.scale * of_matrix + entries[-1]
+        """p' = (1 − ε) q + ε ρ with q = softmax(e^u z + e^û Oᵀz + b) of rows z (n, c), and q and ε themselves."""
+        table = self.matrix(theta)
+        matrix = table[:-1]  # O, (c, c)
+        shift = table[-1]  # b, (c,)
+        of_matrix = (matrix.T @ z.T).T  # Σ_d z_d O_dc, (n, c); in the memory order of z
+        eta = np.exp(theta[0]) * z + self.scale * of_matrix + shift
+
+        # softmax: without the largest η of a row no exponential overflows.
         q = np.exp(eta - eta.max(1, keepdims=True))
         q /= q.sum(1, keepdims=True)
         eps = float(expit(theta[-1]))
         return _Mapped(q, eps, (1 - eps) * q + eps * self.rho)
 
     def relabelled(self, order: Int[np.ndarray, " c"]) -> "CalibrationMap":
-        """The same map where class k is called order[k]."""
+        """The same map where class k is called order[k]: what belongs to a class moves to its new number."""
         c = len(self.rho)
-        rank = np.argsort(order)
-        renamed = replace(self, rho=self.rho[rank])
+        old_class = np.argsort(order)  # the old number of each new class, as `argsort` of an order is its inverse
+        renamed = replace(self, rho=self.rho[old_class])
         if self.model == 0:
             return renamed
+
+        # In place of each entry of [O; b], its position in θ; 0 of entries that are no parameters.
         layout = self.layout
         position = np.zeros((c + 1, c), int)
         position[layout.row, layout.column] = 1 + np.arange(len(layout.row))
-        moved = position[np.ix_(np.append(rank, c), rank)][layout.row, layout.column]
-        parameters = np.concatenate([[0], moved, [len(layout.mean) - 1]])
+
+        # Rows and columns of this table move with their classes; the last row, of shifts, stays the last.
+        moved_position = position[np.ix_(np.append(old_class, c), old_class)]
+        entries = moved_position[layout.row, layout.column]
+
+        # The old position in θ of each new parameter: u, the entries, logit ε.
+        parameters = np.concatenate([[0], entries, [len(layout.mean) - 1]])
         return replace(renamed, mode=self.mode[parameters], draws=self.draws[:, parameters])
 
     # --- the density of its parameters ------------------------------------------------------------------------------
@@ -235,64 +279,90 @@ class CalibrationMap:
     def value(self, rows: Labelled, theta: np.ndarray) -> float:
         """f = −log p(y, θ), without the constants ½ log 2π of the prior."""
         layout = self.layout
-        of_label = (self._mapped(theta, rows.z).proba * rows.y).sum(1)
+        of_label = (self._mapped(theta, rows.z).proba * rows.y).sum(1)  # p' of the label of each row, (n,)
+
+        # −log of normal densities.
         of_prior = np.log(layout.width).sum() + 0.5 * np.square((theta - layout.mean) / layout.width).sum()
         return float(of_prior - rows.weight @ np.log(np.maximum(of_label, _TINY)))
 
     def values(self, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:
-        """`value` of many parameters at once; infinite where numbers overflow."""
+        """f = −log p(y, θ) of s draws of the parameters at once, as `value`; infinite where numbers overflow."""
+        # −log of the prior, which is normal.
         layout = self.layout
-        off = (theta - layout.mean) / layout.width
-        height = np.log(layout.width).sum() + 0.5 * np.square(off).sum(1)
+        standardised = (theta - layout.mean) / layout.width  # (s, p)
+        height = np.log(layout.width).sum() + 0.5 * np.square(standardised).sum(1)  # (s,)
+
+        # Minus the log likelihood, for so many draws at a time as fit into a processor's cache.
         at_a_time = max(1, _CELLS_AT_A_TIME // rows.z.size)
         for draws in gen_batches(len(theta), at_a_time):
             with np.errstate(over="ignore", invalid="ignore"):
-                of_label = np.einsum("snc,nc->sn", self.probas(theta[draws], rows.z), rows.y)
+                of_label = np.einsum("snc,nc->sn", self.probas(theta[draws], rows.z), rows.y)  # p' of the labels
                 height[draws] -= np.log(np.maximum(of_label, _TINY)) @ rows.weight
         return np.nan_to_num(height, nan=np.inf, posinf=np.inf)
 
     def slope(self, rows: Labelled, theta: np.ndarray) -> Slope:
-        """`value` with its gradient, in a tenth of the time of `derivatives`."""
+        """f = −log p(y, θ) with its gradient, in a tenth of the time of `derivatives`.
+
+        p'_y = (1 − ε) q_y + ε ρ_y is a mixture, and r = (1 − ε) q_y / p'_y the share that q has in it. Of a row's loss
+        h = −log p'_y the softmax q gives ∂h/∂η = −r (onehot(y) − q). With dε/dλ = ε (1 − ε) for λ = logit ε,
+
+            ∂h/∂λ = −ε (1 − ε)(ρ_y − q_y) / p'_y = ε r − (1 − ε)(1 − r) = r − 1 + ε    as ε ρ_y / p'_y = 1 − r
+        """
         layout = self.layout
         z, y, weight = rows
         mapped = self._mapped(theta, z)
-        explained = (1 - mapped.eps) * (mapped.q * y).sum(1)
-        of_label = np.maximum(explained + mapped.eps * (y @ self.rho), _TINY)
-        r = explained / of_label
-        minus_of_eta = (weight * r)[:, None] * (y - mapped.q)  # −∂h/∂η
-        z_of_eta = z.T @ minus_of_eta
-        of_entries = np.vstack([self.scale * z_of_eta, minus_of_eta.sum(0)])
+        by_q = (1 - mapped.eps) * (mapped.q * y).sum(1)  # (1 − ε) q_y, (n,)
+        of_label = np.maximum(by_q + mapped.eps * (y @ self.rho), _TINY)  # p'_y, (n,)
+        r = by_q / of_label
 
-        off = (theta - layout.mean) / layout.width
-        gradient = off / layout.width
+        # −∂ loss/∂η, and by the chain rule of η_c = e^u z_c + e^û Σ_d z_d O_dc + b_c those of O_dc and b_c.
+        minus_of_eta = (weight * r)[:, None] * (y - mapped.q)  # (n, c)
+        z_of_eta = z.T @ minus_of_eta  # (d, c): Σ_i z_id (−∂h_i/∂η_ic)
+        minus_of_table = np.vstack([self.scale * z_of_eta, minus_of_eta.sum(0)])  # of [O; b], (c + 1, c)
+
+        # The gradient of −log prior, which is normal, then what rows add: u acts on η_c by e^u z_c, hence the trace.
+        standardised = (theta - layout.mean) / layout.width
+        gradient = standardised / layout.width
         gradient[0] -= np.exp(theta[0]) * np.trace(z_of_eta)
-        gradient[1:-1] -= of_entries[layout.row, layout.column]
+        gradient[1:-1] -= minus_of_table[layout.row, layout.column]
         gradient[-1] += weight @ (r - 1 + mapped.eps)
-        height = np.log(layout.width).sum() + 0.5 * off @ off - weight @ np.log(of_label)
+
+        height = np.log(layout.width).sum() + 0.5 * standardised @ standardised - weight @ np.log(of_label)
         return Slope(float(height), gradient)
 
     def derivatives(self, rows: Labelled, theta: np.ndarray) -> Derivatives:
-        """`value` with its gradient and its Hessian."""
+        """f = −log p(y, θ) with its gradient and its Hessian.
+
+        With r = (1 − ε) q_y / p'_y, e = onehot(y) − q, λ = logit ε and J the derivatives of η in (u, entries), a row's
+        loss h = −log p'_y has
+
+            ∂h = −r Jᵀe,    ∂²h = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ − r e·∂²η
+            ∂h/∂λ = r − 1 + ε,    ∂²h/∂λ² = ε (1 − ε) − r (1 − r),    ∂²h/∂λ∂θ = r (1 − r) Jᵀe
+
+        Only u has a second derivative of η: ∂²η/∂u² = e^u z = ∂η/∂u.
+        """
         layout = self.layout
         z, y, weight = rows
         mapped = self._mapped(theta, z)
         eps = mapped.eps
-        of_label = np.maximum((mapped.proba * y).sum(1), _TINY)
+        of_label = np.maximum((mapped.proba * y).sum(1), _TINY)  # p'_y, (n,)
         r = (1 - eps) * (mapped.q * y).sum(1) / of_label
         jacobian = _Jacobian(
             of_u=np.exp(theta[0]) * z,
             of_entries=np.column_stack([self.scale * z, np.ones(len(z))])[:, layout.row],
             column=layout.column,
         )
-        je = jacobian.transposed_times(y - mapped.q)
+        je = jacobian.transposed_times(y - mapped.q)  # Jᵀe of each row, (n, p − 1)
         mixed = weight * r * (1 - r)
 
+        # The Hessian in (u, entries), then bordered by that in λ, (p, p).
         hessian = jacobian.covariance(mapped.q, weight * r) - _gram(je, mixed)
         hessian[0, 0] -= weight * r @ je[:, 0]
         cross = (mixed @ je)[:, None]
         corner = weight.sum() * eps * (1 - eps) - mixed.sum()
         hessian = np.block([[hessian, cross], [cross.T, corner]])
 
+        # The normal prior adds its gradient, and its precision on the diagonal.
         gradient = np.append(-(weight * r) @ je, weight @ (r - 1 + eps))
         of_prior = (theta - layout.mean) / layout.width**2
         return Derivatives(self.value(rows, theta), gradient + of_prior, hessian + np.diag(layout.width**-2))
@@ -313,25 +383,32 @@ class _Jacobian(NamedTuple):
     column: Int[np.ndarray, " entries"]
 
     def transposed_times(self, v: Table) -> Float[np.ndarray, "n k"]:
-        """Jᵀv of each row."""
+        """Jᵀv of each row, for one v (c,) a row: Σ_k v_k ∂η_k of u, then of each entry, which acts on one class."""
         return np.column_stack([(v * self.of_u).sum(1), v[:, self.column] * self.of_entries])
 
     def covariance(self, q: Table, weight: PerRow) -> Float[np.ndarray, "k k"]:
-        """Σ_i w_i Jᵀ(diag q − q qᵀ)J."""
+        """Σ_i w_i Jᵀ(diag q − q qᵀ)J = Σ_i w_i (Σ_k q_k j_k j_kᵀ − Jᵀq qᵀJ), with j_k the derivatives of η_k.
+
+        Parameters
+        ----------
+        q : (n, c) probabilities of the classes
+        weight : (n,) w_i
+        """
         jq = self.transposed_times(q)
         total = -_gram(jq, weight)
         for k in range(q.shape[1]):
+            # Only u, parameter 0, and the entries of column k move η_k.
             of_class = np.flatnonzero(self.column == k)
-            j = np.column_stack([self.of_u[:, k], self.of_entries[:, of_class]])
+            j = np.column_stack([self.of_u[:, k], self.of_entries[:, of_class]])  # j_k without its zeros
             parameters = np.append(0, 1 + of_class)
             total[np.ix_(parameters, parameters)] += _gram(j, weight * q[:, k])
         return total
 
 
 def _gram(j: Float[np.ndarray, "n k"], weight: PerRow) -> Float[np.ndarray, "k k"]:
-    """Σ_i w_i j_i j_iᵀ; NumPy computes half of the product of a matrix with itself."""
-    half = j * np.sqrt(weight)[:, None]
-    return half.T @ half
+    """Σ_i w_i j_i j_iᵀ of the rows j_i: as √w j times itself, of which NumPy computes one half and copies the other."""
+    scaled = j * np.sqrt(weight)[:, None]
+    return scaled.T @ scaled
 
 
 # --- the same in NumPyro ----------------------------------------------------------------------------------------------
@@ -340,21 +417,34 @@ def _gram(j: Float[np.ndarray, "n k"], weight: PerRow) -> Float[np.ndarray, "k k
 def numpyro_model(calibration: CalibrationMap, z: Any, index: Any, weight: Any) -> None:
     """One model of the map in NumPyro: labels given the log probabilities of their rows.
 
-    Sites `theta`, that is u, the entries of O and b that have a prior, and logit ε; and `y`. The prior is not
-    restricted to increasing maps: keep the draws for which `CalibrationMap.is_increasing`.
+    Sites `theta`, (p,), that is u, then the entries of O and b that have a prior, column by column, then logit ε; and
+    `y`. The prior is not restricted to increasing maps: keep the draws for which `CalibrationMap.is_increasing`.
+
+    Parameters
+    ----------
+    calibration : the model of the map: its widths, class frequencies ρ and scale e^û
+    z : (n, c) log probabilities of the rows by a model that has not seen them
+    index, weight : (n,) class of each row, and how often it counts in the likelihood
     """
     import jax
     import jax.numpy as jnp
     import numpyro
     from numpyro import distributions as dist
 
+    # The prior, independent normals; then [O; b] (c + 1, c) with the entries that are parameters, and 0 elsewhere.
     c = len(calibration.rho)
     layout = calibration.layout
     theta = numpyro.sample("theta", dist.Normal(jnp.asarray(layout.mean), jnp.asarray(layout.width)).to_event(1))
     entries = jnp.zeros((c + 1, c)).at[layout.row, layout.column].set(theta[1:-1])
-    eta = jnp.exp(theta[0]) * z + calibration.scale * (z @ entries[:-1]) + entries[-1]
-    of_q = jax.nn.log_sigmoid(-theta[-1]) + jax.nn.log_softmax(eta)
-    of_rho = jax.nn.log_sigmoid(theta[-1]) + jnp.log(calibration.rho)
+    matrix = entries[:-1]  # O
+    shift = entries[-1]  # b
+
+    # log of both terms of p' = (1 − ε) softmax(η) + ε ρ: the sigmoid of theta[-1], logit ε, is ε, of −logit ε 1 − ε.
+    eta = jnp.exp(theta[0]) * z + calibration.scale * (z @ matrix) + shift
+    of_q = jax.nn.log_sigmoid(-theta[-1]) + jax.nn.log_softmax(eta)  # (n, c)
+    of_rho = jax.nn.log_sigmoid(theta[-1]) + jnp.log(calibration.rho)  # (c,)
+
+    # The likelihood: a row's log probability counts as often as its weight says.
     with numpyro.plate("row", len(z)), numpyro.handlers.scale(scale=jnp.asarray(weight)):
         numpyro.sample("y", dist.Categorical(logits=jnp.logaddexp(of_q, of_rho)), obs=jnp.asarray(index))
 

@@ -79,6 +79,7 @@ class Laplace:
     @cached_property
     def log_increasing_evidence(self) -> float:
         """The evidence of the increasing maps about this mode; −inf where they are next to none."""
+        # log of: evidence · share of increasing maps about the mode / their share under the prior.
         normals = np.random.default_rng(0).standard_normal((_N_SHARE_DRAWS, len(self.mode)))
         share = self.calibration.is_increasing(self.mode + normals @ self.root).mean()
         if share < _LEAST_INCREASING:
@@ -94,6 +95,7 @@ class Laplace:
 
         The mean of a pair is the mode, so that means over the draws have less noise.
         """
+        # Maps that are not increasing are refused, so that it takes several rounds.
         draws: list[Float[np.ndarray, " p"]] = []
         while len(draws) < n_draws:
             half = rng.standard_normal(((n_draws - len(draws) + 1) // 2, len(self.mode)))
@@ -140,6 +142,8 @@ class LaplaceMixture(NamedTuple):
         n_parameters = len(self.modes[0].mode)
         if n_draws == 0:
             return np.zeros((0, n_parameters))
+
+        # `shared_draws` gives the number of draws about each mode.
         share = softmax([mode.log_increasing_evidence for mode in self.modes])
         draws: list[Float[np.ndarray, " p"]] = []
         for mode, size in zip(self.modes, shared_draws(share, n_draws), strict=True):
@@ -196,10 +200,11 @@ def _distinct_points(points: list[Point]) -> list[Point]:
 
 def _is_near_a_mode(end: End, modes: list[Point]) -> bool:
     """Whether an end is within the Gaussian about a mode; not if it is lower, as it then leads elsewhere."""
-    return any(
-        end.height > mode.derivatives.height - _NOT_LOWER and _gaussian_rise(mode, end.theta) < _SAME_MODE
-        for mode in modes
-    )
+    for mode in modes:
+        is_as_high = end.height > mode.derivatives.height - _NOT_LOWER
+        if is_as_high and _gaussian_rise(mode, end.theta) < _SAME_MODE:
+            return True
+    return False
 
 
 def _gaussian_rise(mode: Point, theta: Float[np.ndarray, " p"]) -> float:
@@ -212,17 +217,21 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
     """The mode of f = −log p(y, θ) that Newton's method with damping reaches from θ.
 
     After Levenberg and Marquardt: a step that lowers f is taken and damping falls to a tenth; one that does not is
-    refused, and tenfold damping makes the next step shorter and closer to the steepest descent.
+    refused, and tenfold damping makes the next step shorter and closer to the steepest descent. The first damping after
+    none is a tenth of the size of the Hessian: of its largest row sum, which no eigenvalue exceeds.
 
     Parameters
     ----------
     calibration, rows : which make f: a model of the map, and the rows that it is fitted to
+    theta : (p,) parameters where the search begins
     """
-    point = _point(calibration, rows, theta)
+    point = _point(calibration, rows, theta)  # θ, with f, its gradient and its Hessian
     damping = 0.0  # what is added to the diagonal of the Hessian
     for _ in range(_MAX_STEPS):
         gradient = point.derivatives.gradient
         hessian = point.derivatives.hessian
+
+        # No parameter moves by more than 2.
         step = _newton_step(hessian, gradient, damping)
         step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
 
@@ -234,7 +243,8 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
             point = _point(calibration, rows, point.theta + step)
             damping /= 10
         else:
-            damping = max(10 * damping, 0.1 * float(np.linalg.norm(hessian, np.inf)))
+            largest_row_sum = float(np.linalg.norm(hessian, np.inf))
+            damping = max(10 * damping, 0.1 * largest_row_sum)
     return point
 
 

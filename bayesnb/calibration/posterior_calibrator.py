@@ -148,7 +148,7 @@ class PosteriorCalibrator(AbstractCalibrated):
             rarest = int(np.unique(y, return_counts=True)[1].min())
             folds = min(folds, rarest)
 
-        # `output_of` asks for the predictions of one method, by its name.
+        # `output_of` asks for the predictions of one method, by its name: of "predict_proba" if `fitted` has it.
         predict = partial(
             cross_val_predict, self.estimator, X, y, groups=groups, cv=folds, params=_weights_of_fit(sample_weight)
         )
@@ -206,8 +206,10 @@ def _weights_of_fit(sample_weight: Any) -> dict[str, Any]:
 
 def _classes_of_table(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The label of each column of a table (n, c): column numbers if labels are such, else the sorted labels."""
-    is_number = y.dtype.kind in "iu" and 0 <= y.min() <= y.max() < z.shape[1]
-    return np.arange(z.shape[1], dtype=y.dtype) if is_number else np.unique(y)
+    are_column_numbers = y.dtype.kind in "iu" and 0 <= y.min() <= y.max() < z.shape[1]
+    if are_column_numbers:
+        return np.arange(z.shape[1], dtype=y.dtype)
+    return np.unique(y)
 
 
 def _check_shape(z: np.ndarray, y: np.ndarray, classes: np.ndarray) -> None:

@@ -53,7 +53,9 @@ def ends_of_descents(
 ) -> list[End]:
     """Where descents of f = −log posterior of a map end: from the starts, along paths of ε, and about the lowest end.
 
-    Paths and points about the lowest end are taken anew until they find nothing lower.
+    ε is the share of rows that the map leaves to the class frequencies. A path of ε, up or down, is a list of
+    parameters: each has one fixed value of logit ε and fits the rows as well as it can with it. A descent with ε free
+    then begins at each. Paths and points about the lowest end are taken anew until they find nothing lower.
 
     Parameters
     ----------
@@ -68,16 +70,21 @@ def ends_of_descents(
     first_start, *other_starts = starts
     first = _descend(calibration, rows, first_start, np.diag(calibration.layout.width), _PRECISE)
     search = _Search.about(calibration, rows, first)
-    ends = [first, *search.descents(other_starts)]
+    ends = [first, *search.descents(other_starts)]  # `descents`: one end for each start
 
     for _ in range(_MAX_ROUNDS):
-        # A path upwards; if it leads elsewhere, one downwards and descents from random points.
+        # Descents from the points of a path upwards, which begins with the parameters of the lowest end.
         lowest = min(ends, key=lambda end: end.height)
-        ends += search.descents(search.along(_UPWARDS, lowest))
+        points_upwards = search.along(_UPWARDS, lowest)  # one point for each value of logit ε
+        ends += search.descents(points_upwards)
         if _n_distinct(ends) == 1:  # nearly always there is no other
             break
-        ends += search.descents(search.along(_UPWARDS[::-1], lowest))
-        ends += search.descents(search.near(ends))
+
+        # If some end is another mode, also from a path downwards, and from random points about the lowest end.
+        points_downwards = search.along(_UPWARDS[::-1], lowest)
+        ends += search.descents(points_downwards)
+        random_points = search.near(ends)
+        ends += search.descents(random_points)
         if not _has_lower(ends, lowest):
             break
     return ends
@@ -122,6 +129,7 @@ class _Search:
         theta = start.theta
         for logit_eps in path:
             with_this_eps = np.append(theta[:-1], logit_eps)
+            # The coordinates `root_of_others` do not move logit ε.
             theta = _descend(self.calibration, self.rows, with_this_eps, self.root_of_others, _COARSE).theta
             yield theta
 
@@ -182,5 +190,6 @@ def _descend(
 
 def _root_of_inverse(hessian: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
     """The symmetric root of H⁻¹; curvatures below `_LEAST_CURVATURE`, negative ones too, are taken for it."""
+    # With H = V diag(c) Vᵀ the root is V diag(c)^−½ Vᵀ.
     curvature, vectors = np.linalg.eigh(hessian)
     return (vectors / np.sqrt(np.maximum(curvature, _LEAST_CURVATURE))) @ vectors.T

@@ -62,11 +62,11 @@ class WeightedDraws(NamedTuple):
         Of each part one draw is taken, in proportion to the shares. It is the one of the largest log share plus Gumbel
         noise, which is a draw by these probabilities.
         """
-        points = _reference_predictions(self.calibration, self.rows, self)  # (s, k)
+        points = _reference_predictions(self.calibration, self.rows, self)  # (s, k): what each draw predicts
         parts = _equal_parts(points, self.share, np.arange(len(self.share)), n_draws)  # positions of the draws of each
         log_share = np.log(np.maximum(self.share, _TINY))
-        order = log_share + rng.gumbel(size=len(log_share))
-        chosen = [part[order[part].argmax()] for part in parts]
+        noisy_share = log_share + rng.gumbel(size=len(log_share))
+        chosen = [part[noisy_share[part].argmax()] for part in parts]
         return self.theta[np.array(chosen, int)]
 
 
@@ -156,8 +156,10 @@ def _draw_round(components: list[_Component], rng: np.random.Generator) -> Float
 
     A multivariate Student draw is a normal one times √(ν/χ²), with ν degrees of freedom and χ² drawn for each.
     """
+    # Rounding the cumulative shares, and not the shares, makes the sizes add up to 1,000.
     total = np.cumsum([component.share for component in components])
-    sizes = np.diff(np.round(total / total[-1] * _N_OF_ROUND).astype(int), prepend=0)  # rounded, they add up to 1,000
+    sizes = np.diff(np.round(total / total[-1] * _N_OF_ROUND).astype(int), prepend=0)
+
     draws = []
     for component, size in zip(components, sizes, strict=True):
         normals = rng.standard_normal((size, len(component.centre)))
@@ -191,32 +193,40 @@ def _refitted(
     """Components with the mean and the covariance of the weighted draws that are most probably theirs.
 
     Where few draws have nearly all of the weight, a power of the weights is taken, and the covariance is drawn towards
-    that about the mode.
+    that about the mode: it is an average of both, in which the weighted one counts as its effective draws,
+    n = 1 / Σ weight², and the one about the mode as p draws, where p is the number of parameters.
 
     Parameters
     ----------
     components : of the first round, about the modes
-    theta, log_weight : all draws so far, and their weights
+    theta, log_weight : (s, p) all draws so far, and (s,) their log weights
+
+    Returns
+    -------
+    the components anew, with shares that add up to 1; those with next to no share are left out
     """
-    # Probability that a draw came from each component, times its share: (components, s).
+    # How much of its weight each draw gives to each component, (components, s): Bayes' rule says which one it is of.
     p = theta.shape[1]
-    share = _flattened_shares(log_weight, _EFFECTIVE_FOR_FIT * p)
-    log_of_component = [np.log(component.share) + _log_student(theta, component) for component in components]
-    responsibility = softmax(log_of_component, axis=0) * share
+    share = _flattened_shares(log_weight, _EFFECTIVE_FOR_FIT * p)  # (s,), adds up to 1
+    log_joint = [np.log(component.share) + _log_student(theta, component) for component in components]
+    share_in_component = softmax(log_joint, axis=0) * share
 
     refitted = []
-    for component, of_draws in zip(components, responsibility, strict=True):
+    for component, of_draws in zip(components, share_in_component, strict=True):
         total = float(of_draws.sum())
         if total < _LEAST_SHARE:
             continue
+
+        # Weighted mean of the draws, and their differences from it.
         weight = of_draws / total
         centre = weight @ theta
-        off = theta - centre
+        difference = theta - centre  # (s, p)
 
-        # Both covariances are averaged: that about the mode counts as p draws, the other as its effective draws.
-        towards_mode = p / (p + 1 / np.square(weight).sum())
-        covariance = (1 - towards_mode) * (off.T * weight) @ off
-        covariance += towards_mode * component.root @ component.root.T
+        # The average p/(p + n) · (that about the mode) + n/(p + n) · Σ weight · difference differenceᵀ.
+        n_effective = 1 / np.square(weight).sum()
+        part_of_mode = p / (p + n_effective)
+        covariance = ((1 - part_of_mode) * (difference.T * weight)) @ difference
+        covariance += (part_of_mode * component.root) @ component.root.T
         refitted.append(_Component(total, centre, np.linalg.cholesky(covariance)))
 
     # Without the components that were left out, the shares add up to 1 again.

@@ -43,22 +43,24 @@ class LeavingRows(NamedTuple):
 
 def average_without_rows(maps: tuple[CalibrationMap, ...], rows: LeavingRows) -> Table:
     """Calibrated probabilities (n, c) of rows, each by the posterior of the maps without what leaves with it."""
+    # Rows that no map was fitted to have no weight: they are predicted by the posterior as it is.
     proba = average(maps, rows.z)
     in_map = np.flatnonzero(rows.weight > 0)
     if len(in_map) == 0:
         return proba
 
+    # The others by a mean over the draws, weighted for each row by 1 / likelihood of what leaves with it.
     chosen = LeavingRows(
         z=floored(rows.z[in_map]),
         label=rows.label[in_map],
         weight=rows.weight[in_map],
         group=None if rows.group is None else rows.group[in_map],
     )
-    drawn = drawn_maps(maps)
-    share = _shares(_log_likelihood_of_leaving(drawn, chosen))
+    drawn = drawn_maps(maps)  # each map with each of its draws, s in all
+    share = _shares(_log_likelihood_of_leaving(drawn, chosen))  # (s, rows)
     without_row = np.zeros_like(chosen.z)
-    for one, of_draw in zip(drawn, share, strict=True):
-        without_row += of_draw[:, None] * one.proba(chosen.z)
+    for drawn_map, share_in_row in zip(drawn, share, strict=True):
+        without_row += share_in_row[:, None] * drawn_map.proba(chosen.z)
     proba[in_map] = without_row
     return proba
 
@@ -67,14 +69,17 @@ def _log_likelihood_of_leaving(drawn: list[DrawnMap], rows: LeavingRows) -> Floa
     """Σ_j w_j log p'(y_j | z_j, θ_s) over the rows j that leave with row i, for each draw s."""
     total = np.empty((len(drawn), len(rows.label)))
     every_row = np.arange(len(rows.label))
-    for s, one in enumerate(drawn):
-        of_row = rows.weight * np.log(one.proba(rows.z)[every_row, rows.label])
-        total[s] = of_row if rows.group is None else np.bincount(rows.group, of_row)[rows.group]
+    for s, drawn_map in enumerate(drawn):
+        of_label = drawn_map.proba(rows.z)[every_row, rows.label]  # p'(y_j), (n,)
+        log_likelihood = rows.weight * np.log(of_label)
+        if rows.group is not None:  # each row gets the sum of its group
+            log_likelihood = np.bincount(rows.group, log_likelihood)[rows.group]
+        total[s] = log_likelihood
     return total
 
 
 def _shares(log_likelihood: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "s n"]:
     """The weights 1 / likelihood of the draws, none above √s times their mean; they add up to 1 for each row."""
-    weight = np.exp(log_likelihood.min(0) - log_likelihood)
+    weight = np.exp(log_likelihood.min(0) - log_likelihood)  # 1 at most: a factor of a row does not change its shares
     weight = np.minimum(weight, np.sqrt(len(weight)) * weight.mean(0))
     return weight / weight.sum(0)

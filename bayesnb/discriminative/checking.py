@@ -47,24 +47,25 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, s
     rows = fitted.left_out(training)
     mode = minimise(rows, fitted.modes_[0], _MODE_GAIN).mode  # at the most probable scales
 
-    # NumPyro's chains run on one vector of unconstrained parameters: log w, then B row by row.
+    # NumPyro's chains run on one vector (P,) of unconstrained parameters: log w, then B row by row.
     j = len(mode.w)
-    flat = np.concatenate([np.log(mode.w), mode.b.ravel()])
+    flat_mode = np.concatenate([np.log(mode.w), mode.b.ravel()])
 
-    def sites(at: Any) -> dict[str, Any]:
-        return {"w": at[..., :j], "B": at[..., j:].reshape(*at.shape[:-1], *mode.b.shape)}
+    def sites(flat: Any) -> dict[str, Any]:
+        """Unconstrained parameters (…, P) cut into those of both sites, log w (…, j) and B (…, r, m)."""
+        return {"w": flat[..., :j], "B": flat[..., j:].reshape(*flat.shape[:-1], *mode.b.shape)}
 
-    def value(at: np.ndarray) -> float:
-        # f leaves ½ log 2π of each normal prior of B out.
-        point = point_at(functools.partial(likelihood, rows), mode.moved(at - flat))
+    def value(flat: np.ndarray) -> float:
+        # −log posterior: NumPyro has ½ log 2π of each normal prior of B, which f leaves out.
+        point = point_at(functools.partial(likelihood, rows), mode.moved(flat - flat_mode))
         return point.height + mode.b.size * np.log(2 * np.pi) / 2
 
     def proba(w: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.exp([rows.log_proba(*draws) for draws in zip(w, B, strict=True)])  # (s, n, c)
+        return np.exp([rows.log_proba(w_of_draw, b_of_draw) for w_of_draw, b_of_draw in zip(w, B, strict=True)])
 
     # Laplace's approximation at the mode: its covariance (P, P), column by column, and draws.
-    precision = precision_at(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))
-    covariance = np.stack([precision.solve(unit) for unit in np.eye(len(flat))])
+    precision = precision_at(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))  # the Hessian of f, factored
+    covariance = np.stack([precision.solve(unit) for unit in np.eye(len(flat_mode))])
     drawn = draw(rows, (replace(mode, share=1.0),), _N_DRAWS, seed)
 
     compared = compare_with_numpyro(
@@ -73,7 +74,7 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, s
             model=functools.partial(numpyro_model, rows, mode.scales),
             sites=sites,
             value=value,
-            mode=flat,
+            mode=flat_mode,
             covariance=covariance,
             draws={"w": drawn.w, "B": drawn.b},
             proba=proba,
@@ -96,13 +97,14 @@ def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: i
     """
     # The rows as the model of single columns takes them: its columns are the first of t.
     model = fitted.models_[0]
-    encoded, code = model.encode_labelled(fitted.layout_.columns(training.cells)[0], model.classes_[training.code])
+    of_single_columns = fitted.layout_.columns(training.cells).single
+    encoded, code = model.encode_labelled(of_single_columns, model.classes_[training.code])  # rows, and class numbers
     leaving = one_hot(code, len(model.classes_), training.leaving)  # (n, c): the weight that leaves, in its class
 
+    # A few rows at random, without repetition; each is an array of one position, so that it selects a table of one row.
+    shape = (min(_LEFT_OUT, len(code)), 1)
     worst = 0.0
-    for i in generator(seed).choice(
-        len(code), (min(_LEFT_OUT, len(code)), 1), replace=False
-    ):  # i is an array of one row
+    for i in generator(seed).choice(len(code), shape, replace=False):
         # The posterior of the prior and the statistics without the row, in place of the formulas of leave-one-out.
         row = rows_at(encoded, i)
         without = model.prior_.update(model.statistics_without(model.prior_.suffstats(row, leaving[i])))

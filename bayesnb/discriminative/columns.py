@@ -30,10 +30,11 @@ class ColumnLayout:
     ------
     sizes : number of levels of each column of levels
     used : positions of the numbers that vary
-    edges, quarters : upper ends of the bins of each of these
-    centre, scale : of these numbers
-    shares : of the levels of all columns, one after the other
-    cut : log n
+    edges, quarters : upper ends of the bins of each of these: of 3 to 12 bins for the model of single columns, and of
+        four for the model of pairs
+    centre, scale : (used,) means and standard deviations of these numbers, by which the linear term standardises them
+    shares : (Σ sizes,) of the levels of all columns, one column after the other; the linear term centres levels by them
+    cut : log n, how far the log density of a class may lie below that of the best class
     axes : directions of the linear term; None for all of its columns
     class_order : position in `classes_` of each class as the regression numbers them; None for the order of `classes_`
     """
@@ -53,6 +54,9 @@ class ColumnLayout:
     def of(cls, cells: Any, sizes: list[int], weight: np.ndarray, n_classes: int) -> "ColumnLayout":
         """The layout that training rows give: the numbers in use, their bins, means and spreads, and shares of levels.
 
+        The columns of the regression are then these numbers, the levels, and the same numbers in bins; those of the
+        linear term are the standardised numbers and the centred levels, or their principal axes.
+
         Parameters
         ----------
         cells : (n, columns) encoded rows, numbers before the codes of levels; or sparse counts
@@ -65,7 +69,8 @@ class ColumnLayout:
         spreads = [_spread(x, weight) for x in numbers.T]  # mean and standard deviation of each column
         used = [j for j, spread in enumerate(spreads) if spread.scale > _CONSTANT * abs(spread.mean)]
 
-        # Bins hold equally many rows. Of very many rows a sample says where they end.
+        # Bins hold equally many rows. Of very many rows a sample says where they end: `_edges` gives k − 1 ends of k
+        # bins. The cut is log n, but at least log 2.
         bins = _bin_count(weight.sum(), n_classes)
         sample = _sample_positions(len(weight))
         layout = cls(
@@ -93,12 +98,18 @@ class ColumnLayout:
         cells, weight : (n, columns) encoded training rows, and their weights (n,)
         n_classes : c; an axis needs c − 1 coefficients, whose number is limited
         """
+        # n rows have no more than n axes. Each axis has c − 1 coefficients, which are limited. Counts, which may have
+        # very many columns, get 256 axes at most.
         n_rows = len(weight)
-        raw = self.raw(cells[:1])  # a row is enough to know the columns
-        max_axes = min(n_rows, _MAX_PARAMETERS // (n_classes - 1), _MAX_AXES if is_sparse(raw) else n_rows)
-        if raw.shape[1] <= max_axes:
+        one_row = self.raw(cells[:1])  # a row is enough to know the columns of the linear term
+        n_columns = one_row.shape[1]
+        max_axes = min(n_rows, _MAX_PARAMETERS // (n_classes - 1))
+        if is_sparse(one_row):
+            max_axes = min(max_axes, _MAX_AXES)
+        if n_columns <= max_axes:
             return None
 
+        # The svd of √weight · rows gives its right singular vectors as rows, the one of the most variation first.
         sample = _sample_positions(n_rows)
         rows = self.raw(cells[sample]) * np.sqrt(weight[sample])[:, None]
         if is_sparse(rows):
@@ -107,20 +118,18 @@ class ColumnLayout:
             _, _, axes = linalg.svd(rows, full_matrices=False)
         return axes[:max_axes].T
 
-    def columns(self, cells: Any) -> tuple[Any, np.ndarray]:
+    def columns(self, cells: Any) -> "RowsOfModels":
         """Encoded rows (n, columns) as the two models of densities take them.
 
-        Returns
-        -------
-        For the model of single columns, the numbers that vary, the codes of levels, and the numbers in bins; or the
-        counts as they are. For the model of pairs, the numbers in quarters, and the codes of levels
+        For the model of single columns they are the numbers that vary, the codes of levels, and the same numbers in
+        bins; or the counts as they are. For the model of pairs, the numbers in quarters, and the codes of levels.
         """
         numbers, codes = _numbers_and_codes(cells, self.sizes)
         numbers = numbers[:, self.used]
         pairs = np.hstack([binned(numbers, self.quarters), codes])
         if is_sparse(cells):
-            return cells, pairs
-        return np.hstack([numbers, codes, binned(numbers, self.edges)]), pairs
+            return RowsOfModels(cells, pairs)
+        return RowsOfModels(np.hstack([numbers, codes, binned(numbers, self.edges)]), pairs)
 
     def raw(self, cells: Any) -> Any:
         """The columns of the linear term of encoded rows, before they are rotated, (n, columns); a missing cell is 0.
@@ -157,9 +166,10 @@ class ColumnLayout:
         ----------
         tables : log p(x_ij | y = c) of each column
         """
-        relative = tables - tables.max(2, keepdims=True)
+        relative = tables - tables.max(2, keepdims=True)  # (j, n, c), 0 of the best class
         np.maximum(relative, -self.cut, out=relative)
-        return (relative @ contrasts(tables.shape[2])).transpose(1, 2, 0)
+        k = contrasts(tables.shape[2])  # K, (c, m)
+        return (relative @ k).transpose(1, 2, 0)  # (j, n, m) to (n, m, j)
 
     # --- the order of the classes -----------------------------------------------------------------------------------
 
@@ -171,7 +181,16 @@ class ColumnLayout:
         """A table (…, c) of the regression with its classes in the order of `classes_`."""
         if self.class_order is None:
             return table
+
+        # Column k of the table is the class at position `class_order[k]`. `argsort` of an order is its inverse.
         return table[..., np.argsort(self.class_order)]
+
+
+class RowsOfModels(NamedTuple):
+    """Rows (n, columns) as the model of single columns takes them, and as the model of pairs of columns does."""
+
+    single: Any
+    pairs: np.ndarray
 
 
 class _Spread(NamedTuple):
@@ -183,20 +202,28 @@ class _Spread(NamedTuple):
 
 def _spread(x: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> _Spread:
     """Weighted mean and standard deviation of a column; missing cells, NaN, have weight 0."""
-    w = np.where(np.isnan(x), 0, weight)
-    total = max(w.sum(), 1e-300)  # a column may be missing in all rows
-    cells = np.where(w > 0, x, 0)  # as 0 · NaN would be NaN
-    mean = w @ cells / total
-    return _Spread(float(mean), float(np.sqrt(w @ (cells - mean) ** 2 / total)))
+    known_weight = np.where(np.isnan(x), 0, weight)
+    total = max(known_weight.sum(), 1e-300)  # a column may be missing in all rows
+    cells = np.where(known_weight > 0, x, 0)  # as 0 · NaN would be NaN
+    mean = known_weight @ cells / total
+    variance = known_weight @ (cells - mean) ** 2 / total
+    return _Spread(float(mean), float(np.sqrt(variance)))
 
 
 def _bin_count(n: float, n_classes: int) -> int:
-    """√(n/c) / 1.5 bins, 3 to 12, where n is the weight of all rows."""
+    """Number of bins of a column of numbers: √(n/c) / 1.5, 3 to 12, for rows of the weight n in all, and c classes."""
     return int(np.clip(round(np.sqrt(n / n_classes) / 1.5), 3, 12))
 
 
 def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
-    """Upper ends of the first k − 1 of k bins of equal weight; each is a cell."""
+    """Upper ends of the first k − 1 of k bins of equal weight: the smallest cells that i/k of the weight is not above.
+
+    Ends that fall together, as cells are equal, are one; a column without a known cell has no ends.
+
+    Parameters
+    ----------
+    x, weight : (n,) cells of the column, NaN where missing, and weights of the rows
+    """
     is_known = ~np.isnan(x) & (weight > 0)
     if not is_known.any():
         return np.empty(0)
@@ -231,5 +258,6 @@ def _numbers_and_codes(cells: Any, sizes: list[int]) -> tuple[np.ndarray, np.nda
 
 def _one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
     """Whether a row has each level, column after column, (n, Σ sizes); False where the cell is missing."""
-    level = np.concatenate([np.arange(0), *map(np.arange, sizes)])  # 0 … k − 1 for each column
+    # With sizes 2 and 3 the levels are 0 1 | 0 1 2, and each code stands beside all levels of its column.
+    level = np.concatenate([np.arange(0), *map(np.arange, sizes)])  # (Σ sizes,); `arange(0)`, as there may be no column
     return np.repeat(codes, sizes, axis=1) == level

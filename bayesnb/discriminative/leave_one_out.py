@@ -28,8 +28,10 @@ def loo_log_proba(
 ) -> Table:
     """log p(y = c | D₋ᵢ) of each row, (n, c), by one step of Newton's method from the mode of all rows.
 
-    A row leaves the weights w and B by moving its own m contrasts from where the mode has them. The log densities t_i
-    in its contrasts Σ_j w_j t_ij + Bᵀ z_i saw no label of the row in the first place.
+    Without its loss the row's own m contrasts Σ_j w_j t_ij + Bᵀ z_i move from where the mode has them. By how much, one
+    step of Newton's method says, from the gradient and the Hessian of the row's loss in its contrasts, and from its
+    leverage: the covariance of its contrasts by Laplace's approximation. The log densities t_i saw no label of the row
+    in the first place.
 
     Parameters
     ----------
@@ -43,24 +45,24 @@ def loo_log_proba(
         precision = precision_at(rows, mode, p)
     single, groups = _leaving_together(rows)  # positions of rows
     residual = residuals(rows, p, rows.leaving_weight)  # gradient of each row's loss in its contrasts, (n, m)
-    shift = np.empty(residual.shape)  # of these contrasts
+    shift = np.empty(residual.shape)  # of these contrasts, (n, m)
 
     # Rows that leave alone, in batches of limited memory: a row has its own leverage and curvature, (m, m).
     width = rows.t.shape[1] * rows.n_parameters
     for batch in batches(len(single), max(1, _NUMBERS // width)):
         members = single[batch]
-        curvature = label_curvature(p[members], rows.leaving_weight[members])
+        curvature = label_curvature(p[members], rows.leaving_weight[members])  # Hessian of each row's loss
         shift[members] = _shift_when_left_out(precision.leverage(members), curvature, residual[members])
 
     # A group is one row of q = m · size stacked contrasts. Its rows have no curvature in common: a block for each.
     for members in groups:
-        curvature = label_curvature(p[members], rows.leaving_weight[members])
-        stacked = _shift_when_left_out(
-            precision.group_leverage(members)[None],
-            linalg.block_diag(*curvature)[None],
-            residual[members].reshape(1, -1),
+        curvature = label_curvature(p[members], rows.leaving_weight[members])  # (size, m, m)
+        of_group = _shift_when_left_out(
+            g=precision.group_leverage(members)[None],  # (1, q, q)
+            s=linalg.block_diag(*curvature)[None],
+            r=residual[members].reshape(1, -1),
         )
-        shift[members] = stacked.reshape(len(members), -1)
+        shift[members] = of_group.reshape(len(members), -1)
     return rows.log_proba(mode.w, mode.b, shift)
 
 
@@ -71,16 +73,20 @@ def _shift_when_left_out(
 
     With F the derivative of the contrasts in the parameters, and ∂²f the Hessian of all rows, the Hessian without the
     row is ∂²f − FᵀSF, and the gradient at the mode is −Fᵀr. So the step moves the contrasts by F (∂²f − FᵀSF)⁻¹ Fᵀ r,
-    which by Woodbury's identity needs only the small matrices G and S.
+    which by Woodbury's identity needs only the small matrices G and S. A row of high leverage, G S near I, moves far.
 
     Parameters
     ----------
     g : F (∂²f)⁻¹ Fᵀ of each row, or group of rows with q stacked contrasts
     s, r : Hessian and gradient of its loss in its contrasts
     """
-    if g.shape[1] == 1:  # two classes: division is much faster than solving 1 × 1 systems
-        return g[:, 0] * r / (1 - g[:, 0] * s[:, 0])
-    return np.linalg.solve(np.eye(g.shape[1]) - g @ s, g @ r[..., None])[..., 0]
+    q = g.shape[1]
+    if q == 1:  # two classes: division is much faster than solving 1 × 1 systems
+        leverage = g[:, 0]  # (b, 1)
+        return leverage * r / (1 - leverage * s[:, 0])
+
+    column = r[..., None]  # r as (b, q, 1), for products with matrices
+    return np.linalg.solve(np.eye(q) - g @ s, g @ column)[..., 0]
 
 
 class _Leaving(NamedTuple):

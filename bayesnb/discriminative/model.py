@@ -153,13 +153,17 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         n_classes = len(new.classes_)
         training = new._given_rows(X, y, sample_weight, groups)
 
-        # The layout says how rows become columns of the regression. The class order that is added to it depends on the
-        # rows and not on the labels, so that relabelled classes get the same numbers. `argsort` of an order is its
-        # inverse.
+        # The layout says how rows become columns of the regression.
         new.layout_ = ColumnLayout.of(training.cells, new._level_counts(), training.weight, n_classes)
-        order = class_order(*new._class_sums(training))
+
+        # Classes get new numbers that depend on their rows and not on their labels, so that relabelled classes are
+        # drawn alike. `order[k]` is the position in `classes_` of the class with number k. Its inverse, which `argsort`
+        # of an order is, gives the number of each position: of order 2 0 1, where position 2 has number 0, it is 1 2 0.
+        sums = new._class_sums(training)
+        order = class_order(sums.of_columns, sums.weight)
+        number_of_position = np.argsort(order)
         new.layout_ = replace(new.layout_, class_order=order)
-        training = replace(training, code=np.argsort(order)[training.code])
+        training = replace(training, code=number_of_position[training.code])
 
         # First the densities p(x_j | y = c), then the weights of their logarithms, then draws of these weights.
         new.models_ = new._fitted_densities(training)
@@ -186,21 +190,15 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         return reader
 
-    def _class_sums(self, training: TrainingRows) -> tuple[np.ndarray, np.ndarray]:
-        """What tells classes apart whatever their labels are: weighted sums over the rows of each, and its weight.
-
-        Returns
-        -------
-        Σ_i w_i z_i over the rows i of each class, (c, r), with w their weights and z the r columns of the linear term;
-        and Σ_i w_i, (c,)
-        """
+    def _class_sums(self, training: TrainingRows) -> "_ClassSums":
+        """What tells classes apart whatever their labels are: weighted sums over the rows of each, and its weight."""
         n_classes = len(self.classes_)
         sums: Any = 0
         for part in batches(len(training.code), _FIT_ROWS):  # all of z may be too large for memory
             z = self.layout_.linear(training.cells[part]) * training.weight[part, None]  # w z, (rows, r)
             sums_of_columns = [np.bincount(training.code[part], column, n_classes) for column in z.T]  # r times (c,)
             sums = sums + np.stack(sums_of_columns, 1)
-        return sums, np.bincount(training.code, training.weight, n_classes)
+        return _ClassSums(sums, np.bincount(training.code, training.weight, n_classes))
 
     def _fitted_densities(self, training: TrainingRows) -> list[Any]:
         """The fitted models of the densities p(x | y = c), whose logarithms the regression weighs.
@@ -238,26 +236,30 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _column_estimators(self, has_counts: bool) -> list[Any]:
         """The estimator of the density of each column of the regression, not fitted.
 
-        First come the numbers that vary, each under the estimator of its part; then the levels; then the same numbers
-        in bins. This is the order of `ColumnLayout.columns`. Levels and bins are categorical.
+        Three orders are at work. X has its columns as the user gave them. Encoded rows have all numbers, block of the
+        prior by block, and then all levels; positions of a block lead back to X. The regression has the numbers that
+        vary, each under the estimator of its part; then the levels; then the same numbers in bins, as
+        `ColumnLayout.columns` gives them. Levels and bins are categorical.
 
         Parameters
         ----------
         has_counts : whether the rows are sparse counts, which one estimator takes all together
         """
+        # In the order of X: the estimator of each column, by its position.
         layout = self.layout_
-        by_position: dict[int, Any] = {}  # the estimator of each column of X
+        of_position: dict[int, Any] = {}
         for _, estimator, columns in self.reader_.parts_:
-            by_position |= dict.fromkeys(columns, estimator)
+            of_position |= dict.fromkeys(columns, estimator)
 
-        # Encoded rows have the columns of numbers block by block, which need not be the order of X.
+        # In the order of encoded rows: the estimators of all numbers. A block of numbers has no levels.
         of_numbers = []
         for block in self._blocks().values():
-            if not block.n_levels:
-                of_numbers += [by_position[j] for j in block.columns]
+            if block.n_levels == 0:
+                of_numbers += [of_position[j] for j in block.columns]
         if has_counts:
             return of_numbers[:1]
 
+        # In the order of the regression: `layout.used` are the positions, among all numbers, of those that vary.
         n_categories = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]  # k − 1 edges are between k bins
         of_levels_and_bins = [CategoricalNB(min_categories=n) for n in n_categories]
         return [of_numbers[j] for j in layout.used] + of_levels_and_bins
@@ -295,16 +297,18 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         A block is columns of X that the reader models by one prior, such as all those with three levels.
         """
         columns = self.reader_.block_columns()  # positions in X, by name of the block
-        blocks = {}
+        of_numbers = {}
+        of_levels = {}
         for name, block in self.reader_.prior_.blocks.items():
             kind = block.cells_.kind
-            n_levels = 0
             if kind == "yes/no":
-                n_levels = 2
+                of_levels[name] = _Block(columns[name], n_levels=2)
             elif kind == "levels":
-                n_levels = block.alpha.shape[-1]  # a pseudo-count α of the Dirichlet prior for each level
-            blocks[name] = _Block(columns[name], n_levels)
-        return dict(sorted(blocks.items(), key=lambda item: item[1].n_levels > 0))
+                # α, (…, levels), are pseudo-counts of a Dirichlet prior, one for each level.
+                of_levels[name] = _Block(columns[name], n_levels=block.alpha.shape[-1])
+            else:
+                of_numbers[name] = _Block(columns[name], n_levels=0)
+        return of_numbers | of_levels
 
     def _level_counts(self) -> list[int]:
         """Number of levels of each column of levels, in the order of encoded rows."""
@@ -335,9 +339,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """Training rows, copies merged, with their classes as the regression numbers them. Provisional."""
         training = self._given_rows(X, y, sample_weight, groups)
 
-        # `ordered` has the position in `classes_` of each class of the regression; `argsort` turns this around.
-        rank = np.argsort(self.layout_.ordered(len(self.classes_)))
-        return replace(training, code=rank[training.code])
+        # `ordered` has the position in `classes_` of each class of the regression. Its inverse, which `argsort` of an
+        # order is, gives each position its number in the regression.
+        number_of_position = np.argsort(self.layout_.ordered(len(self.classes_)))
+        return replace(training, code=number_of_position[training.code])
 
     def _rows_by_model(self, cells: Any) -> list[tuple[Any, Any]]:
         """Each model of densities, with the rows as it takes them: single columns, then pairs, if there are any."""
@@ -386,18 +391,20 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         rows : training rows
-        is_fitted : True calls the computation directly; False calls the public `loo`, which refuses rows that were not
-            fitted
+        is_fitted : whether these are certainly the rows of the fit. Rows that a user gives may be others: the public
+            `loo` refuses them, after a look at all of the statistics, which `fit` need not take
         """
         results = []
         for model, x in self._rows_by_model(rows.cells):
             labels = model.classes_[rows.code]
-            if not is_fitted:
-                results.append(model.loo(x, labels, rows.weights, groups=rows.group))
-                continue
-            encoded, index = model.encode_labelled(x, labels)
-            with np.errstate(invalid="ignore", divide="ignore"):  # a density may be 0
-                results.append(leave_out(model, encoded, index, rows.weights, rows.group, "kept"))
+            if is_fitted:
+                # What `loo` does after its checks, with the class prior of all rows "kept".
+                encoded, index = model.encode_labelled(x, labels)
+                with np.errstate(invalid="ignore", divide="ignore"):  # a density may be 0
+                    result = leave_out(model, encoded, index, rows.weights, rows.group, "kept")
+            else:
+                result = model.loo(x, labels, rows.weights, groups=rows.group)
+            results.append(result)
         return results
 
     def _new_rows(self, cells: Any) -> Regression:
@@ -441,21 +448,27 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_least(1, n_draws=n_draws)
         rng = generator(seed)
 
-        # What all draws share: offset and linear columns; and for each model of densities the blocks of its parts, and
-        # the rows as these take them.
+        # What all draws share: offset and linear columns; and for each model of densities its rows and columns.
         cells = self._cells(X)
         rows = self._new_rows(cells)
-        models = []
+        encoded_rows = []
         for model, x in self._rows_by_model(cells):
-            models.append((model, [*model.part_blocks().values()], model.encode(x)))
+            encoded_rows.append(_EncodedRows(model, model.encode(x), [*model.part_blocks().values()]))
 
         # Draws of the fit are taken equally often, in random order.
         w, b = self.draws_  # weights (200, columns), and B (200, r, c − 1)
         draws = []
         for k in rng.permutation(np.arange(n_draws) % len(w)):
-            tables = [model.posterior_.log_parts(x, parts, model.posterior_.sample(rng)) for model, parts, x in models]
+            # log p(x_ij | y = c, θ) of each column j by drawn parameters θ of each model, (columns of the model, n, c).
+            tables = []
+            for encoded in encoded_rows:
+                posterior = encoded.model.posterior_
+                theta = posterior.sample(rng)
+                tables.append(posterior.log_parts(encoded.rows, encoded.columns, theta))
+
+            # Their contrasts take the place of those by the posterior mean, under the drawn weights.
             drawn = replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables)))
-            draws.append(np.exp(drawn.log_proba(w[k], b[k])))
+            draws.append(np.exp(drawn.log_proba(w[k], b[k])))  # (n, c)
         return self.layout_.in_label_order(np.stack(draws))
 
     # --- what the columns do ----------------------------------------------------------------------------------------
@@ -594,11 +607,14 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # log p(y_i | x_i) with all terms, minus the same without the term of each column of X.
         is_label = rows.label > 0  # (n, c): one True a row, that of its class
         log_odds = added.sum(0)
-        with_column = log_normalize(log_odds)[is_label]  # (n,)
-        loss = [with_column - log_normalize(log_odds - column)[is_label] for column in added[: len(names)]]
+        with_all = log_normalize(log_odds)[is_label]  # (n,)
+        losses = []
+        for column in added[: len(names)]:
+            without_column = log_normalize(log_odds - column)[is_label]
+            losses.append(with_all - without_column)
 
         # The weighted mean over rows takes the place of naive Bayes's own gain, in the order of the table's features.
-        gain = pd.Series(np.array(loss) @ training.weight / training.weight.sum(), names)
+        gain = pd.Series(np.array(losses) @ training.weight / training.weight.sum(), names)
         table = table.drop(columns=["gain_low", "gain_high"])
         return table.assign(elpd_gain=gain.reindex(table["feature"]).to_numpy())
 
@@ -630,14 +646,16 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         training = self.training(X, y, weights, groups)
         rows = self.left_out(training)
 
-        # Copies of a row are one training row: `position` gives each of the rows in X the result of its training row.
+        # Tables (n, c) of training rows, left out and by all rows. Copies of a row are one training row: `position`
+        # gives each of the rows in X the result of its training row.
         in_label_order = self.layout_.in_label_order
         log_p = in_label_order(self._log_mean_loo_proba(rows))[training.position]
         fitted = in_label_order(self._log_mean_proba(self._new_rows(training.cells)))[training.position]
         log_prior = in_label_order(rows.offset)[training.position]
         group = training.position if training.has_merged_copies else training.group
 
-        # A result adds up the class prior and its blocks. With one block of what is left, the sum is log p itself.
+        # A result adds up the class prior and its blocks. With one block of what is left, the sum is log p itself. To
+        # show how much a row matters it asks `_posterior` for `_rows` by all rows; `Known` gives that table back.
         return LooResult(
             self.classes_,
             index,
@@ -664,9 +682,11 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if rows.group is not None:
             leaving = np.array([np.bincount(rows.group, of_mode)[rows.group] for of_mode in leaving])
 
-        # `log_normalize` works along the last axis, which the modes of a row therefore must be.
+        # Shares without the row, (modes, n). They add up to 1 over the modes of a row: `log_normalize` works along the
+        # last axis, hence the transposes.
         log_share = np.log([mode.share for mode in self.modes_])[:, None] - SHARES_POWER * leaving
-        return logsumexp(log_p + log_normalize(log_share.T).T[..., None], axis=0)
+        log_share = log_normalize(log_share.T).T
+        return logsumexp(log_p + log_share[..., None], axis=0)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression in NumPyro, with the leave-one-out columns of these training rows as data.
@@ -705,6 +725,34 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         tags.input_tags = get_tags(MixedNB(self.parts)).input_tags
         tags.input_tags.sparse = isinstance(self.parts, str) or tags.input_tags.sparse
         return tags
+
+
+class _ClassSums(NamedTuple):
+    """Sums over the rows i of each class, with w their weights and z the r columns of the linear term.
+
+    Fields
+    ------
+    of_columns : (c, r) Σ_i w_i z_i
+    weight : (c,) Σ_i w_i
+    """
+
+    of_columns: np.ndarray
+    weight: np.ndarray
+
+
+class _EncodedRows(NamedTuple):
+    """Rows as a model of densities takes them.
+
+    Fields
+    ------
+    model : the fitted model
+    rows : cells (n, …) of each block of its prior, by name
+    columns : names of the blocks that make each column of the regression
+    """
+
+    model: Any
+    rows: Any
+    columns: list[Any]
 
 
 class _Block(NamedTuple):

@@ -54,8 +54,8 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
     rng = np.random.default_rng(seed)
     chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])  # (s,) numbers of modes
 
-    # Where rows are so many that a sample of them guards the draws, all modes are near each other: one Hessian of the
-    # log loss is enough for all.
+    # A draw is measured by all rows, or by a sample of very many. Where they are so many all modes are near each other,
+    # and one Hessian of the log loss, (P, P), is enough for all.
     guard_rows = _guard_rows(rows)
     is_sample = guard_rows is not rows
     fisher = None
@@ -130,17 +130,24 @@ def _guard(rows: Regression, mode: WeightsMode, is_sample: bool) -> _Guard:
 def _draw_near(guard: _Guard, precision: AbstractPrecision, rng: np.random.Generator) -> WeightsMode:
     """A draw from Laplace's Gaussian around a mode, moved towards the mode where f rises more than the Gaussian says.
 
+    f = −log posterior of the parameters log w (j,), then B row by row: P in all.
+
     Parameters
     ----------
-    guard : the mode, and how much f = −log posterior rises from it
+    guard : the mode, and how much f rises from it
     precision : the Hessian of f at the mode, factored
     """
     mode = guard.mode
     j = len(mode.w)
-    step, quadratic_rise = precision.draw(rng)  # (P,) in (log w, B), and the rise of f by the Gaussian
-    step[:j] -= precision.variances[:j] / 2  # a lognormal w with this centre has the mode as its mean
+    drawn = precision.draw(rng)
+    step = drawn.change  # (P,)
+    quadratic_rise = drawn.rise  # of f, were it the quadratic function of the Gaussian
 
-    # If f is quadratic along the step, √(expected / actual rise) shortens it to the expected rise at once.
+    # log w ~ N(m, v) makes w lognormal, whose mean is exp(m + v/2). With m lower by v/2 the mean of w is its mode.
+    step[:j] -= precision.variances[:j] / 2
+
+    # A draw is too far out if f rises by more than twice what the Gaussian says. Of a quadratic f, a step times k rises
+    # k² as much: k = √(quadratic rise / rise) would be right at once. f is not quadratic, so it is tried again.
     rise = guard.rise(mode.moved(step))
     while rise > _RISE * quadratic_rise:
         step = step * max(np.sqrt(quadratic_rise / rise), _LEAST_SHRINKAGE)

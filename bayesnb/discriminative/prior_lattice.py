@@ -118,6 +118,7 @@ def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
     -------
     modes with shares that add up to 1, the most probable first
     """
+    # Few rows: each point of the lattice is found from all of them.
     middle = middle_mode(rows)
     if not _may_be_expanded(rows):
 
@@ -172,15 +173,17 @@ def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None)
     fisher : (P, P) Hessian of the log loss near the starts. Afterwards that of the best mode so far is taken, which is
         near enough at the places beside it
     """
-    modes: dict[Place, WeightsMode] = {}
-    best = -np.inf
+    modes: dict[Place, WeightsMode] = {}  # all modes that were found, by place
+    best_score = -np.inf
     while starts:
         for place, start in starts.items():
             solved = solve(place, start, fisher)
             modes[place] = solved.mode
-            if score(solved.mode) > best:
-                best = score(solved.mode)
+            if score(solved.mode) > best_score:
+                best_score = score(solved.mode)
                 fisher = solved.fisher
+
+        # New places beside those whose share is not negligible; there are none in the end.
         starts = _next_starts(modes)
     return Lattice(modes, fisher)
 
@@ -190,10 +193,10 @@ def _next_starts(modes: dict[Place, WeightsMode]) -> dict[Place, WeightsMode]:
 
     Each starts with the scales of its place, and the w and B of its neighbour.
     """
-    best = max(score(mode) for mode in modes.values())  # a score is the log of a share
+    best_score = max(score(mode) for mode in modes.values())  # a score is the log of a share
     starts = {}
     for (x, y), mode in modes.items():
-        if score(mode) <= best - _NEGLIGIBLE:
+        if score(mode) <= best_score - _NEGLIGIBLE:
             continue
         for place in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
             if place not in modes:
@@ -283,16 +286,27 @@ class Expansion(NamedTuple):
         return Likelihood(self.loss + float(step @ (self.gradient + bend / 2)), self.gradient + bend)
 
     def solve(self, rows: Regression, start: WeightsMode) -> Solved:
-        """The mode for the scales of `start`, its evidence and leave-one-out, without a look at the rows.
+        """The mode for the scales of `start`, its evidence and leave-one-out, by Newton's method on the expansion.
 
-        Newton's method needs more than one step: the likelihood is quadratic in w and B, but the prior of log w is not.
+        f = −log posterior has the quadratic loss + gᵀδ + ½ δᵀHδ in place of the log loss, with δ the distance of (w, B)
+        from the centre: no row is looked at. More than one step is needed, as the prior of log w is not quadratic.
+
+        Parameters
+        ----------
+        rows : of which only the numbers of columns matter here
+        start : the scales, and w and B where the search begins
         """
-        point = point_at(self.likelihood, start)
+        point = point_at(self.likelihood, start)  # f and its gradient there
         for _ in range(_MAX_STEPS):
+            # ∂²f is H, with w scaled for log w, plus the diagonal of the prior.
             precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
+
+            # A step promises to lower f by half of gradientᵀ(∂²f)⁻¹ gradient. At a mode that is next to nothing.
             step = newton_step(point, precision)
             if step.promise < _SEARCH_GAIN:
                 break
+
+            # The step is shortened until f falls.
             lower = lower_point(self.likelihood, point, step)
             if lower is None:  # rounding forbids to go on
                 break
@@ -349,8 +363,8 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
     ----------
     middle : scales in the middle of the lattice, with w and B to begin from
     """
-    n, m, _ = rows.t.shape
-    best: Place = (0, 0)
+    n, m, _ = rows.t.shape  # rows, contrasts of each
+    best: Place = (0, 0)  # the middle of the lattice
     centre = middle
 
     # A sample is worth its search only if it is much smaller than the rows.
@@ -361,9 +375,11 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
         centre = sampled.modes[best]
 
     for _ in range(_MAX_EXPANSIONS):
-        # The search begins at the middle and at the best place, both with w and B of the centre.
+        # The centre is a mode of all rows. The search begins in the middle and at the best place, both with its w, B.
         centre = minimise(rows, centre, _ROUGH_GAIN).mode
         nearby = _expand(rows, centre, {(0, 0): replace(centre, scales=middle.scales), best: centre})
+
+        # The mode at the best scales is the next centre, unless these have hardly moved on the lattice.
         last = best
         best = nearby.lattice.best
         centre = nearby.lattice.modes[best]
@@ -397,8 +413,11 @@ def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
     They are found by chords: steps of Newton's method with the gradients of the rows, and the matrix of the expansion.
     Their evidence and leave-one-out are by the matrices of the expansion too.
     """
+    # A score is the logarithm of a share, up to a constant: modes far below the best have none.
     expansion, lattice = nearby
-    least = score(lattice.modes[lattice.best]) + np.log(_LEAST_SHARE)  # log share, up to a constant
+    best_score = score(lattice.modes[lattice.best])
+    least = best_score + np.log(_LEAST_SHARE)
+
     polished = {}
     for place, mode in lattice.modes.items():
         if score(mode) > least:

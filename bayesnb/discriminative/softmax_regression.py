@@ -108,7 +108,9 @@ class Regression:
         shift : (n, m) added to the contrasts of η, such as those of leave-one-out
         """
         n, m, j = self.t.shape
-        score = (self.t.reshape(n * m, j) @ w).reshape(n, m) + self.z @ b  # contrasts of η
+        score = (self.t.reshape(n * m, j) @ w).reshape(
+            n, m
+        ) + self.z @ b  # contrasts of η: all but K and offset, (n, m)
         if shift is not None:
             score += shift
         eta = score @ contrasts(self.offset.shape[1]).T + self.offset  # (n, c)
@@ -199,20 +201,27 @@ def loss_of(rows: Regression, log_p: Table) -> float:
 def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
     """The log loss of all rows at given w and B, its gradient, and the class probabilities of each row.
 
+    A row has the log odds η_i = offset_i + K a_i, in which the m = c − 1 numbers a_i = Σ_j w_j t_ij + Bᵀ z_i are its
+    contrasts, and K (c, m) makes c log odds of them that sum to 0.
+
     Parameters
     ----------
-    rows : t (n, m, j), z (n, r), labels and weights of the regression η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i)
+    rows : t (n, m, j), z (n, r), labels and weights
     mode : w (j,) and B (r, m), which need not be at a mode
+
+    Returns
+    -------
+    the loss; its gradient (P,), in w and then in B row by row; class probabilities (n, c)
     """
     log_p = rows.log_proba(mode.w, mode.b)
     loss = loss_of(rows, log_p)
     p = np.exp(log_p, out=log_p)  # in the memory of log p, which is needed no more
 
-    # By the chain rule ∂ loss/∂w_j = Σ_i t_ijᵀ r_i and ∂ loss/∂B = Σ_i z_i r_iᵀ, with r_i the gradient of the loss in
-    # the m contrasts Σ_j w_j t_ij + Bᵀ z_i.
+    # With r_ik = ∂ loss/∂a_ik the chain rule gives ∂ loss/∂w_j = Σ_ik r_ik t_ikj: rows and contrasts, i and k, are one
+    # axis of n · m here. And ∂ loss/∂B = Σ_i z_i r_iᵀ.
     residual = residuals(rows, p, rows.weight)  # r, (n, m)
-    gradient_w = residual.ravel() @ rows.t.reshape(-1, len(mode.w))
-    gradient_b = rows.z.T @ residual
+    gradient_w = residual.ravel() @ rows.t.reshape(-1, len(mode.w))  # (j,)
+    gradient_b = rows.z.T @ residual  # (r, m)
     return Likelihood(loss, np.concatenate([gradient_w, gradient_b.ravel()]), p)
 
 
@@ -332,7 +341,7 @@ class AbstractPrecision(abc.ABC):
         """(∂²f)⁻¹ g."""
 
     @abc.abstractmethod
-    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    def draw(self, rng: np.random.Generator) -> "GaussianStep":
         """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic."""
 
     @property
@@ -347,6 +356,19 @@ class AbstractPrecision(abc.ABC):
     @abc.abstractmethod
     def group_leverage(self, members: Int[np.ndarray, " g"]) -> Float[np.ndarray, "q q"]:
         """G of the stacked contrasts of rows that leave together."""
+
+
+class GaussianStep(NamedTuple):
+    """A step from a mode, drawn by Laplace's approximation.
+
+    Fields
+    ------
+    change : (P,) of (log w, B)
+    rise : by how much f rises if it is quadratic, ½ changeᵀ ∂²f change
+    """
+
+    change: Float[np.ndarray, " p"]
+    rise: float
 
 
 def precision_at(
@@ -399,7 +421,7 @@ class ParameterPrecision(AbstractPrecision):
         self._sd = d**-0.5
         self._scale = mode.parameter_scale * self._sd  # diagonal of W d^−½
 
-        h = fisher * self._scale * self._scale[:, None]
+        h = fisher * self._scale * self._scale[:, None]  # (P, P)
         h[np.diag_indices(len(h))] += 1
         self.shape = np.diag(h)[:j] * d[:j]  # ∂²f/∂u_j²; before `cholesky` writes over h
 
@@ -411,14 +433,14 @@ class ParameterPrecision(AbstractPrecision):
         """(∂²f)⁻¹ g for a vector g (P,), by the Cholesky factor of d^−½ ∂²f d^−½."""
         return self._sd * linalg.cho_solve((self._factor, True), self._sd * g, check_finite=False)
 
-    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    def draw(self, rng: np.random.Generator) -> GaussianStep:
         """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic.
 
         With the Cholesky factor L and standard normal numbers ε, L⁻ᵀε has covariance (L Lᵀ)⁻¹; f rises by |ε|²/2.
         """
-        noise = rng.standard_normal(len(self._sd))
-        step = linalg.solve_triangular(self._factor, noise, lower=True, trans=1, check_finite=False)
-        return self._sd * step, float(noise @ noise) / 2
+        noise = rng.standard_normal(len(self._sd))  # ε
+        step = linalg.solve_triangular(self._factor, noise, lower=True, trans=1, check_finite=False)  # L⁻ᵀε
+        return GaussianStep(self._sd * step, float(noise @ noise) / 2)
 
     @functools.cached_property
     def _scaled_inverse(self) -> Float[np.ndarray, "p p"]:
@@ -463,7 +485,8 @@ class ParameterPrecision(AbstractPrecision):
         g = half @ t.swapaxes(1, 2)  # (n, m, m)
         g += g.swapaxes(1, 2).copy()
 
-        # z C zᵀ for the contrasts a and b ≥ a. G is symmetric, so that elements with b > a are added at (b, a) too.
+        # z C zᵀ for the contrasts a and b ≥ a, with `of_b[:, a, :, b]` the covariance of the columns a and b of B. G is
+        # symmetric, so that elements with b > a are added at (b, a) too.
         for a in range(m):
             z_c = (z @ of_b[:, a, :, a:].transpose(0, 2, 1).reshape(r, -1)).reshape(n, m - a, r)
             z_c_z = (z_c @ z[:, :, None])[..., 0]  # (n, m − a)
@@ -504,7 +527,7 @@ class RowPrecision(AbstractPrecision):
         self._phi = (root @ self._scaled_features(slice(None))).reshape(-1, len(d))
         self.shape = (1 + np.square(self._phi).sum(0)[:j]) * d[:j]
 
-        # det (I + ΦᵀΦ) = det (I + ΦΦᵀ), so that the small matrix gives the determinant too.
+        # log det ∂²f = log det (I + ΦᵀΦ) + Σ log d. As det (I + ΦᵀΦ) = det (I + ΦΦᵀ), the small matrix is enough.
         h = self._phi @ self._phi.T
         h[np.diag_indices(len(h))] += 1
         self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
@@ -516,19 +539,22 @@ class RowPrecision(AbstractPrecision):
 
     def solve(self, g: np.ndarray) -> np.ndarray:
         """(∂²f)⁻¹ g = d^−½ (g̃ − Φᵀ(I + ΦΦᵀ)⁻¹Φ g̃) with g̃ = d^−½ g."""
-        scaled = self._sd * g
+        scaled = self._sd * g  # g̃
         return self._sd * (scaled - self._phi.T @ linalg.cho_solve((self._factor, True), self._phi @ scaled))
 
-    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    def draw(self, rng: np.random.Generator) -> GaussianStep:
         """A step from N(0, (∂²f)⁻¹), and by how much f rises if it is quadratic.
 
         Bhattacharya et al. (2016): with standard normal ε (P,) and δ (N,), ε − Φᵀ(I + ΦΦᵀ)⁻¹(Φε + δ) has covariance
         (I + ΦᵀΦ)⁻¹. It takes no factor of a P × P matrix.
         """
-        step = rng.standard_normal(len(self._sd))
-        noise = self._phi @ step + rng.standard_normal(len(self._phi))
-        step = step - self._phi.T @ linalg.cho_solve((self._factor, True), noise)
-        return self._sd * step, float(step @ step + np.square(self._phi @ step).sum()) / 2
+        noise = rng.standard_normal(len(self._sd))  # ε
+        noise_of_rows = self._phi @ noise + rng.standard_normal(len(self._phi))  # Φε + δ
+        step = noise - self._phi.T @ linalg.cho_solve((self._factor, True), noise_of_rows)
+
+        # ½ stepᵀ(I + ΦᵀΦ) step.
+        rise = float(step @ step + np.square(self._phi @ step).sum()) / 2
+        return GaussianStep(self._sd * step, rise)
 
     @functools.cached_property
     def variances(self) -> Float[np.ndarray, " p"]:

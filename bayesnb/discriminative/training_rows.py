@@ -113,7 +113,8 @@ def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n
     # A quick hash rules most rows out. Rows of whole numbers may be equal by chance.
     owner = np.arange(len(code))
     candidates = np.flatnonzero(_shares_its_hash(cells, code))
-    candidates = candidates[has_fractions(cells[candidates])] if len(candidates) else candidates
+    if len(candidates):
+        candidates = candidates[has_fractions(cells[candidates])]
 
     # The others are compared cell by cell.
     if len(candidates):
@@ -124,25 +125,37 @@ def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n
 
 
 def _shares_its_hash(cells: Any, code: Int[np.ndarray, " n"]) -> np.ndarray:
-    """Whether another row has the same sum of its cells' bits times random odd numbers: copies do, few others.
+    """Whether another row has the same hash, (n,): copies of a row do, and few other rows.
 
-    All is modulo 2⁶⁴, as sums and products of unsigned integers are. Sparse rows are not hashed: all of them may have
-    copies.
+    The hash of a row is a sum over its columns and its class: the 64 bits of a cell, as a whole number, times a random
+    odd number of the column. All is modulo 2⁶⁴, as sums and products of unsigned integers are. An odd factor has an
+    inverse modulo 2⁶⁴, so that different cells stay different. Sparse rows are not hashed: all of them may have copies.
+
+    Parameters
+    ----------
+    cells : (n, columns) encoded rows
+    code : (n,) class of each
     """
     if is_sparse(cells):
         return np.ones(len(code), bool)
 
-    # A factor for each column and one for the class. Multiplication by an odd number loses no bits.
+    # A random odd factor for each column and one for the class.
     factors = np.random.default_rng(0).integers(1 << 62, size=cells.shape[1] + 1, dtype=np.uint64)
     factors = 2 * factors + np.uint64(1)
 
-    total = code.astype(np.uint64) * factors[-1]
+    hashes = code.astype(np.uint64) * factors[-1]  # (n,)
     for column, factor in zip(cells.T, factors[:-1], strict=True):
-        canonical = np.where(np.isnan(column), np.inf, column + 0.0)  # one NaN, and no negative zero
+        # Equal cells must have equal bits: infinity stands for every NaN, and adding 0 makes 0 of −0.
+        canonical = np.where(np.isnan(column), np.inf, column + 0.0)
         bits = canonical.view(np.uint64)
-        total += (bits ^ (bits >> np.uint64(29))) * factor  # the shift mixes high bits in, as low ones are often 0
 
-    _, inverse, times = np.unique(total, return_inverse=True, return_counts=True)
+        # The low bits of a short fraction are all 0, and a product would keep them so. The xor with the bits 29 places
+        # higher fills them, and can be undone.
+        mixed = bits ^ (bits >> np.uint64(29))
+        hashes += mixed * factor
+
+    # `times` counts each different hash, and `inverse` says which of them a row has.
+    _, inverse, times = np.unique(hashes, return_inverse=True, return_counts=True)
     return times[inverse] > 1
 
 
@@ -168,7 +181,8 @@ def sample_of(training: TrainingRows, n_classes: int, n_parameters: int, numbers
 
     Parameters
     ----------
-    n_parameters : of the regression: more of them need more rows
+    training : all rows; with groups all of them are taken, as a group must stay whole
+    n_classes, n_parameters : of the regression: more parameters need more rows
     numbers_of_row : that the regression holds of a row, which limits the sample by memory
     """
     n = len(training.code)
@@ -184,6 +198,9 @@ def sample_of(training: TrainingRows, n_classes: int, n_parameters: int, numbers
     # Shuffled rows, sorted by class: the first of each class are a random sample of it.
     order = np.random.default_rng(0).permutation(n)
     by_class = order[np.argsort(training.code[order], kind="stable")]
-    starts = np.cumsum(of_class) - of_class
+    starts = np.cumsum(of_class) - of_class  # where each class begins
     chosen = [by_class[start : start + size] for start, size in zip(starts, quota, strict=True)]
-    return Sample(np.sort(np.concatenate(chosen)), np.log(np.maximum(quota, 1) / np.maximum(of_class, 1)))
+
+    # log f_c; of a class without rows it is 0.
+    log_rate = np.log(np.maximum(quota, 1) / np.maximum(of_class, 1))
+    return Sample(np.sort(np.concatenate(chosen)), log_rate)

@@ -41,7 +41,7 @@ class ColumnSample(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Two columns, by their places, and how alike they are: 1 for exact copies."""
+    """Two columns, by their positions in the list that is compared, and how alike they are: 1 for exact copies."""
 
     first: int
     second: int
@@ -59,20 +59,25 @@ def alike_columns(columns: Sequence[ColumnSample]) -> list[str]:
     """One sentence for each column that is an exact or near copy of an earlier one; the first few of many.
 
     Numbers are compared with numbers, and levels with levels; all columns have the same rows.
+
+    Parameters
+    ----------
+    columns : in the order of the table, with codes in place of levels
     """
     if len(columns) < 2 or len(columns[0].values) < FEW_ROWS:
         return []
 
-    # Pairs give positions in the list of all numbers, then all levels.
-    ordered = [i for i, column in enumerate(columns) if _is_ordered(column)][:_MAX_COLUMNS]
-    levels = [i for i, column in enumerate(columns) if not _is_ordered(column)][:_MAX_LEVELS]
-    names = [columns[i].name for i in [*ordered, *levels]]
-    pairs = [
-        *_pairs_of_numbers([columns[i].values for i in ordered]),
-        *_pairs_of_levels([columns[i].values for i in levels], len(ordered)),
-    ]
+    # Columns of two levels, 0 and 1, are as good as numbers.
+    numbers = [column for column in columns if _is_ordered(column)][:_MAX_COLUMNS]
+    levels = [column for column in columns if not _is_ordered(column)][:_MAX_LEVELS]
 
-    sentences = [_sentence(names[pair.first], names[pair.second], pair.likeness) for pair in pairs]
+    # Each pair is two positions in the list that was compared, and how alike the two are.
+    sentences = []
+    for pair in _pairs_of_numbers([column.values for column in numbers]):
+        sentences.append(_sentence(numbers[pair.first].name, numbers[pair.second].name, pair.likeness))
+    for pair in _pairs_of_levels([column.values for column in levels]):
+        sentences.append(_sentence(levels[pair.first].name, levels[pair.second].name, pair.likeness))
+
     if len(sentences) > _SHOWN_PAIRS:
         n_more = len(sentences) - _SHOWN_PAIRS
         return [*sentences[:_SHOWN_PAIRS], f"{n_more:,} more columns are copies or near copies of an earlier one"]
@@ -108,7 +113,10 @@ def _pairs_of_numbers(columns: list[np.ndarray]) -> Iterator[_Pair]:
 
     # Very many columns are screened by fewer rows, evenly spaced. Single precision is enough for that.
     n_rows = int(np.clip(_MAX_PRODUCTS / n_columns**2, 64, len(table)))
-    ranks = _centred_ranks(table[np.linspace(0, len(table) - 1, n_rows).astype(int)])
+    screened_rows = np.linspace(0, len(table) - 1, n_rows).astype(int)
+    ranks = _centred_ranks(table[screened_rows])
+
+    # As factors of products: a missing cell has the rank 0, which is the mean, and 0 in place of 1 for known.
     is_known = ~np.isnan(ranks)
     ranks = np.where(is_known, ranks, 0).astype(np.float32)
     is_known = is_known.astype(np.float32)
@@ -118,7 +126,8 @@ def _pairs_of_numbers(columns: list[np.ndarray]) -> Iterator[_Pair]:
         likeness = _correlations(ranks, is_known, block)  # (block, all columns up to its end)
 
         # A column is compared with earlier ones only, not with itself or later ones.
-        likeness[block[:, None] <= np.arange(likeness.shape[1])] = 0
+        is_earlier = np.arange(likeness.shape[1]) < block[:, None]  # (block, columns)
+        likeness[~is_earlier] = 0
         most_similar = likeness.argmax(1)
         for row, column in enumerate(block):
             other = int(most_similar[row])
@@ -138,7 +147,8 @@ def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
 def _centred_ranks(table: np.ndarray) -> np.ndarray:
     """Ranks of the known cells in each column of a table (n, d), less their mean; NaN stays."""
     ranks = pd.DataFrame(table).rank().to_numpy()
-    return ranks - (np.nansum(ranks, 0) / np.maximum((~np.isnan(ranks)).sum(0), 1))
+    n_known = np.maximum((~np.isnan(ranks)).sum(0), 1)  # a column may have no known cell
+    return ranks - (np.nansum(ranks, 0) / n_known)
 
 
 def _correlations(ranks: np.ndarray, is_known: np.ndarray, block: np.ndarray) -> np.ndarray:
@@ -172,13 +182,12 @@ def _correlations(ranks: np.ndarray, is_known: np.ndarray, block: np.ndarray) ->
 # --- levels ---------------------------------------------------------------------------------------------------------
 
 
-def _pairs_of_levels(columns: list[np.ndarray], offset: int) -> Iterator[_Pair]:
+def _pairs_of_levels(columns: list[np.ndarray]) -> Iterator[_Pair]:
     """Each column of levels that goes one to one with an earlier one, up to a few rows.
 
     Parameters
     ----------
     columns : (n,) codes of each column, NaN where missing
-    offset : what is added to positions in `columns`, as columns of numbers stand before them
     """
     copies = set()  # columns that have been given out, each once
     for first, second in itertools.combinations(range(len(columns)), 2):
@@ -187,7 +196,7 @@ def _pairs_of_levels(columns: list[np.ndarray], offset: int) -> Iterator[_Pair]:
         likeness = _likeness_of_levels(columns[first], columns[second])
         if likeness >= _LEAST_GAIN:
             copies.add(second)
-            yield _Pair(first + offset, second + offset, likeness)
+            yield _Pair(first, second, likeness)
 
 
 def _likeness_of_levels(first: np.ndarray, second: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -119,11 +119,11 @@ class Column:
         """Text as numbers, missing where `words` or a sign stand for a missing cell; a CellError on other text."""
         # Each different word is read once. `codes` says which word each cell has; it is −1 where a cell is empty.
         codes, words = distinct_words(cells)
-        values = self.numbers_of(words)
+        values = self.numbers_of(words)  # (words,), NaN of other text
         is_missing = np.array([self._is_missing(word) for word in words], bool)
         is_wrong = np.isnan(values) & ~is_missing
 
-        # One more entry at the end is what code −1 takes: an empty cell is not wrong, and it is NaN.
+        # From words to cells. Code −1 takes the last entry, hence one more: an empty cell is not wrong, and it is NaN.
         if is_wrong.any():
             reason = ", not a number"
             if self.example:
@@ -140,8 +140,9 @@ class Column:
         if self.written:
             return self.written.read(words)
         words = list(words)
-        numbers = NumberFormat(".").read(words)
-        return np.where(np.isnan(numbers), NumberFormat(sign=TRUTH).read(words), numbers)
+        numbers = NumberFormat(".").read(words)  # NaN of words that are none
+        truths = NumberFormat(sign=TRUTH).read(words)  # 1 of true, 0 of false, NaN of others
+        return np.where(np.isnan(numbers), truths, numbers)
 
     def _is_missing(self, word: str) -> bool:
         """Whether a word in a column of numbers stands for a missing cell."""
@@ -176,8 +177,9 @@ class Column:
         return (numbers < self.low - margin) | (numbers > self.high + margin)
 
     def widened(self, cells: pd.Series) -> "Column":
-        """The column after further cells, as `read` gives them: with their range, and with their levels."""
-        # While a contract knows all levels of a column it adds new ones; it gives them up where they are too many.
+        """The column after further cells, as `read` gives them: its range or its levels include theirs."""
+        # While a contract knows all levels of a column it adds new ones; it gives them up where they are too many, and
+        # then `levels` is empty.
         if self.role == "levels" and len(self.levels) == self.distinct:
             levels = sorted({*self.levels, *cells.dropna().unique()})
             return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
@@ -196,10 +198,23 @@ class Column:
         return replace(self, missing=n_missing / max(n_rows, 1))
 
 
-def distinct_words(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
-    """The place of each cell among the different words of a column, −1 of a missing one, and these words."""
+class DistinctWords(NamedTuple):
+    """The different words of a column of text.
+
+    Fields
+    ------
+    codes : (n,) position of the word of each cell among `words`, −1 of a missing cell
+    words : the different words, without blanks around them
+    """
+
+    codes: np.ndarray
+    words: list[str]
+
+
+def distinct_words(cells: pd.Series) -> DistinctWords:
+    """The different words of a column, and which of them each cell holds."""
     codes, distinct = pd.factorize(cells.astype(object).map(str, na_action="ignore"))
-    return codes, [clean_word(text) for text in distinct]
+    return DistinctWords(codes, [clean_word(text) for text in distinct])
 
 
 def levels_of(cells: pd.Series, kept: Collection[str] = MISSING_SIGNS) -> pd.Series:
@@ -207,6 +222,7 @@ def levels_of(cells: pd.Series, kept: Collection[str] = MISSING_SIGNS) -> pd.Ser
 
     The signs "?", "-" and "." stand for missing cells, except for those that are kept.
     """
+    # Levels that are declared are renamed.
     if isinstance(cells.dtype, pd.CategoricalDtype):
         categories = [level_text(value) for value in cells.cat.categories]
         return cells.cat.rename_categories(categories)
@@ -277,8 +293,12 @@ class ColumnContract:
     @property
     def plain(self) -> set[str]:
         """The names of columns of text that are numbers as any parser reads them, without words among the numbers."""
-        numbers = (column for column in self.columns if column.written and column.written.is_plain and column.is_used)
-        return {column.name for column in numbers if column.why != ASKED and not column.words}
+        names = set()
+        for column in self.columns:
+            are_plain_numbers = column.is_used and column.written is not None and column.written.is_plain
+            if are_plain_numbers and column.why != ASKED and not column.words:
+                names.add(column.name)
+        return names
 
     @property
     def cautions(self) -> list[str]:
@@ -328,13 +348,19 @@ class ColumnContract:
 
         # Columns that the contract does not use are passed on as they are.
         names = list(used) if used_only else list(frame.columns)
-        cells = {name: used[name].read(frame[name]) if name in used else frame[name] for name in names}
+        cells = {}
+        for name in names:
+            cells[name] = used[name].read(frame[name]) if name in used else frame[name]
         return pd.DataFrame(cells, index=frame.index, columns=names)
 
     def refuse_contradictions(self, piece: pd.DataFrame, applied: pd.DataFrame) -> None:
         """Raise a CellError on a cell, further down in the table, that its role has no place for.
 
-        The first rows gave the roles: a column that was empty or constant there, or had only 0 and 1, is to stay so.
+        The first rows gave the roles. Three kinds of column can be contradicted by later rows:
+
+        - empty in the first rows, and so left out: it is to stay empty
+        - constant in the first rows, and so left out: it is to hold the same value, which is its `example`
+        - "yes/no": it is to hold only 0 and 1
 
         Parameters
         ----------
@@ -342,12 +368,14 @@ class ColumnContract:
         applied : these rows as `apply` gives them
         """
         for column in self.columns:
+            # `is_wrong`, (n,), says which cells contradict the first rows, and `expected` what those held.
             cells = piece[column.name]
             if column.why in (EMPTY, CONSTANT):
-                # Compared as levels, so that 3 and 3.0 are the same value.
+                # As levels, which are text, 3 and 3.0 are the same value. Of an empty column `example` is "", so that
+                # every cell that is not missing is wrong.
                 levels = levels_of(cells, kept=())
-                first = levels_of(pd.Series([column.example])).iloc[0]
-                is_wrong = (levels.notna() & (levels != first)).to_numpy()
+                first_level = levels_of(pd.Series([column.example])).iloc[0]
+                is_wrong = (levels.notna() & (levels != first_level)).to_numpy()
                 expected = f"only {column.example}" if column.distinct else "nothing"
             elif column.role == "yes/no":
                 numbers = applied[column.name].to_numpy(float, na_value=np.nan)
@@ -385,7 +413,9 @@ class ColumnContract:
         It lists new columns, new levels, numbers outside the known range, and columns with far more missing cells. All
         columns of the contract must be present.
         """
-        applied = self.apply(table)
+        applied = self.apply(table)  # cells of the used columns as numbers or levels
+
+        # Columns that the contract does not know.
         names = {column.name for column in self.columns}
         new_names = [name for name in pd.DataFrame(table).columns if name not in names]
         sentences = []
@@ -426,13 +456,15 @@ class ColumnContract:
         names = {column.name for column in by_need[:most]}
         rows = [_shown_row(column) for column in self.columns if column.name in names]  # in the order of the table
         table = pd.DataFrame(rows, columns=["", "column", "role", "distinct", "missing", "example", "why"])
+
         n_more = len(self.columns) - len(rows)
-        return table, f"… and {n_more} more columns" if n_more else ""
+        more = f"… and {n_more} more columns" if n_more else ""
+        return table, more
 
     def summary(self, most: int | None = None) -> str:
         """The contract as a readable text, with at most so many columns."""
-        table, more = self.shown(most)
-        in_columns = "{:1} {:28}  {:7}  {:>8} {:>7}  {:28}  {}".format
+        table, more = self.shown(most)  # text, and how many columns it leaves out
+        in_columns = "{:1} {:28}  {:7}  {:>8} {:>7}  {:28}  {}".format  # widths of the cells of a line
         lines = [in_columns(*row) for row in (table.columns, *table.to_numpy())]
         if more:
             lines.append(more)
@@ -463,7 +495,7 @@ def _new_levels(column: Column, cells: pd.Series) -> str:
     column : of the contract
     cells : of other rows, as `Column.read` gives them
     """
-    if not column.levels:
+    if not column.levels:  # not all are known
         return ""
     new = [level for level in cells.dropna().unique() if level not in column.levels]
     if not new:

@@ -73,7 +73,7 @@ def load(name: str) -> Dataset:
     from sklearn import datasets
 
     bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
-    labels = np.asarray(bunch.target_names).astype(str)
+    labels = np.asarray(bunch.target_names).astype(str)  # `target` has positions in them
     return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", f"scikit-learn: {_SCIKIT_LEARN[name]}")
 
 

@@ -105,7 +105,9 @@ def describe(
     # Columns beside each other: the labels, copies of the labels, and copies among the features.
     notes: tuple[str, ...] = ()
     if target is not None:
-        described[target], notes = described_target(cells[target].known, described[target])
+        labels = described_target(cells[target].known, described[target])
+        notes = labels.notes
+        described[target] = labels.column
         described = _with_copies_named(frame, target, described)
     samples = [
         ColumnSample(column.name, column.role, judged[name].sample)
@@ -143,24 +145,28 @@ def _check_names(frame: pd.DataFrame, wishes: Mapping[Any, str], target: Any, we
 
     Parameters
     ----------
+    frame : the table
     wishes : role that the user wants of a column, by its name
     target, weight : names of the columns of labels and of sample weights, or None
     """
     if not frame.columns.is_unique:
-        raise ValueError(f"more than one column has the name {frame.columns[frame.columns.duplicated()][0]!r}")
+        doubled = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"more than one column has the name {doubled!r}")
 
-    unknown_roles = {*wishes.values()} - {*ROLES, "drop"}
+    # A role is one that a column can have in use, or "drop".
+    unknown_roles = {role for role in wishes.values() if role not in (*ROLES, "drop")}
     if unknown_roles:
         role = min(unknown_roles)  # always the same one of several
-        raise ValueError(
-            f"`columns` has the role {role!r}; choose one of {', '.join(ROLES)} and drop{did_you_mean(role, ROLES)}"
-        )
+        similar = did_you_mean(role, ROLES)  # "; did you mean …?", or ""
+        raise ValueError(f"`columns` has the role {role!r}; choose one of {', '.join(ROLES)} and drop{similar}")
 
+    # Each column that the user names, for a role, as labels or as weights, is in the table.
     for name in [*wishes, target, weight]:
         if name is not None and name not in frame.columns:
             names = list(map(str, frame.columns))
             shown = ", ".join(names[:LISTED])
-            raise ValueError(f"there is no column {name!r}; the columns are {shown}{did_you_mean(name, names)}")
+            similar = did_you_mean(name, names)
+            raise ValueError(f"there is no column {name!r}; the columns are {shown}{similar}")
     if weight is not None and weight == target:
         raise ValueError(f"column {weight!r} is both the target and the weight; name two columns")
 
@@ -220,14 +226,16 @@ class _Cells:
         return ""
 
     def n_distinct(self, n_rows: int | None = None) -> int:
-        """Number of different values, of numbers in the first rows."""
+        """Number of different values: of text in all rows, of numbers in the first `n_rows`, or in all by default."""
         if self.is_text:
             return len(self.words)
         return int(self.known.iloc[:n_rows].nunique())
 
     def missing_share(self, n_known: int | None = None) -> float:
-        """Share of cells without a value."""
-        return 1 - (self.n_known if n_known is None else n_known) / max(self.n_rows, 1)
+        """Share of cells without a value; `n_known` where fewer cells have one than hold something."""
+        if n_known is None:
+            n_known = self.n_known
+        return 1 - n_known / max(self.n_rows, 1)
 
     def blank(self) -> Column:
         """The column as it is left out without a reason yet."""
@@ -247,6 +255,7 @@ def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
     if not _is_text(cells):
         return _Cells(str(name), cells, is_known, None, {}, {})
 
+    # How many cells hold each word; signs such as "?" move from the words to counts of their own.
     texts = [clean_word(str(value)) for value in cells.tolist()]
     counts = dict(Counter(texts).most_common())
     signs = {sign: counts.pop(sign) for sign in sorted(missing_signs(counts))}
@@ -255,11 +264,14 @@ def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
 
 def _is_text(known: pd.Series) -> bool:
     """Whether cells are text, or objects that are shown as text, such as paths; lists, dictionaries, sets are not."""
+    # Declared levels, numbers, lengths of time ("m") and dates ("M") have types of their own.
     kind = known.dtype
     if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(kind) or kind.kind in "mM":
-        return False  # "m" and "M" are lengths of time and dates
+        return False
     if kind.kind != "O" or isinstance(kind, pd.StringDtype):
         return True
+
+    # Objects are taken for text, unless one of the first is a container.
     return not any(isinstance(value, list | dict | set | np.ndarray) for value in known.iloc[:1000])
 
 
@@ -268,7 +280,7 @@ def _decimal_of_table(columns: Iterable[_Cells]) -> str:
 
     Text shows it by its numbers, such as "3,5"; numbers that pandas has read were written with a point.
     """
-    shown: set[str] = set()
+    shown: set[str] = set()  # "." and ",", as far as some column shows them
     for cells in columns:
         if cells.is_text:
             shown |= decimals_shown(cells.words)
@@ -290,6 +302,17 @@ class _Judgement(NamedTuple):
 def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> _Judgement:
     """The role of a feature: the user's, or what its cells show.
 
+    The first of these cases decides:
+
+    1. no cell has a value: left out, but levels if the user wants them
+    2. the cells are lists or tables: left out
+    3. the user leaves the column out
+    4. all cells of 20 or more rows are the same: left out, unless the user wants a role
+    5. dates or times: left out, as they name the row, unless the user wants levels
+    6. the user wants levels, or the type of the cells is that of levels
+    7. the type of the cells is that of numbers, or of true and false
+    8. the cells are text: numbers if there is a format that reads them, else levels
+
     Parameters
     ----------
     cells : of the column
@@ -300,7 +323,7 @@ def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> 
     -------
     the column with its role and the reason, and a sample of its cells as numbers if it is used
     """
-    # Columns that no model can use: without a value, of lists, left out by the user, or constant.
+    # 1 to 3: what no model can use, or is not to use. The blank column is left out, without a reason yet.
     blank = cells.blank()
     if not cells.n_known and wish not in ("levels", "drop"):
         return _Judgement(replace(blank, why=EMPTY))
@@ -309,20 +332,27 @@ def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> 
     base = replace(blank, distinct=cells.n_distinct(COUNTED_ROWS), example=cells.first())
     if wish == "drop":
         return _Judgement(replace(base, why="left out as asked"))
-    if base.distinct == 1 and not wish and cells.n_rows >= FEW_ROWS and cells.n_distinct() == 1:
-        return _Judgement(replace(base, why=CONSTANT))  # the first rows are counted before all of them are
 
-    # Dates name the row, unless the user wants them; as dates are no numbers they are levels then.
+    # 4: constants. All rows are counted only where the first ones, in `distinct`, have a single value.
+    may_be_constant = base.distinct == 1 and cells.n_rows >= FEW_ROWS
+    if may_be_constant and not wish and cells.n_distinct() == 1:
+        return _Judgement(replace(base, why=CONSTANT))
+
+    # 5: dates. With a wish they are judged as levels, which is an error where the user wants numbers of them.
     are_dates = _are_dates(cells)
     if are_dates and not wish:
         return _Judgement(replace(base, why="dates or times", warning=f"{base.name}=levels uses it"))
+
+    # 6: levels.
     if wish == "levels" or are_dates or isinstance(cells.known.dtype, pd.CategoricalDtype):
         return _judge_levels(cells, base, wish, "declared levels")
 
-    # Numbers by their type; or text, which is numbers if a format reads it, and levels if none does.
+    # 7: numbers by their type.
     if not cells.is_text:
         why = TRUTH if cells.known.dtype.kind == "b" else ""
         return _judge_numbers(cells, base, cells.known.to_numpy(float), wish, why)
+
+    # 8: text. `written` is the format of its numbers, None if it has none.
     base = _with_number_format(cells, base, wish, separators)
     if base.written is None:
         return _judge_levels(cells, base, wish, base.why)
@@ -376,6 +406,9 @@ def _reason_for_numbers(column: Column) -> str:
 def _with_number_format(cells: _Cells, base: Column, wish: str | None, separators: _Separators) -> Column:
     """The column with the format of its numbers, if its text is numbers; otherwise `written` stays None.
 
+    The first of these cases decides: no numbers, or too many words beside them; codes with leading zeros; no common
+    format; numbers, among which a few other words count as missing.
+
     Parameters
     ----------
     cells : of the column, text
@@ -387,10 +420,12 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, separator
     -------
     the column; with a format also the words that are read as missing, and a warning that names them
     """
-    # Text with some numbers is no column of numbers, but the user may want to know.
+    # `cells.words` counts the cells of each different word: the share of cells that look like numbers.
     numbers, others = _split_words(list(cells.words))  # different words
     n_numbers = sum(cells.words[word] for word in numbers)
-    share = n_numbers / max(cells.n_known, 1)  # of the cells
+    share = n_numbers / max(cells.n_known, 1)
+
+    # Text with some numbers is no column of numbers, but the user may want to know.
     if not numbers or not (wish or _is_column_of_numbers(numbers, others, share)):
         if share > 0.5 and others and not wish:
             return base.with_warning(
@@ -404,10 +439,12 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, separator
     if codes and all(word.isdigit() for word in numbers) and not wish:
         return replace(base, why=f"codes with leading zeros: {codes[0]}")
 
+    # Numbers in two formats stay text.
     written = _format_of(base.name, numbers, wish, separators)
     if written is None:
         return base.with_warning(f"numbers in more than one format, such as {listed([numbers[0], numbers[-1]])}")
 
+    # Numbers: the user is told what counts as missing among them, other words and signs such as "?".
     if others:
         n_others = sum(cells.words[word] for word in others)
         base = base.with_warning(
@@ -417,15 +454,22 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, separator
     return replace(base, written=written, words=(*others, *cells.signs))
 
 
-def _split_words(words: list[str]) -> tuple[list[str], list[str]]:
+class _SplitWords(NamedTuple):
+    """The different words of a column: those that look like numbers, and the others."""
+
+    numbers: list[str]
+    others: list[str]
+
+
+def _split_words(words: list[str]) -> _SplitWords:
     """Words that look like numbers, and the others; true and false are numbers if there are no other words."""
     if all(word.lower() in ("true", "false") for word in words):
-        return words, []
+        return _SplitWords(words, [])
     numbers = [word for word in words if is_number(word)]
     if len(numbers) == len(words):
-        return numbers, []
+        return _SplitWords(numbers, [])
     number_set = set(numbers)  # a look-up in a set takes the same time however many words there are
-    return numbers, [word for word in words if word not in number_set]
+    return _SplitWords(numbers, [word for word in words if word not in number_set])
 
 
 def _warning_of_signs(cells: _Cells) -> str:
@@ -487,12 +531,14 @@ def _judge_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _J
 
     Parameters
     ----------
+    cells : of the column
     base : the column as far as it is described
     wish : role that the user wants, "levels" or None; ValueError on another one, which text cannot have
     why : the reason for levels; "" if it is only that the cells are text
     """
     if wish not in (None, "levels"):
         raise ValueError(f"column {base.name!r} holds {base.example!r}, so it cannot be {wish}; choose the role levels")
+    # The different levels, without signs such as "?" that stand for a missing cell. Names of rows are left out.
     levels = set(levels_of(cells.known, kept=cells.words).dropna().unique())
     base = replace(base, distinct=len(levels))
     if cells.is_text and wish is None and _names_the_rows(len(levels), cells.n_known):
@@ -503,6 +549,7 @@ def _judge_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _J
         base = replace(base, warning=f"{len(levels)} levels, {cells.n_known / len(levels):.0f} rows each")
     base = base.with_warning(_warning_of_signs(cells))
 
+    # The reason, and the levels themselves unless they are very many.
     if wish:
         why = ASKED
     elif not why:
@@ -521,7 +568,13 @@ def _names_the_rows(n_levels: int, n: int) -> bool:
 
 
 def _left_out_text(cells: _Cells, base: Column) -> Column:
-    """A column of text that is left out, with the reason: documents, or names of the rows."""
+    """A column of text that is left out, with the reason: documents, or names of the rows.
+
+    Parameters
+    ----------
+    cells : of the column
+    base : the column as far as it is described, with its number of different values
+    """
     # A word of the column is a whole cell, which may have several words of a language.
     n_words = sum(len(word.split()) * count for word, count in cells.words.items()) / max(cells.n_known, 1)
     if n_words >= _DOCUMENT_WORDS:
@@ -535,6 +588,7 @@ def _left_out_text(cells: _Cells, base: Column) -> Column:
 
 def _sample_of_levels(cells: _Cells) -> np.ndarray:
     """Codes of the levels in some of the rows, evenly spaced, in the order of their first cell; NaN is missing."""
+    # A column of all rows, None where the cell is missing, of which a sample is taken and numbered.
     positions = sample_positions(cells.n_rows)
     column = pd.Series(np.full(cells.n_rows, None, object))
     column[cells.is_known] = levels_of(cells.known, kept=cells.words).to_numpy(object)
@@ -548,24 +602,28 @@ def _sample_of_levels(cells: _Cells) -> np.ndarray:
 def _judge_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str | None, why: str) -> _Judgement:
     """A column of numbers with its range, its missing cells, and its role; and a sample of its numbers.
 
+    The role is the user's. Without a wish zeros and ones are "yes/no", whole numbers that name the rows are "dropped",
+    and all others are "numbers".
+
     Parameters
     ----------
     cells : of the column
     base : the column as far as it is described
-    values : numbers of the known cells, NaN where a word stands for a missing cell
+    values : (known cells,) their numbers, NaN where a word stands for a missing cell
     wish : role that the user wants, or None
     why : the reason to call them numbers; "" if their type is
     """
     n_numbers = int((~np.isnan(values)).sum())  # infinite ones included
-    numbers = values[np.isfinite(values)]
+    finite = values[np.isfinite(values)]
     if wish in ("counts", "yes/no"):
-        _refuse_other_than(numbers, wish, base.name)
+        _refuse_other_than(finite, wish, base.name)
 
     # The range is 0 to 0 of a column that has only infinite numbers.
-    base = replace(base, missing=cells.missing_share(n_numbers), low=0.0, high=0.0)
-    if len(numbers):
-        base = replace(base, low=float(numbers.min()), high=float(numbers.max()))
-    column = _with_role_of_numbers(base, numbers, wish, why, are_finite=len(numbers) == n_numbers)
+    low = float(finite.min()) if len(finite) else 0.0
+    high = float(finite.max()) if len(finite) else 0.0
+    with_range = replace(base, missing=cells.missing_share(n_numbers), low=low, high=high)
+
+    column = _with_role_of_numbers(with_range, finite, wish, why, are_finite=len(finite) == n_numbers)
     return _Judgement(column, _sample_of_numbers(cells, values))
 
 
@@ -599,12 +657,13 @@ def _with_role_of_numbers(base: Column, numbers: np.ndarray, wish: str | None, w
     if are_whole and base.low in (0, 1) and base.high in (0, 1) and are_finite and not has_unit:
         return replace(base, role="yes/no", why=TRUTH if why == TRUTH else "zeros and ones")
 
-    # Whole numbers may name the rows.
+    # Whole numbers may name the rows, which needs no look at more than the first of them.
     first = numbers[:COUNTED_ROWS]
     if are_whole and not why:
         reason = _reason_to_name_rows(base.name, first)
         if reason:
             return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
+    # All others are numbers, with a warning of codes such as 999 that may stand for missing cells.
     why = why or ("whole numbers" if are_whole else "numbers")
     return replace(base, role="numbers", why=why).with_warning(_warning_of_missing_codes(first))
 
@@ -627,6 +686,8 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
         return ""
     low = int(values.min())
     high = int(values.max())
+
+    # Dates, or a name such as "id" beside many different numbers.
     if _are_yyyymmdd(values):
         return "dates written as numbers, YYYYMMDD"
     n_distinct = len(np.unique(values))
@@ -635,11 +696,13 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
     if n_distinct < n:
         return ""
 
-    # A few row numbers may be left out. Measurements of six digits and more are often rounded to tens, identifiers not.
+    # All differ. Row numbers follow each other, of which a tenth may be left out.
     if high - low + 1 <= 1.1 * n:
         return "row numbers: all differ and follow each other"
-    n_round = (values % 10 == 0).mean()
-    if low >= 100_000 and len(str(low)) == len(str(high)) and n_round < 0.3:
+
+    # Identifiers are long and of one length. Measurements of six digits and more are often rounded to tens.
+    share_of_tens = (values % 10 == 0).mean()
+    if low >= 100_000 and len(str(low)) == len(str(high)) and share_of_tens < 0.3:
         return f"an identifier: all differ and have {len(str(low))} digits"
     return ""
 
@@ -687,9 +750,13 @@ def _count_missing_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
     distinct : (k,) the different values, ascending
     counts : (k,) how often each occurs
     """
-    for k in range(min(3, len(distinct) - 2), 0, -1):  # two values at least are left, so that they have a width
-        width = distinct[-k - 1] - distinct[0]
-        if counts[-k:].min() >= 3 and distinct[-k] - distinct[-k - 1] > width:
+    # The last k values may be codes: 3, 2 or 1 of them, as long as two other values are left, so that these have a
+    # width. Of 1 2 5 999 the last is one, as it is 994 above the 5 and the others are 4 wide.
+    for k in range(min(3, len(distinct) - 2), 0, -1):
+        first_code = distinct[-k]
+        largest_other = distinct[-k - 1]
+        width = largest_other - distinct[0]
+        if counts[-k:].min() >= 3 and first_code - largest_other > width:
             return k
     return 0
 
@@ -706,12 +773,13 @@ def _with_copies_named(frame: pd.DataFrame, target: Any, described: dict[Any, Co
     target : name of the column of labels
     described : the columns, by name
     """
+    # A copy has no more values than there are labels; a row without a label may have one of its own.
     labels = frame[target].iloc[:COUNTED_ROWS]
-    n_labels = labels.nunique() + int(labels.isna().sum())
+    max_distinct = labels.nunique() + int(labels.isna().sum())
+
     named = dict(described)
     for name, column in described.items():
-        # A copy has no more values than there are labels; a row without a label may have one of its own.
-        if not column.is_used or column.distinct > n_labels:
+        if not column.is_used or column.distinct > max_distinct:
             continue
         if is_copy_of_target(frame[name].iloc[:COUNTED_ROWS], labels):
             named[name] = column.with_warning(f"a copy of the target {target!r}? {column.name}=drop leaves it out")

@@ -97,7 +97,8 @@ class WeightColumn(NamedTuple):
         cells = rows[self.name]
         numbers = contract[self.name].read(cells).to_numpy(float, na_value=np.nan)
 
-        # What is said of a cell, and which cells it is said of; the first reason that holds is the error.
+        # Reasons for an error, as the message says them of a cell, with the cells (n,) that each is true of. The first
+        # that is true of any is raised.
         wrong = {
             ", but each row with a label needs a weight; 0 leaves the row out": np.isnan(numbers),
             ", a negative weight": numbers < 0,
@@ -121,6 +122,7 @@ def weight_column(counts: str | None, weight: str | None) -> WeightColumn | None
     ----------
     counts, weight : name of the column of whole numbers that count rows, or of the column of importance; one at most
     """
+    # One column cannot both count rows and be their importance.
     if counts is not None and weight is not None:
         raise TableError(
             f"both --counts {counts} and --weight {weight} are given; whole numbers of rows are --counts, "
@@ -164,6 +166,8 @@ class LabelledTable:
         encoding, sep, counts, weight : as in `read_table`
         wishes : `drop`, `columns`, `decimal` and `thousands`, as in `describe`
         """
+        # The file; its column of labels, which the file has to know, as text among numbers is no error in a row without
+        # a label; and the role of each column by the first rows.
         self._weight = weight_column(counts, weight)
         self._file = open_table(source, encoding=encoding, sep=sep)
         self.name = Path(source).stem
@@ -173,13 +177,14 @@ class LabelledTable:
         self.contract = self._described(wishes)
 
         # The column of labels is read to its end, as all labels decide whether they are integers, booleans or
-        # text.
+        # text. `_label_of` has the label that each different cell stands for.
         label_counts = self._counted_labels()
         self._check_classes(source, label_counts)
         self._check_features(source)
         self._label_of = _labels([*label_counts], isinstance(self._file, TextFile))
         self.labels = np.unique(_array([*self._label_of.values()]))
 
+        # Rows without a label are left out, which a note says.
         self.n_labelled = label_counts.total()
         self.notes: tuple[str, ...] = ()
         if self.n_labelled < self.n_rows:
@@ -216,6 +221,8 @@ class LabelledTable:
         """Raise a TableError where there are fewer than two classes; `label_counts` has the rows of each label."""
         if len(label_counts) >= 2:
             return
+
+        # Without any label, or with a single one.
         fault = "has no value in any row"
         if label_counts:
             fault = f"holds {next(iter(label_counts))} in every row"
@@ -241,18 +248,19 @@ class LabelledTable:
         `contract` learns from each piece before it is given out: words that count as missing, ranges, levels, and how
         many cells are missing. A cell must not contradict the roles, which are those of the first rows.
         """
-        before = self.contract
+        before = self.contract  # of the first rows
         n_rows = 0
-        n_missing: Any = 0  # then missing cells of each column, by its name
+        n_missing: Any = 0  # then a series: missing cells of each column so far, by its name
         with errors_of(self._file, "fit"):
             for piece in self._file.pieces(before.plain):  # columns of plain numbers are read as numbers
                 rows = piece[piece[self.target].notna()]
 
                 # New words in columns of numbers that the user asked for are accepted before cells are read.
                 contract = self.contract.accepting(rows)
-                X = contract.apply(rows)
+                X = contract.apply(rows)  # numbers and levels
                 before.refuse_contradictions(rows, X)
 
+                # The contract learns the ranges and levels of these rows, and the share of missing cells so far.
                 n_rows += len(X)
                 n_missing = n_missing + X.isna().sum()
                 self.contract = contract.widened(X).with_missing(n_missing, n_rows)
@@ -276,7 +284,13 @@ class LabelledTable:
         return self._weight.describe(weights)
 
     def load(self, with_lines: bool = False) -> Dataset:
-        """All rows; if asked, with the lines of a text file, which is then read again, and with copies counted."""
+        """All rows as one data set, with their labels and weights.
+
+        Parameters
+        ----------
+        with_lines : True also finds the line of each row in a text file, which is then read again, and counts rows that
+            equal an earlier one in all columns
+        """
         features, labels, weights, hashes = [], [], [], []  # of each piece
         for rows, X in self._read_pieces():
             features.append(X)
@@ -285,6 +299,11 @@ class LabelledTable:
             if with_lines:
                 hashes.append(_hash_of_rows(rows))
         X = pd.concat(features)
+
+        # Rows are copies where their hashes are the same.
+        n_copies = None
+        if with_lines:
+            n_copies = len(X) - len(np.unique(np.concatenate(hashes)))
 
         # The index of the features is the number of the row in the file, with or without a label.
         lines = None
@@ -300,7 +319,7 @@ class LabelledTable:
             contract=self.contract,
             lines=lines,
             sample_weight=None if self._weight is None else np.concatenate([w for w in weights if w is not None]),
-            n_copies=len(X) - len(np.unique(np.concatenate(hashes))) if with_lines else None,
+            n_copies=n_copies,
         )
 
 
@@ -337,12 +356,17 @@ def _labels(cells: list[Any], is_text: bool) -> dict[Any, Any]:
     cells : the different cells of the target
     is_text : whether they are of a text file. Cells of other files have types, which they keep
     """
+    # Text that Python writes for booleans or integers.
     if is_text and {*cells} <= {"True", "False"}:
         return {cell: cell == "True" for cell in cells}
     if is_text and all(_INTEGER.fullmatch(cell) for cell in cells):
         return {cell: int(cell) for cell in cells}
+
+    # Integers that became floats beside a missing cell, and are still exact.
     if all(isinstance(cell, float) and cell.is_integer() and abs(cell) <= _LARGEST_EXACT for cell in cells):
-        return {cell: int(cell) for cell in cells}  # they became floats beside a missing cell
+        return {cell: int(cell) for cell in cells}
+
+    # Else integers (booleans are such) and text as they are, and all other types as text.
     return {cell: cell if isinstance(cell, int | str) else str(cell) for cell in cells}
 
 

@@ -3,6 +3,7 @@
 import difflib
 import itertools
 import re
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,18 +17,27 @@ _RARE_SHARE = 0.1  # a label that may stand for a missing one, or be a slip, has
 _NO_LABEL = re.compile(r"[\W_]*|unknown|missing", re.IGNORECASE)
 
 
-def described_target(known: pd.Series, column: Column) -> tuple[Column, tuple[str, ...]]:
+class DescribedTarget(NamedTuple):
+    """The column of labels, with the role "target", and notes on its labels.
+
+    Fields
+    ------
+    column : with a warning if it holds measurements
+    notes : one for each possible problem: labels that are spelled alike, that may stand for a missing one, or that are
+        very many
+    """
+
+    column: Column
+    notes: tuple[str, ...]
+
+
+def described_target(known: pd.Series, column: Column) -> DescribedTarget:
     """The column of labels, with a warning if it holds measurements, and notes on what to look at.
 
     Parameters
     ----------
     known : the labels that are not missing
     column : the column as it was judged as a feature
-
-    Returns
-    -------
-    the column with the role "target", and one note for each possible problem: labels that are spelled alike, that may
-    stand for a missing one, or that are very many
     """
     if column.why.startswith("lists"):
         raise ValueError(f"column {column.name!r} holds {column.why}; choose another target")
@@ -50,7 +60,7 @@ def described_target(known: pd.Series, column: Column) -> tuple[Column, tuple[st
     described = Column(
         column.name, "target", f"{len(counts)} classes", len(counts), column.missing, column.example, warning
     )
-    return described, tuple(filter(None, notes))
+    return DescribedTarget(described, tuple(filter(None, notes)))
 
 
 def _warning_of_measurements(column: Column, words: list[str], numbers: np.ndarray, n: int) -> str:
@@ -66,6 +76,7 @@ def _warning_of_measurements(column: Column, words: list[str], numbers: np.ndarr
     """
     if column.low is None or column.words:  # no numbers, or words among them
         return ""
+    # Fractions such as 2.5; then nearly as many different numbers as rows.
     has_sign = column.written is not None and column.written.sign
     fractions = [word for word, number in zip(words, numbers, strict=True) if np.isfinite(number) and number % 1 > 0]
     if fractions and not has_sign:
@@ -82,6 +93,7 @@ def _plain_spelling(words: list[str], numbers: np.ndarray) -> list[str]:
     ----------
     words, numbers : the different labels as text and as numbers, NaN of text, the most frequent first
     """
+    # "2" and "2.0" both become "2.0", "Not known" and "notknown" both "notknown".
     plain = []
     for word, number in list(zip(words, numbers.tolist(), strict=True))[:LISTED]:
         is_number = not np.isnan(number)
@@ -98,11 +110,15 @@ def _note_on_similar_labels(name: str, counts: pd.Series, plain: list[str]) -> s
     counts : rows of each label, the most frequent first
     plain : labels in the same order, without what two spellings of a label differ in
     """
+    # Each pair of labels, the more frequent one first: the same but for case and blanks, or a slip of one letter, which
+    # is rare beside the right spelling.
     pairs = []
-    for i, j in itertools.combinations(range(len(plain)), 2):  # the second is not more frequent than the first
-        is_rare = counts.iloc[j] <= max(2, counts.iloc[i] * _RARE_SHARE)
+    for i, j in itertools.combinations(range(len(plain)), 2):
+        n_first = counts.iloc[i]
+        n_second = counts.iloc[j]
+        is_rare = n_second <= max(2, n_first * _RARE_SHARE)
         if plain[i] == plain[j] or (is_rare and _one_letter_apart(plain[i], plain[j])):
-            pairs.append(f"{counts.index[i]!r} ({counts.iloc[i]} rows) and {counts.index[j]!r} ({counts.iloc[j]})")
+            pairs.append(f"{counts.index[i]!r} ({n_first} rows) and {counts.index[j]!r} ({n_second})")
     if not pairs:
         return ""
 
@@ -150,4 +166,6 @@ def is_copy_of_target(cells: pd.Series, labels: pd.Series) -> bool:
         return False
 
     # One to one: as many different pairs as different values, and as different labels.
-    return len({value for value, _ in pairs}) == len({label for _, label in pairs}) == len(pairs)
+    n_values = len({value for value, _ in pairs})
+    n_labels = len({label for _, label in pairs})
+    return n_values == n_labels == len(pairs)

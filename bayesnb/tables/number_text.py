@@ -70,6 +70,7 @@ class NumberFormat:
         if self.sign == TRUTH:
             return {"true": 1.0, "false": 0.0}.get(word.lower(), math.nan)
 
+        # The word without its currency or percent sign must have the form of a number with these separators.
         digits = word
         if self.sign:
             digits = re.sub(rf" ?{re.escape(self.sign)} ?", "", word)
@@ -88,10 +89,14 @@ class NumberFormat:
 
 @functools.cache
 def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
-    """The pattern of numbers with these separators; without a decimal separator a point is one."""
+    """The pattern of numbers with these separators; without a decimal separator a point is one.
+
+    A number is a sign, then an integer with or without a fraction, or a fraction alone, then an exponent; or infinity.
+    """
     point = re.escape(decimal or ".")
     integer = "[0-9]+"
-    if thousands:  # groups of three digits after the first, which does not begin with 0; or no groups at all
+    if thousands:
+        # 1 to 3 digits, of which the first is not 0, and then groups of three; or no groups at all.
         integer = rf"[1-9][0-9]{{0,2}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+"
     return re.compile(rf"[+-]?(?:(?:{integer})(?:{point}[0-9]*)?|{point}[0-9]+){_EXPONENT}|{_INFINITY}")
 
@@ -130,7 +135,8 @@ def number_format(
         return None
 
     # Read all words in each format that is possible. `max` of at most one sign and "" is the sign.
-    numbers = {form: form.read(words) for form in _possible_formats(words, max(signs), decimal, thousands)}
+    sign = max(signs)
+    numbers = {form: form.read(words) for form in _possible_formats(words, sign, decimal, thousands)}  # (words,) each
     fitting = [form for form, values in numbers.items() if not np.isnan(values).any()]
     if not fitting and is_asked:
         unread = np.isnan(next(iter(numbers.values())))
@@ -176,8 +182,11 @@ def _possible_formats(words: list[str], sign: str, decimal: str | None, thousand
     sign : the currency or percent sign of the words, or ""
     decimal, thousands : separators that the user has named, or None
     """
+    # Marks that stand before a digit in some word, of ",", ".", "'" and a blank: each may separate thousands, or none.
     marks = [mark for mark in _MARKS if any(re.search(rf"{re.escape(mark)}[0-9]", word) for word in words)]
     groups = [thousands] if thousands else ["", *marks]
+
+    # The decimal separator is the user's, or a point or a comma; words without marks show none.
     if decimal:
         decimals = [decimal]
     elif marks:
@@ -202,6 +211,8 @@ def _format_as_elsewhere(fitting: list[NumberFormat], clear: str | None, word: s
     for form in fitting:
         if form.decimal == clear:
             return form
+
+    # Nothing decides: 15.018 may be 15018 or 15.018.
     mark = "." if "." in word else ","
     two_ways = f"{word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it"
     raise ValueError(

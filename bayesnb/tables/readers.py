@@ -58,13 +58,14 @@ def open_table(path: str | Path, **writing: Any) -> Any:
     if path in DATA_SETS:
         return NamedTable(str(path))
 
+    # What cannot be read: no file, or one that can be read only once, as tables are read twice.
     path = Path(path)
     if not path.exists():
         names = ", ".join(DATA_SETS)
         raise TableError(
             f"there is no file {path}; check the path, or choose one of {names}{did_you_mean(path, DATA_SETS)}"
         )
-    if not (path.is_file() or path.is_dir()):  # it can be read only once, and tables are read twice
+    if not (path.is_file() or path.is_dir()):
         raise TableError(f"{path} is a pipe or a device; save what it gives to a file first.")
 
     if path.is_dir() or path.suffix in (".parquet", ".pq"):
@@ -75,6 +76,8 @@ def open_table(path: str | Path, **writing: Any) -> Any:
 @contextlib.contextmanager
 def errors_of(file: Any, command: str = "") -> Iterator[None]:
     """Let the errors of a table name its file, and the line of a cell.
+
+    It is for `with`: the block runs at the `yield`, and an error of it is raised again as a TableError.
 
     Parameters
     ----------
@@ -162,7 +165,8 @@ class TextFile:
             self._separator = _separator_of(head, sep)
             self.names = _names_of(head, self._separator, path)
 
-            # So many rows are about 4 MiB, by the average length of the first lines, which may end in "\r".
+            # A piece is to have about 4 MiB, by the average length of the first lines, which may end in "\r": 100 to
+            # 65,536 rows. The first piece has the rows of the first lines.
             n_lines = max(head.count("\n"), head.count("\r"), 1)
             self._rows = int(np.clip(HEAD * n_lines // len(head), 100, ROWS))
             self.first = next(self.pieces((), rows=n_lines))
@@ -198,6 +202,7 @@ class TextFile:
             it are not even counted
         rows : of a piece
         """
+        # Which columns are numbers, and which are wanted: each must be there.
         number_names = describe(self.first).plain if numbers is None else {*numbers}
         names = _chosen_names(columns, self.names)
         unknown = [name for name in names if name not in self.names]
@@ -221,6 +226,7 @@ class TextFile:
         if columns is not None and not isinstance(columns, list):
             settings["usecols"] = names
 
+        # Each piece is cleaned when it is asked for; the file is open until then.
         clean_piece = partial(self._clean_piece, numbers=number_names, names=names)
         with (
             self._errors_of_reading(self.encoding),
@@ -241,7 +247,7 @@ class TextFile:
         columns: dict[str, pd.Series] = {}
         for name in names:
             cells = piece[name]
-            if name not in numbers:
+            if name not in numbers:  # text
                 cells = _without_blanks(cells)
             elif cells.dtype.kind not in "iuf":  # pandas has left them as text, as one of them is no number
                 has_label = piece[self.target].notna() if self.target in piece else True
@@ -254,6 +260,7 @@ class TextFile:
 
         There may be blank lines, which are no rows, and lines within quotes, of which a row has several.
         """
+        # The CSV reader counts lines while it reads rows: a row begins behind the line where the one before it ended.
         starts: list[int] = []  # of the header and of each row
         start = 1
         with contextlib.suppress(csv.Error), io.TextIOWrapper(self._bytes(), self.encoding, newline="") as text:
@@ -266,16 +273,25 @@ class TextFile:
         # Where the reader has met an error, a line a row is the best guess: the first row is at line 2.
         if len(starts) <= np.max(rows) + 1:
             return rows + 2
-        return np.array(starts)[rows + 1]
+        return np.array(starts)[rows + 1]  # the header comes first
 
     @contextlib.contextmanager
     def _errors_of_reading(self, encoding: str) -> Iterator[None]:
-        """Let an error say what is wrong with the file, or with its encoding."""
+        """Let an error say what is wrong with the file, or with its encoding.
+
+        It is for `with`, by a decorator of `contextlib`: the block runs at the `yield`, and an error of it is raised
+        again as a TableError with advice.
+
+        Parameters
+        ----------
+        encoding : in which the block reads the file, for the message
+        """
         try:
             yield
         except (TableError, CellError):  # these say it already
             raise
         except Exception as error:  # of the disk, a damaged archive, an encoding, or a parser
+            # The reason on one line, without the words that pandas begins with.
             reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
             advice = "name its --encoding, such as cp1252"
             if isinstance(error, pd.errors.ParserError):
@@ -324,7 +340,8 @@ def _without_blanks(cells: pd.Series) -> pd.Series:
     values = cells.tolist()
     words = [value.strip() if isinstance(value, str) else value for value in values]
 
-    # `strip` gives a text without blanks back as the same object, and `is` is faster than a comparison of texts.
+    # Usually there is nothing to do, which is found quickly: `strip` gives a text without blanks back as the same
+    # object, and `is` is faster than a comparison of texts.
     is_clean = all(word is value for word, value in zip(words, values, strict=True))
     if is_clean and not any(word in _MISSING_WORDS for word in words):
         return cells
@@ -342,7 +359,9 @@ def _parsed_numbers(name: str, cells: pd.Series, has_label: Any) -> pd.Series:
     has_label : (n,) whether each row has a label, or True for all: other text is no error in a row without one
     """
     texts = cells.astype(object).map(lambda value: str(value).strip(), na_action="ignore")
-    numbers = pd.to_numeric(texts, errors="coerce").astype(float)
+    numbers = pd.to_numeric(texts, errors="coerce").astype(float)  # NaN of other text
+
+    # Wrong is text that is no number, no sign of a missing cell, and in a row that counts.
     is_wrong = cells.notna() & numbers.isna() & ~texts.isin(MISSING_SIGNS) & has_label
     if is_wrong.any():
         reason = ", where numbers are expected; write all cells in one way"
