@@ -177,7 +177,7 @@ def test_no_imports_run_in_a_circle() -> None:
 
 def test_the_core_needs_few_packages() -> None:
     found = {name.split(".")[0] for path in FILES if home(path) in CORE for name in imports(path)}
-    ours = {*"bayesnb jax jaxtyping lazy_loader numba numpy numpyro safetensors scipy threadpoolctl".split()}
+    ours = {*"bayesnb jax jaxtyping lazy_loader numba numpy numpyro safetensors scipy threadpoolctl tqdm".split()}
     assert found - sys.stdlib_module_names <= ours
 
 

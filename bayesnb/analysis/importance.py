@@ -15,6 +15,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Float, Int, Scalar, Table
+from ..core.progress import tracked
 from ..core.special import log_normalize
 from ..core.supports import check_level, is_single, shortened
 from ..core.weights import RowWeights, Terms, row_weights
@@ -222,7 +223,7 @@ def _sum_scores(
 ) -> _ScoreSums:
     """The scores of every feature, summed over all rows fold by fold."""
     sums = _ScoreSums.zero(len(columns_of_features))
-    for fold in predictions.folds:
+    for fold in tracked(predictions.folds, "importance", unit="parts of the rows"):
         part = _part_of(fold, data, predictions, log_proba)
         sums.add_weights(part.terms(np.zeros((2, len(part.label)))))
         for feature, block_columns in enumerate(columns_of_features):

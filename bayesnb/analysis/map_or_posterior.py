@@ -28,6 +28,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
 from ..core.arrays import Float, Int, Scalar
+from ..core.progress import progress
 from ..core.special import log_normalize
 from ..core.supports import check_least, check_level
 from ..inference.given_draws import log_joint_chunks, parameters_of
@@ -154,9 +155,9 @@ def map_or_posterior(
     if y_new is not None:
         check_consistent_length(X_new, y_new)
         index = nb.class_index(y_new)
-    by_map = _timed(lambda: jitted_map(nb, X, y, rows))
-    by_predictive = _timed(lambda: nb.predict_log_proba(X_new))
-    by_draws = _timed(lambda: _of_exact_draws(nb.posterior_, rows, level, n_draws, seed))
+    by_map = _timed("MAP", lambda: jitted_map(nb, X, y, rows))
+    by_predictive = _timed("predictive", lambda: nb.predict_log_proba(X_new))
+    by_draws = _timed("exact draws", lambda: _of_exact_draws(nb.posterior_, rows, level, n_draws, seed))
     exact: PosteriorOfProba = by_draws.result
     log_p = {MAP: by_map.result, PREDICTIVE: by_predictive.result, MEAN: exact.log_mean}
     seconds = {MAP: by_map.seconds, PREDICTIVE: by_predictive.seconds, MEAN: by_draws.seconds}
@@ -166,7 +167,7 @@ def map_or_posterior(
         n_cells = len(nb.class_index(y)) * nb.n_features_in_
         nuts_data = "rows" if n_cells <= _MOST_CELLS else "sums of the rows"
         settings = {"draws": -(-n_draws // chains), "chains": chains, "warmup": warmup, "seed": seed}
-        by_nuts = _timed(lambda: _of_nuts(nb, X, y, rows, level, nuts_data == "rows", settings))
+        by_nuts = _timed("NUTS", lambda: _of_nuts(nb, X, y, rows, level, nuts_data == "rows", settings))
         of_nuts = by_nuts.result
         log_p[NUTS], seconds[NUTS] = of_nuts.log_mean, by_nuts.seconds
     top = exact.log_mean.argmax(1)
@@ -192,9 +193,10 @@ class _Timed(NamedTuple):
     seconds: float
 
 
-def _timed(work: Any) -> _Timed:
+def _timed(name: str, work: Any) -> _Timed:
     start = perf_counter()
-    result = work()
+    with progress(name):
+        result = work()
     return _Timed(result, perf_counter() - start)
 
 

@@ -20,6 +20,7 @@ different rows.
 """
 
 import copy
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -34,6 +35,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..core.arrays import Bool, Float, Int, PerRow, Table
+from ..core.progress import tracked
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
@@ -148,12 +150,12 @@ class SmoothedModel:
         log_joint = self.log_joint(codes, start)
         path = SelectionPath(list(start), [], [])
         remaining = list(candidates)
-        while True:
+        for _ in tracked(itertools.count(), "selection", unit="features added"):
             log_norm = logsumexp(log_joint, 0)
             total = weight @ log_norm
             path.log_likelihood.append(float(a - total / divisor(is_counted)))
             if not remaining or len(path.added) == steps:
-                return path
+                break
             q = np.exp(log_joint - log_norm)
             rise = [weight @ np.log(np.einsum("kn,kn->n", q, self.p[j].take(codes[j], 1))) for j in remaining]
             minus_b = (total + np.array(rise)) / np.array([divisor(is_counted | is_known[j]) for j in remaining])
@@ -162,6 +164,7 @@ class SmoothedModel:
             a += term[j]
             is_counted |= is_known[j]
             log_joint += np.log(self.p[j])[:, codes[j]]
+        return path
 
 
 class SelectionPath(NamedTuple):

@@ -34,6 +34,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ..core.arrays import Float
+from ..core.progress import progress
 from ..sums.rows import batches
 from .leave_one_out import loo_log_proba
 from .softmax_regression import (
@@ -149,14 +150,16 @@ def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None)
     """Modes from some places of the lattice outwards, while a neighbour matters."""
     modes: dict[Place, WeightsMode] = {}
     best = -np.inf
-    while starts:
-        for place, start in starts.items():
-            solved = solve(place, start, fisher)
-            modes[place] = solved.mode
-            if score(solved.mode) > best:
-                best = score(solved.mode)
-                fisher = solved.fisher
-        starts = _next_starts(modes)
+    with progress("weights of columns", unit="scales of their prior tried") as line:
+        while starts:
+            for place, start in starts.items():
+                solved = solve(place, start, fisher)
+                modes[place] = solved.mode
+                line.advance()
+                if score(solved.mode) > best:
+                    best = score(solved.mode)
+                    fisher = solved.fisher
+            starts = _next_starts(modes)
     return Lattice(modes, fisher)
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from ..core.progress import progress
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
@@ -70,7 +71,8 @@ def _draw_by_nuts(
         model = partial(prior.model, dense(data.rows), data.label)
     else:
         model = partial(prior.model_from_statistics, estimator.statistics_)
-    sites, sample_stats = run_nuts(Twin(model), estimator.posterior_, rng, seed, chains, **settings)
+    with progress(f"{chains} chains of NumPyro's NUTS"):
+        sites, sample_stats = run_nuts(Twin(model), estimator.posterior_, rng, seed, chains, **settings)
     return _Drawn(estimator.posterior_.from_sites(sites), sample_stats)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..core.progress import tracked
 from .alike import ColumnSample, alike_columns, sample_positions
 from .columns import ASKED, CONSTANT, DOCUMENTS, EMPTY, FEW_ROWS, LISTED, Column, ColumnContract, levels_of
 from .labels import described_target, is_copy_of_target
@@ -88,7 +89,7 @@ def describe(
     shown = _decimal_of_table([cells[name] for name in frame.columns if name != target])
     writing = _Writing(decimal, thousands, shown)
     judged: dict[Any, _Judged] = {}
-    for name in frame.columns:
+    for name in tracked(frame.columns, "columns", len(frame.columns), "columns read"):
         if name == weight:
             numbers = _judged_feature(cells[name], "numbers", writing).column
             judged[name] = _Judged(replace(numbers, role="weight", why="sample weights", words=(), warning=""))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..core.progress import progress
 from ..core.weights import RowWeights
 from .columns import CellError, ColumnContract
 from .datasets import Dataset
@@ -177,9 +178,11 @@ class LabelledTable:
         """How many rows have each label, as it stands in the file; `n_rows` is set."""
         label_counts: Counter[Any] = Counter()
         self.n_rows = 0
-        for piece in self._file.pieces((), self.target):
-            self.n_rows += len(piece)
-            label_counts.update(piece[self.target].dropna().tolist())
+        with progress("labels", unit="rows read") as line:
+            for piece in self._file.pieces((), self.target):
+                self.n_rows += len(piece)
+                label_counts.update(piece[self.target].dropna().tolist())
+                line.advance(len(piece))
         return label_counts
 
     def _check_classes(self, source: Any, label_counts: Counter[Any]) -> None:
@@ -239,12 +242,14 @@ class LabelledTable:
     def load(self, with_lines: bool = False) -> Dataset:
         """All rows; if asked, with the lines of a text file, which is then read again, and with copies counted."""
         features, labels, weights, hashes = [], [], [], []
-        for rows, X in self._read_pieces():
-            features.append(X)
-            labels.append(self._labels_of(rows))
-            weights.append(self._weights_of(rows))
-            if with_lines:
-                hashes.append(_hash_of_rows(rows))
+        with progress("table", self.n_rows, "rows read") as line:
+            for rows, X in self._read_pieces():
+                features.append(X)
+                labels.append(self._labels_of(rows))
+                weights.append(self._weights_of(rows))
+                if with_lines:
+                    hashes.append(_hash_of_rows(rows))
+                line.advance(len(rows))
         X = pd.concat(features)
         lines = None
         if with_lines and isinstance(self._file, TextFile):
