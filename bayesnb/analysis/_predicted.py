@@ -39,11 +39,12 @@ class OfLogProba(ProbaOfLog):
     """Prediction of a classifier that has `predict_log_proba` and `sample_proba`, and the attributes of a model inside.
 
     `_inside` names the attribute that holds the model, `_of_inside` what is the model's, and `_lacks` ends the message
-    about all else.
+    about all else. `interval_coverage` says what share of true probabilities its 90 % intervals were measured to hold.
     """
 
     classes_: np.ndarray
     sample_proba: Any
+    interval_coverage = ""
     _inside = _of_inside = _lacks = ""
 
     def __getattr__(self, name: str) -> Any:
