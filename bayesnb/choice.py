@@ -8,8 +8,9 @@ The command line takes this choice for a file (`fit` and `report`, --model auto)
 It stands above the three models and below the report, so it is in a module of its own.
 
 The rule. The model with the least log loss is taken. Plain is taken instead if it is at most .01 nats a row above the
-best and not above class frequencies: it is the easiest to explain, and has evidence, draws and `forget`. Below 30 rows,
-or 10 rows of a class, three log losses say little, and calibrated is taken.
+best and not above class frequencies: it is the easiest to explain, and has evidence, draws and `forget`. Below 100
+rows plain is not taken: a row that it is wrongly certain of costs tens of nats, and so few rows may have none. Below 30
+rows, or 10 rows of a class, three log losses say little, and calibrated is taken.
 
 One standard error is no rule here: a single row at −40 nats makes the standard error so large that any loss hides
 behind it. The standard error is printed beside the difference, and so is a row that makes a third of it.
@@ -39,6 +40,7 @@ FREQUENCIES = "class frequencies"
 _NEAR_BEST = 0.01  # nats a row that plain may lose: less than what makes a probability worth another model
 _MIN_ROWS = 30  # below, log losses of the three models say little
 _MIN_CLASS_ROWS = 10
+_MIN_PLAIN_ROWS = 100  # below, rows that plain is wrongly certain of may be missing
 _LARGE_SHARE = 1 / 3  # of a difference that one row makes, above which it is said
 _MAX_REWEIGHTED_ROWS = 20_000  # whose share in the map is taken out
 _EXACTNESS = {
@@ -100,8 +102,9 @@ def choose_predictor(
     """Fit plain, calibrated and discriminative models of a table, and take the one that predicts best.
 
     The model with the least leave-one-out log loss is taken. Plain is taken instead if it is at most 0.01 nats a row
-    above the best and not above class frequencies. Below 30 rows, or 10 rows of a class, calibrated is taken, and no
-    discriminative model is fitted. Copies of a row count once for these numbers, and each group counts as one.
+    above the best and not above class frequencies; below 100 rows it is not taken. Below 30 rows, or 10 rows of a
+    class, calibrated is taken, and no discriminative model is fitted. Copies of a row count once for these numbers, and
+    each group counts as one.
 
     Parameters
     ----------
@@ -158,7 +161,7 @@ def choose_predictor(
                 estimators["discriminative"] = sharp
                 log_p["discriminative"] = loo_in_analyses(sharp, X, y, rows.weights, groups).pointwise
     table = _table(rows, log_p)
-    kind, reason = _taken(table["log_loss"].to_dict(), few)
+    kind, reason = _taken(table["log_loss"].to_dict(), few, rows.number() >= _MIN_PLAIN_ROWS)
     notes += _notes(rows, log_p, table, _row_names(X, lines))
     return PredictorChoice(kind, estimators, table, reason, tuple(notes))
 
@@ -208,8 +211,8 @@ class _Rows(NamedTuple):
             group = group_places(groups, len(index))
         return cls(nb.classes_, index, weights, group)
 
-    def number(self, chosen: np.ndarray) -> float:
-        """How many independent rows there are among those chosen by a mask, (n,)."""
+    def number(self, chosen: Any = True) -> float:
+        """How many independent rows there are, or among those chosen by a mask, (n,)."""
         is_counted = chosen & (self.weights.values > 0)
         if self.group is not None:
             return float(len(np.unique(self.group[is_counted])))
@@ -217,7 +220,7 @@ class _Rows(NamedTuple):
 
     def too_few(self) -> str:
         """Why there are too few rows for a choice by log loss; empty if there are enough."""
-        n = self.number(np.ones(len(self.label), bool))
+        n = self.number()
         if n < _MIN_ROWS:
             return f"there are {n:.0f} independent rows, fewer than {_MIN_ROWS}"
         for k, name in enumerate(self.classes.tolist()):
@@ -307,11 +310,21 @@ class _Taken(NamedTuple):
     reason: str
 
 
-def _taken(loss: dict[str, float], few: str) -> _Taken:
-    """The rule, from the log loss of class frequencies and of each model."""
+def _taken(loss: dict[str, float], few: str, is_plain_trusted: bool) -> _Taken:
+    """The rule, from the log loss of class frequencies and of each model.
+
+    Parameters
+    ----------
+    few : why there are too few rows for a choice; empty if there are enough
+    is_plain_trusted : whether there are enough rows to see where plain is wrongly certain
+    """
     if few:
         return _Taken("calibrated", f"It needs the fewest rows to be trusted, and {few}.")
-    best = min((kind for kind in MODEL_KINDS if kind in loss), key=lambda kind: loss[kind])
+    kinds = MODEL_KINDS if is_plain_trusted else MODEL_KINDS[1:]
+    best = min((kind for kind in kinds if kind in loss), key=lambda kind: loss[kind])
+    if not is_plain_trusted:
+        reason = f"It predicts best, plain aside: below {_MIN_PLAIN_ROWS} rows its rare large errors may not be seen."
+        return _Taken(best, reason)
     if best == "plain":
         return _Taken("plain", "It predicts best.")
     if loss["plain"] <= loss[best] + _NEAR_BEST and loss["plain"] <= loss[FREQUENCIES]:

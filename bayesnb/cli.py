@@ -151,6 +151,7 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("predict", "--id", _COLUMN, "column to print first, unchanged"),
     ("predict", "--interval", {"type": float, "metavar": "LEVEL"}, "posterior mass of the intervals, such as 0.9"),
     ("predict", "--digits", {"type": int, "default": 6}, "significant digits of the printed numbers (default 6)"),
+    ("describe check select compare", "--json", _FLAG, "print the result as JSON"),
     (f"{_LABELLED} predict", "--quiet", _FLAG, "show no progress on the terminal"),
 ]
 
@@ -231,9 +232,11 @@ def _table(options: argparse.Namespace) -> "LabelledTable":
 
 
 def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
-    """All rows of the data, which are announced, with the lines of a text file if asked."""
+    """All rows of the data, which are announced but for --json, with the lines of a text file if asked."""
     table = _table(options)
     data = table.load(with_lines)
+    if getattr(options, "json", False):
+        return data
     _announce(data, len(data.y))
     if data.sample_weight is not None:
         print(table.described_weights(data.sample_weight), flush=True)
@@ -292,6 +295,35 @@ def _chosen(data: "Dataset") -> "PredictorChoice":
     return choice
 
 
+# --- results as data ------------------------------------------------------------------------------------------------
+
+
+def _print_json(result: dict[str, Any], data: "Dataset | None" = None) -> None:
+    """Print a result, and what data it is of, as JSON; numbers that JSON does not have are null."""
+    import json
+
+    about = {}
+    if data is not None:
+        n_features = data.X.shape[1]
+        about = {"data": data.name, "target": data.target, "n_rows": len(data.y), "n_features": n_features}
+    print(json.dumps(_plain(about | result), ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """A value of numbers, text, lists and dictionaries alone; a data frame is a list of its rows."""
+    if hasattr(value, "to_dict"):
+        value = value.to_dict("records")
+    if isinstance(value, dict):
+        return {str(name): _plain(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    if hasattr(value, "item"):  # of NumPy
+        value = value.item()
+    if isinstance(value, float) and not -float("inf") < value < float("inf"):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
 # --- commands -------------------------------------------------------------------------------------------------------
 
 
@@ -313,6 +345,10 @@ def describe(options: argparse.Namespace) -> None:
         weight = None if weights is None else weights.name
         contract = describe_columns(file.first, options.target or file.target, **_wishes(options), weight=weight)
         described = "" if weights is None else weights.describe(weights.read(contract, file.first))
+    if options.json:
+        notes = [*contract.notes, *filter(None, [described])]
+        _print_json({"rows_read": contract.rows, "columns": contract.to_frame().reset_index(), "notes": notes})
+        return
     print(f"{options.data}: {len(contract.columns)} columns, by the first {contract.rows} rows")
     print(contract.summary(_SHOWN_COLUMNS))
     if described:
@@ -328,37 +364,46 @@ def check(options: argparse.Namespace) -> int:
     that of the weighted rows.
     """
     data = _load(options)
-    counts = _counts(data)
+    counts = _counts(data, options.json)
     estimator = _estimator(options, data.X, data.contract)
     if options.calibrate or options.model in (SHARP, "calibrated"):
         with _weights_as_declared():
             report = estimator.check(data.X, data.y, options.seed, sample_weight=counts)
-        print(report.explain(options.verbose))
+        if options.json:
+            _print_json(report.to_dict(), data)
+        else:
+            print(report.explain(options.verbose))
         return 0 if report.passed else 1
 
     from .core.progress import print_between
     from .inference.report import heading_text, row_text
     from .reporting import calibration_gain
 
-    print_between(heading_text(options.verbose))
     shown: list[Any] = []
+    if not options.json:
+        print_between(heading_text(options.verbose))
 
     def show(row: Any) -> None:
-        print_between(row_text(row, options.verbose))
+        if not options.json:
+            print_between(row_text(row, options.verbose))
         shown.append(row)
 
     with _weights_as_declared():
         report = estimator.check(data.X, data.y, options.seed, sample_weight=counts, on_row=show)
         gain = calibration_gain(estimator, data.X, data.y, data.sample_weight)
+    if options.json:
+        _print_json({**report.to_dict(), "calibration": gain}, data)
+        return 0 if report.passed else 1
     print(f"\n  {gain}\n\n{report.explain(options.verbose, first=len(shown))}")
     return 0 if report.passed else 1
 
 
-def _counts(data: "Dataset") -> "np.ndarray | None":
+def _counts(data: "Dataset", is_silent: bool) -> "np.ndarray | None":
     """The weights, if they count rows; of importance, a note that the check does without."""
     weight = data.sample_weight
     if weight is not None and weight.dtype.kind == "f":
-        print("note: the check takes each row once, as NumPyro's model has no importance weights")
+        if not is_silent:
+            print("note: the check takes each row once, as NumPyro's model has no importance weights")
         return None
     return weight
 
@@ -376,7 +421,11 @@ def select(options: argparse.Namespace) -> None:
     limit = {} if options.max is None else {"max_features": options.max}
     spss = SPSSNaiveBayes(n_bins=options.bins, force=options.force, seed=options.seed, **limit)
     with _weights_as_declared():
-        print(spss.fit(data.X, data.y, data.sample_weight).report_)
+        report = spss.fit(data.X, data.y, data.sample_weight).report_
+    if options.json:
+        _print_json(report.to_dict(), data)
+    else:
+        print(report)
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -415,7 +464,11 @@ def compare(options: argparse.Namespace) -> None:
         if not options.models:
             notes += _drop_same(models, data.X)
         comparison = compare_models(models, data.X, data.y, sample_weight=data.sample_weight, fitted=True)
-    print(replace(comparison, notes=(*comparison.notes, *notes)))
+    comparison = replace(comparison, notes=(*comparison.notes, *notes))
+    if options.json:
+        _print_json({"models": comparison.table.reset_index(), "notes": comparison.notes}, data)
+    else:
+        print(comparison)
 
 
 def _unusable_in_words(unusable: dict[str, list[str]]) -> list[str]:
@@ -466,7 +519,8 @@ def fit(options: argparse.Namespace) -> None:
     Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.
     By default plain naive Bayes, the same calibrated, and a discriminative model are fitted. Their leave-one-out log
     losses are printed beside that of class frequencies, and the best is saved. Plain is saved if it is within 0.01 nats
-    a row of the best and not above class frequencies. With --set, or more than 20 million cells, plain is saved.
+    a row of the best and not above class frequencies, from 100 rows on. With --set, or more than 20 million cells,
+    plain is saved.
     """
     table = _table(options)
     estimator, weights = _fitted_model(options, table)

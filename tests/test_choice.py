@@ -103,7 +103,19 @@ def test_what_is_taken_predicts_as_it_was_judged(choice: Any) -> None:
 )
 def test_the_rule(losses: tuple[float, ...], few: str, kind: str) -> None:
     names = ("class frequencies", "plain", "calibrated", "discriminative")
-    assert _taken(dict(zip(names, losses, strict=True)), few).kind == kind
+    assert _taken(dict(zip(names, losses, strict=True)), few, is_plain_trusted=True).kind == kind
+
+
+def test_plain_is_not_taken_of_few_rows() -> None:
+    losses = {"class frequencies": 0.69, "plain": 0.40, "calibrated": 0.50, "discriminative": 0.49}
+    taken = _taken(losses, "", is_plain_trusted=False)
+    assert taken.kind == "discriminative" and "plain aside" in taken.reason
+    for n_rows, is_taken in ((98, False), (100, True)):
+        X, y = independent_columns(n_rows, seed=5)
+        choice = bayesnb.choose_predictor(bayesnb.GaussianNB(), X, y)
+        loss = choice.table["log_loss"]
+        assert loss["plain"] < loss["class frequencies"] and loss["plain"] < loss["discriminative"] + 0.01
+        assert (choice.kind == "plain") == is_taken
 
 
 def test_plain_is_taken_where_naive_bayes_is_right() -> None:

@@ -1,6 +1,7 @@
 """The command line: exit codes, one clear line for bad input, and never a traceback."""
 
 import io
+import json
 import os
 import re
 from pathlib import Path
@@ -284,6 +285,30 @@ def test_a_calibrated_model_is_not_calibrated_again(copied, tmp_path, capsys):
         asked = ["fit", str(copied), "--target", "kind", "--model", model, "--calibrate", "-o", str(tmp_path / "model")]
         assert cli.main(asked) == 2
         is_one_line(capsys, f"--calibrate is not for --model {model}, which is calibrated already")
+
+
+def test_results_are_printed_as_data(copied, capsys, monkeypatch):
+    class Passed(Checked):
+        def to_dict(self):
+            return {"passed": True, "rows": [{"figure": np.float64(0.5)}]}
+
+    monkeypatch.setattr("bayesnb.estimators._base.AbstractNB.check", lambda nb, *_, **__: Passed(nb))
+    found = {}
+    for command in ("describe", "check", "select"):
+        assert cli.main([command, str(copied), "--target", "kind", "--json"]) == 0
+        found[command] = json.loads(capsys.readouterr().out)
+    assert cli.main(["compare", str(copied), "--target", "kind", "--models", "mixed,mixed:kernel", "--json"]) == 0
+    found["compare"] = json.loads(capsys.readouterr().out)
+    columns = {column["column"]: column["role"] for column in found["describe"]["columns"]}
+    assert columns == {**{f"x{j}": "numbers" for j in range(5)}, "colour": "levels", "kind": "target"}
+    assert found["check"]["passed"] and found["check"]["rows"] == [{"figure": 0.5}]
+    assert found["check"]["calibration"].startswith("Leave-one-out log loss: ")
+    data = {"data": "copied", "target": "kind", "n_rows": 90, "n_features": 6}
+    assert all(found[command].items() >= data.items() for command in ("check", "select", "compare"))
+    assert found["select"]["steps"][0]["n_features"] == 0 and found["select"]["selected"]
+    models = {model["model"]: model for model in found["compare"]["models"]}
+    assert models["mixed:kernel"]["log_evidence"] is None and models["mixed"]["elpd"] < 0
+    assert any(note.startswith("mixed:kernel has no evidence") for note in found["compare"]["notes"])
 
 
 def test_quiet_hides_progress(monkeypatch):

@@ -1,6 +1,8 @@
 """Signs of life: a line on a terminal after three seconds, nothing elsewhere."""
 
 import io
+import os
+import select
 import sys
 import time
 from typing import Any
@@ -117,3 +119,17 @@ def test_batches_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = bayesnb.predict_batches(nb, X, batch_size=40)
     next(tables)
     wait_for(terminal, "predict: 0/60 rows")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals of POSIX")
+def test_a_terminal_that_does_not_say_its_size_shows_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_terminal(monkeypatch)
+    master, slave = os.openpty()  # 0 × 0
+    text = b""
+    with os.fdopen(slave, "w") as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        with progress("check", total=13, unit="rows"):
+            while b"check: 0/13 rows" not in text and select.select([master], [], [], 5)[0]:
+                text += os.read(master, 1000)
+    os.close(master)
+    assert b"check: 0/13 rows" in text

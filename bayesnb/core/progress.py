@@ -11,6 +11,7 @@ none if standard error is not a terminal, within `quiet()`, or under the variabl
 """
 
 import contextlib
+import shutil
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -59,8 +60,9 @@ class _TerminalLine(Line):
         bar_format = _FORMAT
         if total is None:
             bar_format = _FORMAT_WITHOUT_TOTAL if unit else _FORMAT_WITHOUT_STEPS
-        settings: dict[str, Any] = {"leave": False, "dynamic_ncols": True, "delay": _DELAY, "bar_format": bar_format}
-        self._bar = tqdm(desc=purpose, total=total, unit=unit, file=sys.stderr, **settings)
+        size = shutil.get_terminal_size()  # 80 × 24 of a terminal that does not say it, where tqdm would show nothing
+        settings: dict[str, Any] = {"leave": False, "ncols": size.columns, "nrows": size.lines, "delay": _DELAY}
+        self._bar = tqdm(desc=purpose, total=total, unit=unit, bar_format=bar_format, file=sys.stderr, **settings)
         self._is_over = threading.Event()
         self._clock = threading.Thread(target=self._show_every_second, daemon=True)
         self._clock.start()
