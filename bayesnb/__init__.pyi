@@ -22,6 +22,7 @@ from .analysis.selection import ForwardSelection as ForwardSelection
 from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
 from .calibration.leave_one_out import CalibratedClassifierLOO as CalibratedClassifierLOO
 from .calibration.posterior_calibrator import PosteriorCalibrator as PosteriorCalibrator
+from .choice import choose_predictor as choose_predictor
 from .discriminative.model import DiscriminativeNB as DiscriminativeNB
 from .distributed import DistributedNB as DistributedNB
 from .estimators import BernoulliNB as BernoulliNB

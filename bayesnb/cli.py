@@ -13,15 +13,16 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import __version__
-from .tables.names import DATA_SETS, ROLES, did_you_mean, shorten
+from .tables.names import DATA_SETS, MODEL_KINDS, ROLES, did_you_mean, shorten
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from .choice import PredictorChoice
     from .tables.columns import ColumnContract
     from .tables.datasets import Dataset
     from .tables.labelled import LabelledTable
@@ -37,12 +38,15 @@ MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "s
 
 SHARP = "discriminative"
 MODELS = ("auto", *VARIANTS)
-_MODEL_NAMES = (*VARIANTS, *MIXED, SHARP)
+_COMPARED_ROWS = 200  # that say whether two models are the same
+_MODEL_NAMES = (*VARIANTS, *MIXED, *MODEL_KINDS)
+_MAX_CHOSEN_CELLS = 20_000_000  # rows × columns; above, `auto` fits the plain model batch by batch
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
 _SHOWN_COLUMNS = 100  # columns that `describe` prints; other commands print
 _ANNOUNCED_COLUMNS = 12
 _SHOWN_CAUTIONS = 20
 _SHOWN_CLASSES = 12
+_SHOWN_LETTERS = 300  # of a model with its parameters
 _TABLE_ENDINGS = (".csv", ".tsv", ".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet", ".pq", ".xlsx")
 _WRITES = {"fit": ".safetensors", "report": ".html", "predict": ".csv"}
 
@@ -55,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 getattr(stream, "reconfigure", dict)(errors="backslashreplace")
             options = make_parser().parse_args(arguments)
             _check_output(options)
-            return options.run(options) or 0
+            with _progress_as_wished(options.quiet):
+                return options.run(options) or 0
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -72,6 +77,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text, code = f"unexpected {type(error).__name__}: {error} - {defect}", 2
     print(f"bayesnb: {shorten(' '.join(text.split()), 1000)}", file=sys.stderr)
     return code
+
+
+@contextlib.contextmanager
+def _progress_as_wished(is_quiet: bool) -> Iterator[None]:
+    """Without lines about work in progress if the user wants none."""
+    if not is_quiet:  # nothing is imported for `--help`
+        yield
+        return
+    from .core.progress import quiet
+
+    with quiet():
+        yield
 
 
 # --- the parser -----------------------------------------------------------------------------------------------------
@@ -113,14 +130,20 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
     ("", "--sep", {"metavar": "CHAR"}, "separator of the cells, such as ; or tab"),
-    ("check fit report", "--model", _MODEL, f"{', '.join(_MODEL_NAMES)} (default: by the columns)"),
+    (
+        "fit report",
+        "--model",
+        _MODEL,
+        f"{', '.join(_MODEL_NAMES)} (default auto: the best of {', '.join(MODEL_KINDS)} by leave-one-out)",
+    ),
+    ("check", "--model", _MODEL, f"{', '.join(_MODEL_NAMES)} (default auto: plain)"),
     ("check fit report", "--calibrate", _FLAG, "calibrate the class probabilities by exact leave-one-out"),
     ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
     ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
     ("select", "--bins", {"type": int, "default": 10}, "number of bins of a numeric column (default 10)"),
     ("select", "--max", {"type": int}, "largest number of added features (default: by the number of features)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
-    ("compare", "--models", {"type": _LIST["type"]}, f"of {', '.join(_MODEL_NAMES)} (default: all but the last)"),
+    ("compare", "--models", {"type": _LIST["type"]}, f"of {', '.join(_MODEL_NAMES)} (default: all that differ)"),
     ("fit", "--set", {"metavar": "NAME=VALUE", **_LIST, "type": _setting}, "a parameter, such as alpha=0.5"),
     ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
@@ -128,6 +151,8 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("predict", "--id", _COLUMN, "column to print first, unchanged"),
     ("predict", "--interval", {"type": float, "metavar": "LEVEL"}, "posterior mass of the intervals, such as 0.9"),
     ("predict", "--digits", {"type": int, "default": 6}, "significant digits of the printed numbers (default 6)"),
+    ("describe check select compare", "--json", _FLAG, "print the result as JSON"),
+    (f"{_LABELLED} predict", "--quiet", _FLAG, "show no progress on the terminal"),
 ]
 
 
@@ -207,9 +232,11 @@ def _table(options: argparse.Namespace) -> "LabelledTable":
 
 
 def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
-    """All rows of the data, which are announced, with the lines of a text file if asked."""
+    """All rows of the data, which are announced but for --json, with the lines of a text file if asked."""
     table = _table(options)
     data = table.load(with_lines)
+    if getattr(options, "json", False):
+        return data
     _announce(data, len(data.y))
     if data.sample_weight is not None:
         print(table.described_weights(data.sample_weight), flush=True)
@@ -225,26 +252,76 @@ def _announce(table: Any, n_rows: int) -> None:
 
 
 def _model(X: "pd.DataFrame", name: str, contract: "ColumnContract") -> Any:
-    """A model by its name, for these columns."""
+    """A model by its name, for these columns; "auto" is plain."""
     from .estimators._by_name import choose_model
 
-    if name != SHARP:
-        return choose_model(X, name, contract)
-    from . import DiscriminativeNB
+    if name == SHARP:
+        from . import DiscriminativeNB
 
-    return DiscriminativeNB(choose_model(X, "mixed", contract).parts)
+        return DiscriminativeNB(choose_model(X, "mixed", contract).parts)
+    if name == "calibrated":
+        from . import CalibratedClassifierLOO
+
+        return CalibratedClassifierLOO(choose_model(X, "auto", contract))
+    return choose_model(X, "auto" if name == "plain" else name, contract)
 
 
 def _estimator(options: argparse.Namespace, X: "pd.DataFrame", contract: "ColumnContract") -> Any:
-    """The model that is asked for, with its parameters."""
+    """The model that is asked for, with its parameters; "auto" is plain."""
     nb = _model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
     if not options.calibrate:
         return nb
-    if options.model == SHARP:
-        raise ValueError(f"--calibrate is not for --model {SHARP}, fitted to held-out predictions; leave it out")
+    if options.model in (SHARP, "calibrated"):
+        raise ValueError(f"--calibrate is not for --model {options.model}, which is calibrated already; leave it out")
     from . import CalibratedClassifierLOO
 
     return CalibratedClassifierLOO(nb)
+
+
+def _is_chosen(options: argparse.Namespace) -> bool:
+    """Whether the kind of model is chosen by leave-one-out: nobody has named one, nor a parameter of one."""
+    return options.model == "auto" and not options.calibrate and not getattr(options, "set", ())
+
+
+def _chosen(data: "Dataset") -> "PredictorChoice":
+    """The model of these rows that predicts best, which is printed beside the others."""
+    from .choice import choose_predictor
+
+    assert data.contract is not None
+    plain = _model(data.X, "plain", data.contract)
+    with _weights_as_declared():
+        choice = choose_predictor(plain, data.X, data.y, data.sample_weight, lines=data.lines)
+    print(choice, flush=True)
+    return choice
+
+
+# --- results as data ------------------------------------------------------------------------------------------------
+
+
+def _print_json(result: dict[str, Any], data: "Dataset | None" = None) -> None:
+    """Print a result, and what data it is of, as JSON; numbers that JSON does not have are null."""
+    import json
+
+    about = {}
+    if data is not None:
+        n_features = data.X.shape[1]
+        about = {"data": data.name, "target": data.target, "n_rows": len(data.y), "n_features": n_features}
+    print(json.dumps(_plain(about | result), ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """A value of numbers, text, lists and dictionaries alone; a data frame is a list of its rows."""
+    if hasattr(value, "to_dict"):
+        value = value.to_dict("records")
+    if isinstance(value, dict):
+        return {str(name): _plain(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    if hasattr(value, "item"):  # of NumPy
+        value = value.item()
+    if isinstance(value, float) and not -float("inf") < value < float("inf"):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 # --- commands -------------------------------------------------------------------------------------------------------
@@ -268,6 +345,10 @@ def describe(options: argparse.Namespace) -> None:
         weight = None if weights is None else weights.name
         contract = describe_columns(file.first, options.target or file.target, **_wishes(options), weight=weight)
         described = "" if weights is None else weights.describe(weights.read(contract, file.first))
+    if options.json:
+        notes = [*contract.notes, *filter(None, [described])]
+        _print_json({"rows_read": contract.rows, "columns": contract.to_frame().reset_index(), "notes": notes})
+        return
     print(f"{options.data}: {len(contract.columns)} columns, by the first {contract.rows} rows")
     print(contract.summary(_SHOWN_COLUMNS))
     if described:
@@ -283,36 +364,46 @@ def check(options: argparse.Namespace) -> int:
     that of the weighted rows.
     """
     data = _load(options)
-    counts = _counts(data)
+    counts = _counts(data, options.json)
     estimator = _estimator(options, data.X, data.contract)
-    if options.calibrate or options.model == SHARP:
+    if options.calibrate or options.model in (SHARP, "calibrated"):
         with _weights_as_declared():
             report = estimator.check(data.X, data.y, options.seed, sample_weight=counts)
-        print(report.explain(options.verbose))
+        if options.json:
+            _print_json(report.to_dict(), data)
+        else:
+            print(report.explain(options.verbose))
         return 0 if report.passed else 1
 
+    from .core.progress import print_between
     from .inference.report import heading_text, row_text
     from .reporting import calibration_gain
 
-    print(heading_text(options.verbose), flush=True)
     shown: list[Any] = []
+    if not options.json:
+        print_between(heading_text(options.verbose))
 
     def show(row: Any) -> None:
-        print(row_text(row, options.verbose), flush=True)
+        if not options.json:
+            print_between(row_text(row, options.verbose))
         shown.append(row)
 
     with _weights_as_declared():
         report = estimator.check(data.X, data.y, options.seed, sample_weight=counts, on_row=show)
         gain = calibration_gain(estimator, data.X, data.y, data.sample_weight)
+    if options.json:
+        _print_json({**report.to_dict(), "calibration": gain}, data)
+        return 0 if report.passed else 1
     print(f"\n  {gain}\n\n{report.explain(options.verbose, first=len(shown))}")
     return 0 if report.passed else 1
 
 
-def _counts(data: "Dataset") -> "np.ndarray | None":
+def _counts(data: "Dataset", is_silent: bool) -> "np.ndarray | None":
     """The weights, if they count rows; of importance, a note that the check does without."""
     weight = data.sample_weight
     if weight is not None and weight.dtype.kind == "f":
-        print("note: the check takes each row once, as NumPyro's model has no importance weights")
+        if not is_silent:
+            print("note: the check takes each row once, as NumPyro's model has no importance weights")
         return None
     return weight
 
@@ -330,7 +421,11 @@ def select(options: argparse.Namespace) -> None:
     limit = {} if options.max is None else {"max_features": options.max}
     spss = SPSSNaiveBayes(n_bins=options.bins, force=options.force, seed=options.seed, **limit)
     with _weights_as_declared():
-        print(spss.fit(data.X, data.y, data.sample_weight).report_)
+        report = spss.fit(data.X, data.y, data.sample_weight).report_
+    if options.json:
+        _print_json(report.to_dict(), data)
+    else:
+        print(report)
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -339,9 +434,11 @@ def compare(options: argparse.Namespace) -> None:
     Fit several models to the same rows and compare them. The table has the log evidence, the Bayes factor against
     the best model, and the probability of the model. It also has `elpd`, the sum of log p(y | x) by exact leave-
     one-out (`arviz.loo` is of log p(x, y)), with the standard error of the paired difference to the best model.
-    Models that cannot use the columns are listed with the reason.
+    Calibrated and discriminative models have no evidence, and leave-one-out of the latter is approximate. Models that
+    cannot use the columns are listed with the reason.
     """
     from .analysis.comparison import compare as compare_models
+    from .core.progress import progress
     from .tables.readers import TableError
 
     data = _load(options)
@@ -351,27 +448,63 @@ def compare(options: argparse.Namespace) -> None:
             raise ValueError(f"{name!r} is not one of {', '.join(_MODEL_NAMES)}{similar}")
     models: dict[str, Any] = {}
     unusable: dict[str, list[str]] = {}
-    with _weights_as_declared():
-        for name in options.models or _models_to_try(data.X):
+    names = options.models or _models_to_try(data.X, data.contract)
+    with _weights_as_declared(), progress("fits", total=len(names), unit="models") as line:
+        for name in names:
+            line.begin(name)
             try:
                 models[name] = _model(data.X, name, data.contract).fit(data.X, data.y, data.sample_weight)
             except ValueError as error:  # the table is not for this model
                 reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
-                unusable.setdefault(shorten(reason, 200), []).append(name)
-        notes = [f"{', '.join(names)} cannot use this table: {reason}" for reason, names in unusable.items()]
+                unusable.setdefault(shorten(reason, 120), []).append(name)
+            line.advance()
+        notes = _unusable_in_words(unusable)
         if not models:
-            raise TableError("; ".join(notes))
+            raise TableError(notes[0])
+        if not options.models:
+            notes += _drop_same(models, data.X)
         comparison = compare_models(models, data.X, data.y, sample_weight=data.sample_weight, fitted=True)
-    print(replace(comparison, notes=(*comparison.notes, *notes)))
+    comparison = replace(comparison, notes=(*comparison.notes, *notes))
+    if options.json:
+        _print_json({"models": comparison.table.reset_index(), "notes": comparison.notes}, data)
+    else:
+        print(comparison)
 
 
-def _models_to_try(X: "pd.DataFrame") -> list[str]:
-    """All models, but no levels of real numbers, and no kernel densities of very many rows."""
+def _unusable_in_words(unusable: dict[str, list[str]]) -> list[str]:
+    """One line about all models that cannot use a table, from their names by reason; none if there are none."""
+    reasons = [f"{', '.join(names)} cannot use this table: {reason}" for reason, names in unusable.items()]
+    return ["; ".join(reasons)] if reasons else []
+
+
+def _drop_same(models: dict[str, Any], X: "pd.DataFrame") -> list[str]:
+    """Drop each model that predicts as an earlier one does and has its evidence; a line about each."""
+    import numpy as np
+
+    tables: dict[str, np.ndarray] = {}
+    notes = []
+    for name, nb in list(models.items()):
+        log_p = nb.predict_log_proba(X.iloc[:_COMPARED_ROWS])
+        table = np.append(log_p.ravel(), getattr(nb, "log_evidence_", 0.0))
+        same = [other for other, of_other in tables.items() if np.allclose(table, of_other, rtol=1e-9, atol=1e-12)]
+        if same:
+            notes.append(f"{name} is the same model as {same[0]} here")
+            del models[name]
+        else:
+            tables[name] = table
+    return notes
+
+
+def _models_to_try(X: "pd.DataFrame", contract: "ColumnContract") -> list[str]:
+    """All models that differ, but no levels of real numbers, and no kernel densities of very many rows."""
     numbers = X.select_dtypes(["number", "bool"])
     is_mixed = 0 < numbers.shape[1] < X.shape[1]
+    is_of_one_kind = len({column.role for column in contract.used}) == 1
     has_real_numbers = (numbers.nunique() > 20).any()
     names = []
-    for name in (*VARIANTS, *(MIXED if is_mixed else ())):
+    for name in (*VARIANTS, *(MIXED if is_mixed else ()), *MODEL_KINDS[1:]):  # plain is one of the variants
+        if name == "mixed" and is_of_one_kind:  # it is the variant of that kind
+            continue
         if name == "categorical" and has_real_numbers:
             continue
         if name.endswith("kernel") and len(X) > _KERNEL_ROWS:
@@ -384,18 +517,20 @@ def fit(options: argparse.Namespace) -> None:
     """Fit a model and save it.
 
     Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.
+    By default plain naive Bayes, the same calibrated, and a discriminative model are fitted. Their leave-one-out log
+    losses are printed beside that of class frequencies, and the best is saved. Plain is saved if it is within 0.01 nats
+    a row of the best and not above class frequencies, from 100 rows on. With --set, or more than 20 million cells,
+    plain is saved.
     """
     table = _table(options)
-    estimator = _estimator(options, next(iter(table.batches())).X, table.contract)
-    _announce(table, table.n_labelled)
-    with _weights_as_declared():
-        weights = _fit(estimator, table, is_whole=options.calibrate or options.model == SHARP)
+    estimator, weights = _fitted_model(options, table)
     nb = getattr(estimator, "estimator_", getattr(estimator, "reader_", estimator))
     nb.contract_ = table.contract
     estimator.save(options.output)
     counted = [f"{n:.15g} {str(label)!r}" for label, n in zip(nb.classes_, nb.class_count_, strict=True)]
     more = " …" if len(counted) > _SHOWN_CLASSES else ""
-    print(f"{' '.join(repr(estimator).split())}, rows a class: {', '.join(counted[:_SHOWN_CLASSES])}{more}")
+    model = shorten(" ".join(repr(estimator).split()), _SHOWN_LETTERS)
+    print(f"{model}, rows a class: {', '.join(counted[:_SHOWN_CLASSES])}{more}")
     if weights is not None:
         print(table.described_weights(weights))
     print(
@@ -405,16 +540,37 @@ def fit(options: argparse.Namespace) -> None:
     )
 
 
-def _fit(estimator: Any, table: "LabelledTable", is_whole: bool) -> "np.ndarray | None":
-    """Fit to all rows at once or batch by batch, and return the weights of the rows, None if there are none."""
+class _FittedModel(NamedTuple):
+    """A model that is fitted to all rows of a table, and their weights, (n,), None if there are none."""
+
+    estimator: Any
+    weights: "np.ndarray | None"
+
+
+def _fitted_model(options: argparse.Namespace, table: "LabelledTable") -> _FittedModel:
+    """The model that is asked for, or the one that predicts best, fitted to all rows."""
+    estimator = _estimator(options, next(iter(table.batches())).X, table.contract)
+    _announce(table, table.n_labelled)
+    is_chosen = _is_chosen(options)
+    if is_chosen and table.n_labelled * len(table.contract.used) > _MAX_CHOSEN_CELLS:
+        print("note: a large table: plain is fitted, batch by batch; --model discriminative holds all rows at once")
+        is_chosen = False
+    if is_chosen:
+        data = table.load(with_lines=True)
+        return _FittedModel(_chosen(data).estimator, data.sample_weight)
+    with _weights_as_declared():
+        if options.calibrate or options.model in (SHARP, "calibrated"):
+            data = table.load()
+            return _FittedModel(estimator.fit(data.X, data.y, data.sample_weight), data.sample_weight)
+        return _FittedModel(estimator, _fit_in_batches(estimator, table))
+
+
+def _fit_in_batches(estimator: Any, table: "LabelledTable") -> "np.ndarray | None":
+    """Fit to all rows, batch by batch, and return their weights, None if there are none."""
     import numpy as np
 
     from .streaming import fit_batches
 
-    if is_whole:
-        data = table.load()
-        estimator.fit(data.X, data.y, data.sample_weight)
-        return data.sample_weight
     weights: list[np.ndarray] = []
 
     def batches() -> Iterator[Any]:
@@ -438,19 +594,21 @@ def _weights_as_declared() -> Iterator[None]:
 def report(options: argparse.Namespace) -> None:
     """Write a page about a model and its rows.
 
-    Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, calibration,
-    importance, explained rows, priors and other models. The page needs no network.
+    Fit a model to all rows, chosen as `fit` does, and write one page of HTML. It shows columns, classes, leave-one-out,
+    calibration, importance, explained rows, priors and other models. The page needs no network.
     """
     from .reporting import report as make_report
 
     data = _load(options, with_lines=True)
-    estimator = _estimator(options, data.X, data.contract)
+    choice = _chosen(data) if _is_chosen(options) else None
+    estimator = choice.estimator if choice else _estimator(options, data.X, data.contract)
     about: dict[str, Any] = {
         "title": f"{data.name}: {data.target}",
         "contract": data.contract,
         "lines": data.lines,
         "sample_weight": data.sample_weight,
         "n_copies": data.n_copies,
+        "choice": choice,
     }
     with _weights_as_declared():
         page = make_report(estimator, data.X, data.y, **about)
@@ -503,7 +661,9 @@ def predict(options: argparse.Namespace) -> None:
     if options.id in predictions:
         raise TableError(f"--id is {options.id!r}, also a column of the predictions; rename it in {options.data}")
     warned = [f"{str(warning.message).rstrip('.')}." for warning in raised]
-    for text in dict.fromkeys([*notes, *warned]):
+    if options.interval is not None:
+        warned.append(getattr(model, "interval_coverage", ""))
+    for text in filter(None, dict.fromkeys([*notes, *warned])):
         print(f"note: {text}", file=sys.stderr)
     predictions = _with_digits(predictions, options.digits)
     if options.id is not None:

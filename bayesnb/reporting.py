@@ -23,6 +23,8 @@ from .analysis._suited import check_own
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
 from .calibration.leave_one_out import CalibratedClassifierLOO
+from .choice import PredictorChoice
+from .core.progress import progress, tracked
 from .core.supports import check_level
 from .core.weights import RowWeights, row_weights
 from .inference.held_out import take_rows
@@ -81,6 +83,7 @@ def report(
     lines: Any = None,
     sample_weight: Any = None,
     n_copies: int | None = None,
+    choice: PredictorChoice | None = None,
 ) -> Report:
     """Make one page about a model and its training rows, to read, print and send.
 
@@ -104,6 +107,7 @@ def report(
     sample_weight : (n,) weights of the rows, as they were fitted; integers count rows, floats are importance
     n_copies : how many rows equal an earlier row in all columns of the table that X is from; by default they are
         counted over the columns of X and the labels
+    choice : what `choose_predictor` returned, if it chose the model: the page shows what was taken and why
 
     Raises
     ------
@@ -129,7 +133,13 @@ def report(
     except ValueError:
         estimator = clone(estimator).fit(X, y, sample_weight)
     index = X.index if isinstance(X, pd.DataFrame) else range(len(y))
-    loo = loo_in_analyses(estimator, X, y, sample_weight)
+    with progress("report") as line:
+        line.begin("leave-one-out")
+        loo = loo_in_analyses(estimator, X, y, sample_weight)
+        line.begin("importance of the features")
+        scores = importance(estimator, X, y, sample_weight, level=level)
+        line.begin("other models")
+        comparison = None if others is None else _compared(estimator, X, y, loo.log_proba, others, sample_weight)
     facts = _Facts(
         nb=estimator,
         X=X,
@@ -137,15 +147,18 @@ def report(
         sample_weight=sample_weight,
         level=level,
         loo=loo,
-        importance=importance(estimator, X, y, sample_weight, level=level),
+        importance=scores,
         contract=getattr(estimator, "contract_", None) if contract is None else contract,
-        comparison=None if others is None else _compared(estimator, X, y, loo.log_proba, others, sample_weight),
+        comparison=comparison,
         row_names=[f"Row {i}" for i in index] if lines is None else [f"Line {i}" for i in lines],
         n_copies=_number_of_copies(X, y) if n_copies is None else n_copies,
+        choice=choice,
     )
     cautions = tuple(_cautions(facts))
     title = title or f"{type(estimator).__name__}: {facts.n_rows:,} rows, {len(facts.classes)} classes"
-    return Report(_page(facts, title, cautions), loo.accuracy, loo.log_loss, cautions)
+    with progress("page of the report"):
+        page = _page(facts, title, cautions)
+    return Report(page, loo.accuracy, loo.log_loss, cautions)
 
 
 def _page(facts: "_Facts", title: str, cautions: tuple[str, ...]) -> str:
@@ -154,6 +167,7 @@ def _page(facts: "_Facts", title: str, cautions: tuple[str, ...]) -> str:
 
     sections = {
         "careful": _careful(cautions),
+        "choice": _choice(facts.choice),
         "columns": _columns(facts),
         "classes": _classes(facts),
         "accuracy": _accuracy(facts),
@@ -191,6 +205,7 @@ class _Facts:
     comparison : of the model with others; None if there are none
     row_names : what each row is called
     n_copies : how many rows equal an earlier row
+    choice : of the model among plain, calibrated and discriminative; None if nobody chose
     """
 
     nb: Any
@@ -204,6 +219,7 @@ class _Facts:
     comparison: Comparison | None
     row_names: list[str]
     n_copies: int
+    choice: PredictorChoice | None
 
     @property
     def inside(self) -> Any:
@@ -296,7 +312,9 @@ def _compared(
     """
     is_automatic = isinstance(others, str)
     models = {}
-    for name, other in (_automatic_others(nb, X) if is_automatic else others).items():
+    tables = [log_proba]
+    candidates_by_name = _automatic_others(nb, X) if is_automatic else others
+    for name, other in tracked(candidates_by_name.items(), "other models", len(candidates_by_name), "models"):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
@@ -304,9 +322,10 @@ def _compared(
                 table = loo_in_analyses(fitted, X, y, sample_weight).log_proba
         except (ValueError, TypeError, Warning, ArithmeticError):
             continue
-        if is_automatic and np.allclose(table, log_proba):  # the same model may have several names
+        if is_automatic and any(np.allclose(table, other) for other in tables):  # a model may have several names
             continue
         models[name] = fitted
+        tables.append(table)
     if not models:
         return None
     models = {"this model": clone(nb).fit(X, y, sample_weight), **models}
@@ -314,16 +333,13 @@ def _compared(
 
 
 def _automatic_others(nb: Any, X: Any) -> dict[str, Any]:
-    """Models of the same cells by name, and the naive Bayes model that a discriminative one reads with."""
-    inside = getattr(nb, "reader_", nb)
+    """Models of the same cells by name, first the naive Bayes model inside of another."""
+    inside = getattr(nb, "reader_", getattr(nb, "estimator_", nb))
+    others = {} if inside is nb else {"naive Bayes": inside}
     if "parts" in inside.get_params(deep=False):
-        others = _other_parts(inside, X.shape[0])
-    else:
-        kind = next(iter(inside.posterior_.blocks.values())).unwrapped.cells_.kind
-        others = {str(model): model for model in candidates(kind, *X.shape)}
-    if inside is not nb:
-        others["naive Bayes"] = inside
-    return others
+        return others | _other_parts(inside, X.shape[0])
+    kind = next(iter(inside.posterior_.blocks.values())).unwrapped.cells_.kind
+    return others | {str(model): model for model in candidates(kind, *X.shape)}
 
 
 def _other_parts(nb: Any, n: int) -> dict[str, Any]:
@@ -490,6 +506,22 @@ def _header(title: str, facts: _Facts) -> str:
 def _careful(cautions: tuple[str, ...]) -> str:
     items = "".join(f"<li>{_text(caution)}</li>" for caution in cautions)
     return "<ul>" + re.sub(r"`([^`]*)`", r"<code>\1</code>", items) + "</ul>"
+
+
+def _choice(choice: PredictorChoice | None) -> str:
+    if choice is None:
+        return ""
+    names = {
+        "log_loss": "log loss, nats a row",
+        "difference": "minus the best",
+        "se": "standard error",
+        "leave_one_out": "leave-one-out",
+    }
+    table = choice.table.rename(columns=names).reset_index(names="")
+    of_intervals = getattr(choice.estimator, "interval_coverage", "")
+    sentences = [f"Taken: {choice.kind}. {choice.reason}", *choice.notes, of_intervals]
+    text = "".join(f"<p class='soft'>{_text(sentence)}</p>" for sentence in filter(None, sentences))
+    return _table(table, "Kinds of models") + text
 
 
 def _columns(facts: _Facts) -> str:

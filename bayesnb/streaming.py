@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from .core.progress import progress
 from .core.supports import check_least
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, checked_labels, refuse_no_weight
@@ -71,6 +72,8 @@ def fit_batches(
     Some estimators learn from the rows before they count, such as the parts of `MixedNB("auto")`. This uses the first
     batch. Levels of `CategoricalNB` are in the order in which they occur, except for declared levels.
 
+    After three seconds a terminal shows how many rows have been read. TQDM_DISABLE=1 in the environment hides it.
+
     Examples
     --------
     >>> import numpy as np
@@ -86,9 +89,11 @@ def fit_batches(
 
     # Each batch adds its statistics to those of the batches before.
     fitted = clone(estimator)
-    for X, labels, weights in _batches(source, y, sample_weight, batch_size):
-        fitted.partial_fit(X, _required_labels(labels), classes=classes, sample_weight=weights, decay=decay)
-        del X  # before the next batch is read
+    with progress("fit", _number_of_rows(source), "rows") as line:
+        for X, labels, weights in _batches(source, y, sample_weight, batch_size):
+            fitted.partial_fit(X, _required_labels(labels), classes=classes, sample_weight=weights, decay=decay)
+            line.advance(_num_samples(X))
+            del X  # before the next batch is read
 
     # Without a batch nothing was fitted; with weights that are all 0 no row counts.
     if not hasattr(fitted, "classes_"):
@@ -131,7 +136,20 @@ def predict_batches(
 
     # A generator: a batch is read when its result is asked for. The checks above are made at the call.
     names = [*getattr(estimator, "feature_names_in_", ())] or None
-    return (method_of_copy(X, **settings) for X, _, _ in _batches(source, None, None, batch_size, names))
+    return _predictions(partial(method_of_copy, **settings), source, batch_size, names)
+
+
+def _predictions(of_rows: Any, source: Any, batch_size: int, names: Any) -> Iterator[Any]:
+    """The result of each batch, as it is asked for."""
+    with progress("predict", _number_of_rows(source), "rows") as line:
+        for X, _, _ in _batches(source, None, None, batch_size, names):
+            yield of_rows(X)
+            line.advance(_num_samples(X))
+
+
+def _number_of_rows(source: Any) -> int | None:
+    """How many rows an array or data frame has; None of what is read only as it comes."""
+    return source.shape[0] if hasattr(source, "shape") else None
 
 
 # --- labels ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The command line: exit codes, one clear line for bad input, and never a traceback."""
 
 import io
+import json
 import os
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import bayesnb
 from bayesnb import cli
 from bayesnb.cli import MODELS
+from bayesnb.core import progress
 from bayesnb.datasets import load
 from bayesnb.estimators._by_name import choose_model, variants
 from bayesnb.inference import against_numpyro, check, intervals
@@ -190,7 +192,7 @@ def test_a_calibrated_model_is_made(command, tmp_path, capsys, monkeypatch):
         np.testing.assert_allclose(found["p(Adelie)"], want.predict_proba(X)[:, 0], rtol=1e-9)
         np.testing.assert_allclose(found["high(Adelie)"], want.predict_interval(X, 0.5)[:, 0, 1], rtol=1e-9)
         np.testing.assert_allclose(found["mean(Adelie)"], want.sample_proba(X, seed=0).mean(0)[:, 0], rtol=1e-9)
-        assert err == ""  # the contract of the file is in the model
+        assert err == f"note: {want.interval_coverage}\n"  # the contract of the file is in the model
     elif command == "check":
         assert "checked CalibratedClassifierLOO(estimator=MixedNB())" in out and "after calibration" not in out
     else:
@@ -201,10 +203,120 @@ def test_all_models_that_fit_are_tried(capsys):
     assert cli.main(["compare", "penguins", "--drop", "year,island"]) == 0
     out = capsys.readouterr().out
     table, _, notes = out.partition("stacking\n")[2].partition("note: ")
-    assert {line.split()[0] for line in table.splitlines()[1:]} == {"mixed", "mixed:pooled", "mixed:kernel"}
+    assert {line.split()[0] for line in table.splitlines()[1:]} == {
+        *("mixed", "mixed:pooled", "mixed:kernel", "calibrated", "discriminative")
+    }
     assert notes.startswith("mixed:kernel has no evidence")
     assert re.search(r"bernoulli, .*shared-da cannot use this table: column 'sex' holds text", notes)
-    assert "mixed:gaussian-da, mixed:shared-da cannot use this table: Input X contains NaN" in notes
+    assert "; mixed:gaussian-da, mixed:shared-da cannot use this table: Input X contains NaN" in notes
+
+
+def test_a_model_is_listed_once(tmp_path, capsys):
+    """Of zeros and ones, levels of a categorical model are those of a Bernoulli model."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (60, 3)), columns=["x", "y", "z"])
+    frame.assign(kind=["a", "b"] * 30).to_csv(tmp_path / "t.csv", index=False)
+    names = ["--models", "bernoulli,categorical"]
+    for flags, n_listed in (([], 1), (names, 2)):
+        assert cli.main(["compare", str(tmp_path / "t.csv"), "--target", "kind", *flags]) == 0
+        out = capsys.readouterr().out.partition("stacking\n")[2]
+        assert len(re.findall(r"^(?:bernoulli|categorical) ", out, re.MULTILINE)) == n_listed
+        assert ("note: categorical is the same model as bernoulli here" in out) == (n_listed == 1)
+        assert re.search(r"^mixed ", out, re.MULTILINE) is None  # which is bernoulli
+
+
+# --- the model that predicts best -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A table with five copies of one column and a level: plain naive Bayes is too sure of itself."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 90)
+    x = rng.normal(size=90) + y
+    frame = pd.DataFrame({f"x{j}": (x + 0.1 * rng.normal(size=90)).round(3) for j in range(5)})
+    frame = frame.assign(colour=rng.choice(["red", "blue"], 90), kind=np.where(y == 1, "b", "a"))
+    frame.to_csv(tmp_path / "copied.csv", index=False)
+    return tmp_path / "copied.csv"
+
+
+def test_fit_takes_the_model_that_predicts_best(copied, tmp_path, capsys):
+    path = str(tmp_path / "model")
+    assert cli.main(["fit", str(copied), "--target", "kind", "-o", path]) == 0
+    out = capsys.readouterr().out
+    data = bayesnb.datasets.read_table(copied, "kind")
+    choice = bayesnb.choose_predictor(bayesnb.MixedNB(), data.X, data.y)
+    assert choice.kind == "calibrated" and f"taken: {choice.kind}. " in out
+    for name, loss in choice.table["log_loss"].items():
+        assert re.search(rf"^{name} +{loss:.4f} ", out, re.MULTILINE)
+    assert "CalibratedClassifierLOO(estimator=MixedNB()), rows a class: " in out and f"saved as {path}" in out
+    saved = bayesnb.load(path)
+    assert isinstance(saved, bayesnb.CalibratedClassifierLOO) and saved.estimator_.contract_ is not None
+    np.testing.assert_allclose(saved.predict_proba(data.X), choice.estimator.predict_proba(data.X))
+    assert cli.main(["predict", path, str(copied), "--interval", "0.9"]) == 0
+    assert f"note: {saved.interval_coverage}" in capsys.readouterr().err
+    assert cli.main(["predict", path, str(copied)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "model"),
+    [
+        (["--model", "plain"], "MixedNB()"),
+        (["--model", "calibrated"], "CalibratedClassifierLOO(estimator=MixedNB())"),
+        (["--set", "class_alpha=2"], "MixedNB(class_alpha=2)"),
+    ],
+)
+def test_a_named_model_is_taken(flags, model, copied, tmp_path, capsys):
+    assert cli.main(["fit", str(copied), "--target", "kind", *flags, "-o", str(tmp_path / "model")]) == 0
+    out = capsys.readouterr().out
+    assert f"{model}, rows a class: " in out and "taken:" not in out
+
+
+def test_a_large_table_stays_plain(copied, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cli, "_MAX_CHOSEN_CELLS", 100)
+    assert cli.main(["fit", str(copied), "--target", "kind", "-o", str(tmp_path / "model")]) == 0
+    out = capsys.readouterr().out
+    assert "note: a large table: plain is fitted" in out and "MixedNB(), rows a class: " in out
+
+
+def test_a_calibrated_model_is_not_calibrated_again(copied, tmp_path, capsys):
+    for model in ("calibrated", "discriminative"):
+        asked = ["fit", str(copied), "--target", "kind", "--model", model, "--calibrate", "-o", str(tmp_path / "model")]
+        assert cli.main(asked) == 2
+        is_one_line(capsys, f"--calibrate is not for --model {model}, which is calibrated already")
+
+
+def test_results_are_printed_as_data(copied, capsys, monkeypatch):
+    class Passed(Checked):
+        def to_dict(self):
+            return {"passed": True, "rows": [{"figure": np.float64(0.5)}]}
+
+    monkeypatch.setattr("bayesnb.estimators._base.AbstractNB.check", lambda nb, *_, **__: Passed(nb))
+    found = {}
+    for command in ("describe", "check", "select"):
+        assert cli.main([command, str(copied), "--target", "kind", "--json"]) == 0
+        found[command] = json.loads(capsys.readouterr().out)
+    assert cli.main(["compare", str(copied), "--target", "kind", "--models", "mixed,mixed:kernel", "--json"]) == 0
+    found["compare"] = json.loads(capsys.readouterr().out)
+    columns = {column["column"]: column["role"] for column in found["describe"]["columns"]}
+    assert columns == {**{f"x{j}": "numbers" for j in range(5)}, "colour": "levels", "kind": "target"}
+    assert found["check"]["passed"] and found["check"]["rows"] == [{"figure": 0.5}]
+    assert found["check"]["calibration"].startswith("Leave-one-out log loss: ")
+    data = {"data": "copied", "target": "kind", "n_rows": 90, "n_features": 6}
+    assert all(found[command].items() >= data.items() for command in ("check", "select", "compare"))
+    assert found["select"]["steps"][0]["n_features"] == 0 and found["select"]["selected"]
+    models = {model["model"]: model for model in found["compare"]["models"]}
+    assert models["mixed:kernel"]["log_evidence"] is None and models["mixed"]["elpd"] < 0
+    assert any(note.startswith("mixed:kernel has no evidence") for note in found["compare"]["notes"])
+
+
+def test_quiet_hides_progress(monkeypatch):
+    seen = []
+    monkeypatch.setattr(cli, "describe", lambda options: seen.append(progress._is_quiet.get()))
+    for flags in ([], ["--quiet"]):
+        assert cli.main(["describe", "iris", *flags]) == 0
+    assert seen == [False, True]
 
 
 # --- fit and predict ------------------------------------------------------------------------------------------------
@@ -214,7 +326,7 @@ def test_all_models_that_fit_are_tried(capsys):
 def saved(table, tmp_path, capsys):
     """A model of the table."""
     path = tmp_path / "model"
-    assert cli.main(["fit", str(table), "--target", "kind", "-o", str(path)]) == 0
+    assert cli.main(["fit", str(table), "--target", "kind", "--model", "plain", "-o", str(path)]) == 0
     capsys.readouterr()
     return path
 
@@ -225,7 +337,7 @@ def predictions(text):
 
 def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
     path = str(tmp_path / "model")
-    assert cli.main(["fit", str(table), "--target", "kind", "-o", path]) == 0
+    assert cli.main(["fit", str(table), "--target", "kind", "--model", "plain", "-o", path]) == 0
     out, err = capsys.readouterr()
     assert "40 rows, 2 features, target 'kind'" in out
     assert f"MixedNB(), rows a class: 20 'a', 20 'b'\nsaved as {path}" in out
@@ -268,7 +380,7 @@ def test_a_model_without_moments_has_intervals_of_draws(tmp_path, capsys, monkey
 def test_the_mean_that_is_shown_belongs_to_its_interval(name, level, tmp_path, capsys):
     """The mean of a probability p is at most high + (1 − high)(1 − level)/2, as p ≤ 1 in the upper tail; so below."""
     model = str(tmp_path / "model")
-    assert cli.main(["fit", name, "-o", model]) == 0
+    assert cli.main(["fit", name, "--model", "plain", "-o", model]) == 0
     capsys.readouterr()
     assert cli.main(["predict", model, name, "--interval", str(level), "--digits", "17"]) == 0
     found = predictions(capsys.readouterr().out)
@@ -294,7 +406,8 @@ def test_a_cell_far_outside_of_the_training_rows_has_no_interval(tmp_path, capsy
     )
     path, model, rows = (tmp_path / name for name in ("t.csv", "model", "rows.csv"))
     frame.to_csv(path, index=False)
-    assert cli.main(["fit", str(path), "--target", "kind", "--columns", "level=levels", "-o", str(model)]) == 0
+    fit = ["fit", str(path), "--target", "kind", "--model", "plain"]
+    assert cli.main([*fit, "--columns", "level=levels", "-o", str(model)]) == 0
     span = np.ptp(salary)
     new = frame.iloc[:5].copy()
     new["salary"] = [1e9, salary.max() + 0.99 * span, salary.min() - 1.01 * span, np.nan, salary[4]]
@@ -351,8 +464,10 @@ def test_no_output_replaces_an_input_or_goes_into_its_folder(command, table, sav
 def test_an_output_may_have_the_name_of_a_data_set(table, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "iris").write_text("an older model")
-    assert cli.main(["fit", "iris", "-o", "iris"]) == 0  # the data set, and a file of its name
-    assert cli.main(["fit", str(table), "--target", "kind", "-o", "iris"]) == 0  # a file that is no input
+    assert cli.main(["fit", "iris", "--model", "plain", "-o", "iris"]) == 0  # the data set, and a file of its name
+    assert (
+        cli.main(["fit", str(table), "--target", "kind", "--model", "plain", "-o", "iris"]) == 0
+    )  # a file that is no input
     assert bayesnb.load("iris").feature_names_in_.tolist() == ["size", "colour"]
 
 
@@ -422,7 +537,7 @@ def test_describe(orders, capsys):
 
 def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys):
     model, rows = str(tmp_path / "model"), tmp_path / "rows.csv"
-    assert cli.main(["fit", str(orders), "--target", "kind", "-o", model]) == 0
+    assert cli.main(["fit", str(orders), "--target", "kind", "--model", "plain", "-o", model]) == 0
     capsys.readouterr()
     assert [column.role for column in bayesnb.load(model).contract_.columns] == [
         "dropped", "numbers", "numbers", "target",

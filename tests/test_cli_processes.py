@@ -52,7 +52,7 @@ def test_an_interrupt_while_a_file_is_written_leaves_nothing(tmp_path: Path) -> 
     """The old file stays as it was, and nothing lies beside it."""
     (tmp_path / "model").write_text("old")
     code = "import os, signal; os.fsync = lambda _: signal.raise_signal(signal.SIGINT); " + SCRIPT[-1]
-    done = run("fit", "iris", "-o", tmp_path / "model", command=[sys.executable, "-c", code])
+    done = run("fit", "iris", "--model", "plain", "-o", tmp_path / "model", command=[sys.executable, "-c", code])
     assert (done.returncode, done.stderr) == (130, "bayesnb: interrupted\n")
     assert os.listdir(tmp_path) == ["model"] and (tmp_path / "model").read_text() == "old"
 
@@ -80,7 +80,7 @@ def test_an_encoding_without_the_letters(tmp_path: Path) -> None:
     table, path = tmp_path / "tähti.csv", tmp_path / "modèle"
     table.write_text("sörte,x\nä,1\nß☃,20\nä,2\nß☃,21\n", encoding="utf-8")
     environment = ENVIRONMENT | {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "1"}
-    done = run("fit", table, "--target", "sörte", "-o", path, env=environment, encoding="latin-1")
+    done = run("fit", table, "--target", "sörte", "--model", "plain", "-o", path, env=environment, encoding="latin-1")
     assert (done.returncode, done.stderr) == (0, "") and "2 'ß\\u2603', 2 'ä'" in done.stdout
     assert bayesnb.load(path).classes_.tolist() == ["ß☃", "ä"]
     done = run("predict", path, table, env=environment)  # as in a file: labels as they stand, in UTF-8
@@ -132,7 +132,7 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     heavy = "jax numba matplotlib arviz sklearn.linear_model sklearn.compose._column_transformer scipy.stats._stats_py"
     heavy += " sklearn.model_selection"
     model, rows = str(tmp_path / "m"), str(Path(bayesnb.__file__).parent / "data" / "penguins.csv")
-    assert cli.main(["fit", "penguins", "-o", model]) == 0
+    assert cli.main(["fit", "penguins", "--model", "plain", "-o", model]) == 0
     for arguments, modules in (
         (["--help"], "numpy pandas sklearn scipy"),
         (["describe", rows, "--target", "species"], "sklearn jax"),

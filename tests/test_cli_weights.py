@@ -42,7 +42,7 @@ def run(capsys: Any, *arguments: str) -> str:
 
 def test_a_fit_to_counts_is_that_of_repeated_rows(path: str, tmp_path: Path, capsys: Any) -> None:
     model = str(tmp_path / "m")
-    out = run(capsys, "fit", path, "--target", "kind", "--counts", "n", "--drop", "w", "-o", model)
+    out = run(capsys, "fit", path, "--target", "kind", "--counts", "n", "--drop", "w", "--model", "plain", "-o", model)
     assert f"weights count {ROWS['n'].sum()} rows" in out
     nb = bayesnb.load(model)
     assert nb.feature_names_in_.tolist() == FEATURES
@@ -54,7 +54,7 @@ def test_a_fit_to_counts_is_that_of_repeated_rows(path: str, tmp_path: Path, cap
 
 def test_a_fit_to_weights_is_that_of_sample_weight(path: str, tmp_path: Path, capsys: Any) -> None:
     model = str(tmp_path / "m")
-    for flags in ((), ("--calibrate",)):
+    for flags in (("--model", "plain"), ("--calibrate",)):
         out = run(capsys, "fit", path, "--target", "kind", "--weight", "w", "--drop", "n", "-o", model, *flags)
         effective = ROWS["w"].sum() ** 2 / (ROWS["w"] ** 2).sum()
         assert f"importance weights, 40 rows, effective {effective:.0f}" in out
@@ -74,7 +74,7 @@ def test_the_column_of_weights_is_no_feature_in_any_command(path: str, tmp_path:
     assert said in out and f"{evidence:.2f}" in out
     out = run(capsys, "select", path, *flags)
     assert said in out and "'n'" not in out
-    out = run(capsys, "report", path, *flags, "-o", str(tmp_path / "page.html"))
+    out = run(capsys, "report", path, *flags, "--model", "plain", "-o", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text("utf-8")
     assert said in out and f"Rows have weights: {said}." in page and f"of the {ROWS['n'].sum():,} rows get" in page
 

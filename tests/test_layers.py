@@ -27,7 +27,7 @@ ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = "core < sums < statistics < base < conjugate < normals < families < naive_bayes < one_dependence < inference"
 FLOORS += " < tables io < datasets estimators < analysis drop_in streaming < calibration < discriminative"
-FLOORS += " < distributed plots testing < reporting < cli < __main__"
+FLOORS += " < choice < distributed plots testing < reporting < cli < __main__"
 # pages of a model in terms of another page's
 BUILT_ON = {"log_normal.py": "gaussian", "complement.py": "multinomial", "known_gaussian.py": "gaussian"}
 FLOOR = {name: floor for floor, names in enumerate(FLOORS.split("<")) for name in names.split()}
@@ -177,7 +177,7 @@ def test_no_imports_run_in_a_circle() -> None:
 
 def test_the_core_needs_few_packages() -> None:
     found = {name.split(".")[0] for path in FILES if home(path) in CORE for name in imports(path)}
-    ours = {*"bayesnb jax jaxtyping lazy_loader numba numpy numpyro safetensors scipy threadpoolctl".split()}
+    ours = {*"bayesnb jax jaxtyping lazy_loader numba numpy numpyro safetensors scipy threadpoolctl tqdm".split()}
     assert found - sys.stdlib_module_names <= ours
 
 

@@ -160,8 +160,8 @@ def test_copies_are_counted_over_all_columns_of_the_file(tmp_path: Path) -> None
     frame = frame.assign(kind=rng.choice(["a", "b"], 90), name=[f"passenger {i}" for i in range(90)])
     for repeated, is_named in ((frame, False), (pd.concat([frame, frame[:30]]), True)):
         repeated.to_csv(tmp_path / "t.csv", index=False)
-        asked = ["report", str(tmp_path / "t.csv"), "--target", "kind", "-o", str(tmp_path / "page.html")]
-        assert cli.main(asked) == 0
+        asked = ["report", str(tmp_path / "t.csv"), "--target", "kind", "--model", "plain"]
+        assert cli.main([*asked, "-o", str(tmp_path / "page.html")]) == 0
         page = (tmp_path / "page.html").read_text("utf-8")
         assert ("30 of 120 rows equal an earlier row in all columns" in page) == is_named
         assert "drop them" not in page
@@ -198,6 +198,21 @@ def test_figures_take_the_colour_of_the_page_and_leave_settings_alone() -> None:
     assert "#ffffff" not in svg and "#000000" not in svg
 
 
+def test_the_page_shows_what_was_taken_and_why(tmp_path: Path) -> None:
+    X, y = table()
+    X.assign(label=y).to_csv(tmp_path / "t.csv", index=False)
+    asked = ["report", str(tmp_path / "t.csv"), "--target", "label", "-o", str(tmp_path / "page.html")]
+    assert cli.main(asked) == 0
+    text = Words((tmp_path / "page.html").read_text("utf-8")).text
+    data = bayesnb.datasets.read_table(tmp_path / "t.csv", "label")
+    choice = bayesnb.choose_predictor(bayesnb.MixedNB(), data.X, data.y)
+    assert "Which kind of model was taken" in text and f"Taken: {choice.kind}. {choice.reason}" in text
+    for name, loss in choice.table["log_loss"].items():
+        assert name in text and f"{loss:.3f}" in text
+    assert getattr(choice.estimator, "interval_coverage", "") in text
+    assert "Which kind of model was taken" not in Words(made().html).text
+
+
 # --- what a model is compared with ----------------------------------------------------------------------------------
 
 
@@ -225,6 +240,16 @@ def test_a_model_is_not_compared_with_itself_by_another_name(monkeypatch: pytest
     named = _compared(nb, X, y, own, {"mine": bayesnb.CategoricalNB()})
     assert named is not None and {*named.table.index} == {"this model", "mine"}
     assert len(fits) == 1
+
+
+def test_the_model_inside_is_listed_once() -> None:
+    """A calibrated or discriminative model is compared with the plain one, by one name."""
+    X, y = table()
+    nb = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X, y)
+    comparison = _compared(nb, X, y, nb.loo(X, y).log_proba, "auto")
+    assert comparison is not None
+    names = [*comparison.table.index]
+    assert "naive Bayes" in names and "numbers: KernelNB()" in names and "numbers: GaussianNB()" not in names
 
 
 # --- in a browser ---------------------------------------------------------------------------------------------------

@@ -12,28 +12,34 @@ References
 ----------
 Kass & Raftery (1995), Bayes factors, JASA 90. Vehtari, Gelman & Gabry (2017), Statistics and Computing 27, eq. (24):
 the standard error of a paired difference. Yao, Vehtari, Simpson & Gelman (2018), Bayesian Analysis 13, eq. (4):
-stacking weights.
+stacking weights. McLatchie & Vehtari (2024), Efficient estimation and correction of selection-induced bias with order
+statistics, Statistics and Computing 34: when the best of many models may be the luckiest.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtri
 from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
 from ..core.arrays import Float, PerRow
+from ..core.progress import progress
 from ..core.supports import COMPOSITE
-from ..core.weights import row_weights
+from ..core.weights import RowWeights, row_weights
 from ..inference.loo import LooResult, loo_in_analyses
 from ._suited import check_own
 
 _NEWTON_STEPS = 6  # that polish stacking weights; the error of each is about the square of the last
 _NEAR = 0.01  # of a weight: a step of Newton's method above it starts too far from the optimum
 _NO_WEIGHT = 1e-6  # of a model without a share in the optimum
+_MANY_MODELS = 11  # above it the best may have the largest elpd by chance
+_COMPARABLE = 10.0  # nats times √n below the best, beyond which a model says nothing of chance
 _ALIKE = 1e-10  # relative curvature of a direction in which models predict the same
 
 
@@ -106,7 +112,8 @@ def compare(
     TypeError
         if an estimator has no method `loo`
     ValueError
-        if `estimators` is no mapping, or is empty. Errors of `fit` and `loo` are passed on
+        if `estimators` is no mapping, or is empty; or if a pair has another number of rows than `y`. Errors of `fit`
+        and `loo` are passed on, with the name of the model
 
     Notes
     -----
@@ -116,6 +123,9 @@ def compare(
 
     Evidence and leave-one-out are those of the model. They ignore `estimate`, and `norm` of `ComplementNB`, which only
     change the prediction; a note names each estimator that has such a setting.
+
+    Of more than 11 models the best may be the luckiest. A note says so if the largest elpd is no larger than the
+    largest of as many draws of a normal distribution would be.
 
     Examples
     --------
@@ -130,11 +140,12 @@ def compare(
 
     # the two measures of each model, by its name: leave-one-out of the labels, and evidence of rows and labels
     weights = row_weights(sample_weight, len(y))
-    loo = {name: loo_in_analyses(model.nb, model.X, y, weights, groups) for name, model in models.items()}
+    loo = _loo_of_all(models, y, weights, groups)
     fitted_models = {name: model.nb for name, model in models.items()}
     evidence = _evidence_of(fitted_models)
 
     notes = [*evidence.notes, *_disagreements(loo, evidence), *_ignored_settings(fitted_models)]
+    notes += _lucky_best({name: result.elpd for name, result in loo.items()}, len(y))
     table = _table(loo, evidence)
     return Comparison(table, loo, fitted_models, tuple(notes))
 
@@ -166,9 +177,45 @@ def _fitted_models(
     for name, value in estimators.items():
         models[name] = _Model(*value) if isinstance(value, tuple) else _Model(value, X)
         check_own(models[name].nb, "compare", f"estimators[{name!r}]", "loo")  # any class with a method `loo` will do
+        _check_rows(name, models[name].X, len(y))
     if are_fitted:
         return models
-    return {name: _Model(clone(nb).fit(rows, y, sample_weight), rows) for name, (nb, rows) in models.items()}
+    fitted = {}
+    with progress("fits", total=len(models), unit="models") as line:
+        for name, (nb, rows) in models.items():
+            line.begin(name)
+            with _named(name):
+                fitted[name] = _Model(clone(nb).fit(rows, y, sample_weight), rows)
+            line.advance()
+    return fitted
+
+
+def _check_rows(name: str, X: Any, n: int) -> None:
+    """ValueError unless a model has a row for each label."""
+    n_rows = _num_samples(next(iter(X.values())) if isinstance(X, dict) else X)
+    if n_rows != n:
+        raise ValueError(f"`estimators[{name!r}]` has {n_rows} rows, but `y` has {n} labels; give each row its label")
+
+
+def _loo_of_all(models: dict[str, _Model], y: Any, weights: RowWeights, groups: Any) -> dict[str, LooResult]:
+    """Leave-one-out of each model, by name."""
+    results = {}
+    with progress("leave-one-out", total=len(models), unit="models") as line:
+        for name, model in models.items():
+            line.begin(name)
+            with _named(name):
+                results[name] = loo_in_analyses(model.nb, model.X, y, weights, groups)
+            line.advance()
+    return results
+
+
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """A ValueError inside says which model it is of."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"`estimators[{name!r}]`: {error}") from error
 
 
 # --- evidence ---------------------------------------------------------------------------------------------------------
@@ -283,6 +330,35 @@ def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
                 "posterior predictive"
             )
     return notes
+
+
+def _lucky_best(elpd: Mapping[str, float], n_rows: int) -> list[str]:
+    """A sentence if the best of more than 11 models may owe its elpd to chance.
+
+    Under the hypothesis that no model is better than the one in the middle, differences d to it are N(0, σ²), and the
+    largest of K of them is about Φ⁻¹(1 − 1/(2K)) σ. σ² is the mean of d² over the upper half. Models that are more than
+    10 √n nats below the best are left out: they would only move the middle.
+
+    References
+    ----------
+    McLatchie & Vehtari (2024), §4.
+    """
+    values = np.sort([value for value in elpd.values() if np.isfinite(value)])
+    values = values[values >= values.max(initial=-np.inf) - _COMPARABLE * np.sqrt(n_rows)]
+    if len(values) <= _MANY_MODELS:
+        return []
+    difference = values - values[len(values) // 2]
+    upper_half = difference[difference >= 0]
+    sigma = np.sqrt(np.mean(upper_half**2))
+    n_others = len(values) - 1
+    largest_by_chance = ndtri(1 - 1 / (2 * n_others)) * sigma
+    if difference[-1] > largest_by_chance:
+        return []
+    best = max(elpd, key=lambda name: elpd[name])
+    return [
+        f"{best} may be best by luck: its elpd is {difference[-1]:.1f} nats above the model in the middle, and the "
+        f"largest of {len(values)} equally good models would be {largest_by_chance:.1f} (McLatchie & Vehtari 2024)"
+    ]
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

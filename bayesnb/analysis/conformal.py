@@ -60,6 +60,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.arrays import Bool, Float, Int, PerRow, Table, is_sparse
+from ..core.progress import tracked
 from ..core.supports import check_choice, check_level
 from ..core.weights import RowWeights, row_weights
 from ..estimators._base import AbstractNB
@@ -234,7 +235,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         # How many training rows have a smaller score than the new row with each label: they fit better. A block
         # compares some training rows with some new rows and labels, by one model. All blocks make all comparisons.
         n_smaller = np.zeros((n_new, n_classes))
-        for block in self._scored(_as_rows(X)):
+        for block in tracked(self._scored(_as_rows(X)), "label sets", unit="models"):
             n_smaller[block.new, block.classes] += block.smaller(share)
 
         # all others, and the new row itself, have a score at least as large

@@ -45,6 +45,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..base import as_jax
 from ..core.arrays import Table
+from ..core.progress import tracked
 from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
@@ -216,7 +217,7 @@ class HalfLabelledClassifier(AbstractWrapper):
             raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
 
         bounds: list[float] = []
-        for _ in range(self.max_iter):
+        for _ in tracked(range(self.max_iter), "labels and parameters in turns", self.max_iter, "rounds at most"):
             # the label distribution of each of the u rows without a label, then the posterior of all rows
             q = np.exp(log_normalize(self._log_label_weights(posterior, data.unlabelled)))  # (u, c)
             stats = data.statistics(q)

@@ -15,6 +15,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Float, Int, Scalar, Table
+from ..core.progress import tracked
 from ..core.special import log_normalize
 from ..core.supports import check_level, is_single, shortened
 from ..core.weights import RowWeights, Terms, row_weights
@@ -257,7 +258,7 @@ def _sum_scores(
     log_proba : log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
     """
     sums = _ScoreSums.zero(len(columns_of_features))
-    for fold in predictions.folds:
+    for fold in tracked(predictions.folds, "importance", unit="parts of the rows"):
         part = _part_of_fold(fold, data, predictions, log_proba)
         no_scores = np.zeros((2, len(part.label)))
         sums.add_weights(part.terms(no_scores))  # the weights of the m rows are the same for all features

@@ -28,6 +28,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
 from ..core.arrays import Float, Int, Scalar
+from ..core.progress import progress
 from ..core.special import log_normalize
 from ..core.supports import check_least, check_level
 from ..inference.given_draws import log_joint_chunks, parameters_of
@@ -159,9 +160,9 @@ def map_or_posterior(
         index = nb.class_index(y_new)
 
     # the log class probabilities (n, c) of the new rows by each way to predict, with its seconds
-    by_map = _timed(lambda: jitted_map(nb, X, y, rows))
-    by_predictive = _timed(lambda: nb.predict_log_proba(X_new))
-    by_draws = _timed(lambda: _of_exact_draws(nb.posterior_, rows, level, n_draws, seed))
+    by_map = _timed("MAP", lambda: jitted_map(nb, X, y, rows))
+    by_predictive = _timed("predictive", lambda: nb.predict_log_proba(X_new))
+    by_draws = _timed("exact draws", lambda: _of_exact_draws(nb.posterior_, rows, level, n_draws, seed))
     exact: PosteriorOfProba = by_draws.result
     log_p = {MAP: by_map.result, PREDICTIVE: by_predictive.result, MEAN: exact.log_mean}
     seconds = {MAP: by_map.seconds, PREDICTIVE: by_predictive.seconds, MEAN: by_draws.seconds}
@@ -174,7 +175,7 @@ def map_or_posterior(
         nuts_data = "rows" if n_cells <= _MOST_CELLS else "sums of the rows"
         draws_of_chain = (n_draws + chains - 1) // chains  # n_draws / chains, rounded up
         settings = {"draws": draws_of_chain, "chains": chains, "warmup": warmup, "seed": seed}
-        by_nuts = _timed(lambda: _of_nuts(nb, X, y, rows, level, nuts_data == "rows", settings))
+        by_nuts = _timed("NUTS", lambda: _of_nuts(nb, X, y, rows, level, nuts_data == "rows", settings))
         of_nuts = by_nuts.result
         log_p[NUTS] = of_nuts.log_mean
         seconds[NUTS] = by_nuts.seconds
@@ -204,10 +205,11 @@ class _Timed(NamedTuple):
     seconds: float
 
 
-def _timed(work: Any) -> _Timed:
-    """Call a function without arguments, and measure its seconds."""
+def _timed(name: str, work: Any) -> _Timed:
+    """Call a function without arguments, and measure its seconds; a terminal shows the name meanwhile."""
     start = perf_counter()
-    result = work()
+    with progress(name):
+        result = work()
     return _Timed(result, perf_counter() - start)
 
 

@@ -27,6 +27,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import as_jax
+from ..core.progress import progress
 from ..core.special import namespace
 from ..core.supports import AMOUNT, Field
 from ..estimators._input import BLOCK
@@ -406,6 +407,7 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
     def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
         """−log evidence at the coordinates z (p,), and its gradient (p,), in NumPy's types."""
         value, slope = _energy(as_jax(z), tuple(names), on_device)
+        line.advance()
         return float(value), np.asarray(slope)
 
     # Coordinates z of the estimator's own prior, whose values are unit · exp z, times another hyperparameter if they
@@ -422,10 +424,10 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
     is_moved = np.array([fields[name].per not in names for name in names])
     start_inside = np.clip(start, *_LIMITS)  # a start outside the bounds is at them before it is moved
     candidates = [(start_inside + step * is_moved).clip(*_LIMITS) for step in _FIRST_STEPS]
-    best = min(candidates, key=lambda z: energy(z)[0])
-
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
-    result = minimize(energy, best, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)
+    with progress("evidence of the prior", unit="priors tried") as line:
+        best = min(candidates, key=lambda z: energy(z)[0])
+        result = minimize(energy, best, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)
     if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
         warnings.warn("The evidence was still increasing after 1,000 iterations", ConvergenceWarning, stacklevel=3)
     return dict(zip(names, result.x.tolist(), strict=True))

@@ -20,6 +20,7 @@ different rows.
 """
 
 import copy
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -34,6 +35,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..core.arrays import Bool, Float, Int, PerRow, Table
+from ..core.progress import tracked
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import check_choice, check_least, checked_numbers
@@ -216,12 +218,12 @@ class SmoothedModel:
         log_joint = self.log_joint(codes, start)  # (c, n) log π_k Π_J p
         path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
-        while True:
+        for _ in tracked(itertools.count(), "selection", unit="features added"):
             log_norm = logsumexp(log_joint, 0)  # (n,) log Σ_k π_k Π_J p
             total = weight @ log_norm  # −N B(J)
             path.log_likelihood.append(float(a - total / divisor(is_counted)))  # l̄(J)
             if not remaining or len(path.added) == steps:
-                return path
+                break
 
             # −B(J ∪ {j}) of every candidate j
             q = np.exp(log_joint - log_norm)  # (c, n) class probabilities given J
@@ -240,6 +242,7 @@ class SmoothedModel:
             a += term[best]
             is_counted |= is_known[best]
             log_joint += np.log(self.p[best])[:, codes[best]]
+        return path
 
 
 class SelectionPath(NamedTuple):

@@ -87,7 +87,12 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         {"estimator_", "maps_", "classes_", "class_prior_", "n_features_in_", "feature_names_in_"}
         | {"loo_log_loss_", "n_copies_"}
     )
+    interval_coverage = (
+        "of 90 % intervals of calibrated models, 51 % to 97 % held the true probability in simulated tables of 100 and "
+        "400 rows (docs/guide/sharper.md)."
+    )
     _inside = "estimator_"
+    _lacks = " (its probabilities are calibrated, so it has no evidence of its own; ask `estimator_`, without the map)"
     _of_inside = (
         "explain contributions tables prior_summary prior_ posterior_ class_count_ class_log_prior_ feature_names "
         "block_columns part_blocks levels_of encode class_index ignored_by_loo loo_prior"

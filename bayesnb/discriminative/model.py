@@ -123,6 +123,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     _of_inside = (
         "classes_ n_features_in_ feature_names_in_ feature_names prior_ class_count_ contract_ levels_of ignored_by_loo"
     )
+    interval_coverage = (
+        "of 90 % intervals of discriminative models, 67 % to 100 % held the true probability in simulated tables of "
+        "100 and 400 rows (docs/guide/sharper.md)."
+    )
     _lacks = " (it models labels given rows, so it has no evidence and draws no rows)"
     models_: list[Any]
 

@@ -34,6 +34,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ..core.arrays import Float
+from ..core.progress import progress
 from ..sums.rows import batches
 from .leave_one_out import loo_log_proba
 from .softmax_regression import (
@@ -175,16 +176,18 @@ def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None)
     """
     modes: dict[Place, WeightsMode] = {}  # all modes that were found, by place
     best_score = -np.inf
-    while starts:
-        for place, start in starts.items():
-            solved = solve(place, start, fisher)
-            modes[place] = solved.mode
-            if score(solved.mode) > best_score:
-                best_score = score(solved.mode)
-                fisher = solved.fisher
+    with progress("weights of columns", unit="scales of their prior tried") as line:
+        while starts:
+            for place, start in starts.items():
+                solved = solve(place, start, fisher)
+                modes[place] = solved.mode
+                line.advance()
+                if score(solved.mode) > best_score:
+                    best_score = score(solved.mode)
+                    fisher = solved.fisher
 
-        # New places beside those whose share is not negligible; there are none in the end.
-        starts = _next_starts(modes)
+            # New places beside those whose share is not negligible; there are none in the end.
+            starts = _next_starts(modes)
     return Lattice(modes, fisher)
 
 

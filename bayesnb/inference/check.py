@@ -25,6 +25,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.arrays import Float, Theta
+from ..core.progress import Line, progress
 from ..core.random import generator
 from ..core.special import log_normalize
 from ..families.classes import FixedClasses
@@ -62,6 +63,7 @@ _CLOSED_ROWS_A_CLASS, _CLOSED_ROWS, _CLOSED_COLUMNS = 6, 60, 30  # of rows 5 to 
 _CLOSED_COUPLED = 2
 _HELD_OUT = 100  # rows of rows 4 and 12
 _DRAWN = 1_000  # θ behind a posterior mean of class probabilities, of exact draws or of NUTS
+_N_ROWS = 13  # of a report
 _STATISTICAL = 5  # rows 3a, 3b, 4, 10 and 11
 
 
@@ -98,18 +100,13 @@ def check(
     halves = _fit_one_half(estimator, X, y, seed)
     rng = generator(seed)
     rate = false_alarm / _STATISTICAL
-    report = _Rows(on_row)
-
-    whole = _whole_problem(halves, rng)
-    report.add(identity_row(whole, rng))
-    report.add(mode_row(whole, rng))
-    of_chains = _add_chain_rows(report, halves, rng, seed, rate)
-    small = _small_problem(halves, rng)
-    report.add(*closed_rows(whole, small, rng))
-    report.add(*drawn_rows(small, rng, rate))
-    report.add(intervals_row(halves.posterior, halves.sample_held_out(rng), rng))
-
-    tables = _prediction_tables(halves, seed)
+    with progress("check", _N_ROWS, "rows") as line:
+        report = _Rows(on_row, line)
+        of_chains = _add_rows(report, halves, rng, seed, rate)
+        line.begin("predictions of the held-out rows")
+        tables = _prediction_tables(halves, seed)
+        line.begin("dependence within a class")
+        within_classes = dependence(halves.fitted, halves.rows, halves.y, rng)
     n_rows = len(halves.y)
     of_ways = [quality(name, n_rows, halves.width, table, halves.truth) for name, table in tables.items()]
     return CheckReport(
@@ -125,22 +122,46 @@ def check(
             "classes": halves.n_classes,
         },
         plug_in=differences(tables[MAP], tables[PREDICTIVE]),
-        dependence=dependence(halves.fitted, halves.rows, halves.y, rng),
+        dependence=within_classes,
         by_nuts=of_chains.by_nuts,
     )
 
 
+def _add_rows(report: "_Rows", halves: "_Halves", rng: np.random.Generator, seed: int, rate: float) -> "_Chains":
+    """All rows of a report, in their order; returned is what the chains say beside their rows."""
+    whole = _whole_problem(halves, rng)
+    report.begin("Bayes' identity")
+    report.add(identity_row(whole, rng))
+    report.begin("mode")
+    report.add(mode_row(whole, rng))
+    of_chains = _add_chain_rows(report, halves, rng, seed, rate)
+    small = _small_problem(halves, rng)
+    report.begin("closed form")
+    report.add(*closed_rows(whole, small, rng))
+    report.begin("exact draws")
+    report.add(*drawn_rows(small, rng, rate))
+    report.begin("intervals")
+    report.add(intervals_row(halves.posterior, halves.sample_held_out(rng), rng))
+    return of_chains
+
+
 @dataclass
 class _Rows:
-    """The rows of a report that are done; each is handed to whoever asked for it."""
+    """The rows of a report that are done; each is handed to whoever asked for it, and counted on the terminal."""
 
     on_row: Callable[[CheckRow], None] | None
+    line: Line
     rows: list[CheckRow] = field(default_factory=list)
+
+    def begin(self, name: str) -> None:
+        """Say on the terminal which rows are being made."""
+        self.line.begin(name)
 
     def add(self, *rows: CheckRow) -> None:
         """Keep rows and tell of each."""
         for row in rows:
             self.rows.append(row)
+            self.line.advance()
             if self.on_row is not None:
                 self.on_row(row)
 
@@ -335,7 +356,9 @@ def _add_chain_rows(report: _Rows, halves: _Halves, rng: np.random.Generator, se
             says = "No column has a posterior on which NumPyro's chains mix, so this row compares nothing."
             report.add(CheckRow.within(name, says, 0.0, 0.0, "none", "nothing compared", left_out))
         return _Chains()
+    report.begin("short chains of NumPyro")
     report.add(short_chains_row(problem, rng, rate).with_remark(left_out))
+    report.begin(f"{_CHAINS} chains of NumPyro's NUTS")
     sites, _ = run_nuts(problem.twin, problem.posterior, rng, seed + 1, _CHAINS, draws=_DRAWS, warmup=_WARMUP)
     report.add(nuts_row(problem, sites, rate).with_remark(left_out))
     new_rows = thin(problem.prior, columns.of_rows(halves.sample_held_out(rng)), rng)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.progress import progress
 from ..core.random import generator
 from ..core.supports import check_choice, check_least
 from ..naive_bayes import Parameters, Rows
@@ -107,7 +108,8 @@ def _draw_by_nuts(
         model = partial(prior.model_from_statistics, estimator.statistics_)
 
     # draws (chains, draws, …) by NumPyro site, and what the sampler says of each draw
-    sites, sample_stats = run_nuts(Twin(model), estimator.posterior_, rng, seed, chains, **settings)
+    with progress(f"{chains} chains of NumPyro's NUTS"):
+        sites, sample_stats = run_nuts(Twin(model), estimator.posterior_, rng, seed, chains, **settings)
     return _Drawn(theta=estimator.posterior_.from_sites(sites), sample_stats=sample_stats)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..core.progress import tracked
 from .alike import ColumnSample, alike_columns, sample_positions
 from .columns import ASKED, CONSTANT, DOCUMENTS, EMPTY, FEW_ROWS, LISTED, Column, ColumnContract, levels_of
 from .labels import described_target, is_copy_of_target
@@ -92,7 +93,7 @@ def describe(
 
     # Each column is judged by itself; that of weights must be numbers, and that of labels may be anything.
     judged: dict[Any, _Judgement] = {}
-    for name in frame.columns:
+    for name in tracked(frame.columns, "columns", len(frame.columns), "columns read"):
         if name == weight:
             numbers = _judge_feature(cells[name], "numbers", separators).column
             judged[name] = _Judgement(replace(numbers, role="weight", why="sample weights", words=(), warning=""))

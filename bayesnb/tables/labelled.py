@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..core.progress import progress
 from ..core.weights import RowWeights
 from .columns import CellError, ColumnContract
 from .datasets import Dataset
@@ -212,9 +213,11 @@ class LabelledTable:
         """How many rows have each label, as it stands in the file; `n_rows`, of all rows, is set."""
         label_counts: Counter[Any] = Counter()
         self.n_rows = 0
-        for piece in self._file.pieces((), self.target):  # of the target alone, as text
-            self.n_rows += len(piece)
-            label_counts.update(piece[self.target].dropna().tolist())
+        with progress("labels", unit="rows read") as line:
+            for piece in self._file.pieces((), self.target):  # of the target alone, as text
+                self.n_rows += len(piece)
+                label_counts.update(piece[self.target].dropna().tolist())
+                line.advance(len(piece))
         return label_counts
 
     def _check_classes(self, source: Any, label_counts: Counter[Any]) -> None:
@@ -292,12 +295,14 @@ class LabelledTable:
             equal an earlier one in all columns
         """
         features, labels, weights, hashes = [], [], [], []  # of each piece
-        for rows, X in self._read_pieces():
-            features.append(X)
-            labels.append(self._labels_of(rows))
-            weights.append(self._weights_of(rows))
-            if with_lines:
-                hashes.append(_hash_of_rows(rows))
+        with progress("table", self.n_rows, "rows read") as line:
+            for rows, X in self._read_pieces():
+                features.append(X)
+                labels.append(self._labels_of(rows))
+                weights.append(self._weights_of(rows))
+                if with_lines:
+                    hashes.append(_hash_of_rows(rows))
+                line.advance(len(rows))
         X = pd.concat(features)
 
         # Rows are copies where their hashes are the same.

@@ -7,6 +7,9 @@ from typing import Any
 ROLES = ("numbers", "counts", "yes/no", "levels")
 """What a column that is used can be."""
 
+MODEL_KINDS = ("plain", "calibrated", "discriminative")
+"""Models of all columns, each by its own role: what `choose_predictor` chooses from."""
+
 DATA_SETS = ("iris", "wine", "breast_cancer", "digits", "votes", "penguins")
 """The names that `bayesnb.datasets.load` knows."""
 

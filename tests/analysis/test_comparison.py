@@ -12,9 +12,18 @@ from sklearn.pipeline import make_pipeline
 
 import bayesnb
 from bayesnb import drop_in
-from bayesnb.analysis.comparison import compare, stacked_weights
+from bayesnb.analysis.comparison import _lucky_best, compare, stacked_weights
 from bayesnb.analysis.importance import importance
-from bayesnb.estimators import ComplementNB, GaussianDA, GaussianNB, KernelNB, MixedNB, MultinomialNB, PoissonNB
+from bayesnb.estimators import (
+    ComplementNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
 
 from ..estimators_table import WHOLE
 
@@ -202,3 +211,51 @@ def test_copies_that_leave_together_are_one_row_of_their_weight(rng):
     assert found.loo["pooled"].to_arviz("y_given_x").se == pytest.approx(want.loo["pooled"].se, rel=1e-9)
     table = importance(GaussianNB().fit(copies, labels), copies, labels, groups=groups)
     pd.testing.assert_frame_equal(table, importance(GaussianNB().fit(X, y, w), X, y, w), rtol=1e-9)
+
+
+# --- rows that do not match, and luck ---------------------------------------------------------------------------------
+
+
+def test_rows_that_do_not_match_name_the_model() -> None:
+    X, y = load_iris(return_X_y=True)
+    models = {"all": GaussianNB(), "some": (GaussianNB(), X[:100])}
+    with pytest.raises(ValueError, match=r"`estimators\['some'\]` has 100 rows, but `y` has 150 labels"):
+        compare(models, X, y)
+    with pytest.raises(ValueError, match=r"`estimators\['counts'\]`: Values that are not whole numbers"):
+        compare({"all": GaussianNB(), "counts": GeometricNB()}, X, y)
+
+
+def elpd_of(values: list[float]) -> dict[str, float]:
+    return {f"m{i}": value for i, value in enumerate(values)}
+
+
+def test_the_best_of_many_equal_models_may_be_lucky() -> None:
+    rng = np.random.default_rng(0)
+    said = 0
+    for _ in range(400):
+        said += bool(_lucky_best(elpd_of(rng.normal(-100, 1, 21).tolist()), 150))
+    # d_max ≤ Φ⁻¹(1 − 1/(2K)) σ: the bound is 1.96 for K = 20, near the median of the largest of 20 normal draws, 1.87
+    assert 0.3 < said / 400 < 0.8
+    (note,) = _lucky_best(elpd_of([*np.linspace(-101, -99, 21)]), 150)
+    assert note.startswith("m20 may be best by luck: its elpd is 1.0 nats above the model in the middle")
+
+
+def test_a_clearly_better_model_is_no_luck() -> None:
+    values = np.random.default_rng(1).normal(-100, 1, 20).tolist()
+    assert _lucky_best(elpd_of([*values, -80.0]), 150) == []
+
+
+def test_few_models_and_models_far_below_are_not_counted() -> None:
+    even = np.linspace(-101, -99, 12).tolist()
+    assert _lucky_best(elpd_of(even[:11]), 150) == []
+    assert len(_lucky_best(elpd_of(even), 150)) == 1
+    far = -100 - 10 * np.sqrt(150) - 5
+    assert _lucky_best(elpd_of([*even[:11], far, -np.inf, np.nan]), 150) == []
+
+
+def test_many_models_get_the_note() -> None:
+    X, y = load_iris(return_X_y=True)
+    models = {f"smoothing 1e-{k}": GaussianNB(var_smoothing=10.0**-k) for k in range(6, 18)}
+    assert any("may be best by luck" in note for note in compare(models, X, y).notes)
+    few = dict([*models.items()][:11])
+    assert not any("may be best by luck" in note for note in compare(few, X, y).notes)

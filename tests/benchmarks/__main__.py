@@ -59,6 +59,11 @@ PARTS = {
     "sharper": Part("trust", SHARPER, SHARP, f"{QUICK}/sharper.csv.gz"),
     "sharper-page": Part("sharper", SHARPER, "--csv {out}/sharper.csv.gz", "--csv {docs}/data/sharper.csv.gz"),
     "sharper-simulated": Part("sharper", SHARPER, "--simulated --seeds 6", "--simulated --seeds 1"),
+    "auto": Part(
+        "auto", SHARPER, "--splits 3 --csv {out}/auto.csv.gz", "--tables wine --sizes 50 --csv {out}/auto.csv.gz"
+    ),
+    "auto-noise": Part("auto", SHARPER, "--noise --seeds 20", "--noise --seeds 1"),
+    "auto-intervals": Part("auto", SHARPER, "--intervals --seeds 6", "--intervals --seeds 1"),
     "sets": Part("sets", NOT_SURE, "--full 0", "--splits 2 --tables iris --full 0"),
     "sets-both": Part("sets", NOT_SURE, SETS, "--splits 2 --rows 60 --new 10 --full 2 --tables iris"),
     "coupled": Part("coupled", NOT_SURE, "", "--draws 200"),
