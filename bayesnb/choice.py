@@ -22,13 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
 from sklearn.base import clone
 
 from .analysis._suited import check_own
-from .calibration.base import drawn_maps, floored
 from .calibration.leave_one_out import CalibratedClassifierLOO, groups_of_copies
-from .core.arrays import Float, Int, Table
+from .core.arrays import Float, Int
 from .core.progress import progress
 from .core.weights import RowWeights, row_weights
 from .discriminative.model import DiscriminativeNB
@@ -42,7 +40,6 @@ _MIN_ROWS = 30  # below, log losses of the three models say little
 _MIN_CLASS_ROWS = 10
 _MIN_PLAIN_ROWS = 100  # below, rows that plain is wrongly certain of may be missing
 _LARGE_SHARE = 1 / 3  # of a difference that one row makes, above which it is said
-_MAX_REWEIGHTED_ROWS = 20_000  # whose share in the map is taken out
 _EXACTNESS = {
     "plain": "exact",
     "calibrated": "exact; the map approximate",
@@ -144,10 +141,9 @@ def choose_predictor(
         plain = calibrated.estimator_
         rows = _Rows.of(plain, X, y, sample_weight, groups)
         estimators: dict[str, Any] = {"plain": plain, "calibrated": calibrated}
-        plain_loo = loo_in_analyses(plain, X, y, rows.weights, rows.group)
         log_p = {  # (n,) log p(y_i | x_i, D₋ᵢ) of each model
-            "plain": plain_loo.pointwise,
-            "calibrated": _log_p_calibrated(calibrated, plain_loo.log_proba, rows, are_copies=groups is None),
+            "plain": loo_in_analyses(plain, X, y, rows.weights, rows.group).pointwise,
+            "calibrated": loo_in_analyses(calibrated, X, y, rows.weights, groups).pointwise,
         }
         line.advance(len(estimators))
         few = rows.too_few()
@@ -234,53 +230,6 @@ class _Rows(NamedTuple):
         share = np.bincount(self.label, self.weights.values, len(self.classes)) / self.weights.total
         with np.errstate(divide="ignore"):  # of rows without weight
             return np.log(share)[self.label]
-
-
-# --- leave-one-out of a calibrated model ------------------------------------------------------------------------------
-
-
-def _log_p_calibrated(
-    calibrated: CalibratedClassifierLOO, z: Table, rows: _Rows, are_copies: bool
-) -> Float[np.ndarray, " n"]:
-    """log p(y_i | x_i, D₋ᵢ) of a calibrated model, whose map does without row i too.
-
-    The map was fitted to all rows. Its draws θ_s, with weights r_is ∝ Π_j p(y_j | z_j, θ_s)^(−w_j) over the rows j that
-    leave with row i, are draws without these rows, so that
-
-        p(y_i | z_i, D₋ᵢ) = Σ_s r_is p(y_i | z_i, θ_s) / Σ_s r_is
-
-    Weights are at most √S times their mean. Above 20,000 rows one row hardly moves the map, and the weights are equal.
-
-    Parameters
-    ----------
-    z : (n, c) leave-one-out of the model inside, log probabilities
-    are_copies : whether the rows of a group are one row seen again
-
-    References
-    ----------
-    Gelfand, Dey & Chang (1992), Model determination using predictive distributions, Bayesian Statistics 4. Ionides
-    (2008), Truncated importance sampling, Journal of Computational and Graphical Statistics 17.
-    """
-    if len(z) > _MAX_REWEIGHTED_ROWS:
-        return np.log(calibrated.calibrated(z))[np.arange(len(z)), rows.label]
-    of_label = np.arange(len(z)), rows.label
-    log_p = np.log([drawn.proba(floored(z))[of_label] for drawn in drawn_maps(calibrated.maps_)])  # (s, n)
-    log_ratio = -log_p * _weight_in_map(rows, are_copies)
-    if rows.group is not None:
-        log_ratio = np.array([np.bincount(rows.group, of_draw)[rows.group] for of_draw in log_ratio])
-    log_mean = logsumexp(log_ratio, axis=0) - np.log(len(log_ratio))
-    log_ratio = np.minimum(log_ratio, log_mean + np.log(len(log_ratio)) / 2)
-    log_mixed: np.ndarray = logsumexp(log_ratio + log_p, axis=0) - logsumexp(log_ratio, axis=0)
-    return log_mixed
-
-
-def _weight_in_map(rows: _Rows, are_copies: bool) -> Float[np.ndarray, " n"]:
-    """How much of each row leaves the map: a unit of a count, all of a row, or its share among its copies."""
-    if rows.group is None:
-        return rows.weights.leaving
-    if are_copies:
-        return rows.weights.values / np.bincount(rows.group)[rows.group]
-    return rows.weights.values
 
 
 # --- the table and the rule -------------------------------------------------------------------------------------------

@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 import bayesnb
-from bayesnb.calibration.base import average
-from bayesnb.calibration.fitting import fit_maps
-from bayesnb.choice import _largest_row, _log_p_calibrated, _Rows, _taken
+from bayesnb.choice import _largest_row, _Rows, _taken
 from bayesnb.core.weights import row_weights
 
 Tables = tuple[pd.DataFrame, np.ndarray]
@@ -53,32 +51,6 @@ def test_figures_are_those_of_leave_one_out(choice: Any) -> None:
     assert choice.kind == best != "plain"
     text = str(choice)
     assert f"{plain.log_loss:.4f}" in text and "approximate" in text and f"taken: {choice.kind}. It predicts" in text
-
-
-def test_the_map_of_a_calibrated_model_does_without_the_row() -> None:
-    """Leave-one-out of the map by weights of its draws is near maps fitted without each row, and above no such map."""
-    X, y = copied_columns(40)
-    nb = bayesnb.GaussianNB().fit(X, y)
-    z = nb.loo(X, y).log_proba
-    rows = _Rows(nb.classes_, y, row_weights(None, 40), None)
-    calibrated = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(X, y)
-    log_p = _log_p_calibrated(calibrated, z, rows, are_copies=True)
-    refits = []
-    for i in range(0, 40, 4):
-        others = np.arange(40) != i
-        maps = fit_maps(z[others], y[others], np.ones(39))
-        refits.append(np.log(average(maps, z[[i]])[0, y[i]]))
-    of_all = np.log(calibrated.calibrated(z))[np.arange(40), y]
-    assert abs(log_p[::4].mean() - np.mean(refits)) < 0.1 * abs(of_all[::4].mean() - np.mean(refits)) + 0.02
-    assert of_all.mean() > log_p.mean()
-    counted = rows._replace(weights=row_weights(np.tile([1, 2], 20), 40))
-    once = rows._replace(group=np.arange(40), weights=row_weights(np.ones(40), 40))
-    np.testing.assert_allclose(_log_p_calibrated(calibrated, z, once, are_copies=True), log_p)
-    np.testing.assert_allclose(_log_p_calibrated(calibrated, z, counted, are_copies=True), log_p)  # one unit leaves
-    pairs = rows._replace(group=np.arange(40) // 2)
-    together = _log_p_calibrated(calibrated, z, pairs, are_copies=False)
-    halves = _log_p_calibrated(calibrated, z, pairs, are_copies=True)
-    assert together.mean() < halves.mean() < of_all.mean()
 
 
 def test_what_is_taken_predicts_as_it_was_judged(choice: Any) -> None:
