@@ -158,7 +158,7 @@ def test_odd_columns_in_parquet(tmp_path: Path, capsys: Any) -> None:
         parquet.write_table(pyarrow.table({"y": ["u", "v"], "a": [1, 2], "odd": [None, cell]}), path)
         data = read_table(path, "y")
         assert list(data.X) == ["a"] and data.contract["odd"].why == "lists or tables in its cells"
-    assert cli.main(["fit", str(path), "--target", "y", "-o", model]) == 0
+    assert cli.main(["fit", str(path), "--target", "y", "--model", "plain", "-o", model]) == 0
     parquet.write_table(pyarrow.table({"a": [[1, 2], [3]]}), path)
     assert cli.main(["predict", model, str(path)]) == 2
     assert "column 'a' holds '[1 2]', but the other cells numbers such as 1" in capsys.readouterr().err
@@ -243,7 +243,7 @@ def test_a_row_without_a_label_is_not_judged_and_lines_are_those_of_the_file(tmp
     assert data.X["x"].tolist() == [i % 7 / 2 for i in range(60)] and data.contract["order id"].role == "dropped"
     assert data.lines is not None and data.lines[:6].tolist() == [2, 4, 6, 8, 11, 13]
     path.write_text(path.read_text().replace("x,y", "the x,y") + "n,1,inf,b\n")
-    assert cli.main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m")]) == 2
+    assert cli.main(["fit", str(path), "--target", "y", "--model", "plain", "-o", str(tmp_path / "m")]) == 2
     assert f"{path}, line 124: column 'the x' holds 'inf'" in (err := capsys.readouterr().err)
     assert "--columns 'the x'=ROLE, or leave it out with --drop 'the x'." in err
     path.write_bytes(b"PK\3\4" + bytes(60))
@@ -277,7 +277,7 @@ def test_pieces_give_the_model_of_all_rows(suffix: str, tmp_path: Path, request:
     (frame.to_parquet if suffix == "parquet" else frame.to_csv)(path, index=False)
     models = []
     for name in ("whole", "pieces"):
-        assert cli.main(["fit", str(path), "--target", "y", "-o", str(tmp_path / name)]) == 0
+        assert cli.main(["fit", str(path), "--target", "y", "--model", "plain", "-o", str(tmp_path / name)]) == 0
         assert "t: 239 rows, 3 features, target 'y'" in capsys.readouterr().out.replace("t.csv: 2", "t: 2")
         models.append(bayesnb.load(tmp_path / name))
         request.getfixturevalue("short_pieces")
@@ -318,7 +318,7 @@ def test_a_later_cell_that_contradicts_a_role_is_named(
     frame = table(1500).assign(**{column: [first, other] * 700 + [late] * 100})
     path, model = tmp_path / "t.csv", str(tmp_path / "m")
     frame.to_csv(path, index=False)
-    arguments = ["fit", str(path), "--target", "y", "-o", model]
+    arguments = ["fit", str(path), "--target", "y", "--model", "plain", "-o", model]
     labelled = next(i for i in range(1400, 1500) if frame["y"][i] is not None)
     line = 1402 if "expected" in said else labelled + 2  # the reader sees rows without a label, too
     for command in (arguments, ["select", *arguments[1:4]]):
@@ -335,7 +335,7 @@ def test_a_later_cell_that_contradicts_a_role_is_named(
 
 FIT = """
 from bayesnb import cli
-assert cli.main(["fit", {!r}, "--target", "kind", "-o", {!r}]) == 0
+assert cli.main(["fit", {!r}, "--target", "kind", "--model", "plain", "-o", {!r}]) == 0
 print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 

@@ -95,7 +95,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     _lacks = " (its probabilities are calibrated, so it has no evidence of its own; ask `estimator_`, without the map)"
     _of_inside = (
         "explain contributions tables prior_summary prior_ posterior_ class_count_ class_log_prior_ feature_names "
-        "block_columns part_blocks levels_of encode class_index ignored_by_loo loo_prior"
+        "block_columns part_blocks levels_of encode class_index ignored_by_loo loo_prior contract_"
     )
 
     def __init__(self, estimator: Any) -> None:

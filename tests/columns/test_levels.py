@@ -50,7 +50,9 @@ OTHERS: dict[str, Callable[[pd.Series], Any]] = {
 def test_new_rows_may_write_them_otherwise(name: str, suffix: str, tmp_path: Path, capsys: Any) -> None:
     table, path, model = rows(LEVELS[name]), tmp_path / "t.csv", str(tmp_path / "m")
     table.to_csv(path, index=False)
-    assert cli.main(["fit", str(path), "--target", "kind", "--columns", "s=levels", "-o", model]) == 0
+    assert (
+        cli.main(["fit", str(path), "--target", "kind", "--model", "plain", "--columns", "s=levels", "-o", model]) == 0
+    )
     capsys.readouterr()
     assert cli.main(["predict", model, str(path)]) == 0
     out, err = capsys.readouterr()

@@ -90,7 +90,7 @@ def test_a_messy_table(make: Any, roles: dict[str, str], said: dict[str, str], w
 def test_numbers_that_can_be_read_in_two_ways_are_read_as_asked(tmp_path: Path) -> None:
     path, model = tmp_path / "orders.csv", str(tmp_path / "m")
     clean()[["urgent", "kind"]].assign(price=[f"{15 + i}.018" for i in range(N)]).to_csv(path, index=False, sep=";")
-    arguments = ["fit", str(path), "--target", "kind", "-o", model]
+    arguments = ["fit", str(path), "--target", "kind", "--model", "plain", "-o", model]
     assert cli.main(arguments) == 2
     for name, mark, first in (("decimal", ".", 15.018), ("thousands", ".", 15018.0), ("decimal", ",", 15018.0)):
         assert cli.main([*arguments, f"--{name}", mark]) == 0

@@ -20,7 +20,7 @@ def fitted(tmp_path: Path, frame: pd.DataFrame, *flags: str, **writing: Any) -> 
     """A model of a table with the labels KIND, fitted by the command line."""
     path, model = tmp_path / "t.csv", str(tmp_path / "m")
     frame.assign(kind=KIND).to_csv(path, index=False, **writing)
-    assert cli.main(["fit", str(path), "--target", "kind", "-o", model, *flags]) == 0
+    assert cli.main(["fit", str(path), "--target", "kind", "--model", "plain", "-o", model, *flags]) == 0
     return model
 
 

@@ -35,7 +35,8 @@ def test_the_roles_are_the_same(name: str, tmp_path: Path, capsys: Any) -> None:
     path, model = str(tmp_path / "t.csv"), str(tmp_path / "m")
     frame = pd.DataFrame(TABLES[name])
     frame.assign(y=KIND).to_csv(path, index=False)
-    codes = [cli.main(["describe", path, "--target", "y"]), cli.main(["fit", path, "--target", "y", "-o", model])]
+    fit = ["fit", path, "--target", "y", "--model", "plain", "-o", model]
+    codes = [cli.main(["describe", path, "--target", "y"]), cli.main(fit)]
     frame = pd.read_csv(path, dtype={"code": str})
     X, y = frame.drop(columns="y"), frame["y"]
     if name == "nothing that decides":
@@ -263,7 +264,7 @@ def test_fit_says_it_at_its_end_and_the_report_too(tmp_path: Path, capsys: Any) 
     frame.loc[:4, "Age"], frame.loc[5, "kind"], frame.loc[7, "kind"] = 999, "noo", None
     path = tmp_path / "t.csv"
     frame.to_csv(path, index=False)
-    assert cli.main(["fit", str(path), "--target", "kind", "-o", str(tmp_path / "m")]) == 0
+    assert cli.main(["fit", str(path), "--target", "kind", "--model", "plain", "-o", str(tmp_path / "m")]) == 0
     end = capsys.readouterr().out.partition("saved as ")[2].splitlines()[1:]
     assert end[0].endswith("are classes of their own: 'no' (58 rows) and 'noo' (1).")
     assert end[1].startswith("! Column 'Age': 999 (5 times) far outside of the other numbers")

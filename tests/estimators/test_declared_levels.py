@@ -61,7 +61,9 @@ def test_a_parquet_file_declares_the_levels_of_its_dictionaries(tmp_path, capsys
     rows.to_parquet(tmp_path / "groups.parquet", row_group_size=7)
     for name, evidence in {"whole.parquet": declared, "groups.parquet": declared, "observed.csv": observed}.items():
         path, model = str(tmp_path / name), str(tmp_path / "model")
-        assert cli.main(["fit", path, "--target", "kind", "-o", model]) == 0, capsys.readouterr().err
+        assert cli.main(["fit", path, "--target", "kind", "--model", "plain", "-o", model]) == 0, (
+            capsys.readouterr().err
+        )
         assert load(model).log_evidence_ == pytest.approx(evidence, rel=1e-12)
         table = read_table(path, "kind")
         assert MixedNB().fit(table.X, table.y).log_evidence_ == pytest.approx(evidence, rel=1e-12)
