@@ -177,7 +177,7 @@ def _fitted_models(
     for name, value in estimators.items():
         models[name] = _Model(*value) if isinstance(value, tuple) else _Model(value, X)
         check_own(models[name].nb, "compare", f"estimators[{name!r}]", "loo")  # any class with a method `loo` will do
-        _check_rows(name, models[name].X, len(y))
+        _check_rows(f"the rows of `estimators[{name!r}]`" if isinstance(value, tuple) else "`X`", models[name].X, y)
     if are_fitted:
         return models
     fitted = {}
@@ -190,11 +190,15 @@ def _fitted_models(
     return fitted
 
 
-def _check_rows(name: str, X: Any, n: int) -> None:
-    """ValueError unless a model has a row for each label."""
-    n_rows = _num_samples(next(iter(X.values())) if isinstance(X, dict) else X)
-    if n_rows != n:
-        raise ValueError(f"`estimators[{name!r}]` has {n_rows} rows, but `y` has {n} labels; give each row its label")
+def _check_rows(argument: str, X: Any, y: Any) -> None:
+    """ValueError unless there is a row for each label; of what is no table or no list of labels, `fit` says more."""
+    try:
+        n_rows = _num_samples(next(iter(X.values())) if isinstance(X, dict) else X)
+        n_labels = _num_samples(y)
+    except (TypeError, StopIteration):
+        return
+    if n_rows != n_labels:
+        raise ValueError(f"{argument} and `y` have {n_rows} rows and {n_labels} labels; give each row its label")
 
 
 def _loo_of_all(models: dict[str, _Model], y: Any, weights: RowWeights, groups: Any) -> dict[str, LooResult]:

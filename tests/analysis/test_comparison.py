@@ -219,7 +219,7 @@ def test_copies_that_leave_together_are_one_row_of_their_weight(rng):
 def test_rows_that_do_not_match_name_the_model() -> None:
     X, y = load_iris(return_X_y=True)
     models = {"all": GaussianNB(), "some": (GaussianNB(), X[:100])}
-    with pytest.raises(ValueError, match=r"`estimators\['some'\]` has 100 rows, but `y` has 150 labels"):
+    with pytest.raises(ValueError, match=r"`estimators\['some'\]` and `y` have 100 rows and 150 labels"):
         compare(models, X, y)
     with pytest.raises(ValueError, match=r"`estimators\['counts'\]`: Values that are not whole numbers"):
         compare({"all": GaussianNB(), "counts": GeometricNB()}, X, y)
