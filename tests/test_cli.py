@@ -59,6 +59,7 @@ def test_a_file_is_checked(table, quick, capfd, monkeypatch):
     assert out.count("12 Intervals") == 1
     assert code == ("FAIL" in out) and "40 rows, 2 features" in out
     assert "1  Bayes' identity" in out and "rounding leaves some 1e-12" in out  # what --verbose adds
+    assert len(re.findall(r"posterior mean {5,}\d", out)) == 1  # the chains take all rows and columns: not said twice
 
 
 class Checked:

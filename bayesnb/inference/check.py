@@ -109,10 +109,14 @@ def check(
         within_classes = dependence(halves.fitted, halves.rows, halves.y, rng)
     n_rows = len(halves.y)
     of_ways = [quality(name, n_rows, halves.width, table, halves.truth) for name, table in tables.items()]
+
+    # of the model of the chains; where these take all rows and columns its posterior mean is there already
+    shown = {(way.name, way.rows, way.features) for way in of_ways}
+    of_sub_model = [way for way in of_chains.quality if (way.name, way.rows, way.features) not in shown]
     return CheckReport(
         model=repr(estimator),
         rows=tuple(report.rows),
-        quality=(*of_ways, *of_chains.quality),
+        quality=(*of_ways, *of_sub_model),
         settings={
             "seed": seed,
             "false_alarm": false_alarm,
@@ -369,7 +373,7 @@ def _add_chain_rows(report: _Rows, halves: _Halves, rng: np.random.Generator, se
 def _predict_by_chains(problem: Problem, sites: Theta, held_out: Rows, truth: np.ndarray, seed: int) -> _Chains:
     """The posterior mean of the class probabilities under the model of the chains, by exact draws and by NUTS."""
     posterior = problem.posterior
-    every = _CHAINS * _DRAWS // _DRAWN
+    every = max(1, _CHAINS * _DRAWS // _DRAWN)
     theta = parameters_of(posterior, {name: value[:, ::every] for name, value in sites.items()})
     chunks = log_joint_chunks(posterior, held_out, theta)  # (s, m, c) each
     by_nuts = _log_mean(np.moveaxis(log_normalize(log_joint), 0, -1) for _, log_joint in chunks)
