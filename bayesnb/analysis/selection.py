@@ -127,10 +127,11 @@ class SmoothedModel:
         columns : numbers of the predictors j; all others are left out
         """
         n_rows = codes.shape[1]
-        table = np.repeat(self.log_pi[:, None], n_rows, 1)  # (c, n)
+        table = np.repeat(self.log_pi[:, None], n_rows, 1)  # (c, n) log π_k for every row
         for j in columns:
             log_p = np.log(self.p[j])  # (c, M_j + 1), with 0 in the last column, which is that of a missing cell
-            table += log_p[:, codes[j]]  # of each row the column of its category
+            # of each row the column of its category: the codes 2, 0, 2 take the columns 2, 0 and 2, as a table (c, 3)
+            table += log_p[:, codes[j]]
         return table
 
     def simulate(self, m: int, rng: np.random.Generator) -> Codes:
@@ -139,6 +140,7 @@ class SmoothedModel:
         The code M_j, one beyond the categories of predictor j, is a missing cell.
         """
         pi = np.exp(self.log_pi)
+        # the shares of the classes have the sum 1 but for rounding, which `choice` does not accept
         y = rng.choice(len(pi), size=m, p=pi / pi.sum())  # (m,) the class of each row
 
         codes = np.empty((len(self.p), m), int)
@@ -165,7 +167,11 @@ class SmoothedModel:
         return np.stack(known_of_predictors)
 
     def terms_of_a(self) -> Float[np.ndarray, " d"]:
-        """Σ_mk N_jmk log p_jmk / N, the term that each predictor brings to A(J), the part of l̄(J) made of counts."""
+        """Σ_mk N_jmk log p_jmk / N, the term that each predictor brings to A(J), the part of l̄(J) made of counts.
+
+        l̄(J) is the mean log-likelihood of the labels given the predictors of a set J, N_jmk the weight of the rows of
+        class k with category m of predictor j, p_jmk the share of this category in the class, and N the weight of all.
+        """
         n = self.class_count.sum()
         terms = []
         for count, p in zip(self.counts, self.p, strict=True):
@@ -212,7 +218,8 @@ class SmoothedModel:
             """The weight of some rows, which a mask (n,) marks."""
             return float(weight[rows].sum() or 1)  # of no row the sum in B(J) is 0, whatever divides it
 
-        # A(J) and the joint density of the initial set; both are updated as predictors enter
+        # A(J) and the joint density of the initial set; both are updated as predictors enter: A by a sum, and the
+        # density by a factor p_{j x_ij k}
         term = self.terms_of_a()  # (d,) what each predictor brings to A(J)
         a = self.class_count @ self.log_pi / self.class_count.sum() + term[list(start)].sum()
         log_joint = self.log_joint(codes, start)  # (c, n) log π_k Π_J p
@@ -225,7 +232,8 @@ class SmoothedModel:
             if not remaining or len(path.added) == steps:
                 break
 
-            # −B(J ∪ {j}) of every candidate j
+            # −B(J ∪ {j}) of every candidate j: Σ_k π_k Π_J p · p_j = (Σ_k π_k Π_J p) · Σ_k q_k p_j, so its logarithm is
+            # log_norm plus that of the mean of p_j under q
             q = np.exp(log_joint - log_norm)  # (c, n) class probabilities given J
             rises = []
             divisors = []
@@ -240,7 +248,7 @@ class SmoothedModel:
             best = remaining.pop(int(np.argmax(term[remaining] - minus_b)))
             path.added.append(best)
             a += term[best]
-            is_counted |= is_known[best]
+            is_counted |= is_known[best]  # rows with some predictor of the larger set
             log_joint += np.log(self.p[best])[:, codes[best]]
         return path
 
@@ -261,7 +269,10 @@ class SelectionPath(NamedTuple):
 
     @property
     def sets(self) -> list[list[int]]:
-        """The predictors of each set, by number: the initial ones, and those added up to it."""
+        """The predictors of each set, by number: the initial ones, and those added up to it.
+
+        For example, the initial set (4,) to which 2 and 7 were added gives (4,), (4, 2) and (4, 2, 7).
+        """
         return [[*self.start, *self.added[:size]] for size in range(len(self.log_likelihood))]
 
 
@@ -312,14 +323,20 @@ class _Rows:
         return replace(self, is_used=self.is_used & has_predictor)
 
     def samples(self) -> dict[str, PerRow]:
-        """The weight of each row in each sample, (n,) by name: "training", and "test" if rows are held out."""
+        """The weight of each row in each sample, (n,) by name: "training", and "test" if rows are held out.
+
+        It is 0 for a row outside of the sample. A row that counts several times may be in both.
+        """
         samples = {"training": self.training_weight * self.is_training}
         if self.is_held_out.any():
             samples["test"] = self.test_weight * self.is_held_out
         return samples
 
     def ignored(self) -> dict[str, int]:
-        """How many rows are ignored, by the first reason that holds of each."""
+        """How many rows are ignored, by the first reason that holds of each: no label, weight 0, or no predictor.
+
+        Of the rows with a label and a weight, those that are not used have no cell in a remaining column.
+        """
         has_both = self.has_label & self.has_weight
         return {
             "no target": int((~self.has_label).sum()),
@@ -357,6 +374,8 @@ class _Predictors(NamedTuple):
         sizes = np.zeros(len(columns), int)
         codes = np.zeros((len(columns), len(is_training)), int)
         for j, cells in enumerate(columns):
+            # for example, the training cells b, a, None, b have the categories b and a, with the codes 0 and 1; None
+            # has 2
             categories = pd.unique(cells[is_training & pd.notna(cells)])
             sizes[j] = len(categories)
 
@@ -369,7 +388,7 @@ class _Predictors(NamedTuple):
 
     def has_usable(self) -> Bool[np.ndarray, " n"]:
         """Whether each row has a cell of some usable predictor."""
-        is_known = self.codes < self.sizes[:, None]
+        is_known = self.codes < self.sizes[:, None]  # (d, n): the code M_j is that of a missing cell
         return np.any(is_known[self.usable], axis=0)
 
     def names_of(self, predictors: Sequence[int]) -> tuple[Any, ...]:
@@ -597,6 +616,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             if a setting is out of range, or if no row or no predictor remains. Also if `force` names an unknown column,
             or `exact_features` is larger than the number of predictors
         """
+        # another thread that predicts meanwhile never sees a half of the new attributes
         learner: Any = copy.copy(self)
         learner._select_from(X, y, sample_weight)
         self.__dict__ = vars(learner)  # at once, and only if all went well
@@ -607,7 +627,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
         `fit` calls it on a copy of the estimator, since an error in the middle leaves some attributes set.
         """
-        criterion = self._check_settings()  # "exact", "bic" or "test"
+        criterion = self._check_settings()  # how the best set is chosen: "exact", "bic" or "test"
         rng = generator(self.seed)
         self._scale: list[int] = []  # columns cut into bins: none here, and filled in by `SPSSNaiveBayes`
 
@@ -705,6 +725,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
         # the rows of B(J): the category of each cell by predictor, and the weight of each row
         if self.normalizer == "simulated":
+            # rows of the model of all predictors, each of weight 1
             codes = task.model.simulate(_SIMULATED, rng)  # (d, 1000)
             weight = np.ones(_SIMULATED)
         else:
@@ -712,7 +733,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             weight = rows.training_weight[rows.is_training]
 
         n_steps = self._count_steps(len(candidates), len(usable))
-        divides_by_all_rows = self.denominator == "N"
+        divides_by_all_rows = self.denominator == "N"  # else by the rows with some predictor of J, N'
         return task.model.add_one_by_one(codes, weight, task.forced, candidates, n_steps, divides_by_all_rows)
 
     def _fit_chosen(self, task: _Task, columns: list[np.ndarray]) -> None:
@@ -880,7 +901,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         else:
             return np.zeros(len(rows.label))
 
-        # something has to remain on both sides
+        # something has to remain on both sides: without training rows there is no model, without test rows no criterion
         usable_weight = rows.weights.values[rows.is_used].sum()
         if not 0 < test_weight.sum() < usable_weight:
             n_rows = int((test_weight > 0).sum())
@@ -903,9 +924,11 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             units = np.repeat(members, weights.times[members].astype(int))
 
             # drawn without replacement; at least one unit stays in training
+            # 3 units and a share of 0.9 would hold out all 3, so 2 are drawn
             size = min(round(self.test_share * len(units)), len(units) - 1)
             drawn = rng.choice(units, size, replace=False)
             n_drawn = np.bincount(drawn, minlength=n)  # (n,) how many units of each row
+            # of counts the units themselves; of importance a row that was drawn leaves with its whole weight
             share += n_drawn if weights.are_counts else n_drawn * weights.values
         return share
 
@@ -941,7 +964,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return nb.predict(rows)
 
     def _inside(self, X: Any) -> tuple[CategoricalNB, Any]:
-        """The `CategoricalNB` of the selected predictors, and the rows as it reads them."""
+        """The `CategoricalNB` of the selected predictors, and the rows as it reads them: columns of categories."""
         check_is_fitted(self)
         return copy.copy(self)._model_and_rows(X)  # one state, whatever another thread fits meanwhile
 
@@ -1023,7 +1046,7 @@ def _weight_of_pairs(
     shape : numbers of rows and columns of the table
     """
     n_rows, n_columns = shape
-    pair = row * n_columns + column
+    pair = row * n_columns + column  # (n,) the place of each pair in the table, read line by line
     return np.bincount(pair, weight, n_rows * n_columns).reshape(shape)
 
 
