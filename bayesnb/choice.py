@@ -85,6 +85,7 @@ class PredictorChoice:
         return self.estimators[self.kind]
 
     def __str__(self) -> str:
+        """The log losses as a table, what was taken and why, and the notes."""
         columns = {"log_loss": "log loss", "difference": "minus best", "se": "std. error", "leave_one_out": ""}
         shown = self.table.rename(columns=columns).to_string(
             float_format="{:.4f}".format, na_rep="", index_names=False, formatters={"minus best": "{:+.4f}".format}
@@ -133,7 +134,7 @@ def choose_predictor(
     >>> choice.kind
     'discriminative'
     """
-    check_own(estimator, "choose_predictor")
+    check_own(estimator, "choose_predictor")  # TypeError, with advice, unless the estimator can do that
     notes = []
     with progress("the model that predicts best", total=len(MODEL_KINDS), unit="models") as line:
         line.begin("plain and calibrated")

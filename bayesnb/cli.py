@@ -333,7 +333,7 @@ def _print_json(result: dict[str, Any], data: "Dataset | None" = None) -> None:
     """Print a result, and what data it is of, as JSON; numbers that JSON does not have are null."""
     import json
 
-    about = {}
+    about = {}  # stands before the result
     if data is not None:
         n_features = data.X.shape[1]
         about = {"data": data.name, "target": data.target, "n_rows": len(data.y), "n_features": n_features}
@@ -658,6 +658,8 @@ def report(options: argparse.Namespace) -> None:
     from .reporting import report as make_report
 
     data = _load(options, with_lines=True)
+    # Without --model the kind of model is chosen by leave-one-out, and fitted. A model that was named is fitted by the
+    # report itself.
     choice = _chosen(data) if _is_chosen(options) else None
     estimator = choice.estimator if choice else _estimator(options, data.X, data.contract)
     about: dict[str, Any] = {

@@ -305,6 +305,7 @@ def _row_chunks(X: Any) -> list[Any]:
     import dask
     import dask.array as da
 
+    # `to_delayed` gives the chunks of a Dask array or data frame
     if not dask.is_dask_collection(X) or not hasattr(X, "to_delayed"):
         raise ValueError(f"`X` is a {type(X).__name__}; give a Dask array or data frame, or use the estimator itself")
     if isinstance(X, da.Array):

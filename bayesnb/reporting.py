@@ -123,8 +123,8 @@ def report(
     >>> page.html.startswith("<!DOCTYPE html>"), "http" in page.html.replace("http://www.w3.org", "")
     (True, False)
     """
-    check_own(estimator, "report", method="loo")
-    check_level(level)
+    check_own(estimator, "report", method="loo")  # TypeError, with advice, unless the estimator can do that
+    check_level(level)  # ValueError unless between 0 and 1
     y = np.asarray(y)
     if len(np.unique(y)) < 2:
         raise ValueError(f"`y` has {len(np.unique(y))} classes; a report needs at least two")
@@ -133,7 +133,7 @@ def report(
     except ValueError:  # it is not: a clone is, so that the estimator given does not change
         estimator = clone(estimator).fit(X, y, sample_weight)
     index = X.index if isinstance(X, pd.DataFrame) else range(len(y))
-    with progress("report") as line:
+    with progress("report") as line:  # shown on a terminal while it lasts
         line.begin("leave-one-out")
         loo = loo_in_analyses(estimator, X, y, sample_weight)  # each row predicted from all others
         line.begin("importance of the features")
@@ -327,6 +327,7 @@ def _compared(
     models = {}
     tables = [log_proba]
     candidates_by_name = _automatic_others(nb, X) if is_automatic else others
+    # `tracked` yields the items, and shows on a terminal how many are done
     for name, other in tracked(candidates_by_name.items(), "other models", len(candidates_by_name), "models"):
         try:
             with warnings.catch_warnings():

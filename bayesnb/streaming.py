@@ -82,7 +82,7 @@ def fit_batches(
     >>> fit_batches(GaussianNB(), batches).predict([[5.5]])
     array([1])
     """
-    check_least(1, batch_size=batch_size)
+    check_least(1, batch_size=batch_size)  # ValueError unless a whole number of at least 1
     check_decay(decay)  # before a source is read for its labels
     if classes is None:
         classes = _classes_of_source(source, y, batch_size)
@@ -90,7 +90,7 @@ def fit_batches(
     # Each batch adds its statistics, sums over its rows, to those of the batches before. The conjugate posterior
     # depends on the rows by these sums alone, so that it is that of all rows at once.
     fitted = clone(estimator)
-    with progress("fit", _number_of_rows(source), "rows") as line:
+    with progress("fit", _number_of_rows(source), "rows") as line:  # shown on a terminal while it lasts
         for X, labels, weights in _batches(source, y, sample_weight, batch_size):
             fitted.partial_fit(X, _required_labels(labels), classes=classes, sample_weight=weights, decay=decay)
             line.advance(_num_samples(X))
@@ -130,7 +130,7 @@ def predict_batches(
     [array([[0.87058176, 0.12941824]]), array([[0.12941824, 0.87058176]])]
     """
     check_is_fitted(estimator)
-    check_least(1, batch_size=batch_size)
+    check_least(1, batch_size=batch_size)  # ValueError unless a whole number of at least 1
     # a copy keeps what was learnt, even if the estimator is fitted again while batches come
     method_of_copy = getattr(copy(estimator), method, None)
     if not callable(method_of_copy):
@@ -150,7 +150,7 @@ def _predictions(of_rows: Any, source: Any, batch_size: int, names: Any) -> Iter
     source, batch_size : where the rows are, and how many are read at a time
     names : of the columns that are read of a file; None reads all
     """
-    with progress("predict", _number_of_rows(source), "rows") as line:
+    with progress("predict", _number_of_rows(source), "rows") as line:  # shown on a terminal while it lasts
         for X, _, _ in _batches(source, None, None, batch_size, names):
             yield of_rows(X)
             line.advance(_num_samples(X))

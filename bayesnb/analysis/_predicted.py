@@ -80,7 +80,7 @@ class OfLogProba(ProbaOfLog):
         level : posterior mass inside, between 0 and 1
         draws : `n_draws` and `seed` (0 by default) of `sample_proba`
         """
-        check_level(level)
+        check_level(level)  # ValueError unless between 0 and 1
         draws_of_rows = self.interval_draws(X, **draws)  # (s, n, c), and how quantiles are taken of them
         return central_interval(draws_of_rows.proba, level, draws_of_rows.quantiles)
 

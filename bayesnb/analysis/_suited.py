@@ -59,7 +59,7 @@ def check_independent(estimator: Any, what: str) -> None:
 
     `what` is the analysis that needs a single model, for the message.
     """
-    check_own(estimator, what)
+    check_own(estimator, what)  # UnsuitedEstimator, if it is none of bayesnb
     if isinstance(estimator, OneDependenceNB):
         raise ValueError(
             f"`estimator` is OneDependenceNB, an average of models of pairs of features; {what} needs a single model. "

@@ -47,7 +47,7 @@ def most_informative(estimator: Any, X: Any, n: int = 1, **settings: Any) -> Int
     array([41, 15])
     """
     check_own(estimator, "most_informative", method="uncertainty")
-    check_least(1, n=n)
+    check_least(1, n=n)  # ValueError unless a whole number of at least 1
     information = estimator.uncertainty(X, **settings).epistemic  # (n,) I(y; θ | x) of each row, in nats
     if n > len(information):
         raise ValueError(f"`n` is {n}; it needs to be at least 1 and at most the {len(information)} rows of `X`")

@@ -23,7 +23,7 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
-        with naming("X"):
+        with naming("X"):  # errors of the check then name this argument
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         # The end bins have no outer boundary, so that numbers beyond the range of the training rows go there. For
         # example, the boundaries 0, 4, 8 make the bins (−∞, 4] and (4, ∞), and 9 is in the second, number 1.
@@ -109,8 +109,8 @@ class EqualWidthBinner(_AbstractBinner):
         ValueError
             if `n_bins` is not a whole number of at least 1, or X holds text or infinities
         """
-        check_least(1, n_bins=self.n_bins)
-        with naming("X"):
+        check_least(1, n_bins=self.n_bins)  # ValueError unless a whole number of at least 1
+        with naming("X"):  # errors of the check then name this argument
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         # boundaries of each column, from its values alone; a missing cell tells nothing of the range
         return self._set_edges(X, lambda j, has_value: _equal_widths(X[has_value, j], self.n_bins))
@@ -202,9 +202,9 @@ class EvidenceBinner(_AbstractBinner):
             if `alpha` is not a positive number, or `max_cuts` not a whole number of at least 1. Also if y does not hold
             class labels, or if X holds text or infinities
         """
-        check_least(1, max_cuts=self.max_cuts)
+        check_least(1, max_cuts=self.max_cuts)  # ValueError unless a whole number of at least 1
         alpha = float(checked_numbers("alpha", self.alpha, ()))
-        with naming("X", "y"):
+        with naming("X", "y"):  # errors of the checks then name these arguments
             table, labels = validate_data(
                 self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
             )
@@ -215,10 +215,11 @@ class EvidenceBinner(_AbstractBinner):
         def edges_of(j: int, has_value: np.ndarray) -> np.ndarray:
             """Boundaries of column j, from the rows with a value there; notes the evidence of its bins."""
             values = table[has_value, j]
+            # the m places between neighbouring values where a cut may be best, and the rows of each class between them
             candidates = _candidate_cuts(values, index[has_value], len(classes), self.max_cuts)
             partition = _best_partition(candidates.counts, alpha)  # which of the candidate cuts stay
             self.log_evidence_[j] = partition.evidence
-            inner = candidates.boundaries[partition.cuts]
+            inner = candidates.boundaries[partition.cuts]  # `cuts` are positions among the m candidates
             return np.concatenate([[values.min()], inner, [values.max()]])
 
         return self._set_edges(table, edges_of)
@@ -361,8 +362,10 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
     n = int(counts.sum())
     bins = _log_evidence_of_bins(counts, alpha)  # log p(y | bin): entry [e][s] is of a bin of segments s … e
 
-    # log p(bins): entry I is of I bins, for I = 1 … m + 1, and entry 0 means nothing. The price of a bin under the
-    # tangent at I is by how much it falls from I to I + 1.
+    # log p(bins): entry I is of I bins, for I = 1 … m + 1. Entry 0 means nothing: it stands there so that the number of
+    # bins is the index. The price of a bin under the tangent at I is by how much log p(bins) falls from I to I + 1,
+    # which is minus the difference of neighbours. Here −log C(n + I − 1, I − 1) is log Γ(I) + log Γ(n + 1) − log Γ(n +
+    # I).
     n_bins = np.arange(1, m + 2)
     log_prior_from_1 = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)
     log_prior = np.concatenate([[np.nan], log_prior_from_1])

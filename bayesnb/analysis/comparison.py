@@ -185,7 +185,7 @@ def _fitted_models(
     if are_fitted:
         return models
     fitted = {}
-    with progress("fits", total=len(models), unit="models") as line:
+    with progress("fits", total=len(models), unit="models") as line:  # shown on a terminal while it lasts
         for name, (nb, rows) in models.items():
             line.begin(name)
             with _named(name):
@@ -209,7 +209,7 @@ def _check_rows(argument: str, X: Any, y: Any) -> None:
 def _loo_of_all(models: dict[str, _Model], y: Any, weights: RowWeights, groups: Any) -> dict[str, LooResult]:
     """Leave-one-out of each model, by name."""
     results = {}
-    with progress("leave-one-out", total=len(models), unit="models") as line:
+    with progress("leave-one-out", total=len(models), unit="models") as line:  # shown on a terminal while it lasts
         for name, model in models.items():
             line.begin(name)
             with _named(name):
@@ -286,13 +286,15 @@ def _without_composite(evidence: _Evidence) -> _Evidence:
     Such a likelihood is a product of densities of the same row, so it is no density of the row. Where all models have
     likelihoods of one kind, the evidence stays as it is.
     """
-    if len(set(evidence.measures.values())) < 2:
+    if len(set(evidence.measures.values())) < 2:  # one kind, composite or not: its evidence can be compared
         return evidence
+
+    # copies are changed, not what was given
     log_evidence = dict(evidence.log_evidence)
     measures = dict(evidence.measures)
     notes = list(evidence.notes)
     for name, measure in evidence.measures.items():
-        if COMPOSITE in measure:
+        if COMPOSITE in measure:  # the kind in words, such as "probabilities", has this word
             log_evidence[name] = np.nan
             notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
             del measures[name]

@@ -176,8 +176,10 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         """
         self._check_settings(groups)
 
-        # rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1
-        with naming("X"):
+        # Rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1.
+        # `counts` has the numbers (n,), and whether they were given or are 1 by default. With fewer than two rows or
+        # groups none can be left out.
+        with naming("X"):  # errors of the check then name this argument
             rows = _as_rows(X)
         labels = checked_labels(y)
         counts = _counts(sample_weight, len(labels))
@@ -191,9 +193,9 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
     def _check_settings(self, groups: Any) -> None:
         """ValueError for a parameter out of range, or an estimator that lacks a method that `method` needs."""
-        check_choice("method", self.method, tuple(_NEEDED))
+        check_choice("method", self.method, tuple(_NEEDED))  # ValueError unless it is one of these
         check_choice("class_conditional", self.class_conditional, (False, True))
-        for name in _NEEDED[self.method]:
+        for name in _NEEDED[self.method]:  # methods, such as `predict_log_proba`
             if not hasattr(self.estimator, name):
                 kind = type(self.estimator).__name__
                 raise ValueError(f"`estimator` is {kind}, which has no `{name}`; method={self.method!r} needs it")
@@ -214,7 +216,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         ValueError
             if `coverage` is not between 0 and 1
         """
-        check_level(coverage, "coverage")
+        check_level(coverage, "coverage")  # ValueError unless between 0 and 1
         alpha = 1 - float(coverage)
         return self.predict_p_values(X) > alpha + _LEVEL_ROUNDING
 
@@ -237,6 +239,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         # How many training rows have a smaller score than the new row with each label: they fit better. A block
         # compares some training rows with some new rows and labels, by one model. All blocks make all comparisons.
         n_smaller = np.zeros((n_new, n_classes))
+        # `tracked` yields the items, and shows on a terminal how many are done
         for block in tracked(self._scored(_as_rows(X)), "label sets", unit="models"):
             n_smaller[block.new, block.classes] += block.smaller(share)
 
@@ -255,8 +258,15 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
         - Method "full": every new row joins the training rows under each label.
         - Method "cross", with models that lack a row, or group of rows. How they are made depends on the estimator:
-          statistics of bayesnb subtract; an estimator that plugs in an estimate of the parameters, which leave-one-out
-          ignores, then predicts by itself; any other classifier is fitted again.
+          - one of bayesnb has statistics, sums over its rows, so that those of some rows can be subtracted, and its
+            posterior predicts (`_Remainders`)
+          - one of bayesnb that plugs in an estimate, such as the mean of the parameters, predicts by itself from what
+          the
+            subtraction leaves (`_PointEstimates`)
+          - any other classifier is fitted again to the other rows (`_Refits`)
+
+        A `ScoreBlock` has the scores of some training rows under their own labels, and of some new rows under some
+        labels, all by one model: only scores of one model are compared.
         """
         training = self._training
         label = self._labels
@@ -294,13 +304,13 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 def _counts(sample_weight: Any, n: int) -> RowWeights:
     """How many equal rows each of n rows stands for, from integer weights or None; ValueError for another type."""
     with naming("sample_weight"):  # errors then name this argument
-        values = np.asarray(sample_weight)
+        values = np.asarray(sample_weight)  # of None an array of objects, which no test below minds
     if sample_weight is not None:
         refuse_no_weight(values)  # ValueError if all are 0
     if values.dtype.kind == "f":  # before `row_weights` warns of floats that are whole
         raise ValueError(_FLOAT_WEIGHTS)
     weights = row_weights(sample_weight, n)  # checked: non-negative, and n of them
-    if not weights.are_counts:
+    if not weights.are_counts:  # numbers of another type, such as objects, that are not whole
         raise ValueError(_FLOAT_WEIGHTS)
     return weights
 
@@ -411,7 +421,7 @@ class TrainingTable:
         return RowWeights(counts, are_counts=True, are_given=self.are_given)
 
     def to_save(self) -> dict[str, Any]:
-        """The rows as a file can hold them: arrays and lists."""
+        """The rows as a file can hold them: arrays and lists by name. A data frame or sparse array is taken apart."""
         return {
             "X": _table_to_save(self.X),
             "y": self.y,

@@ -263,13 +263,13 @@ def _known_prior(estimator: Any) -> Any:
     if hasattr(estimator, "steps"):  # a pipeline: a list of (name, estimator)
         _, last = estimator.steps[-1]
 
-    if getattr(last, "class_weight", None) is not None:
+    if getattr(last, "class_weight", None) is not None:  # it multiplied the frequencies of the classes in the fit
         return None
     if hasattr(last, "class_prior_"):
         return last.class_prior_
     if hasattr(last, "class_log_prior_"):
         return np.exp(last.class_log_prior_)
-    return getattr(last, "priors_", None)
+    return getattr(last, "priors_", None)  # of discriminant analysis; None where nothing tells
 
 
 class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):

@@ -189,8 +189,8 @@ class HalfLabelledClassifier(AbstractWrapper):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first setting out of range."""
         check_independent(self.estimator, "the probability of a missing label")
-        check_choice("method", self.method, ("variational", "em"))
-        check_least(1, max_iter=self.max_iter)
+        check_choice("method", self.method, ("variational", "em"))  # ValueError unless it is one of these
+        check_least(1, max_iter=self.max_iter)  # ValueError unless a whole number of at least 1
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
 
@@ -225,6 +225,7 @@ class HalfLabelledClassifier(AbstractWrapper):
             raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
 
         bounds: list[float] = []
+        # `tracked` yields the items, and shows on a terminal how many are done
         for _ in tracked(range(self.max_iter), "labels and parameters in turns", self.max_iter, "rounds at most"):
             # Step 1: the label distribution of each of the u rows without a label. Step 2: the posterior of all rows.
             q = np.exp(log_normalize(self._log_label_weights(posterior, data.unlabelled)))  # (u, c)
@@ -340,6 +341,7 @@ class _Data:
         label_weights : sparse (l, c), of the rows with a label their weight in the class of the label
         weight : (n,) of all rows; those without a label with the factor λ
         """
+        # `suffstats` sums over rows with their weights in each class; `rows_at` takes some rows of every block
         has_label = ~is_missing
         return cls(
             counter=counter,

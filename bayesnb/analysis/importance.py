@@ -104,9 +104,9 @@ def importance(
     # a calibrated estimator holds the fitted naive Bayes model, and a map from its log probabilities to probabilities
     calibration = getattr(estimator, "calibrated", None)
     model = estimator if calibration is None else estimator.estimator_
-    check_own(model, "importance")
+    check_own(model, "importance")  # TypeError, with advice, unless the estimator can do that
     nb = fitted_copy(model)  # another thread may fit it again meanwhile
-    check_level(level)
+    check_level(level)  # ValueError unless between 0 and 1
 
     def log_proba(log_joint: Table) -> Table:
         """log p(y = c | x_i), (m, c), of log p(x_i, y = c), as the estimator predicts: normalised, then calibrated."""
@@ -277,6 +277,7 @@ def _sum_scores(
     log_proba : log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
     """
     sums = _ScoreSums.zero(len(columns_of_features))
+    # `tracked` yields the items, and shows on a terminal how many are done
     for fold in tracked(predictions.folds, "importance", unit="parts of the rows"):
         # the m rows of the fold, with what is the same for every feature: labels, weights, predictions
         part = _part_of_fold(fold, data, predictions, log_proba)
@@ -493,7 +494,7 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
 
     An interval is mean ± z standard errors, with the z that gives it the probability `level` under a normal density.
     """
-    information, gain = sums.mean()  # (d,) each
+    information, gain = sums.mean()  # (d,) each, one number a feature
     z = norm.isf((1 - level) / 2)  # 1.64 for 0.9
     information_reach, gain_reach = z * sums.standard_error()  # (d,) each, half the width of the intervals
     table = pd.DataFrame(

@@ -147,8 +147,8 @@ def map_or_posterior(
     {'MAP': 0.36, 'predictive': 0.25, 'posterior mean': 0.25}
     """
     check_independent(estimator, "the MAP and the posterior of one model")
-    check_level(level)
-    check_least(2, n_draws=n_draws)
+    check_level(level)  # ValueError unless between 0 and 1
+    check_least(2, n_draws=n_draws)  # ValueError unless a whole number of at least 2
     check_least(1, chains=chains, warmup=warmup)
 
     # the fit; the new rows as the blocks of the model read them, and class numbers of their labels, if there are any
@@ -371,7 +371,8 @@ def _frame(
     log_p : (n, c) log class probabilities, by way to predict
     exact, of_nuts : the posterior by exact draws and by NUTS; None if NUTS did not run
     """
-    # tables (n, c) become columns of n c cells: all classes of the first row, then of the next
+    # Tables (n, c) become columns of n c cells: all classes of the first row, then of the next. With two classes the
+    # rows are 0, 0, 1, 1, … (`repeat`), and the labels a, b, a, b, … (`tile`); `ravel` reads a table line by line.
     n, c = exact.log_mean.shape
     columns = {
         "row": np.repeat(np.arange(n), c),

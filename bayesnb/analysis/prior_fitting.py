@@ -176,6 +176,8 @@ def _scale_of_columns(statistics: Any, k: int, has_amounts: bool) -> _Scale:
     statistics : of the block, over all classes
     has_amounts : whether some hyperparameter of the block is an amount
     """
+    # `Moments` are sums of values and of squares, of which `column_scale` makes the mean and the variance of each
+    # column
     if isinstance(statistics, Moments):
         _, variance = column_scale(statistics)  # (k,), 0 where a column never varies
         varies = variance > 0
@@ -401,6 +403,8 @@ def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[A
     z : (p,) the coordinate of each of p hyperparameters
     names : their names, in the same order
     problem : makes a prior of coordinates, and holds the statistics of the rows, by block
+
+    JAX compiles it once for each set of names; the arrays inside `problem` may then change.
     """
 
     def energy(z: Any) -> Any:
@@ -421,13 +425,13 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
     ----------
     names : of the hyperparameters that are fitted; all others keep the values of the estimator
     """
-    on_device = as_jax(problem)
+    on_device = as_jax(problem)  # the same with arrays of JAX, so that it can be compiled
     fields = declared_fields(problem.blocks)
 
     def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
         """−log evidence at the coordinates z (p,), and its gradient (p,), in NumPy's types."""
         value, slope = _energy(as_jax(z), tuple(names), on_device)
-        line.advance()
+        line.advance()  # of the progress, which is opened below before the first call
         return float(value), np.asarray(slope)
 
     # Coordinates z of the estimator's own prior, whose values are unit · exp z, times another hyperparameter if they
@@ -446,7 +450,7 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
     start_inside = np.clip(start, *_LIMITS)  # a start outside the bounds is at them before it is moved
     candidates = [(start_inside + step * is_moved).clip(*_LIMITS) for step in _FIRST_STEPS]
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
-    with progress("evidence of the prior", unit="priors tried") as line:
+    with progress("evidence of the prior", unit="priors tried") as line:  # shown on a terminal while it lasts
         # `energy` gives the value and the gradient; candidates are compared by the value
         best = min(candidates, key=lambda z: energy(z)[0])
         result = minimize(energy, best, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)

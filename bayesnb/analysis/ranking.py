@@ -63,8 +63,8 @@ def rank_features(
     """
     # a copy with these names, so that a fit in another thread does not change it meanwhile
     estimator = fitted_copy(estimator, feature_names)
-    check_level(level)
-    check_least(1, n_draws=n_draws)
+    check_level(level)  # ValueError unless between 0 and 1
+    check_least(1, n_draws=n_draws)  # ValueError unless a whole number of at least 1
 
     # what each of the d weights belongs to, and the weights of the current estimate. There are k contrasts: one of two
     # classes, or one of each class against the mean of all.

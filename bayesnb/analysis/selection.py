@@ -101,7 +101,7 @@ class SmoothedModel:
         f = checked_numbers("alpha", 1 / n if alpha is None else alpha, (len(codes),))  # (d,)
         lam = checked_numbers("class_alpha", 1 / n if class_alpha is None else class_alpha, (c,))  # (c,)
 
-        # π_k = (N_k + λ) / (N + Σ λ)
+        # π_k = (N_k + λ) / (N + Σ λ), the share of each class with pseudo-counts, which keep it from being 0
         class_count = np.bincount(label, weight, c)  # (c,)
         log_pi = np.log(class_count + lam) - np.log(n + lam.sum())
 
@@ -109,7 +109,9 @@ class SmoothedModel:
         counts = []
         p = []
         for predictor_codes, m, pseudo in zip(codes, levels, f, strict=True):
-            # a table (c, m + 1) of weights by class and code; its last column, of the code m, is of missing cells
+            # A table (c, m + 1) of weights by class and code; its last column, of the code m, is of missing cells. With
+            # one class and two categories, the codes 0, 1, 1, 2 of rows of weight 1 give (1, 2, 1): one cell is
+            # missing.
             weight_of_pairs = _weight_of_pairs(label, predictor_codes, weight, (c, int(m) + 1))
             count = weight_of_pairs[:, :m]  # N_jmk, without the missing cells
             share = (count + pseudo) / (count.sum(1, keepdims=True) + m * pseudo)  # (c, m) p_jmk
@@ -215,7 +217,7 @@ class SmoothedModel:
             is_counted = np.logical_or.reduce(is_known[list(start)], axis=0)  # of rows with some predictor of J
 
         def divisor(rows: np.ndarray) -> float:
-            """The weight of some rows, which a mask (n,) marks."""
+            """The divisor of B(J): the weight of the rows that a mask (n,) marks; 1 if it marks none."""
             return float(weight[rows].sum() or 1)  # of no row the sum in B(J) is 0, whatever divides it
 
         # A(J) and the joint density of the initial set; both are updated as predictors enter: A by a sum, and the
@@ -225,6 +227,7 @@ class SmoothedModel:
         log_joint = self.log_joint(codes, start)  # (c, n) log π_k Π_J p
         path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
+        # `tracked` yields the items, and shows on a terminal how many are done
         for _ in tracked(itertools.count(), "selection", unit="features added"):
             log_norm = logsumexp(log_joint, 0)  # (n,) log Σ_k π_k Π_J p
             total = weight @ log_norm  # −N B(J)
@@ -241,6 +244,7 @@ class SmoothedModel:
                 cell_p = self.p[j].take(codes[j], 1)  # (c, n) p_{j x_ij k}
                 mean_cell_p = np.einsum("kn,kn->n", q, cell_p)  # (n,) Σ_k q_ik p_{j x_ij k}
                 rises.append(weight @ np.log(mean_cell_p))
+                # with N′ it grows with the set: by the rows that have the candidate, but no predictor of J
                 divisors.append(divisor(is_counted | is_known[j]))
             minus_b = (total + np.array(rises)) / np.array(divisors)
 
@@ -457,7 +461,7 @@ class SelectionReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries, for JSON; NaN becomes None."""
-        plain = dict(vars(self))
+        plain = dict(vars(self))  # all fields by name; the two tables are replaced below
         for name, table in (("steps", self.steps.reset_index()), ("classification", self.classification)):
             # as objects, since a column of numbers cannot hold None
             with_none = table.astype(object).where(table.notna(), None)
@@ -468,7 +472,8 @@ class SelectionReport:
         """The sequence of sets, the one chosen, what was left out and how rows are classified."""
         settings = self.settings
 
-        # the table of sets: the initial set has no predictor that was added, and the chosen one is marked
+        # The table of sets: the initial set has no predictor that was added, and the chosen one is marked by a word in
+        # place of True.
         initial = "(forced)" if self.forced else "(no predictor)"
         added = self.steps["added"].fillna(initial)
         steps = self.steps.assign(added=added, best=np.where(self.steps["best"], "best", ""))
@@ -683,7 +688,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
         # Classes are those of the used rows. `labels` has an entry for each row with a label, so the mask of used rows
         # is first cut down to these. For example, labels (a, missing, b) and weights (0, 1, 1) leave the label b.
-        is_used_of_labelled = is_used[~is_missing]
+        is_used_of_labelled = is_used[~is_missing]  # one entry for each label that is there
         used_labels = labels[is_used_of_labelled]
         self.classes_, class_numbers = np.unique(used_labels, return_inverse=True)
         label = np.zeros(len(is_missing), int)
@@ -695,7 +700,8 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _model_of_all(self, predictors: _Predictors, rows: _Rows) -> SmoothedModel:
         """The categorical naive Bayes model of all predictors, estimated from the training rows.
 
-        Settings that are given by column or by class are put into the order of the columns or classes.
+        Settings that are given by column or by class are put into the order of the columns or classes: a pandas series
+        by its index. A setting that is one number, or a list, stays as it is.
         """
         training = rows.is_training  # (n,)
         return SmoothedModel.of(
@@ -753,7 +759,8 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         alpha = 1.0 if is_empty else model.alpha[self.support_]
         nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
 
-        # as categorical columns made of the training rows alone, so that these rows tell the levels
+        # As categorical columns made of the training rows alone, so that these rows tell the levels. `self.classes_` is
+        # given beside the labels, so that each class has the place that it has in `classes_`.
         levels = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)
         labels = self.classes_[rows.label[training]]
         self._nb = nb.partial_fit(levels, labels, self.classes_, rows.training_weight[training])
@@ -770,7 +777,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         rows = task.rows
         predictors = task.predictors
         model = task.model
-        dropped = [j for j in range(len(predictors.names)) if j not in predictors.usable]
+        dropped = [j for j in range(len(predictors.names)) if j not in predictors.usable]  # fewer than two categories
 
         # the class of each row with the largest probability given the chosen set; ties go to the larger π
         log_joint = model.log_joint(predictors.codes, chosen)  # (c, n)
@@ -816,10 +823,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         - "bic" : the set with the smallest pseudo-BIC on the training rows
         - "test" : the set with the largest log-likelihood of the rows held out
         """
-        for name in ("max_features", "exact_features"):
+        for name in ("max_features", "exact_features"):  # "auto" and None need no check; a number has to be at least 1
             if getattr(self, name) not in ("auto", None):
                 check_least(1, **{name: getattr(self, name)})
-        check_choice("criterion", self.criterion, ("auto", "bic", "test"))
+        check_choice("criterion", self.criterion, ("auto", "bic", "test"))  # ValueError unless it is one of these
         check_choice("normalizer", self.normalizer, ("exact", "simulated"))
         check_choice("denominator", self.denominator, ("N", "N'"))
 
@@ -881,7 +888,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
         maximum = self.max_features
         if maximum == "auto":
-            maximum = min(100, max(20, usable // 5))  # the rule of SPSS
+            maximum = min(100, max(20, usable // 5))  # the rule of SPSS: a fifth, but at least 20 and at most 100
         return min(candidates, maximum)
 
     def _hold_out(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
@@ -945,7 +952,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         weight : (n,) of each row in the sample, 0 of rows outside of it
         """
         c = len(self.classes_)
-        counts = _weight_of_pairs(observed, predicted, weight, (c, c))  # observed by predicted class
+        counts = _weight_of_pairs(observed, predicted, weight, (c, c))  # entry [observed class, predicted class]
         with np.errstate(invalid="ignore"):
             correct = counts.diagonal() / counts.sum(1)  # (c,), NaN of a class without rows
         by_class = dict(zip(self.classes_.tolist(), counts.T, strict=True))  # a column (c,) for each predicted class
@@ -986,7 +993,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         if fresh:
             self._columns = columns
             self.n_features_in_ = columns.n
-            # names of an earlier fit go, since these rows may have none
+            # names of an earlier fit go, since these rows may have none; scikit-learn has the attribute only with names
             self.__dict__.pop("feature_names_in_", None)
             if columns.names is not None:
                 self.feature_names_in_ = columns.names
@@ -1016,7 +1023,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         chosen = {names[j]: columns[j] for j in np.flatnonzero(self.support_)}
         if not chosen:
             chosen = {"none": np.zeros(len(columns[0]), int)}
-        table = pd.DataFrame(chosen, dtype=object)  # (n, columns)
+        table = pd.DataFrame(chosen, dtype=object)  # (n, columns); objects, so that categories keep their types
         return table.to_numpy(dtype=object) if self._columns.names is None else table
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
@@ -1060,14 +1067,14 @@ def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
     predictors, to be small, and l̄ of the rows held out, if there are any. All are in nats a row.
     """
     rows = task.rows
-    n = float(rows.training_weight[rows.is_training].sum())  # N
+    n = float(rows.training_weight[rows.is_training].sum())  # N, the weight of the training rows
 
     # what was added, nothing to make the initial set, and the size J of each set
     added_names = [None, *task.predictors.names_of(path.added)]
     steps = pd.DataFrame({"added": pd.Series(added_names, dtype=object)})
     steps["n_features"] = [len(members) for members in path.sets]
 
-    # the criteria
+    # The criteria. The pseudo-BIC is a penalised loss a row: −log-likelihood + ½ · size · log N, divided by N.
     steps["log_likelihood"] = path.log_likelihood
     steps["pseudo_bic"] = -steps["log_likelihood"] + 0.5 * steps["n_features"] * np.log(n) / n
     if rows.is_held_out.any():
@@ -1085,6 +1092,7 @@ def _test_log_likelihood(task: _Task, path: SelectionPath) -> Float[np.ndarray, 
         log_joint = task.model.log_joint(codes, members)  # (c, m)
         table = log_normalize(log_joint.T)  # (m, c) log p(y = k | x_i)
         label_log_p.append(table[np.arange(len(table)), label])  # of each row the entry in the class of its label
+    # (s, m) becomes (s,): a weighted mean over the rows
     return np.average(label_log_p, axis=1, weights=rows.test_weight[rows.is_held_out])
 
 

@@ -25,8 +25,9 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
     """Axes of a new figure, one or an array of several; `settings` are those of `matplotlib.pyplot.subplots`."""
     try:
         import matplotlib.pyplot as plt
-    except ImportError as error:
+    except ImportError as error:  # Matplotlib is no dependency of the package; only plots need it
         raise ImportError("bayesnb.plots needs Matplotlib; run: pip install matplotlib") from error
+    # one Axes, or of several columns an array of them, in one row
     _, axes = plt.subplots(1, columns, layout="constrained", **settings)
     return axes
 

@@ -73,7 +73,7 @@ def prior_to_posterior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior_to_posterior(nb, 0, "mu")
     """
-    estimator = fitted_copy(estimator, what="a plot of parameters")
+    estimator = fitted_copy(estimator, what="a plot of parameters")  # another thread may fit the original meanwhile
     estimator.prior_.require_proper("densities of the prior to plot")
 
     # the parameter with its distributions in each of k classes (one, if they share it), before and after the data
@@ -445,6 +445,8 @@ def _draw_paths(
 ) -> None:
     """Draw the three estimates of a probability in each class over the pseudo-count α.
 
+    The posterior mean is a solid line with marks, the mode is dashed, and maximum likelihood is dotted.
+
     Parameters
     ----------
     classes : (c,) labels
@@ -494,8 +496,8 @@ def prior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior(nb, 0)
     """
-    check_own(estimator, "a plot of the prior")
-    estimator = fitted_copy(estimator)
+    check_own(estimator, "a plot of the prior")  # TypeError, with advice, unless the estimator can do that
+    estimator = fitted_copy(estimator)  # another thread may fit the original meanwhile
     j = column(estimator, feature)  # its position
 
     # the cells of 4,000 rows drawn from the prior predictive, with their labels, and the cells of the rows of X

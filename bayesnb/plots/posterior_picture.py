@@ -60,13 +60,14 @@ def map_against_posterior(
     >>> ax = plots.map_against_posterior(nb, X[50:], feature=2)
     """
     check_independent(estimator, "a picture of the MAP and the posterior of one model")
-    check_level(level)
-    estimator = fitted_copy(estimator)
+    check_level(level)  # ValueError unless between 0 and 1
+    estimator = fitted_copy(estimator)  # another thread may fit the original meanwhile
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label)  # number of the class
     j = None if feature is None else column(estimator, feature)  # number of the column
 
+    # without a feature a point for each row, else a curve along the feature
     ax = ax or new_axes()
     if j is None:
         _draw_rows(estimator, X, k, level, ax)

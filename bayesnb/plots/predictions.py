@@ -65,7 +65,7 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     >>> ax = plots.class_probabilities(nb, X[50:80], y[50:80], label=1)
     """
     check_own(estimator, "a plot of intervals", method="predict_interval")
-    estimator = fitted_copy(estimator)
+    estimator = fitted_copy(estimator)  # another thread may fit the original meanwhile
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label)  # number of the class
@@ -139,12 +139,12 @@ def decision_regions(
     >>> nb = GaussianNB().fit(X[:, :2], y)
     >>> ax = plots.decision_regions(nb, X[:, :2], y, n_draws=10, points=20)
     """
-    estimator = fitted_copy(estimator)
+    estimator = fitted_copy(estimator)  # another thread may fit the original meanwhile
     d = estimator.n_features_in_
     if d != 2:
         raise ValueError(f"`estimator` has {d} features; regions need an estimator that is fitted to two")
     check_own(estimator, "a map of uncertainty", method="uncertainty")
-    check_least(0, n_draws=n_draws)
+    check_least(0, n_draws=n_draws)  # ValueError unless a whole number of at least 0
     check_least(2, points=points)
     # a cell may be missing, but a column without any number has no range
     cells = np.asarray(X, float)
@@ -309,8 +309,8 @@ def nomogram(
     model = estimator
     if not hasattr(estimator, "predict_joint_log_proba"):  # a calibrated estimator, which holds the model
         model = getattr(estimator, "estimator_", estimator)
-    check_own(model, "a nomogram")
-    with_names = fitted_copy(model, feature_names)
+    check_own(model, "a nomogram")  # TypeError, with advice, unless the estimator can do that
+    with_names = fitted_copy(model, feature_names)  # another thread may fit the original meanwhile
 
     # Contributions to the log odds of each class against class b. There is an entry for the class prior, one for each
     # of the 12 features that contribute most to class a, and one for all others. Each has a posterior mean, and the
@@ -331,7 +331,7 @@ def nomogram(
     zero_line(ax)
     ax.axhline(len(names) - 0.5, color=ink(ax), linewidth=0.8)
 
-    list_down(ax, [*names, "log odds"], 36)
+    list_down(ax, [*names, "log odds"], 36)  # names down the vertical axis
     name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
     name_axes(
         ax,
@@ -398,7 +398,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     # the table of `importance` has a column "information", and that of `rank_features` a column "weight"
     size_of = "information" if "information" in getattr(table, "columns", ()) else "weight"
     _check_columns("table", table, ["feature", size_of, "low", "high"], "`rank_features` returns, or some of its rows")
-    check_least(1, n=n)
+    check_least(1, n=n)  # ValueError unless a whole number of at least 1
     has_classes = "class_" in table.columns
     is_information = size_of == "information"
     if classes is not None and (has_classes or is_information or len(classes) != 2):
@@ -432,7 +432,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if "elpd_gain" in shown:
         ax.plot(shown["elpd_gain"], shown["line"], linestyle="", marker="|", markersize=9, color=colour(4))
 
-    list_down(ax, features, has_legend=has_classes)
+    list_down(ax, features, has_legend=has_classes)  # names down the vertical axis
     name_axes(ax, _axis_of_weights(is_information, classes))
     if has_classes:
         legend(ax)
@@ -599,7 +599,7 @@ def _draw_models(ax: Drawn, names: Any, point: np.ndarray, error: np.ndarray) ->
     """
     zero_line(ax)
     intervals(ax, np.arange(len(names)), point - error, point, point + error, color=ink(ax), marker="o")
-    list_down(ax, names)
+    list_down(ax, names)  # names down the vertical axis
 
 
 def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
