@@ -50,9 +50,8 @@ class OfLogProba(ProbaOfLog):
 
     def __getattr__(self, name: str) -> Any:
         # Python asks here only for what the object itself does not have. The model is looked for in `vars`: where there
-        # is none yet, asking for it as an attribute would come back here.
-        # `vars` has only what was set on the object itself. A name of `_of_inside`, such as "posterior_", is then the
-        # model's.
+        # is none yet, asking for it as an attribute would come back here. `vars` has only what was set on the object
+        # itself. A name of `_of_inside`, such as "posterior_", is then the model's.
         has_model = self._inside in vars(self)
         if has_model and name in self._of_inside.split():
             model = vars(self)[self._inside]
@@ -101,9 +100,8 @@ class OfLogProba(ProbaOfLog):
         settings = {"seed": 0} | draws  # a seed in `draws` goes before
         p = self.sample_proba(X, **settings)  # (s, n, c)
 
-        # entr is −p log p, whose sum over the classes is the entropy
-        # Total = aleatoric + epistemic: entropy of the mean = mean entropy + mutual information of label and
-        # parameters.
+        # entr is −p log p, whose sum over the classes is the entropy. Total = aleatoric + epistemic: entropy of the
+        # mean = mean entropy + mutual information of label and parameters.
         total = entr(p.mean(0)).sum(-1)  # (n,) entropy of the mean probabilities
         mean_entropy = entr(p).sum(-1).mean(0)  # (n,) mean of the entropies of the draws
         aleatoric = np.minimum(mean_entropy, total)  # it is never larger, but for rounding: entropy is concave

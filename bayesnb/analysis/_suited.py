@@ -91,9 +91,9 @@ def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np
     cells = column_or_1d(as_array, warn=True)  # (n,)
 
     # A label is missing if it is None, NaN or NA, or if it equals the mark. Only real values can be compared with that,
-    # so the comparison is made for these, and its results are put back to where they stand among all n.
-    # For example, the labels (a, None, −1) with the mark −1: is_nothing is (0, 1, 0), the values are (a, −1), and
-    # is_mark of all is (0, 0, 1). The labels that are there are (a,).
+    # so the comparison is made for these, and its results are put back to where they stand among all n. For example,
+    # the labels (a, None, −1) with the mark −1: is_nothing is (0, 1, 0), the values are (a, −1), and is_mark of all is
+    # (0, 0, 1). The labels that are there are (a,).
     is_nothing = np.asarray(pd.isna(cells))  # (n,)
     values = cells[~is_nothing]
     is_mark = np.zeros(len(cells), bool)  # (n,)

@@ -264,12 +264,12 @@ def _equal_widths(values: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
     lower_ends = np.concatenate([[-np.inf], inner])  # (n_bins,) of each bin; the end bins have no outer boundary
     upper_ends = np.concatenate([inner, [np.inf]])
 
-    # the numbers of the bins that hold a value, ascending: a value is in the bin of as many boundaries as are below it
-    # in the example above, the values 1 and 7 are in the bins 0 and 3
+    # The numbers of the bins that hold a value, ascending: a value is in the bin of as many boundaries as are below it.
+    # In the example above, the values 1 and 7 are in the bins 0 and 3.
     occupied = np.unique(np.searchsorted(inner, values))
 
-    # a boundary between each occupied bin and the next: their ends are one number if no empty bin lies between
-    # in the example, bin 0 ends at 2 and bin 3 starts at 6
+    # A boundary between each occupied bin and the next: their ends are one number if no empty bin lies between. In the
+    # example, bin 0 ends at 2 and bin 3 starts at 6.
     ends = upper_ends[occupied[:-1]]
     next_starts = lower_ends[occupied[1:]]
     return np.concatenate([[low], (ends + next_starts) / 2, [high]])
@@ -347,7 +347,11 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
 
     - Under the tangent at k, let the best partition have j bins. It is a candidate.
     - What the prior is above the tangent grows with the distance from k. A number of bins between k and j is no better
-      than j under the tangent, and gains less from this difference. So all numbers from k to j are settled.
+      than j under the tangent, and gains less from this difference. So all numbers from k to j are settled: in
+
+        evidence(I) + log p(I bins) = [evidence(I) + tangent(I)] + [log p(I bins) − tangent(I)]
+
+      the first bracket is largest at I = j, and the second is larger at j than at any I between k and j.
 
     Parameters
     ----------
@@ -364,8 +368,8 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
 
     # log p(bins): entry I is of I bins, for I = 1 … m + 1. Entry 0 means nothing: it stands there so that the number of
     # bins is the index. The price of a bin under the tangent at I is by how much log p(bins) falls from I to I + 1,
-    # which is minus the difference of neighbours. Here −log C(n + I − 1, I − 1) is log Γ(I) + log Γ(n + 1) − log Γ(n +
-    # I).
+    # which is minus the difference of neighbours. With factorials as Γ functions, −log C(n + I − 1, I − 1) is
+    # log Γ(I) + log Γ(n + 1) − log Γ(n + I).
     n_bins = np.arange(1, m + 2)
     log_prior_from_1 = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)
     log_prior = np.concatenate([[np.nan], log_prior_from_1])

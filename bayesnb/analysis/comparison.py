@@ -478,8 +478,8 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
         options={"ftol": 1e-15, "maxiter": 1000},
     )
 
-    # it stops near the best weights, and Newton's method goes on from there
-    # negative weights of rounding size are set to 0 first
+    # It stops near the best weights, and Newton's method goes on from there. Negative weights of rounding size are set
+    # to 0 first.
     stacked[is_usable] = _polished(optimum.x.clip(0), p, share)
     return stacked
 

@@ -658,8 +658,8 @@ def _full_scores(
         joined = encoder.joined(row)
         new_row = joined.estimator.encode(row)  # its cells as numbers, by block
         for k in range(n_classes):
-            # the model of all n + 1 rows: statistics of the training rows and of the new row in class k add up
-            # `one_hot` is the table (1, c) with weight 1 in class k; `suffstats` sums over rows with such weights
+            # The model of all n + 1 rows: statistics of the training rows and of the new row in class k add up.
+            # `one_hot` is the table (1, c) with weight 1 in class k; `suffstats` sums over rows with such weights.
             added = joined.estimator.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
             model = joined.estimator.with_statistics(joined.estimator.statistics_ + added)
 

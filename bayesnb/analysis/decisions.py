@@ -90,8 +90,8 @@ def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
     if not 0 < threshold < 1:
         raise ValueError(f"`threshold` is {threshold}; it needs to lie between 0 and 1")
 
-    # weights with the ratio π₁ (1 − t) / (π₀ t), then as probabilities
-    # for example, π = (½, ½) and t = 0.9: the weights are ½ · 0.9 and ½ · 0.1, and the result is (0.9, 0.1)
+    # Weights with the ratio π₁ (1 − t) / (π₀ t), then as probabilities. For example, π = (½, ½) and t = 0.9: the
+    # weights are ½ · 0.9 and ½ · 0.1, and the result is (0.9, 0.1).
     weight = pi * np.array([threshold, 1 - threshold])
     return weight / weight.sum()
 

@@ -225,7 +225,7 @@ class HalfLabelledClassifier(AbstractWrapper):
             raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
 
         bounds: list[float] = []
-        # `tracked` yields the items, and shows on a terminal how many are done
+        # `tracked` yields the items of the range, and shows on a terminal how many are done
         for _ in tracked(range(self.max_iter), "labels and parameters in turns", self.max_iter, "rounds at most"):
             # Step 1: the label distribution of each of the u rows without a label. Step 2: the posterior of all rows.
             q = np.exp(log_normalize(self._log_label_weights(posterior, data.unlabelled)))  # (u, c)

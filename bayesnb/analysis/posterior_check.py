@@ -153,9 +153,9 @@ def compare_with_numpyro(kind: str, laplace: LaplaceAndTwin, seed: int) -> list[
     start_noise = 0.5 * rng.standard_normal((_CHAINS, len(laplace.mode))) @ root.T  # (chains, p)
     nuts_draws = _draws_of_nuts(laplace, laplace.mode + start_noise, seed + 1)  # by site
 
-    # class probabilities (s, n, c) by draws of both posteriors: how far their means are apart, averaged over rows and
-    # classes, and how far the ends of their intervals
-    # sites are the random variables of the NumPyro model; of its draws those that Laplace's posterior has, too
+    # Class probabilities (s, n, c) by draws of both posteriors: how far their means are apart, averaged over rows and
+    # classes, and how far the ends of their intervals. Sites are the random variables of the NumPyro model; of its
+    # draws those that Laplace's posterior has, too.
     proba = laplace.proba(**laplace.draws)
     nuts_proba = laplace.proba(**{site: nuts_draws[site] for site in laplace.draws})
     mean_error = abs(proba.mean(0) - nuts_proba.mean(0)).mean()
@@ -195,8 +195,8 @@ class _ModeErrors(NamedTuple):
 def _errors_near_the_mode(laplace: LaplaceAndTwin, rng: np.random.Generator) -> _ModeErrors:
     """How far −log p(y, θ) and its mode are from those of the NumPyro model, by eight random points near the mode."""
     with jax.enable_x64(True):
-        # NumPyro's −log p(y, θ), and Newton's step H⁻¹ g at a point, with its gradient g and Hessian H
-        # `sites` makes values by site of the p coordinates, as the potential energy takes them
+        # NumPyro's −log p(y, θ), and Newton's step H⁻¹ g at a point, with its gradient g and Hessian H. `sites` makes
+        # values by site of the p coordinates, as the potential energy takes them.
         energy = jax.jit(lambda point: potential_energy(laplace.model, (), {}, laplace.sites(point)))
         step = jax.jit(lambda point: jnp.linalg.solve(jax.hessian(energy)(point), jax.grad(energy)(point)))
 

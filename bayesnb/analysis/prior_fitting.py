@@ -444,8 +444,8 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
             ratio = ratio / problem.start[other]
         start.append(np.log(ratio)[:, problem.free].mean())
 
-    # its multiples; what is relative to another hyperparameter stays, since it moves with that one
-    # a rate of twice the shape stays that: multiplying both by 10 would make the rate 100 times as large
+    # Its multiples; what is relative to another hyperparameter stays, since it moves with that one. A rate of twice the
+    # shape stays that: multiplying both by 10 would make the rate 100 times as large.
     is_moved = np.array([fields[name].per not in names for name in names])
     start_inside = np.clip(start, *_LIMITS)  # a start outside the bounds is at them before it is moved
     candidates = [(start_inside + step * is_moved).clip(*_LIMITS) for step in _FIRST_STEPS]

@@ -77,8 +77,8 @@ def rank_features(
             "there are no weights; rank the features by their information: importance(estimator, X, y)"
         ) from None
 
-    # the interval is that of weights under exact draws of the parameters
-    # `posterior_.sample` is one exact draw of all parameters; its linear form is as plausible as the data allow
+    # The interval is that of weights under exact draws of the parameters. `posterior_.sample` is one exact draw of all
+    # parameters; its linear form is as plausible as the data allow.
     rng = generator(seed)
     draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
     low, median, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)  # (d, k) each

@@ -227,7 +227,7 @@ class SmoothedModel:
         log_joint = self.log_joint(codes, start)  # (c, n) log π_k Π_J p
         path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
-        # `tracked` yields the items, and shows on a terminal how many are done
+        # `count` never ends, and the loop stops inside; `tracked` shows on a terminal how often it has been run
         for _ in tracked(itertools.count(), "selection", unit="features added"):
             log_norm = logsumexp(log_joint, 0)  # (n,) log Σ_k π_k Π_J p
             total = weight @ log_norm  # −N B(J)
@@ -930,8 +930,8 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             members = np.flatnonzero(rows.is_used & (rows.label == k))
             units = np.repeat(members, weights.times[members].astype(int))
 
-            # drawn without replacement; at least one unit stays in training
-            # 3 units and a share of 0.9 would hold out all 3, so 2 are drawn
+            # Drawn without replacement; at least one unit stays in training. 3 units and a share of 0.9 would hold out
+            # all 3, so 2 are drawn.
             size = min(round(self.test_share * len(units)), len(units) - 1)
             drawn = rng.choice(units, size, replace=False)
             n_drawn = np.bincount(drawn, minlength=n)  # (n,) how many units of each row

@@ -76,8 +76,8 @@ def prior_to_posterior(
     estimator = fitted_copy(estimator, what="a plot of parameters")  # another thread may fit the original meanwhile
     estimator.prior_.require_proper("densities of the prior to plot")
 
-    # the parameter with its distributions in each of k classes (one, if they share it), before and after the data
-    # with methods `quantiles` and `densities`, which give a column for each class
+    # The parameter with its distributions in each of k classes (one, if they share it), before and after the data. It
+    # has methods `quantiles` and `densities`, which give a column for each class.
     prior = _parameter_of_feature(estimator, estimator.prior_, feature, parameter, category)
     posterior = _parameter_of_feature(estimator, estimator.posterior_, feature, parameter, category)
 
@@ -389,8 +389,8 @@ def smoothing_path(
     estimator = fitted_copy(estimator, feature_names, "a plot of parameters")
     statistics = estimator.statistics_  # sums over the rows, of each block
 
-    # α has to be the only hyperparameter of every block, and a parameter of the estimator
-    # `hyperparameters` of a block has the names of the numbers that its prior is made of
+    # α has to be the only hyperparameter of every block, and a parameter of the estimator. `hyperparameters` of a block
+    # has the names of the numbers that its prior is made of.
     has_only_alpha = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
     if not has_only_alpha or "alpha" not in estimator.get_params(deep=False):
         raise ValueError(

@@ -355,9 +355,8 @@ def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int,
     a = None if label is None else class_at(estimator, label)
     b = None if against is None else class_at(estimator, against)
 
-    # the classes that are not taken yet, the most probable one first
-    # for example, with the log joint probabilities (−3, −1, −2) they are 1, 2, 0; without `label` and `against`, a is 1
-    # and b is 2
+    # The classes that are not taken yet, the most probable one first. For example, with the log joint probabilities
+    # (−3, −1, −2) they are 1, 2, 0; without `label` and `against`, a is 1 and b is 2.
     by_probability = np.argsort(-log_joint[0], kind="stable").tolist()
     remaining = [k for k in by_probability if k not in (a, b)]
     if a is None and remaining:
