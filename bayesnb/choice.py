@@ -209,7 +209,7 @@ class _Rows(NamedTuple):
 
         By default the rows that are equal in all cells and the label are a group, since a copy would tell the answer.
         """
-        index = nb.class_index(y)
+        index = nb.class_index(y)  # (n,) class numbers
         weights = row_weights(sample_weight, len(index))
         if groups is None:
             group = groups_of_copies(nb, nb.encode(X), index, weights)
@@ -230,7 +230,7 @@ class _Rows(NamedTuple):
 
     def too_few(self) -> str:
         """Why there are too few rows for a choice by log loss; empty if there are enough."""
-        n = self.number()
+        n = self.number()  # of independent rows: groups count as one
         if n < _MIN_ROWS:
             return f"there are {n:.0f} independent rows, fewer than {_MIN_ROWS}"
         for k, name in enumerate(self.classes.tolist()):  # the first class that has too few
@@ -294,11 +294,13 @@ def _taken(loss: dict[str, float], few: str, is_plain_trusted: bool) -> _Taken:
     few : why there are too few rows for a choice; empty if there are enough
     is_plain_trusted : whether there are enough rows to see where plain is wrongly certain
     """
+    # with few rows three log losses say little
     if few:
         return _Taken("calibrated", f"It needs the fewest rows to be trusted, and {few}.")
     # plain is the first of the kinds; there is no loss of a model that could not be fitted
     kinds = MODEL_KINDS if is_plain_trusted else MODEL_KINDS[1:]
     best = min((kind for kind in kinds if kind in loss), key=lambda kind: loss[kind])
+    # plain was not among those compared
     if not is_plain_trusted:
         reason = f"It predicts best, plain aside: below {_MIN_PLAIN_ROWS} rows its rare large errors may not be seen."
         return _Taken(best, reason)
@@ -323,6 +325,7 @@ def _notes(rows: _Rows, log_p: dict[str, np.ndarray], table: pd.DataFrame, row_n
     row_names : what each row is called
     """
     loss = table["log_loss"].drop(FREQUENCIES)
+    # the log loss of the best model against that of a prediction without any column
     if loss.min() >= table["log_loss"][FREQUENCIES]:
         yield "no model predicts better than class frequencies: the columns say little about the label."
     best = str(loss.idxmin())

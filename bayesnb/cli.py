@@ -196,7 +196,7 @@ def make_parser() -> argparse.ArgumentParser:
 def _check_output(options: argparse.Namespace) -> None:
     """Refuse an output that cannot be written, that damages an input, or whose name promises another format."""
     output = getattr(options, "output", None)
-    if not output:
+    if not output:  # the command prints
         return
     from .io import check_target
 
@@ -208,6 +208,7 @@ def _check_output(options: argparse.Namespace) -> None:
             raise ValueError(
                 f"the output {output} is {inside}the input {name}, which it would damage; name another file"
             )
+    # each command writes one format; an ending that is none of a table, such as .model, promises nothing
     command = options.run.__name__
     ending = os.path.splitext(output)[1].lower()
     if ending in _TABLE_ENDINGS and ending != _WRITES[command]:
@@ -255,7 +256,7 @@ def _table(options: argparse.Namespace) -> "LabelledTable":
 def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
     """All rows of the data, which are announced but for --json, with the lines of a text file if asked."""
     table = _table(options)
-    data = table.load(with_lines)
+    data = table.load(with_lines)  # X, y, weights, the contract of the columns, and perhaps the line of each row
     if getattr(options, "json", False):  # nothing but JSON is printed
         return data
     _announce(data, len(data.y))
@@ -400,7 +401,7 @@ def check(options: argparse.Namespace) -> int:
     that of the weighted rows.
     """
     data = _load(options)
-    counts = _counts(data, options.json)
+    counts = _counts(data, options.json)  # None where weights are importance
     estimator = _estimator(options, data.X, data.contract)
     # a calibrated or discriminative model has a report of its own, which is printed when it is complete
     if options.calibrate or options.model in (SHARP, "calibrated"):
@@ -430,6 +431,7 @@ def check(options: argparse.Namespace) -> int:
     with _weights_as_declared():
         report = estimator.check(data.X, data.y, options.seed, sample_weight=counts, on_row=show)
         gain = calibration_gain(estimator, data.X, data.y, data.sample_weight)
+    # the result, with the sentence on what calibration would gain
     if options.json:
         _print_json({**report.to_dict(), "calibration": gain}, data)
         return 0 if report.passed else 1
@@ -490,6 +492,7 @@ def compare(options: argparse.Namespace) -> None:
     # Each model is fitted. What cannot use the columns is no error here: its name is kept under the reason.
     models: dict[str, Any] = {}
     unusable: dict[str, list[str]] = {}
+    # those that were named, or all that differ on such columns
     names = options.models or _models_to_try(data.X, data.contract)
     with _weights_as_declared(), progress("fits", total=len(names), unit="models") as line:
         for name in names:
@@ -501,7 +504,7 @@ def compare(options: argparse.Namespace) -> None:
                 reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
                 unusable.setdefault(shorten(reason, 120), []).append(name)
             line.advance()
-        notes = _unusable_in_words(unusable)
+        notes = _unusable_in_words(unusable)  # one sentence, or none
         if not models:
             raise TableError(notes[0])
         if not options.models:  # nobody asked for all of these, so that one of several equal ones will do
@@ -524,8 +527,9 @@ def _drop_same(models: dict[str, Any], X: "pd.DataFrame") -> list[str]:
     """Drop each model that predicts as an earlier one does and has its evidence; a line about each."""
     import numpy as np
 
-    tables: dict[str, np.ndarray] = {}
+    tables: dict[str, np.ndarray] = {}  # the numbers of each model that stays
     notes = []
+    # a list of the models, since some are dropped inside of the loop
     for name, nb in list(models.items()):
         # its log probabilities of the first rows, with its evidence: equal numbers mean an equal model
         log_p = nb.predict_log_proba(X.iloc[:_COMPARED_ROWS])
@@ -551,11 +555,12 @@ def _models_to_try(X: "pd.DataFrame", contract: "ColumnContract") -> list[str]:
     is_mixed = 0 < numbers.shape[1] < X.shape[1]
     is_of_one_kind = len({column.role for column in contract.used}) == 1
     has_real_numbers = (numbers.nunique() > 20).any()
+    # mixed variants are tried where there are columns of numbers and others
     names = []
     for name in (*VARIANTS, *(MIXED if is_mixed else ()), *MODEL_KINDS[1:]):  # plain is one of the variants
         if name == "mixed" and is_of_one_kind:  # it is the variant of that kind
             continue
-        if name == "categorical" and has_real_numbers:
+        if name == "categorical" and has_real_numbers:  # each number would be a level of its own
             continue
         if name.endswith("kernel") and len(X) > _KERNEL_ROWS:
             continue
@@ -579,6 +584,7 @@ def fit(options: argparse.Namespace) -> None:
     nb = getattr(estimator, "estimator_", getattr(estimator, "reader_", estimator))
     nb.contract_ = table.contract
     estimator.save(options.output)
+    # what was fitted: the model with its parameters, and how many rows each class has, of many classes the first
     counted = [f"{n:.15g} {str(label)!r}" for label, n in zip(nb.classes_, nb.class_count_, strict=True)]
     more = " …" if len(counted) > _SHOWN_CLASSES else ""
     model = shorten(" ".join(repr(estimator).split()), _SHOWN_LETTERS)
@@ -607,7 +613,9 @@ def _fitted_model(options: argparse.Namespace, table: "LabelledTable") -> _Fitte
     """
     # the first batch shows what columns there are
     estimator = _estimator(options, next(iter(table.batches())).X, table.contract)
-    _announce(table, table.n_labelled)
+    _announce(table, table.n_labelled)  # what is worked on, before the work
+
+    # nobody has named a model: the kind is chosen by leave-one-out, unless there are too many cells to hold at once
     is_chosen = _is_chosen(options)
     if is_chosen and table.n_labelled * len(table.contract.used) > _MAX_CHOSEN_CELLS:
         print("note: a large table: plain is fitted, batch by batch; --model discriminative holds all rows at once")
@@ -615,6 +623,7 @@ def _fitted_model(options: argparse.Namespace, table: "LabelledTable") -> _Fitte
     if is_chosen:
         data = table.load(with_lines=True)
         return _FittedModel(_chosen(data).estimator, data.sample_weight)
+    # a calibrated or discriminative model, or one by name, as it was asked for
     with _weights_as_declared():
         if options.calibrate or options.model in (SHARP, "calibrated"):
             data = table.load()
@@ -628,7 +637,7 @@ def _fit_in_batches(estimator: Any, table: "LabelledTable") -> "np.ndarray | Non
 
     from .streaming import fit_batches
 
-    weights: list[np.ndarray] = []
+    weights: list[np.ndarray] = []  # of each batch that has some
 
     def batches() -> Iterator[Any]:
         """The batches (X, y, weight) of the table, read anew at each call; keeps their weights."""
@@ -637,6 +646,7 @@ def _fit_in_batches(estimator: Any, table: "LabelledTable") -> "np.ndarray | Non
                 weights.append(batch.weight)
             yield tuple(batch)
 
+    # the labels are known beforehand, so that the table is read once for the fit
     fit_batches(estimator, batches, classes=table.labels)
     return np.concatenate(weights) if weights else None
 
@@ -728,6 +738,7 @@ def predict(options: argparse.Namespace) -> None:
         warned.append(getattr(model, "interval_coverage", ""))
     for text in filter(None, dict.fromkeys([*notes, *warned])):  # each note once, without empty ones
         print(f"note: {text}", file=sys.stderr)
+    # numbers become text, and the column for --id comes first, unchanged
     predictions = _with_digits(predictions, options.digits)
     if options.id is not None:
         predictions.insert(0, options.id, table[options.id].to_numpy())
@@ -779,7 +790,7 @@ def _predictions(
         notes["note"] = note
     # the column of each row's own label in the tables, found by a search among the sorted classes: [i, place_i]
     place = np.searchsorted(model.classes_, label)
-    columns = {"predicted": label}
+    columns = {"predicted": label}  # then the numbers of the predicted label, then those of every class
     for name, values in tables.items():
         columns["probability" if name == "p" else name] = values[np.arange(len(p)), place]
     for k, class_label in enumerate(model.classes_):

@@ -170,6 +170,7 @@ def _page(facts: "_Facts", title: str, cautions: tuple[str, ...]) -> str:
     """
     from . import __version__
 
+    # by the name of the field in the template; a text is empty where there is nothing to say
     sections = {
         "careful": _careful(cautions),
         "choice": _choice(facts.choice),
@@ -183,6 +184,7 @@ def _page(facts: "_Facts", title: str, cautions: tuple[str, ...]) -> str:
         "priors": _priors(facts),
         "models": _models(facts),
     }
+    # a file of the package; its fields are written as $careful, $title and so on
     template = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8"))
     page = template.substitute(
         sections,
@@ -324,6 +326,7 @@ def _compared(
     the result of `compare`; None if no other model is left
     """
     is_automatic = isinstance(others, str)
+    # fitted models by name, and the leave-one-out tables (n, c) of all models so far
     models = {}
     tables = [log_proba]
     candidates_by_name = _automatic_others(nb, X) if is_automatic else others
@@ -343,6 +346,7 @@ def _compared(
         tables.append(table)
     if not models:
         return None
+    # the model of the page comes first: a clone that is fitted, as all others are
     models = {"this model": clone(nb).fit(X, y, sample_weight), **models}
     return compare(models, X, y, sample_weight=sample_weight, fitted=True)
 
@@ -378,8 +382,10 @@ def _other_parts(nb: Any, n: int) -> dict[str, Any]:
     sizes = [len(columns) for name, _, columns in nb.parts_ if name in real]
     if not sizes:
         return {}
+    # columns that no part reads, for which a new mixed model has to say so
     used = {j for _, _, columns in nb.parts_ for j in columns.tolist()}
     unused = [j for j in range(nb.n_features_in_) if j not in used]
+    # each candidate in place of the parts of real numbers; all other parts stay
     models = {}
     for candidate in candidates("real", n, max(sizes)):
         parts: list[tuple[str, Any, list[int]]] = []
@@ -398,6 +404,7 @@ def _cautions(facts: _Facts) -> Iterator[str]:
     ignored = facts.nb.ignored_by_loo
     if ignored:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
+    # what `describe` said of the columns, such as that a number looks like an identifier
     if facts.contract is not None:
         yield from facts.contract.first_cautions(_SHOWN_CAUTIONS)
     yield from _cautions_of_rows(facts)
@@ -415,6 +422,7 @@ def _cautions(facts: _Facts) -> Iterator[str]:
             best = table.index[0]
             yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
     if facts.contract is not None:
+        # `missing` is the share of cells of the column that are missing
         for column in facts.contract.used:
             if column.missing > 0.2:
                 yield f"Column {column.name}: {column.missing:.0%} of the cells are missing."
@@ -446,6 +454,7 @@ def _cautions_of_probabilities(facts: _Facts) -> Iterator[str]:
     """
     loo = facts.loo
     base_loss = facts.frequency_log_loss
+    # the class frequencies are a prediction without any column: a model has to be better than that
     if loo.log_loss >= base_loss:
         yield (
             f"The log loss ({loo.log_loss:.3f}) is no better than with the class frequencies ({base_loss:.3f}). Do not "
@@ -576,7 +585,9 @@ def _choice(choice: PredictorChoice | None) -> str:
         "se": "standard error",
         "leave_one_out": "leave-one-out",
     }
+    # one row for each kind of model and for class frequencies, whose names become a column without a heading
     table = choice.table.rename(columns=names).reset_index(names="")
+    # what share of true probabilities its intervals were measured to hold, in words; plain has no such text
     of_intervals = getattr(choice.estimator, "interval_coverage", "")
     sentences = [f"Taken: {choice.kind}. {choice.reason}", *choice.notes, of_intervals]
     text = "".join(f"<p class='soft'>{_text(sentence)}</p>" for sentence in filter(None, sentences))
@@ -609,6 +620,8 @@ def _accuracy(facts: _Facts) -> str:
     loo = facts.loo
     # of a share a of n rows √(a (1 − a)/n), with `effective` the number of rows of equal weight
     accuracy_error = np.sqrt(loo.accuracy * (1 - loo.accuracy) / max(facts.weights.effective, 1))
+    # each line has the figure, its standard error, and what class frequencies alone reach; NaN is shown as a dash. The
+    # log loss is −elpd / n, so that its standard error is that of elpd divided by n.
     base_loss = facts.frequency_log_loss
     rows = [
         ["accuracy", loo.accuracy, accuracy_error, facts.frequency_accuracy],
@@ -648,13 +661,14 @@ def _calibration(facts: _Facts) -> str:
 
 def _confusion(facts: _Facts) -> str:
     """Rows by true and predicted class; of many classes only the most frequent confusions."""
+    # predicted and true label of each row, (n,)
     predicted = pd.Series(facts.loo.predicted, name="predicted as")
     true = pd.Series(facts.loo.classes[facts.loo.index], name="class")
     if len(facts.classes) > _SHOWN:
         # pairs of true and predicted class, of the rows that are wrong, counted
         wrong = pd.DataFrame([true, predicted]).T[true != predicted].value_counts().head(_SHOWN)
         return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
-    weight = pd.Series(facts.weights.values)
+    weight = pd.Series(facts.weights.values)  # what each row adds to its entry of the table
     if facts.weights.are_counts:
         weight = weight.astype(int)
     table = pd.crosstab(true, predicted, values=weight, aggfunc="sum")
@@ -667,6 +681,7 @@ def _importance(facts: _Facts) -> str:
     """The plot of the information of the features, and below it how many are not shown to help."""
     n_features = len(facts.importance)
     n_grey = int((facts.importance["low"] <= 0).sum())  # features whose interval reaches 0
+    # the plot with all arguments but the Axes, as `inline_svg` takes it
     draw = partial(plots.feature_weights, facts.importance, n=_SHOWN)
     svg = inline_svg(draw, "Importance", height=0.8 + 0.24 * min(_SHOWN, n_features))
     caption = (
@@ -713,6 +728,7 @@ def _nomogram(facts: _Facts, i: int, reason: str) -> str:
 
     It shows what each feature adds to the log odds of the most probable class against the next one.
     """
+    # (c,) the class probabilities of the row by all other rows, and the two most probable classes
     p = facts.loo.proba[i]
     best, second = np.argsort(-p, kind="stable")[:2].tolist()
     draw = partial(
@@ -724,7 +740,9 @@ def _nomogram(facts: _Facts, i: int, reason: str) -> str:
         n_draws=400,
         level=facts.level,
     )
+    # the plot has a line for each feature, at most 12, and a line for the prior and the sum
     svg = inline_svg(draw, f"{reason}: nomogram {i}", height=1.75 + 0.25 * min(12, facts.nb.n_features_in_))
+    # the class number of its label, and in words whether the other rows predict it
     true = facts.loo.index[i]
     probability = f"{p[best]:.3f}" if p[best] < 0.9995 else "above 0.999"  # not 1 where it is less
     truth = "which is right" if true == best else f"but it is <b>{_text(facts.classes[true])}</b>"
@@ -739,6 +757,7 @@ def _priors(facts: _Facts) -> str:
         # the table of importance has the most informative features first
         column = facts.nb.feature_names().index(name)
         caption = f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."
+        # no figure where the column is not used, or where its family has no parameters to draw
         with contextlib.suppress(ValueError, AttributeError, KeyError):
             draw = partial(plots.prior_to_posterior, facts.nb, column)
             figures.append(_figure(inline_svg(draw, f"Prior to posterior of {name}", height=2.8), caption))
@@ -754,8 +773,9 @@ def _models(facts: _Facts) -> str:
         return ""
     table = facts.comparison.table
     text = f"<p>By leave-one-out <b>{_text(table.index[0])}</b> predicts the labels best.</p>"
+    # some models have no evidence, such as calibrated ones; with none at all the sentence is left out
     if table["log_evidence"].notna().any():
         text = f"<p><b>{_text(table['log_evidence'].idxmax())}</b> has the largest evidence.</p>{text}"
-    names = ["log_evidence", "elpd", "elpd_diff", "se_diff", "probability", "accuracy"]
+    names = ["log_evidence", "elpd", "elpd_diff", "se_diff", "probability", "accuracy"]  # columns that are shown
     notes = "".join(f"<p class='soft'>{_text(note)}</p>" for note in facts.comparison.notes)
     return text + _table(table[names].reset_index(names="model"), "Models") + notes

@@ -301,6 +301,7 @@ def _split_columns(table: Any, y: Any, weights: Any) -> Batch:
             shown = ", ".join(map(str, columns)) or "without names"
             raise ValueError(f"`source` has no column {name!r}; its columns are {shown}")
 
+    # what remains are the features
     labels = None if y is None else table[y].to_numpy()
     row_weights = None if weights is None else table[weights].to_numpy()
     return table.drop(columns=names), labels, row_weights

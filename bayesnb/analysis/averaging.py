@@ -218,7 +218,7 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
         )
     stats = nb.statistics_.blocks[name]  # sums over the rows of each of c classes
     stats_of_all = pooled(stats)  # over all rows, as those of a single class
-    shared_prior = _prior_of_one_class(prior)
+    shared_prior = _prior_of_one_class(prior)  # ValueError where the prior differs between classes
     return _ComparedBlock(
         name=name,
         columns=nb.block_columns()[name],

@@ -340,6 +340,7 @@ def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> lis
 
 def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
     """A sentence for each fitted model with a setting that only changes its prediction, not its leave-one-out."""
+    # such as a prediction by the MAP: elpd and evidence are those of the model, whatever plugs in for prediction
     notes = []
     for name, nb in models.items():
         setting = nb.ignored_by_loo  # in words, such as estimate="mean"; empty where there is none

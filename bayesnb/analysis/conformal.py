@@ -794,6 +794,7 @@ def _column_to_save(column: pd.Series) -> dict[str, Any]:
 
     Types that pandas has beside NumPy's become floats, with NaN for a missing cell, or objects, with None.
     """
+    # each cell of a categorical is a code: its position among the levels, −1 where it is missing
     if isinstance(column.dtype, pd.CategoricalDtype):
         levels = column.cat.categories.to_numpy(dtype=object)
         return {"levels": levels, "codes": column.cat.codes.to_numpy(), "is_ordered": bool(column.cat.ordered)}

@@ -235,6 +235,7 @@ class _ScoreSums:
             return
         if np.isnan(self.centre[:, feature]).all():
             self.centre[:, feature] = terms.mean()
+        # `outer` is the table of products m₀ v, a line for each score: sums over the k terms follow by @
         u = terms.value - np.multiply.outer(self.centre[:, feature], terms.weight)  # (2, k) s − m₀ v
         self.u[:, feature] += u @ terms.times
         self.u_v[:, feature] += u @ (terms.times * terms.weight)
@@ -529,6 +530,7 @@ def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
     if what:
         check_independent(estimator, what)
     check_is_fitted(estimator)
+    # a shallow copy has the same posterior; only its names are replaced
     renamed = copy(estimator)  # one state, whatever another thread fits meanwhile
     if names is None:
         return renamed

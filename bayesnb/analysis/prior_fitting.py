@@ -343,13 +343,13 @@ def _parameter_of_prior(nb: Any) -> str | None:
 
     ValueError if the estimator has no such parameter, or a block whose prior is not made of numbers.
     """
-    parameters = nb.get_params(deep=False)
+    parameters = nb.get_params(deep=False)  # the settings of the estimator, by name
     blocks = nb.prior_.blocks
     hyperparameters = declared_fields(blocks).keys()
     parameter: str | None
     if "family" in parameters:
         parameter = "family"
-    elif hyperparameters <= parameters.keys():
+    elif hyperparameters <= parameters.keys():  # a subset: every one has a setting of the same name
         parameter = None
     else:
         parameter = "prior"

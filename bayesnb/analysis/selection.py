@@ -704,6 +704,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         by its index. A setting that is one number, or a list, stays as it is.
         """
         training = rows.is_training  # (n,)
+        # of the rows for training alone: categories (d, m), classes (m,) and weights (m,)
         return SmoothedModel.of(
             predictors.codes[:, training],
             rows.label[training],
@@ -856,6 +857,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         ValueError
             if there is no such column
         """
+        # a single name is a list of one, and not of its letters
         requested = [columns] if isinstance(columns, str) else [*columns]
         positions = []
         for column in requested:
@@ -878,6 +880,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         candidates : number of predictors that can be added
         usable : number of predictors with at least two categories, forced ones included
         """
+        # an exact number has to be possible; a largest number is cut down to what is possible
         if self.exact_features is not None:
             if self.exact_features > candidates:
                 raise ValueError(
@@ -990,6 +993,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         # the rows, and the number and names of their columns, which have to be those of the fit, if one is given
         columns_of_fit = None if fresh else self._columns
         table, _, columns = checked_rows(self, X, columns_of_fit, numbers=False, sparse=False)
+        # number and names are learnt here, as scikit-learn wants them
         if fresh:
             self._columns = columns
             self.n_features_in_ = columns.n

@@ -189,6 +189,7 @@ def column(estimator: Any, feature: Any) -> int:
     names = getattr(estimator, "feature_names_in_", None)  # of the columns of a data frame
     d = estimator.n_features_in_
     if isinstance(feature, str) and names is not None:
+        # a name goes before a position, and of equal names the first is taken
         matches = np.flatnonzero(names == feature)
         if len(matches):
             return int(matches[0])
