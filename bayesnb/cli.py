@@ -297,7 +297,17 @@ def _model(X: "pd.DataFrame", name: str, contract: "ColumnContract") -> Any:
 
 
 def _estimator(options: argparse.Namespace, X: "pd.DataFrame", contract: "ColumnContract") -> Any:
-    """The model that is asked for, with its parameters; "auto" is plain."""
+    """The model that is asked for, with its parameters; "auto" is plain.
+
+    It is not fitted. With --calibrate it is put into a `CalibratedClassifierLOO`; kinds that are calibrated already
+    refuse that.
+
+    Parameters
+    ----------
+    options : the parsed command line, with `model`, `calibrate` and perhaps `set`, the parameters by name
+    X : rows, whose columns choose the families
+    contract : the role of each column
+    """
     # `fit` has --set, a list of pairs (name, value); other commands set nothing
     nb = _model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
     if not options.calibrate:
@@ -381,6 +391,7 @@ def describe(options: argparse.Namespace) -> None:
         weight = None if weights is None else weights.name
         # the contract has the role of each column, with the reason, and notes about the table
         contract = describe_columns(file.first, options.target or file.target, **_wishes(options), weight=weight)
+        # what the weights say, in words, such as how many rows they stand for
         described = "" if weights is None else weights.describe(weights.read(contract, file.first))
     if options.json:
         notes = [*contract.notes, *filter(None, [described])]

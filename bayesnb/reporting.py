@@ -167,6 +167,12 @@ def _page(facts: "_Facts", title: str, cautions: tuple[str, ...]) -> str:
 
     Each function below makes the text of a section, as HTML. The template `report.html` has the headings, and a field
     for each text; `substitute` fills the fields.
+
+    Parameters
+    ----------
+    facts : the model, its rows, and what was computed of them
+    title : of the page
+    cautions : what needs care, a sentence each
     """
     from . import __version__
 
@@ -284,7 +290,11 @@ class _Facts:
 
 
 def calibration_gain(nb: Any, X: Any, y: Any, sample_weight: Any = None) -> str:
-    """Sentences: the leave-one-out log loss, plain and calibrated, in nats a row, and whether calibration helps."""
+    """Sentences: the leave-one-out log loss, plain and calibrated, in nats a row, and whether calibration helps.
+
+    Calibration maps the class probabilities to others in the same order that are right on average. It is taken to help
+    if it lowers the loss by more than 5 %.
+    """
     # both losses, by name: the fit of a calibration predicts each row from all others anyway
     losses = CalibratedClassifierLOO(clone(nb)).fit(X, y, sample_weight).loo_log_loss_
     plain = losses["plain"]
@@ -299,7 +309,15 @@ def calibration_gain(nb: Any, X: Any, y: Any, sample_weight: Any = None) -> str:
 
 
 def candidates(kind: str, n: int, d: int) -> list[Any]:
-    """The models that are tried on n rows of d cells of one kind: every estimator that suits them, in its variants."""
+    """The models that are tried on n rows of d cells of one kind: every estimator that suits them, in its variants.
+
+    A variant is an estimator with some settings, such as a variance that all classes share. None of them is fitted.
+
+    Parameters
+    ----------
+    kind : of the cells: "yes/no", "levels", "counts", "amounts" or "real"
+    n, d : numbers of rows and of columns
+    """
     models = []
     for name in dir(estimators):
         estimator = getattr(estimators, name)

@@ -292,7 +292,10 @@ def _checked_column(name: str, column: Any, n: int) -> np.ndarray | None:
 
 
 def _split_columns(table: Any, y: Any, weights: Any) -> Batch:
-    """Features, labels and weights of a data frame, by the names of their columns; a name may be None."""
+    """Features, labels and weights of a data frame, by the names of their columns; a name may be None.
+
+    ValueError for a name that is no column. The features are all columns but those of labels and weights.
+    """
     # Each name that is given must be a column. An array has no columns, and then no name is one.
     columns = getattr(table, "columns", ())
     names = [name for name in (y, weights) if name is not None]

@@ -207,7 +207,15 @@ def _check_rows(argument: str, X: Any, y: Any) -> None:
 
 
 def _loo_of_all(models: dict[str, _Model], y: Any, weights: RowWeights, groups: Any) -> dict[str, LooResult]:
-    """Leave-one-out of each model, by name."""
+    """Leave-one-out of each model, by name.
+
+    Parameters
+    ----------
+    models : by name, a fitted estimator with the rows in the form that it reads
+    y : (n,) labels
+    weights : of the rows, and whether they count rows
+    groups : (n,) labels of groups of rows that are left out together; None where each row leaves alone
+    """
     results = {}
     with progress("leave-one-out", total=len(models), unit="models") as line:  # shown on a terminal while it lasts
         for name, model in models.items():
@@ -340,7 +348,7 @@ def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> lis
 
 def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
     """A sentence for each fitted model with a setting that only changes its prediction, not its leave-one-out."""
-    # such as a prediction by the MAP: elpd and evidence are those of the model, whatever plugs in for prediction
+    # elpd and evidence integrate the parameters out, even of an estimator that predicts by a single estimate of them
     notes = []
     for name, nb in models.items():
         setting = nb.ignored_by_loo  # in words, such as estimate="mean"; empty where there is none
@@ -363,7 +371,8 @@ def _lucky_best(elpd: Mapping[str, float], n_rows: int) -> list[str]:
     ----------
     McLatchie & Vehtari (2024), §4.
     """
-    # ascending, without models far below the best: 10 √n nats is some 10 standard errors of a sum of n terms
+    # Ascending, without models far below the best: where the terms of n rows spread by 1 nat, their sum has the
+    # standard error √n, and 10 √n nats are beyond any chance.
     values = np.sort([value for value in elpd.values() if np.isfinite(value)])
     values = values[values >= values.max(initial=-np.inf) - _COMPARABLE * np.sqrt(n_rows)]
     if len(values) <= _MANY_MODELS:

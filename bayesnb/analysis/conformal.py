@@ -260,9 +260,8 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         - Method "cross", with models that lack a row, or group of rows. How they are made depends on the estimator:
           - one of bayesnb has statistics, sums over its rows, so that those of some rows can be subtracted, and its
             posterior predicts (`_Remainders`)
-          - one of bayesnb that plugs in an estimate, such as the mean of the parameters, predicts by itself from what
-          the
-            subtraction leaves (`_PointEstimates`)
+          - one of bayesnb that plugs in an estimate, such as the mean of the parameters, predicts by itself from the
+            statistics that remain (`_PointEstimates`)
           - any other classifier is fitted again to the other rows (`_Refits`)
 
         A `ScoreBlock` has the scores of some training rows under their own labels, and of some new rows under some

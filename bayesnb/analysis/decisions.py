@@ -182,7 +182,13 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
 
 
 def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> AbstractNB:
-    """A copy of a fitted estimator of bayesnb with fixed class probabilities and the same posterior of all else."""
+    """A copy of a fitted estimator of bayesnb with fixed class probabilities and the same posterior of all else.
+
+    Parameters
+    ----------
+    class_prior : (c,) new class probabilities, or a dictionary of them by label
+    old : has to be None, as the estimator knows its class probabilities
+    """
     if old is not None:
         raise ValueError(
             f"`old` is {old!r}, but {type(estimator).__name__} knows its class probabilities, which are replaced; "

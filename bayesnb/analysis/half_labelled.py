@@ -415,12 +415,12 @@ def _refuse_unsuited(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
     Parameters
     ----------
     estimator : as the user gave it, for the message
-    model : its blocks
+    model : its prior; each of its blocks is the columns of one family, such as Gaussian
     nb : the estimator, fitted to the rows with a label
     """
     for block in model.blocks.values():
         reason = block.evidence_error  # in words; empty where the likelihood is a density
-        # complement naive Bayes: a row is evidence against all other classes
+        # as of complement naive Bayes, where a row counts in all classes but its own: a product of several densities
         if block.is_composite:
             # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
             reason = "a row counts once for every other class, so the sum over its labels is not a density of the row"
@@ -430,7 +430,9 @@ def _refuse_unsuited(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
                 "MultinomialNB for counts of events, or GaussianNB for real features"
             )
 
-    # the parts of a model: one, or those that a MixedNB is made of, each with the only class that it is of, or None
+    # The parts of a model: the estimator itself, or those that a MixedNB is made of, each an estimator with the columns
+    # that it reads. A part may be the model of a single class, `only_class`, and else that is None. A prior that
+    # follows the rows, such as one with the variance of the column, would then follow the rows of this class.
     for _, part, block_names, only_class in nb.part_estimators():
         if only_class is not None and part.prior_follows_rows:
             name = next(iter(block_names.values()))

@@ -494,6 +494,12 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
     """Means and intervals of both scores in nats a row, a line for each feature, the most informative first.
 
     An interval is mean ± z standard errors, with the z that gives it the probability `level` under a normal density.
+
+    Parameters
+    ----------
+    feature_names : (d,) names
+    sums : of both scores over all rows, which give means and standard errors (2, d)
+    level : level of the intervals, such as 0.9
     """
     information, gain = sums.mean()  # (d,) each, one number a feature
     z = norm.isf((1 - level) / 2)  # 1.64 for 0.9

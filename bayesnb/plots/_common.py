@@ -172,6 +172,12 @@ def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_lege
     """Names on the vertical axis, one line each at 0, 1, 2, …, the first on top.
 
     Long names beside a legend leave little width: the horizontal axis then has at most three numbers.
+
+    Parameters
+    ----------
+    names : from top to bottom
+    max_letters : of a name; the middle of a longer one is left out
+    has_legend : whether a legend stands beside the Axes
     """
     ax.set_yticks(range(len(names)), [plain_text(name, max_letters) for name in names])
     # from the larger to the smaller number, so that line 0 is on top

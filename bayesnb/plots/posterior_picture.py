@@ -155,7 +155,10 @@ def _map_proba(estimator: Any, rows: Any, k: int) -> Float[np.ndarray, " n"]:
 
 
 def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
-    """The finite cells of column j of an array or data frame; ValueError if it holds no numbers."""
+    """The finite cells of column j of an array or data frame; ValueError if it holds no numbers.
+
+    The m of the n cells that are numbers are kept: text, missing cells and infinities are left out.
+    """
     values = X.iloc[:, j] if hasattr(X, "iloc") else np.asarray(X)[:, j]
     # "coerce" makes NaN of what is no number, where the default would raise
     cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)  # (n,), NaN where a cell is no number
@@ -166,7 +169,13 @@ def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
 
 
 def _rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray, " n"]) -> Any:
-    """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array."""
+    """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array.
+
+    Parameters
+    ----------
+    X : rows of the user, of which only the type and the columns are taken
+    grid : (n,) numbers
+    """
     n = len(grid)
     if not hasattr(X, "iloc"):  # an array
         table = np.full((n, estimator.n_features_in_), np.nan)

@@ -662,7 +662,12 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
 def _check_columns(name: str, table: Any, columns: list[str], source: str) -> None:
     """Raise a ValueError unless the table has rows, and these columns.
 
-    The message names the argument `name`, and says what to give: what `source` returns.
+    Parameters
+    ----------
+    name : of the argument that gives the table, for the message
+    table : a data frame, or anything else that the user gave
+    columns : names that it needs to have
+    source : what to give, for the message, such as "`rank_features` returns"
     """
     existing = getattr(table, "columns", ())  # none if it is no data frame
     missing = [column for column in columns if column not in existing]
