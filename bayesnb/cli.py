@@ -85,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         defect = "this is a defect of bayesnb. Please report it, with the output under BAYESNB_DEBUG=1."
         text, code = f"unexpected {type(error).__name__}: {error} - {defect}", 2
+    # one line of at most 1,000 letters, whatever line breaks the message has
     print(f"bayesnb: {shorten(' '.join(text.split()), 1000)}", file=sys.stderr)
     return code
 

@@ -302,7 +302,7 @@ def _without_composite(evidence: _Evidence) -> _Evidence:
     measures = dict(evidence.measures)
     notes = list(evidence.notes)
     for name, measure in evidence.measures.items():
-        if COMPOSITE in measure:  # the kind in words, such as "probabilities", has this word
+        if COMPOSITE in measure:  # a kind is text, such as "densities and probabilities", in which this word may stand
             log_evidence[name] = np.nan
             notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
             del measures[name]
@@ -512,7 +512,8 @@ def _polished(
     """
     weights = v / v.sum()
     for _ in range(_NEWTON_STEPS):
-        # Newton's step d solves curvature · d = slope, for the weights that are free to move.
+        # Newton's method: the step d to the maximum of the local parabola solves curvature · d = slope, here for the
+        # weights that are free to move.
         relative = p / (p @ weights)[:, None]  # (n, k) r_ik
         slope = share @ relative - 1  # (k,) g_k − 1
 

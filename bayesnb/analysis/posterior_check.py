@@ -222,7 +222,7 @@ def _draws_of_nuts(laplace: LaplaceAndTwin, starts: np.ndarray, seed: int) -> di
     # For example, if site "b" has the coordinates 0 and 1 here, and site "a" coordinate 2, the order is 2, 0, 1.
     numbers_by_site = laplace.sites(np.arange(len(laplace.covariance)))
     order = np.asarray(ravel_pytree(numbers_by_site)[0])  # (p,)
-    metric = laplace.covariance[np.ix_(order, order)]
+    metric = laplace.covariance[np.ix_(order, order)]  # rows and columns in this order
     chains, _ = run_chains(
         Twin(laplace.model), laplace.sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP
     )  # (chains, draws, …) by site

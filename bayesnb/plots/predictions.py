@@ -162,7 +162,7 @@ def decision_regions(
     ax = ax or new_axes()
     _draw_regions(ax, grid, proba, entropy)
     if n_draws:
-        for drawn_proba in estimator.sample_proba(rows, n_draws, seed=0):
+        for drawn_proba in estimator.sample_proba(rows, n_draws, seed=0):  # (points², c) by one draw of the parameters
             _draw_boundary(ax, grid, drawn_proba, linewidths=0.5, alpha=0.25)
     _draw_boundary(ax, grid, proba, linewidths=2)
 
