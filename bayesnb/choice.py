@@ -85,6 +85,7 @@ class PredictorChoice:
         return self.estimators[self.kind]
 
     def __str__(self) -> str:
+        """The log losses as a table, what was taken and why, and the notes."""
         columns = {"log_loss": "log loss", "difference": "minus best", "se": "std. error", "leave_one_out": ""}
         shown = self.table.rename(columns=columns).to_string(
             float_format="{:.4f}".format, na_rep="", index_names=False, formatters={"minus best": "{:+.4f}".format}
@@ -133,10 +134,11 @@ def choose_predictor(
     >>> choice.kind
     'discriminative'
     """
-    check_own(estimator, "choose_predictor")
+    check_own(estimator, "choose_predictor")  # TypeError, with advice, unless the estimator can do that
     notes = []
     with progress("the model that predicts best", total=len(MODEL_KINDS), unit="models") as line:
         line.begin("plain and calibrated")
+        # it holds the plain model, fitted to all rows, and a map from its probabilities to calibrated ones
         calibrated = CalibratedClassifierLOO(estimator).fit(X, y, sample_weight, groups)
         plain = calibrated.estimator_
         rows = _Rows.of(plain, X, y, sample_weight, groups)
@@ -146,7 +148,7 @@ def choose_predictor(
             "calibrated": loo_in_analyses(calibrated, X, y, rows.weights, groups).pointwise,
         }
         line.advance(len(estimators))
-        few = rows.too_few()
+        few = rows.too_few()  # in words; empty if there are enough rows for a discriminative model, and for a choice
         if not few:
             line.begin("discriminative")
             try:
@@ -156,6 +158,8 @@ def choose_predictor(
             else:
                 estimators["discriminative"] = sharp
                 log_p["discriminative"] = loo_in_analyses(sharp, X, y, rows.weights, groups).pointwise
+    # the log losses, the kind of model that the rule takes with the reason, and notes such as on a row that decides
+    # alone
     table = _table(rows, log_p)
     kind, reason = _taken(table["log_loss"].to_dict(), few, rows.number() >= _MIN_PLAIN_ROWS)
     notes += _notes(rows, log_p, table, _row_names(X, lines))
@@ -163,7 +167,7 @@ def choose_predictor(
 
 
 def _row_names(X: Any, lines: Any) -> list[str]:
-    """What each row is called in a note."""
+    """What each row is called in a note: by its line in the file, or else by the index of a data frame or a number."""
     if lines is not None:
         return [f"line {i}" for i in lines]
     index = X.index if isinstance(X, pd.DataFrame) else range(X.shape[0] if hasattr(X, "shape") else len(X))
@@ -171,7 +175,10 @@ def _row_names(X: Any, lines: Any) -> list[str]:
 
 
 def _parts(estimator: Any) -> Any:
-    """The columns of a plain model, as `DiscriminativeNB` takes them."""
+    """The parts of a plain model, as `DiscriminativeNB` takes them: (name, estimator, columns) for each family.
+
+    A MixedNB has such parts. Any other model is one part with all columns.
+    """
     if isinstance(estimator, MixedNB):
         return estimator.parts
     return [("columns", clone(estimator), slice(None))]
@@ -198,8 +205,11 @@ class _Rows(NamedTuple):
 
     @classmethod
     def of(cls, nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> "_Rows":
-        """The rows as a fitted model reads them."""
-        index = nb.class_index(y)
+        """The rows as a fitted model reads them: class numbers, checked weights, and groups as numbers 0 … g − 1.
+
+        By default the rows that are equal in all cells and the label are a group, since a copy would tell the answer.
+        """
+        index = nb.class_index(y)  # (n,) class numbers
         weights = row_weights(sample_weight, len(index))
         if groups is None:
             group = groups_of_copies(nb, nb.encode(X), index, weights)
@@ -208,7 +218,11 @@ class _Rows(NamedTuple):
         return cls(nb.classes_, index, weights, group)
 
     def number(self, chosen: Any = True) -> float:
-        """How many independent rows there are, or among those chosen by a mask, (n,)."""
+        """How many independent rows there are, or among those chosen by a mask, (n,).
+
+        Rows of a group depend on each other, so that a group counts as one. Without groups a row of an integer weight
+        counts so many times. Rows of weight 0 do not count.
+        """
         is_counted = chosen & (self.weights.values > 0)
         if self.group is not None:
             return float(len(np.unique(self.group[is_counted])))
@@ -216,19 +230,22 @@ class _Rows(NamedTuple):
 
     def too_few(self) -> str:
         """Why there are too few rows for a choice by log loss; empty if there are enough."""
-        n = self.number()
+        n = self.number()  # of independent rows: groups count as one
         if n < _MIN_ROWS:
             return f"there are {n:.0f} independent rows, fewer than {_MIN_ROWS}"
-        for k, name in enumerate(self.classes.tolist()):
+        for k, name in enumerate(self.classes.tolist()):  # the first class that has too few
             n = self.number(self.label == k)
             if n < _MIN_CLASS_ROWS:
                 return f"class {name!r} has {n:.0f} independent rows, fewer than {_MIN_CLASS_ROWS}"
         return ""
 
     def log_frequency(self) -> Float[np.ndarray, " n"]:
-        """log of the share of the class of each row, nats; its weighted mean is minus the entropy."""
+        """log of the share of the class of each row, (n,), nats: a prediction by class frequencies alone.
+
+        Its weighted mean is Σ_c share_c log share_c, minus the entropy.
+        """
         share = np.bincount(self.label, self.weights.values, len(self.classes)) / self.weights.total
-        with np.errstate(divide="ignore"):  # of rows without weight
+        with np.errstate(divide="ignore"):  # a class may have only rows without weight: its share is 0
             return np.log(share)[self.label]
 
 
@@ -236,12 +253,22 @@ class _Rows(NamedTuple):
 
 
 def _table(rows: _Rows, log_p: dict[str, np.ndarray]) -> pd.DataFrame:
-    """Log loss of class frequencies and of each model, and its paired difference to the best model."""
+    """Log loss of class frequencies and of each model, and its paired difference to the best model.
+
+    The difference is a sum over independent terms, which are rows, or groups of rows that belong together. Its standard
+    error is that of this sum. All are divided by the total weight, so that they are nats a row.
+
+    Parameters
+    ----------
+    log_p : (n,) log p(y_i | x_i, all rows but i) of each model, by name
+    """
     total = rows.weights.total
+    # `total_of` is the weighted sum Σ_i w_i t_i
     loss = {name: -float(rows.weights.total_of(values)) / total for name, values in log_p.items()}
     best = min(loss, key=lambda name: loss[name])
     table = {}
     for name, values in {FREQUENCIES: rows.log_frequency(), **log_p}.items():
+        # the terms w_i (log p_best,i − log p_i), summed within groups; they have a total and a standard error
         loss_difference = rows.weights.terms(log_p[best] - values, rows.group)
         table[name] = {
             "log_loss": -float(rows.weights.total_of(values)) / total,
@@ -267,15 +294,19 @@ def _taken(loss: dict[str, float], few: str, is_plain_trusted: bool) -> _Taken:
     few : why there are too few rows for a choice; empty if there are enough
     is_plain_trusted : whether there are enough rows to see where plain is wrongly certain
     """
+    # with few rows three log losses say little
     if few:
         return _Taken("calibrated", f"It needs the fewest rows to be trusted, and {few}.")
+    # plain is the first of the kinds; there is no loss of a model that could not be fitted
     kinds = MODEL_KINDS if is_plain_trusted else MODEL_KINDS[1:]
     best = min((kind for kind in kinds if kind in loss), key=lambda kind: loss[kind])
+    # plain was not among those compared
     if not is_plain_trusted:
         reason = f"It predicts best, plain aside: below {_MIN_PLAIN_ROWS} rows its rare large errors may not be seen."
         return _Taken(best, reason)
     if best == "plain":
         return _Taken("plain", "It predicts best.")
+    # plain loses little to the best: it is the easiest to explain, if it says more than class frequencies
     if loss["plain"] <= loss[best] + _NEAR_BEST and loss["plain"] <= loss[FREQUENCIES]:
         reason = (
             f"It is the simplest, at most {_NEAR_BEST:g} nats a row above the best, and not above class frequencies."
@@ -285,16 +316,25 @@ def _taken(loss: dict[str, float], few: str, is_plain_trusted: bool) -> _Taken:
 
 
 def _notes(rows: _Rows, log_p: dict[str, np.ndarray], table: pd.DataFrame, row_names: list[str]) -> Iterator[str]:
-    """That nothing helps, and each difference of which one row makes a third or more."""
+    """Sentences: that no model helps, and each difference to the best model of which one row makes a third or more.
+
+    Parameters
+    ----------
+    log_p : (n,) log p(y_i | x_i, all rows but i) of each model, by name
+    table : as `_table` returns it
+    row_names : what each row is called
+    """
     loss = table["log_loss"].drop(FREQUENCIES)
+    # the log loss of the best model against that of a prediction without any column
     if loss.min() >= table["log_loss"][FREQUENCIES]:
         yield "no model predicts better than class frequencies: the columns say little about the label."
     best = str(loss.idxmin())
     for name in log_p:
         if name == best:
             continue
-        row = _largest_row(rows, log_p[best] - log_p[name])
+        row = _largest_row(rows, log_p[best] - log_p[name])  # its position, and its share in the difference
         if row.share >= _LARGE_SHARE:
+            # more than all of it where the other rows speak for the other model
             share = f"{row.share:.0%} of" if row.share < 1 else "more than"
             yield f"{row_names[row.position]} makes {share} the difference between {name} and {best}: look at it first."
 
@@ -307,12 +347,18 @@ class _LargestRow(NamedTuple):
 
 
 def _largest_row(rows: _Rows, pointwise: Float[np.ndarray, " n"]) -> _LargestRow:
-    """The row, or the first of a group, with the largest share in Σ_i w_i t_i; of a counted row one unit."""
+    """The row, or the first of a group, with the largest share in Σ_i w_i t_i, where t_i is `pointwise`.
+
+    A row that counts several times stands for so many equal rows: only one of these units is judged.
+    """
+    # weights as they count here: of a count at most 1; a term of a row without weight may be infinite, and is set to 0
     has_weight = rows.weights.values > 0
     scale = np.minimum(rows.weights.values, 1) if rows.weights.are_counts else rows.weights.values
     term = np.where(has_weight, scale, 0) * np.where(has_weight, pointwise, 0)
     if rows.group is not None:
+        # the sum of each group, given to all its rows: the groups 1, 0, 1 with the terms 2, 5, 3 give 5, 5, 5
         term = np.bincount(rows.group, rows.weights.values * np.where(has_weight, pointwise, 0))[rows.group]
     position = int(abs(term).argmax())
     total = float(rows.weights.total_of(pointwise))
+    # two models that predict the same have the difference 0, of which no row has a share
     return _LargestRow(position, abs(float(term[position]) / total) if total else 0.0)

@@ -52,36 +52,47 @@ _WRITES = {"fit": ".safetensors", "report": ".html", "predict": ".csv"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; without arguments it takes those of the process."""
+    """Run the command line and return its exit code; without arguments it takes those of the process.
+
+    0 is a pass, 1 a check that fails or an output that nobody reads any more, 2 an error, and 130 an interrupt by the
+    user. An error is printed as one line on standard error, without a traceback.
+    """
+    # The inner `try` writes out what is in the buffer of the output, whatever happened: only then a closed pipe is
+    # noticed, and the outer `try` catches that, too.
     try:
         try:
-            for stream in (sys.stdout, sys.stderr):  # a letter that the terminal does not have is written as an escape
+            # A letter that the terminal does not have is written as an escape. A stream that a test or a notebook has
+            # put in place may lack `reconfigure`; then `dict` is called in its stead, which does nothing.
+            for stream in (sys.stdout, sys.stderr):
                 getattr(stream, "reconfigure", dict)(errors="backslashreplace")
             options = make_parser().parse_args(arguments)
             _check_output(options)
             with _progress_as_wished(options.quiet):
-                return options.run(options) or 0
+                return options.run(options) or 0  # a command returns None or an exit code
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
         text, code = "interrupted", 130
-    except BrokenPipeError:  # the reader of the output has closed it
+    except BrokenPipeError:
+        # The reader of the output, such as `head`, has closed it. Python writes out the rest of the buffer when it
+        # ends, and would complain: the output is led to the null device, which takes everything.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError) as error:  # what the input or the machine is to blame for
         text, code = str(error) or "there is not enough memory; use fewer rows or columns.", 2
-    except Exception as error:
+    except Exception as error:  # a mistake in this package; with BAYESNB_DEBUG set the traceback is shown
         if os.environ.get("BAYESNB_DEBUG"):
             raise
         defect = "this is a defect of bayesnb. Please report it, with the output under BAYESNB_DEBUG=1."
         text, code = f"unexpected {type(error).__name__}: {error} - {defect}", 2
+    # one line of at most 1,000 letters, whatever line breaks the message has
     print(f"bayesnb: {shorten(' '.join(text.split()), 1000)}", file=sys.stderr)
     return code
 
 
 @contextlib.contextmanager
 def _progress_as_wished(is_quiet: bool) -> Iterator[None]:
-    """Without lines about work in progress if the user wants none."""
+    """Without lines about work in progress if the user wants none; for `with`, around the work."""
     if not is_quiet:  # nothing is imported for `--help`
         yield
         return
@@ -95,12 +106,15 @@ def _progress_as_wished(is_quiet: bool) -> Iterator[None]:
 
 
 def _roles(text: str) -> list[tuple[str, ...]]:
-    """NAME=ROLE,NAME=ROLE as pairs."""
+    """NAME=ROLE,NAME=ROLE as pairs (name, role), such as [("age", "numbers")]; a name may contain "=" itself."""
     return [part.rpartition("=")[::2] for part in text.split(",")]
 
 
 def _setting(text: str) -> list[tuple[str, Any]]:
-    """NAME=VALUE, the value as Python writes it, or else as text."""
+    """NAME=VALUE as a list of one pair: the value as Python writes it, such as 0.5 or True, or else as text.
+
+    `literal_eval` reads numbers, strings and lists, and runs nothing.
+    """
     name, _, value = text.partition("=")
     try:
         return [(name, ast.literal_eval(value))]
@@ -157,16 +171,22 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; `run` of what it returns is the command."""
+    """The parser of the whole command line. Its options have `run`, the function of this file that is the command.
+
+    A command is a function of the same name: the first sentence of its docstring is the help in the list of commands,
+    and the rest is its description.
+    """
     parser = argparse.ArgumentParser(prog="bayesnb", description="Naive Bayes with the whole posterior.")
     parser.add_argument("--version", action="version", version=f"bayesnb {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in (*_LABELLED.split(), "predict"):
+        # "Show the role of each column." becomes "show the role of each column"
         head, _, details = inspect.cleandoc(globals()[name].__doc__ or "").partition("\n\n")
         description = f"{' '.join(details.split())} The exit code is 2 if the input cannot be used."
         command = commands.add_parser(name, help=head[:1].lower() + head[1:-1], description=description)
         command.set_defaults(run=globals()[name])
         for used_by, option, settings, text in _OPTIONS:
+            # an option is of the commands that are named, or of all if none are
             if used_by and name not in used_by.split():
                 continue
             short = ["-o"] if option == "--output" else []
@@ -177,17 +197,19 @@ def make_parser() -> argparse.ArgumentParser:
 def _check_output(options: argparse.Namespace) -> None:
     """Refuse an output that cannot be written, that damages an input, or whose name promises another format."""
     output = getattr(options, "output", None)
-    if not output:
+    if not output:  # the command prints
         return
     from .io import check_target
 
     check_target(output)
+    # the inputs: the table, and the model where the command takes one; names of data sets are no files
     for name in {options.data, getattr(options, "fitted", options.data)} - {*DATA_SETS}:
         if _damages(output, name):
             inside = "in " if os.path.isdir(name) else ""
             raise ValueError(
                 f"the output {output} is {inside}the input {name}, which it would damage; name another file"
             )
+    # each command writes one format; an ending that is none of a table, such as .model, promises nothing
     command = options.run.__name__
     ending = os.path.splitext(output)[1].lower()
     if ending in _TABLE_ENDINGS and ending != _WRITES[command]:
@@ -197,6 +219,7 @@ def _check_output(options: argparse.Namespace) -> None:
 def _damages(output: str, name: str) -> bool:
     """Whether a new file would replace an input, or lie in a folder of it, as Arrow takes all files there for rows."""
     target = os.path.realpath(output)
+    # the file itself if it exists, and the folder that it will lie in
     new_paths = [path for path in (target, os.path.dirname(target)) if os.path.exists(path)]
     return any(os.path.samefile(new, path) for new in new_paths for path in _paths_of(name))
 
@@ -214,7 +237,7 @@ def _paths_of(name: str) -> Iterator[str]:
 
 
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
-    """What the user has said about the columns."""
+    """What the user has said about the columns: those to drop, roles by name, and how numbers are written."""
     return {
         "drop": options.drop,
         "columns": dict(options.columns),
@@ -224,7 +247,7 @@ def _wishes(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _table(options: argparse.Namespace) -> "LabelledTable":
-    """The data with their labels, under the column contract."""
+    """The data with their labels, and the role of each column, such as numbers or levels: the contract of the table."""
     from .tables.labelled import LabelledTable
 
     files = {"encoding": options.encoding, "sep": options.sep, "counts": options.counts, "weight": options.weight}
@@ -234,8 +257,8 @@ def _table(options: argparse.Namespace) -> "LabelledTable":
 def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
     """All rows of the data, which are announced but for --json, with the lines of a text file if asked."""
     table = _table(options)
-    data = table.load(with_lines)
-    if getattr(options, "json", False):
+    data = table.load(with_lines)  # X, y, weights, the contract of the columns, and perhaps the line of each row
+    if getattr(options, "json", False):  # nothing but JSON is printed
         return data
     _announce(data, len(data.y))
     if data.sample_weight is not None:
@@ -244,7 +267,7 @@ def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
 
 
 def _announce(table: Any, n_rows: int) -> None:
-    """Say what is worked on, before the work."""
+    """Say what is worked on, before the work: the rows, and the role of each column with what is notable."""
     n_features = len(table.contract.used)
     print(f"{table.name}: {n_rows} rows, {n_features} features, target {table.target!r} ({table.source})")
     notes = [f"note: {text}" for text in table.notes]
@@ -252,12 +275,20 @@ def _announce(table: Any, n_rows: int) -> None:
 
 
 def _model(X: "pd.DataFrame", name: str, contract: "ColumnContract") -> Any:
-    """A model by its name, for these columns; "auto" is plain."""
+    """A model by its name, for these columns, not fitted; "auto" is plain.
+
+    Parameters
+    ----------
+    X : rows, whose columns choose the families
+    name : a variant such as "gaussian", or a kind: "plain", "calibrated" or "discriminative"
+    contract : the role of each column, such as numbers, counts or levels
+    """
     from .estimators._by_name import choose_model
 
     if name == SHARP:
         from . import DiscriminativeNB
 
+        # its parts are those of a MixedNB: (name, estimator, columns) for each family
         return DiscriminativeNB(choose_model(X, "mixed", contract).parts)
     if name == "calibrated":
         from . import CalibratedClassifierLOO
@@ -267,7 +298,18 @@ def _model(X: "pd.DataFrame", name: str, contract: "ColumnContract") -> Any:
 
 
 def _estimator(options: argparse.Namespace, X: "pd.DataFrame", contract: "ColumnContract") -> Any:
-    """The model that is asked for, with its parameters; "auto" is plain."""
+    """The model that is asked for, with its parameters; "auto" is plain.
+
+    It is not fitted. With --calibrate it is put into a `CalibratedClassifierLOO`; kinds that are calibrated already
+    refuse that.
+
+    Parameters
+    ----------
+    options : the parsed command line, with `model`, `calibrate` and perhaps `set`, the parameters by name
+    X : rows, whose columns choose the families
+    contract : the role of each column
+    """
+    # `fit` has --set, a list of pairs (name, value); other commands set nothing
     nb = _model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
     if not options.calibrate:
         return nb
@@ -288,6 +330,7 @@ def _chosen(data: "Dataset") -> "PredictorChoice":
     from .choice import choose_predictor
 
     assert data.contract is not None
+    # `choose_predictor` fits plain, calibrated and discriminative, and compares their leave-one-out log losses
     plain = _model(data.X, "plain", data.contract)
     with _weights_as_declared():
         choice = choose_predictor(plain, data.X, data.y, data.sample_weight, lines=data.lines)
@@ -302,7 +345,7 @@ def _print_json(result: dict[str, Any], data: "Dataset | None" = None) -> None:
     """Print a result, and what data it is of, as JSON; numbers that JSON does not have are null."""
     import json
 
-    about = {}
+    about = {}  # stands before the result
     if data is not None:
         n_features = data.X.shape[1]
         about = {"data": data.name, "target": data.target, "n_rows": len(data.y), "n_features": n_features}
@@ -310,16 +353,19 @@ def _print_json(result: dict[str, Any], data: "Dataset | None" = None) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value of numbers, text, lists and dictionaries alone; a data frame is a list of its rows."""
+    """A value of numbers, text, lists and dictionaries alone, as JSON has them.
+
+    A data frame becomes a list of its rows, NaN and infinity become None, and all else that JSON lacks its text.
+    """
     if hasattr(value, "to_dict"):
         value = value.to_dict("records")
     if isinstance(value, dict):
         return {str(name): _plain(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(member) for member in value]
-    if hasattr(value, "item"):  # of NumPy
+    if hasattr(value, "item"):  # a number of NumPy becomes one of Python
         value = value.item()
-    if isinstance(value, float) and not -float("inf") < value < float("inf"):
+    if isinstance(value, float) and not -float("inf") < value < float("inf"):  # of NaN every comparison is false
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
@@ -339,11 +385,14 @@ def describe(options: argparse.Namespace) -> None:
     from .tables.labelled import weight_column
     from .tables.readers import errors_of, open_table
 
+    # the column of weights, if one is named; and the table, of which only the first rows are read
     weights = weight_column(options.counts, options.weight)
     file = open_table(options.data, encoding=options.encoding, sep=options.sep)
     with errors_of(file):
         weight = None if weights is None else weights.name
+        # the contract has the role of each column, with the reason, and notes about the table
         contract = describe_columns(file.first, options.target or file.target, **_wishes(options), weight=weight)
+        # what the weights say, in words, such as how many rows they stand for
         described = "" if weights is None else weights.describe(weights.read(contract, file.first))
     if options.json:
         notes = [*contract.notes, *filter(None, [described])]
@@ -364,8 +413,9 @@ def check(options: argparse.Namespace) -> int:
     that of the weighted rows.
     """
     data = _load(options)
-    counts = _counts(data, options.json)
+    counts = _counts(data, options.json)  # None where weights are importance
     estimator = _estimator(options, data.X, data.contract)
+    # a calibrated or discriminative model has a report of its own, which is printed when it is complete
     if options.calibrate or options.model in (SHARP, "calibrated"):
         with _weights_as_declared():
             report = estimator.check(data.X, data.y, options.seed, sample_weight=counts)
@@ -379,11 +429,13 @@ def check(options: argparse.Namespace) -> int:
     from .inference.report import heading_text, row_text
     from .reporting import calibration_gain
 
+    # A plain model: each row of the report is printed as soon as it is known, between the lines of the progress.
     shown: list[Any] = []
     if not options.json:
         print_between(heading_text(options.verbose))
 
     def show(row: Any) -> None:
+        """Print a row of the report, and remember that it was printed."""
         if not options.json:
             print_between(row_text(row, options.verbose))
         shown.append(row)
@@ -391,15 +443,17 @@ def check(options: argparse.Namespace) -> int:
     with _weights_as_declared():
         report = estimator.check(data.X, data.y, options.seed, sample_weight=counts, on_row=show)
         gain = calibration_gain(estimator, data.X, data.y, data.sample_weight)
+    # the result, with the sentence on what calibration would gain
     if options.json:
         _print_json({**report.to_dict(), "calibration": gain}, data)
         return 0 if report.passed else 1
+    # what the report says beyond the rows that were printed
     print(f"\n  {gain}\n\n{report.explain(options.verbose, first=len(shown))}")
     return 0 if report.passed else 1
 
 
 def _counts(data: "Dataset", is_silent: bool) -> "np.ndarray | None":
-    """The weights, if they count rows; of importance, a note that the check does without."""
+    """The weights, (n,), if they count rows; None if there are none, or with a note if they are floats, importance."""
     weight = data.sample_weight
     if weight is not None and weight.dtype.kind == "f":
         if not is_silent:
@@ -418,6 +472,7 @@ def select(options: argparse.Namespace) -> None:
     from .analysis.spss import SPSSNaiveBayes
 
     data = _load(options)
+    # the procedure of SPSS: bins of equal width, then predictors one by one
     limit = {} if options.max is None else {"max_features": options.max}
     spss = SPSSNaiveBayes(n_bins=options.bins, force=options.force, seed=options.seed, **limit)
     with _weights_as_declared():
@@ -446,8 +501,10 @@ def compare(options: argparse.Namespace) -> None:
         if name not in _MODEL_NAMES:
             similar = did_you_mean(name, _MODEL_NAMES)
             raise ValueError(f"{name!r} is not one of {', '.join(_MODEL_NAMES)}{similar}")
+    # Each model is fitted. What cannot use the columns is no error here: its name is kept under the reason.
     models: dict[str, Any] = {}
     unusable: dict[str, list[str]] = {}
+    # those that were named, or all that differ on such columns
     names = options.models or _models_to_try(data.X, data.contract)
     with _weights_as_declared(), progress("fits", total=len(names), unit="models") as line:
         for name in names:
@@ -455,13 +512,14 @@ def compare(options: argparse.Namespace) -> None:
             try:
                 models[name] = _model(data.X, name, data.contract).fit(data.X, data.y, data.sample_weight)
             except ValueError as error:  # the table is not for this model
+                # the first line of the error, in words for several models
                 reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
                 unusable.setdefault(shorten(reason, 120), []).append(name)
             line.advance()
-        notes = _unusable_in_words(unusable)
+        notes = _unusable_in_words(unusable)  # one sentence, or none
         if not models:
             raise TableError(notes[0])
-        if not options.models:
+        if not options.models:  # nobody asked for all of these, so that one of several equal ones will do
             notes += _drop_same(models, data.X)
         comparison = compare_models(models, data.X, data.y, sample_weight=data.sample_weight, fitted=True)
     comparison = replace(comparison, notes=(*comparison.notes, *notes))
@@ -481,9 +539,11 @@ def _drop_same(models: dict[str, Any], X: "pd.DataFrame") -> list[str]:
     """Drop each model that predicts as an earlier one does and has its evidence; a line about each."""
     import numpy as np
 
-    tables: dict[str, np.ndarray] = {}
+    tables: dict[str, np.ndarray] = {}  # the numbers of each model that stays
     notes = []
+    # a list of the models, since some are dropped inside of the loop
     for name, nb in list(models.items()):
+        # its log probabilities of the first rows, with its evidence: equal numbers mean an equal model
         log_p = nb.predict_log_proba(X.iloc[:_COMPARED_ROWS])
         table = np.append(log_p.ravel(), getattr(nb, "log_evidence_", 0.0))
         same = [other for other, of_other in tables.items() if np.allclose(table, of_other, rtol=1e-9, atol=1e-12)]
@@ -496,16 +556,23 @@ def _drop_same(models: dict[str, Any], X: "pd.DataFrame") -> list[str]:
 
 
 def _models_to_try(X: "pd.DataFrame", contract: "ColumnContract") -> list[str]:
-    """All models that differ, but no levels of real numbers, and no kernel densities of very many rows."""
+    """All models that differ, but no levels of real numbers, and no kernel densities of very many rows.
+
+    Parameters
+    ----------
+    contract : the role of each column, such as numbers, counts or levels
+    """
+    # a column of numbers with more than 20 different values is taken for measurements
     numbers = X.select_dtypes(["number", "bool"])
     is_mixed = 0 < numbers.shape[1] < X.shape[1]
     is_of_one_kind = len({column.role for column in contract.used}) == 1
     has_real_numbers = (numbers.nunique() > 20).any()
+    # mixed variants are tried where there are columns of numbers and others
     names = []
     for name in (*VARIANTS, *(MIXED if is_mixed else ()), *MODEL_KINDS[1:]):  # plain is one of the variants
         if name == "mixed" and is_of_one_kind:  # it is the variant of that kind
             continue
-        if name == "categorical" and has_real_numbers:
+        if name == "categorical" and has_real_numbers:  # each number would be a level of its own
             continue
         if name.endswith("kernel") and len(X) > _KERNEL_ROWS:
             continue
@@ -524,9 +591,12 @@ def fit(options: argparse.Namespace) -> None:
     """
     table = _table(options)
     estimator, weights = _fitted_model(options, table)
+    # The naive Bayes model inside holds the roles of the columns, so that `predict` reads new rows in the same way. A
+    # calibrated model has it as `estimator_`, a discriminative one as `reader_`; plain is it itself.
     nb = getattr(estimator, "estimator_", getattr(estimator, "reader_", estimator))
     nb.contract_ = table.contract
     estimator.save(options.output)
+    # what was fitted: the model with its parameters, and how many rows each class has, of many classes the first
     counted = [f"{n:.15g} {str(label)!r}" for label, n in zip(nb.classes_, nb.class_count_, strict=True)]
     more = " …" if len(counted) > _SHOWN_CLASSES else ""
     model = shorten(" ".join(repr(estimator).split()), _SHOWN_LETTERS)
@@ -548,9 +618,16 @@ class _FittedModel(NamedTuple):
 
 
 def _fitted_model(options: argparse.Namespace, table: "LabelledTable") -> _FittedModel:
-    """The model that is asked for, or the one that predicts best, fitted to all rows."""
+    """The model that is asked for, or the one that predicts best, fitted to all rows.
+
+    A plain model needs one batch of rows in memory at a time. A choice among models, and calibrated and discriminative
+    ones, need all rows at once.
+    """
+    # the first batch shows what columns there are
     estimator = _estimator(options, next(iter(table.batches())).X, table.contract)
-    _announce(table, table.n_labelled)
+    _announce(table, table.n_labelled)  # what is worked on, before the work
+
+    # nobody has named a model: the kind is chosen by leave-one-out, unless there are too many cells to hold at once
     is_chosen = _is_chosen(options)
     if is_chosen and table.n_labelled * len(table.contract.used) > _MAX_CHOSEN_CELLS:
         print("note: a large table: plain is fitted, batch by batch; --model discriminative holds all rows at once")
@@ -558,6 +635,7 @@ def _fitted_model(options: argparse.Namespace, table: "LabelledTable") -> _Fitte
     if is_chosen:
         data = table.load(with_lines=True)
         return _FittedModel(_chosen(data).estimator, data.sample_weight)
+    # a calibrated or discriminative model, or one by name, as it was asked for
     with _weights_as_declared():
         if options.calibrate or options.model in (SHARP, "calibrated"):
             data = table.load()
@@ -566,26 +644,28 @@ def _fitted_model(options: argparse.Namespace, table: "LabelledTable") -> _Fitte
 
 
 def _fit_in_batches(estimator: Any, table: "LabelledTable") -> "np.ndarray | None":
-    """Fit to all rows, batch by batch, and return their weights, None if there are none."""
+    """Fit the estimator to all rows, batch by batch, and return their weights, (n,), or None if there are none."""
     import numpy as np
 
     from .streaming import fit_batches
 
-    weights: list[np.ndarray] = []
+    weights: list[np.ndarray] = []  # of each batch that has some
 
     def batches() -> Iterator[Any]:
+        """The batches (X, y, weight) of the table, read anew at each call; keeps their weights."""
         for batch in table.batches():
             if batch.weight is not None:
                 weights.append(batch.weight)
             yield tuple(batch)
 
+    # the labels are known beforehand, so that the table is read once for the fit
     fit_batches(estimator, batches, classes=table.labels)
     return np.concatenate(weights) if weights else None
 
 
 @contextlib.contextmanager
 def _weights_as_declared() -> Iterator[None]:
-    """Without the warning that asks whether weights count rows: --counts and --weight say it."""
+    """Without the warning that asks whether weights count rows: --counts and --weight say it. For `with`."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="`sample_weight` has a")
         yield
@@ -600,6 +680,8 @@ def report(options: argparse.Namespace) -> None:
     from .reporting import report as make_report
 
     data = _load(options, with_lines=True)
+    # Without --model the kind of model is chosen by leave-one-out, and fitted. A model that was named is fitted by the
+    # report itself.
     choice = _chosen(data) if _is_chosen(options) else None
     estimator = choice.estimator if choice else _estimator(options, data.X, data.contract)
     about: dict[str, Any] = {
@@ -641,6 +723,8 @@ def predict(options: argparse.Namespace) -> None:
 
     if options.digits < 1:
         raise ValueError(f"--digits is {options.digits}; it needs to be 1 or more")
+    # The saved model, and its contract: the roles of the columns in training. Only columns of it are read, and the one
+    # for --id.
     model = load(options.fitted)
     contract = contract_of(model, options.decimal, options.thousands)
     file = open_table(options.data, encoding=options.encoding, sep=options.sep)
@@ -652,10 +736,11 @@ def predict(options: argparse.Namespace) -> None:
         raise TableError(
             f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}{similar}"
         )
+    # the rows as the model reads them, and how they differ from the training table, in words
     with errors_of(file, "predict"):
         X = contract.apply(table)
         notes = contract.differences(table)
-    with warnings.catch_warnings(record=True) as raised:
+    with warnings.catch_warnings(record=True) as raised:  # collected, to be printed as notes below
         warnings.simplefilter("always", UserWarning)
         predictions = pd.DataFrame(_predictions(model, X, options.interval, contract))
     if options.id in predictions:
@@ -663,8 +748,9 @@ def predict(options: argparse.Namespace) -> None:
     warned = [f"{str(warning.message).rstrip('.')}." for warning in raised]
     if options.interval is not None:
         warned.append(getattr(model, "interval_coverage", ""))
-    for text in filter(None, dict.fromkeys([*notes, *warned])):
+    for text in filter(None, dict.fromkeys([*notes, *warned])):  # each note once, without empty ones
         print(f"note: {text}", file=sys.stderr)
+    # numbers become text, and the column for --id comes first, unchanged
     predictions = _with_digits(predictions, options.digits)
     if options.id is not None:
         predictions.insert(0, options.id, table[options.id].to_numpy())
@@ -677,10 +763,14 @@ def predict(options: argparse.Namespace) -> None:
 
 
 def _with_digits(predictions: "pd.DataFrame", digits: int) -> "pd.DataFrame":
-    """The numbers as text with so many significant digits; a missing one as an empty cell."""
+    """The numbers as text with so many significant digits; a missing one as an empty cell.
+
+    The first column has the predicted labels, which stay as they are even if they are numbers.
+    """
     shown = predictions.copy()
-    for name in predictions.columns[1:]:  # the label stays as it is
+    for name in predictions.columns[1:]:
         if predictions[name].dtype.kind == "f":
+            # NaN is the only number that differs from itself
             shown[name] = ["" if value != value else f"{value:.{digits}g}" for value in predictions[name]]
     return shown
 
@@ -688,24 +778,31 @@ def _with_digits(predictions: "pd.DataFrame", digits: int) -> "pd.DataFrame":
 def _predictions(
     model: Any, X: "pd.DataFrame", level: float | None, contract: "ColumnContract"
 ) -> "dict[str, np.ndarray]":
-    """The columns that `predict` prints of rows as the model takes them; with a level those of the intervals too."""
+    """The columns that `predict` prints, (n,) by name, of rows as the model takes them.
+
+    - `predicted`, the label, and `probability`, its class probability
+    - p(c) of each class c
+    - with a level also `mean`, `low` and `high`: of the predicted label, and as mean(c), low(c), high(c) of each class
+    - with a level also `note`, in words, where a number is far from the training rows; then those three are NaN
+    """
     import numpy as np
 
     from .inference.intervals import posterior_means
 
     p = model.predict_proba(X)
     label = model.predict(X)
-    tables = {"p": p}
+    tables = {"p": p}  # (n, c) each, by the name of the columns
     notes = {}
     if level is not None:
-        note = np.array(contract.far_columns(X), object)
+        note = np.array(contract.far_columns(X), object)  # (n,) text, empty where no number is far away
         mean = posterior_means(model, X)
-        ends = model.predict_interval(X, level)
+        ends = model.predict_interval(X, level)  # (n, c, 2): lower and upper end
         for name, values in (("mean", mean), ("low", ends[..., 0]), ("high", ends[..., 1])):
             tables[name] = np.where((note == "")[:, None], values, np.nan)
         notes["note"] = note
+    # the column of each row's own label in the tables, found by a search among the sorted classes: [i, place_i]
     place = np.searchsorted(model.classes_, label)
-    columns = {"predicted": label}
+    columns = {"predicted": label}  # then the numbers of the predicted label, then those of every class
     for name, values in tables.items():
         columns["probability" if name == "p" else name] = values[np.arange(len(p)), place]
     for k, class_label in enumerate(model.classes_):

@@ -93,7 +93,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         `decay` first multiplies the weight of all earlier rows, as in `GaussianNB.partial_fit`.
         """
-        # The first rows are as in `fit`; later calls may repeat its classes, but not change them.
+        # The first rows are as in `fit`; later calls may repeat its classes, but not change them. `united_labels` sorts
+        # them, as those of the estimator are.
         check_decay(decay)
         if not hasattr(self, "estimator_"):
             self.estimator_ = self._fitted_to_all_chunks(X, y, sample_weight, classes)
@@ -105,7 +106,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     f"`classes` is {labels}, but the first call had {self.classes_}; pass the same classes"
                 )
 
-        # Statistics of earlier and new rows add up; the old estimator is not changed, as others may be reading it.
+        # Statistics, the sums over rows that a conjugate posterior depends on, of earlier and new rows add up: `merge`
+        # adds those of another estimator. The old one is not changed, as others may be reading it.
         before = copy.copy(self.estimator_)
         if decay != 1:
             before = before.with_statistics(before.statistics_.scaled(decay))
@@ -122,6 +124,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         import dask
 
+        # `merge` makes one estimator of two that were fitted to different rows, which some estimators cannot
         if not hasattr(self.estimator, "merge"):
             name = type(self.estimator).__name__
             raise ValueError(f"`estimator` is a {name}, which needs all rows at once; fit it on rows in memory")
@@ -135,7 +138,9 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             weights = _chunks_beside(X, "sample_weight", sample_weight)
 
-        # All chunks must know the same classes.
+        # All chunks must know the same classes. `dask.delayed(function)(…)` is a call that is made later, where the
+        # chunk is, and `dask.compute` makes these calls and brings their results here: the different labels of each
+        # chunk.
         labels_of_chunks = dask.compute(*map(dask.delayed(pd.unique), labels)) if classes is None else [classes]
         classes = united_labels(chunk for chunk in labels_of_chunks if len(chunk))
 
@@ -180,6 +185,10 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _table(self, method: str, X: Any, shape: tuple[int, ...], dtype: Any = float, settings: Any = None) -> Any:
         """What a method predicts for each chunk, one below the other, as a lazy Dask array (n, *shape).
 
+        Dask is lazy: an array is a list of chunks with the calls that make each of them, and the calls are made only
+        when `compute` asks for the numbers. Shape and type of every chunk have to be told beforehand (its meta
+        information).
+
         Parameters
         ----------
         method : name of a method of the estimator
@@ -191,12 +200,13 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         import dask.array as da
 
         check_is_fitted(self, "estimator_")
-        chunks = _row_chunks(
-            X
-        )  # the rows of X chunk by chunk, each with all columns, as values that Dask computes later
+        # the rows of X chunk by chunk, each with all columns, as values that Dask computes later
+        chunks = _row_chunks(X)
         estimator = dask.delayed(self.estimator_, traverse=False)  # sent as one object that Dask does not look into
 
-        # One task a chunk, on the machine that has it. Dask is told how many rows each result has, NaN if not known.
+        # One task a chunk, on the machine that has it: a call of `_predicted` that is made later. `from_delayed` makes
+        # an array of its result. Dask is told how many rows that has, NaN if not known: of a data frame Dask does not
+        # know how many rows a chunk has before it is read.
         tables = []
         for n_rows, chunk in zip(_chunk_sizes(X), chunks, strict=True):
             predicted = dask.delayed(_predicted)(estimator, method, chunk, shape, dtype, settings or {})
@@ -217,14 +227,20 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _fitted_to_chunk(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
-    """A copy of the estimator that is fitted to one chunk; None if the chunk has no rows."""
+    """A copy of the estimator that is fitted to one chunk; None if the chunk has no rows.
+
+    It runs on the machine that has the chunk, and `classes` (c,) are those of all chunks: one may have rows of a few.
+    """
     if not X.shape[0]:
         return None
     return clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
 
 
 def _merged(parts: list[Any]) -> Any:
-    """The estimators that were fitted to some chunks as one, fitted to all their rows; None if no chunk has a row."""
+    """The estimators that were fitted to some chunks as one, fitted to all their rows; None if no chunk has a row.
+
+    A part is None where its chunk has no rows. `merge` adds the statistics of another estimator to its own.
+    """
     with_rows = [part for part in parts if part is not None]
     if not with_rows:
         return None
@@ -251,7 +267,7 @@ def _merged_in_tree(parts: list[Any]) -> Any:
     import dask
 
     while len(parts) > 1:
-        # One task, computed later, for each group of eight.
+        # One task, computed later, for each group of eight: 20 parts become 3, which become 1.
         parts = [
             dask.delayed(_merged)(parts[first : first + _MERGED_AT_ONCE])
             for first in range(0, len(parts), _MERGED_AT_ONCE)
@@ -260,15 +276,23 @@ def _merged_in_tree(parts: list[Any]) -> Any:
 
 
 def _chunk_sizes(X: Any) -> tuple[int | float, ...]:
-    """Number of rows of each chunk, NaN where it is not known."""
+    """Number of rows of each chunk, NaN where it is not known.
+
+    An array has the lengths of its chunks along each axis, of which axis 0 is that of rows; some may be NaN. A data
+    frame knows only how many chunks it has (`npartitions`), so that each is NaN: for example, (NaN, NaN, NaN).
+    """
     return X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
 
 
 def _delayed_chunks(collection: Any) -> list[Any]:
     """The chunks of an array or data frame, each a value that Dask computes later."""
     chunks = collection.to_delayed()
-    chunks = list(getattr(chunks, "flat", chunks))  # those of an array are a table of chunks
-    if len(chunks) != collection.npartitions:  # Dask joins small pieces of a file of which few columns are read
+    # Those of an array are an array themselves, one axis for each of its axes, and `flat` goes through it; those of a
+    # data frame are a list.
+    chunks = list(getattr(chunks, "flat", chunks))
+    # Dask joins small pieces of a file of which few columns are read, unless told not to. Labels could then have other
+    # chunks than the rows that they belong to.
+    if len(chunks) != collection.npartitions:
         chunks = list(collection.to_delayed(optimize_graph=False))
     return chunks
 
@@ -281,6 +305,7 @@ def _row_chunks(X: Any) -> list[Any]:
     import dask
     import dask.array as da
 
+    # `to_delayed` gives the chunks of a Dask array or data frame
     if not dask.is_dask_collection(X) or not hasattr(X, "to_delayed"):
         raise ValueError(f"`X` is a {type(X).__name__}; give a Dask array or data frame, or use the estimator itself")
     if isinstance(X, da.Array):
@@ -302,12 +327,15 @@ def _chunks_beside(X: Any, name: str, column: Any) -> list[Any]:
     import dask
     import dask.array as da
 
-    # An array becomes a Dask array of one chunk.
+    # An array becomes a Dask array of one chunk. Sizes are the numbers of rows of each chunk, NaN where not known.
     sizes = _chunk_sizes(X)
     is_spread = dask.is_dask_collection(column)
     spread = column if is_spread else da.from_array(np.asarray(column), chunks=-1)
 
-    # With known lengths the column is cut as X is. Else it must be cut so already, which its number of chunks shows.
+    # With known lengths the column is cut as X is: chunks of 5 become chunks of 2, 2 and 1. NaN marks a length that
+    # Dask would learn only by reading the chunk, as in a data frame. Then nothing can be cut, and the column must be
+    # cut in the right places already, which its number of chunks shows. A chunk of another length is found when it is
+    # fitted.
     if not np.isnan([*sizes, *_chunk_sizes(spread)]).any():
         if spread.shape[0] != sum(sizes):
             raise ValueError(f"`{name}` has {spread.shape[0]} rows and `X` has {sum(sizes)}; give one for each")

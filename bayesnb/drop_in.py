@@ -34,7 +34,10 @@ class _WithPosterior:
     """Fits the estimator of `bayesnb` beside scikit-learn's."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit scikit-learn's estimate, and the posterior of `bayes_`; the arguments are scikit-learn's."""
+        """Fit scikit-learn's estimate, and the posterior of `bayes_`; the arguments are scikit-learn's.
+
+        `super()` is scikit-learn's class, which each class below has as its second base.
+        """
         super().fit(X, y, sample_weight)  # type: ignore[misc]
         self.bayes_ = self._new_posterior().fit(self._cells(X), y, sample_weight)
         return self
@@ -48,13 +51,14 @@ class _WithPosterior:
         return self
 
     def _cells(self, X: Any) -> Any:
-        """Rows as `bayes_` takes them."""
+        """Rows as `bayes_` takes them: here as they are. A subclass changes what scikit-learn reads otherwise."""
         return X
 
     def _new_posterior(self) -> Any:
         """The estimator of `bayesnb` of the same name with the same settings, not fitted.
 
-        Settings that are pandas objects go by position, as in scikit-learn.
+        Settings that are pandas objects go by position, as in scikit-learn: without its index, a series of class
+        probabilities is not put into the order of the classes by their labels.
         """
         settings: dict[str, Any] = {}
         for name, value in self.get_params(deep=False).items():
@@ -65,6 +69,7 @@ class _WithPosterior:
             settings["alpha"] = np.maximum(settings["alpha"], _LEAST)  # at α = 0 there is no proper posterior
         if "norm" in settings:  # `ComplementNB`: scikit-learn's prediction does not use its class probabilities
             settings["class_prior"] = None
+        # for example, `drop_in.GaussianNB` makes a `bayesnb.GaussianNB`
         return getattr(ours, type(self).__name__)(**settings)
 
     def __getattr__(self, name: str) -> Any:
@@ -79,7 +84,7 @@ class _WithPosterior:
         return getattr(self.bayes_, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *OF_THE_POSTERIOR})
+        return sorted({*super().__dir__(), *OF_THE_POSTERIOR})  # so that an editor offers them too
 
 
 class GaussianNB(_WithPosterior, peers.GaussianNB):
@@ -102,4 +107,5 @@ class CategoricalNB(_WithPosterior, peers.CategoricalNB):
     """`sklearn.naive_bayes.CategoricalNB` with the posterior."""
 
     def _cells(self, X: Any) -> Any:
-        return X.astype(int) if hasattr(X, "astype") else np.asarray(X, int)  # scikit-learn cuts off fractions
+        # scikit-learn cuts off fractions, so that 1.5 is level 1
+        return X.astype(int) if hasattr(X, "astype") else np.asarray(X, int)

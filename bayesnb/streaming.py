@@ -82,14 +82,15 @@ def fit_batches(
     >>> fit_batches(GaussianNB(), batches).predict([[5.5]])
     array([1])
     """
-    check_least(1, batch_size=batch_size)
+    check_least(1, batch_size=batch_size)  # ValueError unless a whole number of at least 1
     check_decay(decay)  # before a source is read for its labels
     if classes is None:
         classes = _classes_of_source(source, y, batch_size)
 
-    # Each batch adds its statistics to those of the batches before.
+    # Each batch adds its statistics, sums over its rows, to those of the batches before. The conjugate posterior
+    # depends on the rows by these sums alone, so that it is that of all rows at once.
     fitted = clone(estimator)
-    with progress("fit", _number_of_rows(source), "rows") as line:
+    with progress("fit", _number_of_rows(source), "rows") as line:  # shown on a terminal while it lasts
         for X, labels, weights in _batches(source, y, sample_weight, batch_size):
             fitted.partial_fit(X, _required_labels(labels), classes=classes, sample_weight=weights, decay=decay)
             line.advance(_num_samples(X))
@@ -129,8 +130,9 @@ def predict_batches(
     [array([[0.87058176, 0.12941824]]), array([[0.12941824, 0.87058176]])]
     """
     check_is_fitted(estimator)
-    check_least(1, batch_size=batch_size)
-    method_of_copy = getattr(copy(estimator), method, None)  # one state for all batches
+    check_least(1, batch_size=batch_size)  # ValueError unless a whole number of at least 1
+    # a copy keeps what was learnt, even if the estimator is fitted again while batches come
+    method_of_copy = getattr(copy(estimator), method, None)
     if not callable(method_of_copy):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
 
@@ -140,15 +142,22 @@ def predict_batches(
 
 
 def _predictions(of_rows: Any, source: Any, batch_size: int, names: Any) -> Iterator[Any]:
-    """The result of each batch, as it is asked for."""
-    with progress("predict", _number_of_rows(source), "rows") as line:
+    """The result of each batch, one after the other, computed when it is asked for.
+
+    Parameters
+    ----------
+    of_rows : the function of the rows of a batch
+    source, batch_size : where the rows are, and how many are read at a time
+    names : of the columns that are read of a file; None reads all
+    """
+    with progress("predict", _number_of_rows(source), "rows") as line:  # shown on a terminal while it lasts
         for X, _, _ in _batches(source, None, None, batch_size, names):
             yield of_rows(X)
             line.advance(_num_samples(X))
 
 
 def _number_of_rows(source: Any) -> int | None:
-    """How many rows an array or data frame has; None of what is read only as it comes."""
+    """How many rows an array or data frame has, for the progress; None of what is read only as it comes."""
     return source.shape[0] if hasattr(source, "shape") else None
 
 
@@ -160,7 +169,7 @@ def _classes_of_source(source: Any, y: Any, batch_size: int) -> np.ndarray:
     if isinstance(source, Iterator):
         raise ValueError("`source` can be read only once; give all labels as `classes`, or a function as `source`")
     columns = y if isinstance(source, str | os.PathLike) else None  # of a file the labels alone
-    batches = _batches(source, y, None, batch_size, columns)
+    batches = _batches(source, y, None, batch_size, columns)  # (rows, labels, weights) each
     return united_labels(_required_labels(labels) for _, labels, _ in batches)
 
 
@@ -178,7 +187,8 @@ def united_labels(parts: Iterable[Any]) -> np.ndarray:
             classes = labels
             continue
 
-        # `union1d` would make text of the numbers.
+        # `union1d` would make text of the numbers: 1 and "a" would become "1" and "a". The kinds "b", "i", "u" and "f"
+        # are NumPy's codes of bool, whole numbers with and without sign, and floats.
         are_numbers = classes.dtype.kind in "biuf"
         new_are_numbers = labels.dtype.kind in "biuf"
         if are_numbers != new_are_numbers:
@@ -190,7 +200,7 @@ def united_labels(parts: Iterable[Any]) -> np.ndarray:
 
 
 def _required_labels(labels: Any) -> Any:
-    """The labels of a batch; a ValueError where it has none."""
+    """The labels of a batch as they are; a ValueError where it has none, since a fit needs them."""
     if labels is None:
         raise ValueError("`source` has no labels; give `y`, or batches (X, y) or (X, y, sample_weight)")
     return labels
@@ -208,10 +218,11 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
     size : rows of a batch of a file or an array
     columns : names of the columns that are read of a file, or one name; None reads all
     """
-    # A file, an array, or batches themselves; all else is refused.
+    # A file, an array, or batches themselves; all else is refused. `map` reads nothing yet: a batch is made when it is
+    # asked for.
     batches: Iterable[Batch]
     if isinstance(source, str | os.PathLike):
-        split = partial(_split_columns, y=y, weights=weights)
+        split = partial(_split_columns, y=y, weights=weights)  # takes the columns of labels and weights out of a table
         batches = map(split, _pieces_of_file(os.fspath(source), columns, size))
     elif hasattr(source, "shape"):
         batches = _slices(source, y, weights, size)
@@ -225,14 +236,15 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
     else:
         batches = map(_as_batch, source() if callable(source) else source)
 
-    # `map` and `filter` hold no batch while the next is read, as the variable of a loop would.
+    # `map` and `filter` hold no batch while the next is read, as the variable of a loop would, so that only one is in
+    # memory.
     return filter(_has_rows, batches)
 
 
 def _as_batch(batch: Any) -> Batch:
     """Rows alone, (X, y) or (X, y, w) as rows, labels and weights, with None for what is not there."""
     parts = batch if isinstance(batch, tuple) else (batch,)
-    X, y, weights = (*parts, None, None)[:3]  # None in place of the last one or two
+    X, y, weights = (*parts, None, None)[:3]  # None in place of the last one or two: (X, y, None, None)[:3]
     return X, y, weights
 
 
@@ -256,7 +268,7 @@ def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
     y, weights : (n,) of each row; or names of columns of a data frame; or None
     size : rows of a batch
     """
-    if y is not None and np.ndim(y) == 0:  # the name of a column
+    if y is not None and np.ndim(y) == 0:  # a single value: the name of a column of a data frame
         source, y, weights = _split_columns(source, y, weights)
     n = source.shape[0]
     labels = _checked_column("y", y, n)
@@ -264,7 +276,7 @@ def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
 
     if sparse.issparse(source):
         source = sparse.csr_array(source)  # other forms cannot be cut into rows
-    for part in gen_batches(n, size):
+    for part in gen_batches(n, size):  # slices: of 5 rows by 2 they are 0:2, 2:4 and 4:5
         batch_labels = None if labels is None else labels[part]
         batch_weights = None if weights is None else weights[part]
         yield _safe_indexing(source, part), batch_labels, batch_weights
@@ -280,8 +292,11 @@ def _checked_column(name: str, column: Any, n: int) -> np.ndarray | None:
 
 
 def _split_columns(table: Any, y: Any, weights: Any) -> Batch:
-    """Features, labels and weights of a data frame, by the names of their columns; a name may be None."""
-    # Each name that is given must be a column.
+    """Features, labels and weights of a data frame, by the names of their columns; a name may be None.
+
+    ValueError for a name that is no column. The features are all columns but those of labels and weights.
+    """
+    # Each name that is given must be a column. An array has no columns, and then no name is one.
     columns = getattr(table, "columns", ())
     names = [name for name in (y, weights) if name is not None]
     for name in names:
@@ -289,6 +304,7 @@ def _split_columns(table: Any, y: Any, weights: Any) -> Batch:
             shown = ", ".join(map(str, columns)) or "without names"
             raise ValueError(f"`source` has no column {name!r}; its columns are {shown}")
 
+    # what remains are the features
     labels = None if y is None else table[y].to_numpy()
     row_weights = None if weights is None else table[weights].to_numpy()
     return table.drop(columns=names), labels, row_weights

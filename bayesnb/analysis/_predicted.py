@@ -50,7 +50,8 @@ class OfLogProba(ProbaOfLog):
 
     def __getattr__(self, name: str) -> Any:
         # Python asks here only for what the object itself does not have. The model is looked for in `vars`: where there
-        # is none yet, asking for it as an attribute would come back here.
+        # is none yet, asking for it as an attribute would come back here. `vars` has only what was set on the object
+        # itself. A name of `_of_inside`, such as "posterior_", is then the model's.
         has_model = self._inside in vars(self)
         if has_model and name in self._of_inside.split():
             model = vars(self)[self._inside]
@@ -59,12 +60,13 @@ class OfLogProba(ProbaOfLog):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,)."""
-        best = self.predict_log_proba(X).argmax(1)
+        best = self.predict_log_proba(X).argmax(1)  # (n,) class numbers
         return self.classes_[best]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The log odds of the second of two classes, (n,), or log p(y = c) with more, (n, c); in nats."""
         log_p = self.predict_log_proba(X)
+        # scikit-learn wants one number a row of two classes, and its sign to say which of them is predicted
         if log_p.shape[1] == 2:
             return log_p[:, 1] - log_p[:, 0]
         return log_p
@@ -77,12 +79,16 @@ class OfLogProba(ProbaOfLog):
         level : posterior mass inside, between 0 and 1
         draws : `n_draws` and `seed` (0 by default) of `sample_proba`
         """
-        check_level(level)
+        check_level(level)  # ValueError unless between 0 and 1
         draws_of_rows = self.interval_draws(X, **draws)  # (s, n, c), and how quantiles are taken of them
         return central_interval(draws_of_rows.proba, level, draws_of_rows.quantiles)
 
     def interval_draws(self, X: Any, **draws: Any) -> IntervalDraws:
-        """What `predict_interval` is over. Provisional."""
+        """What `predict_interval` is over. Provisional.
+
+        Draws (s, n, c) of the class probabilities by `sample_proba`, with NumPy's default way to take quantiles of
+        them. A subclass whose draws are few, or have weights, says another way.
+        """
         settings = {"seed": 0} | draws  # a seed in `draws` goes before
         return IntervalDraws(self.sample_proba(X, **settings), "linear")
 
@@ -94,7 +100,8 @@ class OfLogProba(ProbaOfLog):
         settings = {"seed": 0} | draws  # a seed in `draws` goes before
         p = self.sample_proba(X, **settings)  # (s, n, c)
 
-        # entr is −p log p, whose sum over the classes is the entropy
+        # entr is −p log p, whose sum over the classes is the entropy. Total = aleatoric + epistemic: entropy of the
+        # mean = mean entropy + mutual information of label and parameters.
         total = entr(p.mean(0)).sum(-1)  # (n,) entropy of the mean probabilities
         mean_entropy = entr(p).sum(-1).mean(0)  # (n,) mean of the entropies of the draws
         aleatoric = np.minimum(mean_entropy, total)  # it is never larger, but for rounding: entropy is concave
@@ -112,6 +119,10 @@ def central_interval(draws: Any, level: Scalar, method: Any = "linear") -> np.nd
 
 
 class Known:
-    """The posterior of a `LooResult` whose rows are their own table."""
+    """The posterior of a `LooResult` whose rows are their own table.
+
+    `LooResult` asks a posterior for the table log p(x_i, y = c) of its rows. Here what is given as rows is that table
+    already, so it is returned as an array.
+    """
 
     log_joint = staticmethod(np.asarray)

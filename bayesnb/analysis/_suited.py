@@ -33,16 +33,21 @@ def check_own(estimator: Any, what: str, name: str = "estimator", method: str | 
     """
     if isinstance(estimator, AbstractNB):
         return
+    # for example, a calibrated classifier is none of bayesnb's estimators, but has a method `loo`
     if method is not None and hasattr(type(estimator), method):
         return
 
+    # what was given, in words, and the advice, which becomes more special where more is known of it
     kind = type(estimator).__name__
     advice = "Transform X first, outside of it"
     if isinstance(estimator, type):  # a class in place of an object of it
         kind = f"{estimator.__name__}, a class"
+    # scikit-learn's classifier with the estimator of bayesnb beside it
     if type(estimator).__module__ == "bayesnb.drop_in":
         kind = f"drop_in.{kind}"
         advice = f"Give `{name}.bayes_`, which `fit` makes"
+    # A wrapper holds the model as a setting, or learnt. The loop goes on, so that the fitted one, `estimator_`, is
+    # named rather than the setting.
     for inside in ("estimator", "reader_", "estimator_"):
         if isinstance(getattr(estimator, inside, None), AbstractNB):
             advice = f"Give `{name}.{inside}`, which is one"
@@ -54,7 +59,7 @@ def check_independent(estimator: Any, what: str) -> None:
 
     `what` is the analysis that needs a single model, for the message.
     """
-    check_own(estimator, what)
+    check_own(estimator, what)  # UnsuitedEstimator, if it is none of bayesnb
     if isinstance(estimator, OneDependenceNB):
         raise ValueError(
             f"`estimator` is OneDependenceNB, an average of models of pairs of features; {what} needs a single model. "
@@ -86,7 +91,9 @@ def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np
     cells = column_or_1d(as_array, warn=True)  # (n,)
 
     # A label is missing if it is None, NaN or NA, or if it equals the mark. Only real values can be compared with that,
-    # so the comparison is made for these, and its results are put back to where they stand among all n.
+    # so the comparison is made for these, and its results are put back to where they stand among all n. For example,
+    # the labels (a, None, −1) with the mark −1: is_nothing is (0, 1, 0), the values are (a, −1), and is_mark of all is
+    # (0, 0, 1). The labels that are there are (a,).
     is_nothing = np.asarray(pd.isna(cells))  # (n,)
     values = cells[~is_nothing]
     is_mark = np.zeros(len(cells), bool)  # (n,)

@@ -28,6 +28,7 @@ class OfEstimator:
         """
         names = ("n_features_in_", "feature_names_in_")  # the second only where columns have names
         columns = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
+        # what the user set in `__init__`; as in scikit-learn, learnt attributes end in an underscore
         settings = {name: value for name, value in vars(self).items() if not name.endswith("_")}
 
         # one assignment replaces all attributes
@@ -36,6 +37,7 @@ class OfEstimator:
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
+        # what rows it takes (sparse, missing cells, text) and what classes: the estimator inside decides
         tags_of_estimator = get_tags(self.estimator)
         tags.input_tags = tags_of_estimator.input_tags
         tags.classifier_tags = tags_of_estimator.classifier_tags

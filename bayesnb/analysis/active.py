@@ -47,8 +47,10 @@ def most_informative(estimator: Any, X: Any, n: int = 1, **settings: Any) -> Int
     array([41, 15])
     """
     check_own(estimator, "most_informative", method="uncertainty")
-    check_least(1, n=n)
+    check_least(1, n=n)  # ValueError unless a whole number of at least 1
     information = estimator.uncertainty(X, **settings).epistemic  # (n,) I(y; θ | x) of each row, in nats
     if n > len(information):
         raise ValueError(f"`n` is {n}; it needs to be at least 1 and at most the {len(information)} rows of `X`")
-    return np.argsort(-information, kind="stable")[:n]  # positions of the largest
+    # In ascending order of minus the information: a stable sort keeps equal rows in their order. For example, the
+    # information (0.1, 0.3, 0.3) has the order 1, 2, 0.
+    return np.argsort(-information, kind="stable")[:n]  # (n,) positions of the largest

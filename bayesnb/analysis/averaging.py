@@ -85,16 +85,18 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             classes. Also if its `estimate` is a point, or if `inclusion` is not a probability. Errors of the
             estimator's `fit` are passed on
         """
+        # an estimator of bayesnb with a single model; the predictive is needed, as a point estimate has no evidence
         check_independent(self.estimator, "averaging over features")
         nb = clone(self.estimator).fit(X, y, sample_weight)
         if nb.estimate != "predictive":
             raise ValueError(
                 f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
             )
-        nb.prior_.require_proper("Bayes factors of features")
+        nb.prior_.require_proper("Bayes factors of features")  # ValueError: an improper prior has no evidence
 
         # For each feature the log evidence with parameters that classes share, and the log Bayes factor of parameters
-        # by class against these. A block is one family with the features that it reads.
+        # by class against these. A block is one family, such as Gaussian, with the columns that it reads: the results
+        # of its k columns are put to their positions among all d. A column that no block reads keeps a factor of 1.
         prior_log_odds = self._prior_log_odds(nb.n_features_in_)  # (d,) log ρ_j/(1 − ρ_j)
         blocks = [_compare_block(nb, name) for name in nb.prior_.blocks]
         log_factor = np.zeros(nb.n_features_in_)
@@ -123,6 +125,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
 
     def _prior_log_odds(self, d: int) -> Float[np.ndarray, " d"]:
         """log ρ_j/(1 − ρ_j), the log odds before the data that feature j depends on the class; ±∞ of ρ_j 0 or 1."""
+        # logit(ρ) = log ρ/(1 − ρ); a single number is repeated for all features
         prior = np.asarray(self.inclusion, float)  # one for all features, or (d,)
         is_probability = (prior >= 0) & (prior <= 1)
         if prior.shape not in ((), (d,)) or not is_probability.all():
@@ -143,6 +146,8 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
         factor w_j p(x_ij | y = c) + (1 − w_j) p(x_ij), with w_j the posterior probability that it depends on the class.
         """
         rows = self.estimator_.encode(X)  # the cells (n, k) of each block
+        # log p(y = c | data) comes first, and log factors are added feature by feature. `select` makes the model of
+        # some columns of a block alone, and `log_predictive` its log p(cell | class, data), parameters integrated out.
         table = self.estimator_.posterior_.classes.log_predictive()  # (c,) at first, then (n, c)
         for block in self._blocks:
             encoded = rows[block.name]
@@ -163,8 +168,12 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
         return log_normalize(self.predict_joint_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable label of each row, (n,); ties go to the label with the larger class prior."""
-        state = copy(self)
+        """The most probable label of each row, (n,); ties go to the label with the larger class prior.
+
+        `tie_prior` is the class prior (c,) by which `most_probable` decides where the largest entries of a row are
+        equal.
+        """
+        state = copy(self)  # one state, whatever another thread fits meanwhile
         table = state.predict_joint_log_proba(X)
         return state.classes_[most_probable(table, state.estimator_.tie_prior())]
 
@@ -191,6 +200,8 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
     """Posterior and log evidence of each feature of a block, with parameters by class and with shared ones.
 
     Shared parameters are those of a single class that has all rows: the statistics of the classes add up.
+    `update(statistics)` of a prior is the posterior, and `log_marginal(statistics)` the log evidence log ∫ p(x | θ)
+    p(θ) dθ: both need no more of the rows than these sums.
     ValueError where features depend on each other given the class, or where classes have different priors.
 
     Parameters
@@ -207,7 +218,7 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
         )
     stats = nb.statistics_.blocks[name]  # sums over the rows of each of c classes
     stats_of_all = pooled(stats)  # over all rows, as those of a single class
-    shared_prior = _prior_of_one_class(prior)
+    shared_prior = _prior_of_one_class(prior)  # ValueError where the prior differs between classes
     return _ComparedBlock(
         name=name,
         columns=nb.block_columns()[name],
@@ -225,6 +236,7 @@ def _prior_of_one_class(prior: Any) -> Any:
     """
     fields_of_one_class = {}
     for name, field in prior.fields_.items():
+        # a field that all classes share is already that of one class
         if "class" not in field.axes:
             continue
         value = getattr(prior, name)  # (c, …)

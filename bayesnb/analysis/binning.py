@@ -23,9 +23,11 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
-        with naming("X"):
+        with naming("X"):  # errors of the check then name this argument
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        inner = [edges[1:-1] for edges in self.edges_]  # the end bins have no outer boundary
+        # The end bins have no outer boundary, so that numbers beyond the range of the training rows go there. For
+        # example, the boundaries 0, 4, 8 make the bins (−∞, 4] and (4, ∞), and 9 is in the second, number 1.
+        inner = [edges[1:-1] for edges in self.edges_]
         bins = binned(X, inner)  # (n, d)
         return np.where(self.n_bins_ == 0, np.nan, bins)  # a column without a training value has no bins
 
@@ -33,8 +35,10 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Set the boundaries and the number of bins of each column; a column without a value has none.
 
         `edges_of(j, has_value)` gives the boundaries of column j, where `has_value` (n,) marks the rows with a value.
+        K bins have K + 1 boundaries, of which the first and the last are the smallest and the largest value.
         """
         self.edges_ = []
+        # X.T has a line (n,) for each column
         for j, has_value in enumerate(~np.isnan(X.T)):
             self.edges_.append(edges_of(j, has_value) if has_value.any() else np.empty(0))
         self.n_bins_ = np.array([max(len(edges) - 1, 0) for edges in self.edges_])  # K + 1 boundaries have K bins
@@ -105,9 +109,10 @@ class EqualWidthBinner(_AbstractBinner):
         ValueError
             if `n_bins` is not a whole number of at least 1, or X holds text or infinities
         """
-        check_least(1, n_bins=self.n_bins)
-        with naming("X"):
+        check_least(1, n_bins=self.n_bins)  # ValueError unless a whole number of at least 1
+        with naming("X"):  # errors of the check then name this argument
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        # boundaries of each column, from its values alone; a missing cell tells nothing of the range
         return self._set_edges(X, lambda j, has_value: _equal_widths(X[has_value, j], self.n_bins))
 
 
@@ -197,9 +202,9 @@ class EvidenceBinner(_AbstractBinner):
             if `alpha` is not a positive number, or `max_cuts` not a whole number of at least 1. Also if y does not hold
             class labels, or if X holds text or infinities
         """
-        check_least(1, max_cuts=self.max_cuts)
+        check_least(1, max_cuts=self.max_cuts)  # ValueError unless a whole number of at least 1
         alpha = float(checked_numbers("alpha", self.alpha, ()))
-        with naming("X", "y"):
+        with naming("X", "y"):  # errors of the checks then name these arguments
             table, labels = validate_data(
                 self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
             )
@@ -210,10 +215,11 @@ class EvidenceBinner(_AbstractBinner):
         def edges_of(j: int, has_value: np.ndarray) -> np.ndarray:
             """Boundaries of column j, from the rows with a value there; notes the evidence of its bins."""
             values = table[has_value, j]
+            # the m places between neighbouring values where a cut may be best, and the rows of each class between them
             candidates = _candidate_cuts(values, index[has_value], len(classes), self.max_cuts)
             partition = _best_partition(candidates.counts, alpha)  # which of the candidate cuts stay
             self.log_evidence_[j] = partition.evidence
-            inner = candidates.boundaries[partition.cuts]
+            inner = candidates.boundaries[partition.cuts]  # `cuts` are positions among the m candidates
             return np.concatenate([[values.min()], inner, [values.max()]])
 
         return self._set_edges(table, edges_of)
@@ -229,7 +235,9 @@ def binned(X: np.ndarray, inner: list[np.ndarray]) -> np.ndarray:
 
     `inner` has the inner boundaries of each column, ascending. A value on a boundary is in the bin below it.
     """
-    bins = [np.searchsorted(ends, x) for x, ends in zip(X.T, inner, strict=True)]  # how many boundaries are below
+    # `searchsorted` counts the boundaries that are below a number: of the boundaries 2 and 4, the number 2 has 0 below,
+    # 3 has 1, and 5 has 2. That is the number of its bin. Results are by column, and turned into (n, d).
+    bins = [np.searchsorted(ends, x) for x, ends in zip(X.T, inner, strict=True)]
     return np.where(np.isnan(X), np.nan, np.reshape(bins, X.T.shape).T)
 
 
@@ -256,10 +264,12 @@ def _equal_widths(values: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
     lower_ends = np.concatenate([[-np.inf], inner])  # (n_bins,) of each bin; the end bins have no outer boundary
     upper_ends = np.concatenate([inner, [np.inf]])
 
-    # the numbers of the bins that hold a value, ascending: a value is in the bin of as many boundaries as are below it
+    # The numbers of the bins that hold a value, ascending: a value is in the bin of as many boundaries as are below it.
+    # In the example above, the values 1 and 7 are in the bins 0 and 3.
     occupied = np.unique(np.searchsorted(inner, values))
 
-    # a boundary between each occupied bin and the next: their ends are one number if no empty bin lies between
+    # A boundary between each occupied bin and the next: their ends are one number if no empty bin lies between. In the
+    # example, bin 0 ends at 2 and bin 3 starts at 6.
     ends = upper_ends[occupied[:-1]]
     next_starts = lower_ends[occupied[1:]]
     return np.concatenate([[low], (ends + next_starts) / 2, [high]])
@@ -292,7 +302,8 @@ def _candidate_cuts(values: PerRow, index: Int[np.ndarray, " n"], n_classes: int
     """
     # rows of each class at each of v distinct values
     distinct, position = np.unique(values, return_inverse=True)  # (v,) ascending, and (n,) where each row stands there
-    cell = position * n_classes + index  # the place of (value, class) in this table, read line by line
+    # a table of two-way counts by one `bincount`: with 3 classes, value 1 and class 2 are the cell 1 · 3 + 2 = 5
+    cell = position * n_classes + index  # (n,)
     counts = np.bincount(cell, minlength=len(distinct) * n_classes).reshape(-1, n_classes)  # (v, c)
 
     # a value is pure if all of its rows are of one class; no cut is needed between two pure values of the same class
@@ -308,6 +319,7 @@ def _candidate_cuts(values: PerRow, index: Int[np.ndarray, " n"], n_classes: int
 
     # the values between two cuts are one segment, whose counts are added up
     segment_starts = np.concatenate([[0], cuts + 1])  # the first value of each segment
+    # `reduceat` adds the lines from each start up to the next: starts 0 and 2 of 3 lines give lines 0 + 1, and line 2
     segments = np.add.reduceat(counts, segment_starts)  # (m + 1, c)
     return _Candidates(segments, (distinct[cuts] + distinct[cuts + 1]) / 2)
 
@@ -335,7 +347,11 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
 
     - Under the tangent at k, let the best partition have j bins. It is a candidate.
     - What the prior is above the tangent grows with the distance from k. A number of bins between k and j is no better
-      than j under the tangent, and gains less from this difference. So all numbers from k to j are settled.
+      than j under the tangent, and gains less from this difference. So all numbers from k to j are settled: in
+
+        evidence(I) + log p(I bins) = [evidence(I) + tangent(I)] + [log p(I bins) − tangent(I)]
+
+      the first bracket is largest at I = j, and the second is larger at j than at any I between k and j.
 
     Parameters
     ----------
@@ -350,8 +366,10 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
     n = int(counts.sum())
     bins = _log_evidence_of_bins(counts, alpha)  # log p(y | bin): entry [e][s] is of a bin of segments s … e
 
-    # log p(bins): entry I is of I bins, for I = 1 … m + 1, and entry 0 means nothing. The price of a bin under the
-    # tangent at I is by how much it falls from I to I + 1.
+    # log p(bins): entry I is of I bins, for I = 1 … m + 1. Entry 0 means nothing: it stands there so that the number of
+    # bins is the index. The price of a bin under the tangent at I is by how much log p(bins) falls from I to I + 1,
+    # which is minus the difference of neighbours. With factorials as Γ functions, −log C(n + I − 1, I − 1) is
+    # log Γ(I) + log Γ(n + 1) − log Γ(n + I).
     n_bins = np.arange(1, m + 2)
     log_prior_from_1 = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)
     log_prior = np.concatenate([[np.nan], log_prior_from_1])
@@ -360,14 +378,16 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
     one_bin = bins[-1][0]  # of all segments
     best = _Partition(np.empty(0, int), float(one_bin + log_prior[1]))
     unsettled = np.arange(1, m + 1)  # numbers of bins that may still be better
+    # each round settles k at least, so that it ends; starting in the middle settles many numbers at once
     while len(unsettled):
         k = unsettled[len(unsettled) // 2]
-        priced = _priced_partition(bins, price[k])
+        priced = _priced_partition(bins, price[k])  # the best cuts if each bin costs this price
         j = len(priced.cuts) + 1
         evidence = priced.evidence + log_prior[j]
         if evidence > best.evidence:
             best = _Partition(priced.cuts, float(evidence))
 
+        # what lies from k to j, ends included, can be no better than j, which has been tried
         is_below = unsettled < min(j, k)
         is_above = unsettled > max(j, k)
         unsettled = unsettled[is_below | is_above]
@@ -403,6 +423,7 @@ def _log_evidence_of_bins(counts: Int[np.ndarray, "m c"], alpha: float) -> list[
 
     bins = []
     for following in range(1, m + 1):  # the segment that follows the bin, so that the last one in it is the one before
+        # segments s … following − 1, for s = 0, 1, …: the rows before the following one less those before s
         rows_by_class = before[following] - before[:following]  # (following, c) for each first segment
         rows = rows_before[following] - rows_before[:following]  # (following,)
         bins.append(log_gamma_class[rows_by_class].sum(1) - log_gamma_bin[rows])
@@ -424,11 +445,13 @@ def _priced_partition(bins: list[np.ndarray], price: float) -> _Partition:
     best_sum = np.zeros(n_segments + 1)  # [t]: of log evidence − price over the bins of the first t segments
     last_start = np.zeros(n_segments + 1, int)  # [t]: s, the first segment of the last of these bins
     for t, log_evidence in enumerate(bins, 1):  # (t,) of the last bin s … t − 1, for each s
+        # the best sum of the s segments before, plus the evidence of a last bin that starts at s
         total = best_sum[:t] + log_evidence
         last_start[t] = total.argmax()
         best_sum[t] = total[last_start[t]] - price
 
-    # from the last bin backwards: before a bin that starts at segment s are the best bins of the first s segments
+    # From the last bin backwards: before a bin that starts at segment s are the best bins of the first s segments. For
+    # example, of 5 segments the last bin starts at 3, and of 3 segments it starts at 0: the only cut is number 2.
     cuts: list[int] = []
     s = last_start[n_segments]
     while s > 0:

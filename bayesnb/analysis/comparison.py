@@ -79,6 +79,7 @@ class Comparison:
 
     def __str__(self) -> str:
         """The table, with four digits or two decimals, and the notes below it."""
+        # large numbers with two decimals, small ones with four significant digits
         shown = self.table.to_string(
             formatters={"stacking": "{:.3f}".format},
             float_format=lambda value: f"{value:.4g}" if abs(value) < 10 else f"{value:.2f}",
@@ -140,10 +141,11 @@ def compare(
 
     # the two measures of each model, by its name: leave-one-out of the labels, and evidence of rows and labels
     weights = row_weights(sample_weight, len(y))
-    loo = _loo_of_all(models, y, weights, groups)
+    loo = _loo_of_all(models, y, weights, groups)  # by name, a `LooResult`: elpd, its terms by row, accuracy
     fitted_models = {name: model.nb for name, model in models.items()}
     evidence = _evidence_of(fitted_models)
 
+    # sentences: no evidence or no common kind of it, contradictions, settings that have no influence, chance
     notes = [*evidence.notes, *_disagreements(loo, evidence), *_ignored_settings(fitted_models)]
     notes += _lucky_best({name: result.elpd for name, result in loo.items()}, len(y))
     table = _table(loo, evidence)
@@ -175,13 +177,15 @@ def _fitted_models(
     # a pair is an estimator with rows of its own; all others share `X`
     models = {}
     for name, value in estimators.items():
+        # either way a `_Model`: the estimator, and the rows that it reads
         models[name] = _Model(*value) if isinstance(value, tuple) else _Model(value, X)
         check_own(models[name].nb, "compare", f"estimators[{name!r}]", "loo")  # any class with a method `loo` will do
         _check_rows(f"the rows of `estimators[{name!r}]`" if isinstance(value, tuple) else "`X`", models[name].X, y)
+    # the user fitted them to these very rows; else clones are fitted, and the estimators given stay as they are
     if are_fitted:
         return models
     fitted = {}
-    with progress("fits", total=len(models), unit="models") as line:
+    with progress("fits", total=len(models), unit="models") as line:  # shown on a terminal while it lasts
         for name, (nb, rows) in models.items():
             line.begin(name)
             with _named(name):
@@ -193,21 +197,31 @@ def _fitted_models(
 def _check_rows(argument: str, X: Any, y: Any) -> None:
     """ValueError unless there is a row for each label; of what is no table or no list of labels, `fit` says more."""
     try:
+        # columns given as a dictionary have as many rows as the first of them
         n_rows = _num_samples(next(iter(X.values())) if isinstance(X, dict) else X)
         n_labels = _num_samples(y)
-    except (TypeError, StopIteration):
+    except (TypeError, StopIteration):  # it has no length, or is a dictionary without columns
         return
     if n_rows != n_labels:
         raise ValueError(f"{argument} and `y` have {n_rows} rows and {n_labels} labels; give each row its label")
 
 
 def _loo_of_all(models: dict[str, _Model], y: Any, weights: RowWeights, groups: Any) -> dict[str, LooResult]:
-    """Leave-one-out of each model, by name."""
+    """Leave-one-out of each model, by name.
+
+    Parameters
+    ----------
+    models : by name, a fitted estimator with the rows in the form that it reads
+    y : (n,) labels
+    weights : of the rows, and whether they count rows
+    groups : (n,) labels of groups of rows that are left out together; None where each row leaves alone
+    """
     results = {}
-    with progress("leave-one-out", total=len(models), unit="models") as line:
+    with progress("leave-one-out", total=len(models), unit="models") as line:  # shown on a terminal while it lasts
         for name, model in models.items():
             line.begin(name)
             with _named(name):
+                # log p(y_i | x_i, all rows but i) of each row, with sums and standard errors
                 results[name] = loo_in_analyses(model.nb, model.X, y, weights, groups)
             line.advance()
     return results
@@ -215,7 +229,10 @@ def _loo_of_all(models: dict[str, _Model], y: Any, weights: RowWeights, groups: 
 
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
-    """A ValueError inside says which model it is of."""
+    """A ValueError inside says which model it is of.
+
+    Used as `with _named(name):` around the work on one model; the message then begins with the argument and this name.
+    """
     try:
         yield
     except ValueError as error:
@@ -252,6 +269,7 @@ def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
     evidence = _Evidence(log_evidence=dict.fromkeys(models, np.nan), measures={}, notes=[])
     for name, nb in models.items():
         try:
+            # log p(X, y), parameters integrated out; an estimator without it raises an error that says why
             evidence.log_evidence[name] = float(nb.log_evidence_)
         except AttributeError as error:  # the estimator says why it has none
             evidence.notes.append(f"{name} has no evidence: {error}")
@@ -260,6 +278,7 @@ def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
             measures = {block.cells_.measure for block in nb.prior_.blocks.values()}
             evidence.measures[name] = " and ".join(sorted(measures))
 
+    # models whose likelihood is no density of a row lose their evidence here, if others have one
     comparable = _without_composite(evidence)
     if len(set(comparable.measures.values())) > 1:
         listed = "; ".join(f"{name}: {measure}" for name, measure in comparable.measures.items())
@@ -275,13 +294,15 @@ def _without_composite(evidence: _Evidence) -> _Evidence:
     Such a likelihood is a product of densities of the same row, so it is no density of the row. Where all models have
     likelihoods of one kind, the evidence stays as it is.
     """
-    if len(set(evidence.measures.values())) < 2:
+    if len(set(evidence.measures.values())) < 2:  # one kind, composite or not: its evidence can be compared
         return evidence
+
+    # copies are changed, not what was given
     log_evidence = dict(evidence.log_evidence)
     measures = dict(evidence.measures)
     notes = list(evidence.notes)
     for name, measure in evidence.measures.items():
-        if COMPOSITE in measure:
+        if COMPOSITE in measure:  # a kind is text, such as "densities and probabilities", in which this word may stand
             log_evidence[name] = np.nan
             notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
             del measures[name]
@@ -305,6 +326,7 @@ def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> lis
     """
     notes = []
     for measure in dict.fromkeys(evidence.measures.values()):  # each kind once, in the order of the models
+        # the models whose evidence can be compared, with the best of them by evidence (W) and by elpd (R)
         names = [name for name in evidence.measures if evidence.measures[name] == measure]
         by_evidence = max(names, key=lambda name: evidence.log_evidence[name])
         by_elpd = max(names, key=lambda name: results[name].elpd)
@@ -313,6 +335,7 @@ def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> lis
         gain = _paired_difference(results[by_elpd], results[by_evidence])  # in nats, with its standard error
         if gain.elpd <= max(2 * gain.se, 1e-6):
             continue
+        # by how much the evidence speaks for W, in the same unit as the gain in elpd that speaks for R
         nats = evidence.log_evidence[by_evidence] - evidence.log_evidence[by_elpd]
         notes.append(
             f"evidence and elpd disagree: {by_evidence} has the largest evidence (by {nats:.1f} nats), but {by_elpd} "
@@ -325,6 +348,7 @@ def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> lis
 
 def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
     """A sentence for each fitted model with a setting that only changes its prediction, not its leave-one-out."""
+    # elpd and evidence integrate the parameters out, even of an estimator that predicts by a single estimate of them
     notes = []
     for name, nb in models.items():
         setting = nb.ignored_by_loo  # in words, such as estimate="mean"; empty where there is none
@@ -347,15 +371,20 @@ def _lucky_best(elpd: Mapping[str, float], n_rows: int) -> list[str]:
     ----------
     McLatchie & Vehtari (2024), §4.
     """
+    # Ascending, without models far below the best: where the terms of n rows spread by 1 nat, their sum has the
+    # standard error √n, and 10 √n nats are beyond any chance.
     values = np.sort([value for value in elpd.values() if np.isfinite(value)])
     values = values[values >= values.max(initial=-np.inf) - _COMPARABLE * np.sqrt(n_rows)]
     if len(values) <= _MANY_MODELS:
         return []
     difference = values - values[len(values) // 2]
     upper_half = difference[difference >= 0]
+    # The upper half of N(0, σ²) has the same mean square σ² as the whole, and is not disturbed by bad models.
     sigma = np.sqrt(np.mean(upper_half**2))
     n_others = len(values) - 1
+    # `ndtri` is the quantile function Φ⁻¹ of the normal distribution
     largest_by_chance = ndtri(1 - 1 / (2 * n_others)) * sigma
+    # the best is further above the middle than chance would bring it: nothing to say
     if difference[-1] > largest_by_chance:
         return []
     best = max(elpd, key=lambda name: elpd[name])
@@ -393,13 +422,14 @@ def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFram
     # is taken relative to the largest: exp of small log evidence would be 0.
     table = pd.DataFrame({"log_evidence": evidence.log_evidence}).rename_axis("model")
     table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
+    # p(M | data) = p(data | M) / Σ p(data | M'), by Bayes' theorem with equal prior probabilities
     log_sum = logsumexp(table["log_bayes_factor"].dropna())
     table["probability"] = np.exp(table["log_bayes_factor"] - log_sum)
 
     # leave-one-out of each model, and its difference from the model with the largest elpd
     best = max(results.values(), key=lambda result: result.elpd)
     for name, result in results.items():
-        difference = _paired_difference(result, best)
+        difference = _paired_difference(result, best)  # same rows, so that their common noise cancels
         table.loc[name, "elpd"] = result.elpd
         table.loc[name, "se"] = result.se
         table.loc[name, "elpd_diff"] = difference.elpd
@@ -444,6 +474,7 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
     def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the mean score, and its gradient (u,)."""
         mixed = np.maximum(p @ v, 1e-300)  # (n,) Σ_k v_k p_ik
+        # The derivative of −Σ_i s_i log Σ_k v_k p_ik in v_k is −Σ_i s_i p_ik / Σ_l v_l p_il.
         return -share @ np.log(mixed), -(share / mixed) @ p
 
     # SLSQP is a minimiser with constraints: 0 ≤ v_k ≤ 1 and Σ v_k − 1 = 0, whose gradient is a vector of ones
@@ -457,7 +488,8 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
         options={"ftol": 1e-15, "maxiter": 1000},
     )
 
-    # it stops near the best weights, and Newton's method goes on from there
+    # It stops near the best weights, and Newton's method goes on from there. Negative weights of rounding size are set
+    # to 0 first.
     stacked[is_usable] = _polished(optimum.x.clip(0), p, share)
     return stacked
 
@@ -480,6 +512,8 @@ def _polished(
     """
     weights = v / v.sum()
     for _ in range(_NEWTON_STEPS):
+        # Newton's method: the step d to the maximum of the local parabola solves curvature · d = slope, here for the
+        # weights that are free to move.
         relative = p / (p @ weights)[:, None]  # (n, k) r_ik
         slope = share @ relative - 1  # (k,) g_k − 1
 
@@ -492,6 +526,7 @@ def _polished(
         if abs(step).max() > _NEAR:  # the optimiser has not come near enough for Newton's method
             return weights
 
+        # weights that a step made negative stay at 0, and the sum is 1 again
         moved = np.zeros_like(weights)
         moved[is_free] = (weights[is_free] + step).clip(0)
         weights = moved / moved.sum()

@@ -176,8 +176,10 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         """
         self._check_settings(groups)
 
-        # rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1
-        with naming("X"):
+        # Rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1.
+        # `counts` has the numbers (n,), and whether they were given or are 1 by default. With fewer than two rows or
+        # groups none can be left out.
+        with naming("X"):  # errors of the check then name this argument
             rows = _as_rows(X)
         labels = checked_labels(y)
         counts = _counts(sample_weight, len(labels))
@@ -191,9 +193,9 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
     def _check_settings(self, groups: Any) -> None:
         """ValueError for a parameter out of range, or an estimator that lacks a method that `method` needs."""
-        check_choice("method", self.method, tuple(_NEEDED))
+        check_choice("method", self.method, tuple(_NEEDED))  # ValueError unless it is one of these
         check_choice("class_conditional", self.class_conditional, (False, True))
-        for name in _NEEDED[self.method]:
+        for name in _NEEDED[self.method]:  # methods, such as `predict_log_proba`
             if not hasattr(self.estimator, name):
                 kind = type(self.estimator).__name__
                 raise ValueError(f"`estimator` is {kind}, which has no `{name}`; method={self.method!r} needs it")
@@ -214,7 +216,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         ValueError
             if `coverage` is not between 0 and 1
         """
-        check_level(coverage, "coverage")
+        check_level(coverage, "coverage")  # ValueError unless between 0 and 1
         alpha = 1 - float(coverage)
         return self.predict_p_values(X) > alpha + _LEVEL_ROUNDING
 
@@ -227,18 +229,22 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         that hardly any training row fits its own label as badly as x fits y. One call is enough for all coverages.
         """
         check_is_fitted(self)
-        n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # (m, c); it refuses what are no rows
+        n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # (m, c); ValueError if X does not fit the model
         training = self._training
         label = self._labels
+        # 1 for each row that counts once; with groups each group has the sum 1, and with `class_conditional` a row
+        # counts only under its own class
         share = training.shares(label, n_classes, self.class_conditional)  # (n, c) what each training row counts
 
         # How many training rows have a smaller score than the new row with each label: they fit better. A block
         # compares some training rows with some new rows and labels, by one model. All blocks make all comparisons.
         n_smaller = np.zeros((n_new, n_classes))
+        # `tracked` yields the items, and shows on a terminal how many are done
         for block in tracked(self._scored(_as_rows(X)), "label sets", unit="models"):
             n_smaller[block.new, block.classes] += block.smaller(share)
 
-        # all others, and the new row itself, have a score at least as large
+        # All others, and the new row itself, have a score at least as large: of n rows that is n + 1 − n_smaller out of
+        # n + 1. For example, with 9 rows of which 8 have a smaller score the p-value is 2/10.
         total = share.sum(0)  # (c,)
         return (total + 1 - n_smaller) / (total + 1)
 
@@ -252,8 +258,14 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
         - Method "full": every new row joins the training rows under each label.
         - Method "cross", with models that lack a row, or group of rows. How they are made depends on the estimator:
-          statistics of bayesnb subtract; an estimator that plugs in an estimate of the parameters, which leave-one-out
-          ignores, then predicts by itself; any other classifier is fitted again.
+          - one of bayesnb has statistics, sums over its rows, so that those of some rows can be subtracted, and its
+            posterior predicts (`_Remainders`)
+          - one of bayesnb that plugs in an estimate, such as the mean of the parameters, predicts by itself from the
+            statistics that remain (`_PointEstimates`)
+          - any other classifier is fitted again to the other rows (`_Refits`)
+
+        A `ScoreBlock` has the scores of some training rows under their own labels, and of some new rows under some
+        labels, all by one model: only scores of one model are compared.
         """
         training = self._training
         label = self._labels
@@ -261,6 +273,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
             return _full_scores(self.estimator_, training, label, X)
 
         models: _CrossModels
+        # each of the three has a method `tables`, which yields the predictions of one model after the other
         if not isinstance(self.estimator_, AbstractNB):
             models = _Refits(self.estimator, training, label, X, len(self.classes_))
         elif self.estimator_.ignored_by_loo:  # in words, such as estimate="mean"; empty where nothing is
@@ -290,19 +303,20 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 def _counts(sample_weight: Any, n: int) -> RowWeights:
     """How many equal rows each of n rows stands for, from integer weights or None; ValueError for another type."""
     with naming("sample_weight"):  # errors then name this argument
-        values = np.asarray(sample_weight)
+        values = np.asarray(sample_weight)  # of None an array of objects, which no test below minds
     if sample_weight is not None:
         refuse_no_weight(values)  # ValueError if all are 0
     if values.dtype.kind == "f":  # before `row_weights` warns of floats that are whole
         raise ValueError(_FLOAT_WEIGHTS)
     weights = row_weights(sample_weight, n)  # checked: non-negative, and n of them
-    if not weights.are_counts:
+    if not weights.are_counts:  # numbers of another type, such as objects, that are not whole
         raise ValueError(_FLOAT_WEIGHTS)
     return weights
 
 
 def _check_two(counts: RowWeights, group: Int[np.ndarray, " n"] | None) -> None:
     """ValueError unless there are two rows, or with groups two groups, to be left out in turn."""
+    # `total` is the sum of the counts; of groups only those count that have a row with weight
     has_weight = counts.values > 0
     n_folds = counts.total if group is None else len(np.unique(group[has_weight]))  # rows, as often as they count
     if n_folds < 2:
@@ -323,11 +337,12 @@ def _fit(estimator: Any, X: Any, y: np.ndarray, counts: RowWeights) -> Any:
     """
     if not counts.are_given:  # each row counts once
         return estimator.fit(X, y)
+    # positions of the rows that count at all, and how often
     rows = np.flatnonzero(counts.values > 0)
     times = counts.values[rows].astype(int)
     if has_fit_parameter(estimator, "sample_weight"):
         return estimator.fit(_safe_indexing(X, rows), y[rows], sample_weight=times)
-    repeated = np.repeat(rows, times)
+    repeated = np.repeat(rows, times)  # rows 3 and 5 that count 2 and 1 times are 3, 3, 5
     return estimator.fit(_safe_indexing(X, repeated), y[repeated])
 
 
@@ -367,13 +382,14 @@ class TrainingTable:
         ----------
         label : class number of each row
         """
+        # (n, c) the count of each row, the same under every class
         share = np.repeat(self.counts[:, None], n_classes, axis=1)
         if self.group is not None:
             group_weight = np.bincount(self.group, self.counts)  # (g,)
             weight_of_own_group = group_weight[self.group, None]  # (n, 1)
             share /= np.maximum(weight_of_own_group, 1)  # not 0: a group without weight has rows of weight 0 alone
         if class_conditional:
-            share *= np.eye(n_classes)[label]  # 1 in the class of the row, 0 in all others
+            share *= np.eye(n_classes)[label]  # (n, c): 1 in the class of the row, 0 in all others
         return share
 
     def folds(self) -> Iterator[Int[np.ndarray, " m"]]:
@@ -391,7 +407,11 @@ class TrainingTable:
         yield from np.split(ordered, np.flatnonzero(is_other_group) + 1)
 
     def counts_without(self, members: Int[np.ndarray, " m"]) -> RowWeights:
-        """The counts of all n rows when one unit of the row `members` is left out, or all units of a group of rows."""
+        """The counts of all n rows when one unit of the row `members` is left out, or all units of a group of rows.
+
+        A row that counts w times stands for w equal rows, its units. For example, with the counts (2, 1, 1), leaving
+        row 0 out gives (1, 1, 1), and leaving the group of the rows 0 and 1 gives (0, 0, 1).
+        """
         counts = self.counts.copy()
         if self.group is None:
             counts[members] -= 1
@@ -400,7 +420,7 @@ class TrainingTable:
         return RowWeights(counts, are_counts=True, are_given=self.are_given)
 
     def to_save(self) -> dict[str, Any]:
-        """The rows as a file can hold them: arrays and lists."""
+        """The rows as a file can hold them: arrays and lists by name. A data frame or sparse array is taken apart."""
         return {
             "X": _table_to_save(self.X),
             "y": self.y,
@@ -411,7 +431,7 @@ class TrainingTable:
 
     @classmethod
     def from_file(cls, saved: dict[str, Any]) -> Self:
-        """The rows of `to_save`."""
+        """The training rows from what `to_save` made of them."""
         return cls(_table_from_file(saved["X"]), saved["y"], saved["counts"], saved["are_given"], saved["group"])
 
 
@@ -450,6 +470,8 @@ class ScoreBlock(NamedTuple):
         """
         # every training row beside every new row and label: (i, 1, 1) and (t, k) make (i, t, k)
         scores = self.scores[:, None, None]
+        # (i, t, k) by how much a score has to be smaller to count: a relative error, but no less than that of scores of
+        # 1
         tolerance = _TIE * (1 + np.minimum(abs(scores), abs(self.new_scores)))
         is_smaller = scores + tolerance < self.new_scores
 
@@ -477,7 +499,10 @@ class _CrossModels(ABC):
 
     @abstractmethod
     def tables(self) -> Iterator[_LeftOut]:
-        """What each model predicts."""
+        """What each model predicts: for the training rows that it does not know, and for all new rows.
+
+        Every training row that counts is left out of exactly one of the models.
+        """
 
 
 def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterator[ScoreBlock]:
@@ -491,7 +516,7 @@ def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterato
     """
     for left_out in models.tables():
         own_label = label[left_out.members]  # (k,)
-        scores = _log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) of those left out
+        scores = _log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) entry of the label
         new_scores = _log_odds_against(left_out.new_table)  # (m, c)
         # the k rows left out, with all new rows and all labels
         yield ScoreBlock(left_out.members, scores, new=slice(None), classes=slice(None), new_scores=new_scores)
@@ -520,6 +545,8 @@ class _Remainders(_CrossModels):
 
         It comes from the statistics of all rows less those that are left out, without a refit.
         """
+        # A block is the columns of one family, such as Gaussian, with their model; `encode` makes an array of its
+        # cells.
         rows = self.estimator.encode(self.training.X)  # cells as numbers, by block
         new_rows = self.estimator.encode(self.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
@@ -558,6 +585,7 @@ class _PointEstimates(_CrossModels):
         # a remainder has positions of rows that are left out, and the statistics of all others; with "refit" a prior
         # that is scaled by the rows is scaled by these others
         for remainder in remainders(self.estimator, data, "refit"):
+            # a copy of the estimator that is fitted to the other rows, from their sums alone
             model = self.estimator.with_statistics(remainder.statistics)
             members = _safe_indexing(self.training.X, remainder.members)
             yield _LeftOut(remainder.members, model.predict_log_proba(members), model.predict_log_proba(self.X))
@@ -589,6 +617,7 @@ class _Refits(_CrossModels):
 
             # many classifiers refuse a single class, which `DummyClassifier` always predicts
             classifier = clone(self.estimator) if len(classes) > 1 else DummyClassifier()
+            # `counts.rows(rows)` are the counts of these rows alone
             fitted = _fit(classifier, _safe_indexing(self.training.X, rows), self.training.y[rows], counts.rows(rows))
 
             # log class probabilities (·, k) of the k classes that it knows, then (·, c) of all
@@ -598,7 +627,7 @@ class _Refits(_CrossModels):
 
     def _all_classes(self, table: Float[np.ndarray, "n k"], classes: Int[np.ndarray, " k"]) -> Table:
         """Log probabilities of all c classes, (n, c), from those of k classes: the others have the probability 0."""
-        full = np.full((len(table), self.n_classes), -np.inf)
+        full = np.full((len(table), self.n_classes), -np.inf)  # log 0
         full[:, classes] = table
         return full
 
@@ -618,6 +647,7 @@ def _full_scores(
     label : class number of each of them
     X : (m, d) new rows
     """
+    # it encodes the training rows once, and joins each new row to them
     encoder = _Encoder(estimator, training.X)
     n = len(label)
     n_classes = len(estimator.classes_)
@@ -627,7 +657,8 @@ def _full_scores(
         joined = encoder.joined(row)
         new_row = joined.estimator.encode(row)  # its cells as numbers, by block
         for k in range(n_classes):
-            # the model of all n + 1 rows: statistics of the training rows and of the new row in class k add up
+            # The model of all n + 1 rows: statistics of the training rows and of the new row in class k add up.
+            # `one_hot` is the table (1, c) with weight 1 in class k; `suffstats` sums over rows with such weights.
             added = joined.estimator.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
             model = joined.estimator.with_statistics(joined.estimator.statistics_ + added)
 
@@ -675,7 +706,7 @@ class _Encoder:
 
     @cached_property
     def rows(self) -> Rows:
-        """The training rows by block."""
+        """The cells of the training rows as arrays, by block (the columns of one family). Computed at the first use."""
         return self.estimator.encode(self.X)
 
     def joined(self, row: Any) -> _Joined:
@@ -691,6 +722,7 @@ class _Encoder:
         some_label = self.estimator.classes_[:1]  # of weight 0 any will do
         wider = copy.copy(self.estimator).partial_fit(row, some_label, sample_weight=[0])
 
+        # `alike` says whether the levels of a column are the same before and after, or are None of a column of numbers
         features = range(self.estimator.n_features_in_)
         has_no_new_level = all(alike(wider.levels_of(j), self.estimator.levels_of(j)) for j in features)
         rows = self.rows if has_no_new_level else wider.encode(self.X)
@@ -707,6 +739,7 @@ def _log_odds_against(table: Table) -> Table:
     ----------
     table : (n, c) entries t_c of each row, which may lack a term that all classes of the row share
     """
+    # For example, with t = (log 1, log 2, log 3) the entry of the first class is log((2 + 3)/1).
     is_same_class = np.eye(table.shape[1], dtype=bool)  # (c, c)
     with np.errstate(invalid="ignore", divide="ignore"):
         # for each class c a copy of the row in which t_c is log 0, so that the sum is over the other classes
@@ -727,12 +760,15 @@ def _as_rows(X: Any) -> Any:
 
 
 def _rows_at(rows: Rows, positions: Int[np.ndarray, " k"]) -> Rows:
-    """Some of the encoded rows."""
+    """Some of the encoded rows.
+
+    `rows` has an array (n, columns) for each block of columns; the same k positions are taken from all of them.
+    """
     return {name: x[positions] for name, x in rows.items()}
 
 
 def _stacked(rows: Rows, more: Rows) -> Rows:
-    """Encoded rows, one below the other."""
+    """Encoded rows (n, …) and (m, …) one below the other, (n + m, …), block by block: both have the same blocks."""
     stacked = {}
     for name, x in rows.items():
         if is_sparse(x):
@@ -745,6 +781,7 @@ def _stacked(rows: Rows, more: Rows) -> Rows:
 def _table_to_save(X: Any) -> dict[str, Any]:
     """A table as arrays and lists, which a file can hold: the parts of a sparse array, columns, or cells."""
     if is_sparse(X):
+        # CSR format: the stored cells row by row, the column of each, and for each row where its cells begin
         return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": list(X.shape)}
     if isinstance(X, pd.DataFrame):
         return {"names": X.columns.tolist(), "columns": [_column_to_save(X.iloc[:, j]) for j in range(X.shape[1])]}
@@ -756,10 +793,11 @@ def _column_to_save(column: pd.Series) -> dict[str, Any]:
 
     Types that pandas has beside NumPy's become floats, with NaN for a missing cell, or objects, with None.
     """
+    # each cell of a categorical is a code: its position among the levels, −1 where it is missing
     if isinstance(column.dtype, pd.CategoricalDtype):
         levels = column.cat.categories.to_numpy(dtype=object)
         return {"levels": levels, "codes": column.cat.codes.to_numpy(), "is_ordered": bool(column.cat.ordered)}
-    if isinstance(column.dtype, np.dtype):
+    if isinstance(column.dtype, np.dtype):  # a type of NumPy stays as it is
         return {"cells": column.to_numpy()}
     if pd.api.types.is_numeric_dtype(column.dtype):
         return {"cells": column.to_numpy(dtype=float, na_value=np.nan)}
@@ -768,6 +806,7 @@ def _column_to_save(column: pd.Series) -> dict[str, Any]:
 
 def _table_from_file(saved: dict[str, Any]) -> Any:
     """The table that `_table_to_save` took apart: a sparse array, an array, or a data frame."""
+    # which of the three it was is known by the names of its parts
     if "indptr" in saved:
         return sparse.csr_array((saved["data"], saved["indices"], saved["indptr"]), shape=tuple(saved["shape"]))
     if "cells" in saved:
@@ -779,7 +818,7 @@ def _table_from_file(saved: dict[str, Any]) -> Any:
 
 
 def _column_from_file(saved: dict[str, Any]) -> Any:
-    """The column of `_column_to_save`."""
+    """A column from what `_column_to_save` made of it: a categorical where levels were declared, else its cells."""
     if "levels" in saved:
         return pd.Categorical.from_codes(saved["codes"], pd.Index(saved["levels"]), ordered=saved["is_ordered"])
     return saved["cells"]

@@ -90,7 +90,8 @@ def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
     if not 0 < threshold < 1:
         raise ValueError(f"`threshold` is {threshold}; it needs to lie between 0 and 1")
 
-    # weights with the ratio π₁ (1 − t) / (π₀ t), then as probabilities
+    # Weights with the ratio π₁ (1 − t) / (π₀ t), then as probabilities. For example, π = (½, ½) and t = 0.9: the
+    # weights are ½ · 0.9 and ½ · 0.1, and the result is (0.9, 0.1).
     weight = pi * np.array([threshold, 1 - threshold])
     return weight / weight.sum()
 
@@ -153,13 +154,14 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
     if isinstance(estimator, AbstractNB):
         return _with_replaced_prior(estimator, class_prior, old)
 
-    # what cannot be fitted is a table of probabilities, unless it is a class by mistake
+    # what cannot be fitted is a table of probabilities, unless it is a class by mistake, GaussianNB for GaussianNB()
     if isinstance(estimator, type):
         raise TypeError(f"`estimator` is the class {estimator.__name__}; give a fitted classifier")
     if not hasattr(estimator, "fit"):
         return _moved_table(estimator, class_prior, old)
 
-    # any other classifier is put into a `MovedClassPrior`, which multiplies its probabilities
+    # Any other classifier is put into a `MovedClassPrior`, which multiplies its probabilities. One that decides by
+    # costs does not predict the most probable label, so that other probabilities would not tell its decisions.
     if not hasattr(estimator, "predict_proba") or isinstance(estimator, CostClassifier):
         raise TypeError(
             f"`estimator` is a {type(estimator).__name__}; only a classifier that predicts the most probable label has "
@@ -169,16 +171,24 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
 
     check_is_fitted(estimator)
     if not isinstance(estimator, MovedClassPrior):
-        return MovedClassPrior(estimator, class_prior, old=old).take(estimator)  # it is fitted already
+        # `take` only stores the classifier and both class priors: nothing is fitted again
+        return MovedClassPrior(estimator, class_prior, old=old).take(estimator)
 
-    # one that was moved before is moved anew: the classifier inside, from its first class frequencies
+    # One that was moved before is moved anew: the classifier inside, from its first class frequencies. The
+    # probabilities are thus multiplied by new/first once, and not by new/second on top of second/first.
     inside = estimator.estimator_
     first_prior = estimator.old_prior_ if old is None else old
     return MovedClassPrior(inside, class_prior, old=first_prior).take(inside)
 
 
 def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> AbstractNB:
-    """A copy of a fitted estimator of bayesnb with fixed class probabilities and the same posterior of all else."""
+    """A copy of a fitted estimator of bayesnb with fixed class probabilities and the same posterior of all else.
+
+    Parameters
+    ----------
+    class_prior : (c,) new class probabilities, or a dictionary of them by label
+    old : has to be None, as the estimator knows its class probabilities
+    """
     if old is not None:
         raise ValueError(
             f"`old` is {old!r}, but {type(estimator).__name__} knows its class probabilities, which are replaced; "
@@ -187,6 +197,7 @@ def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> A
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
     probabilities = _in_order("class_prior", class_prior, moved.classes_)  # (c,)
+    # the setting has another name in some estimators: `class_prior`, or `priors` as in scikit-learn's GaussianNB
     moved.set_params(**{moved.class_prior_parameter: probabilities})
     return moved.with_statistics(moved.statistics_)  # fitted again, from the sums over rows that it holds
 
@@ -209,6 +220,8 @@ def _moved_table(table: Any, class_prior: Any, old: Any) -> Float[np.ndarray, "n
 
     labels = np.arange(p.shape[1])  # a table has no labels, so its classes are 0 … c − 1
     new_prior = _class_probabilities("class_prior", class_prior, labels)  # (c,)
+    # p'(c | x) ∝ p(c | x) · new_c / old_c: Bayes' theorem with the same p(x | c) and another p(c). In logarithms, and
+    # `log_normalize` makes the sum 1 over the classes of each row.
     log_ratio = np.log(new_prior) - np.log(_old_prior(old, labels))  # (c,)
     with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm −∞, and stays 0
         return np.exp(log_normalize(np.log(p) + log_ratio))
@@ -238,7 +251,10 @@ def _class_probabilities(name: str, prior: Any, classes: np.ndarray) -> Float[np
 
 
 def _old_prior(old: Any, classes: np.ndarray) -> Float[np.ndarray, " c"]:
-    """The class probabilities that the argument `old` gives, in the order of the classes."""
+    """The class probabilities that the argument `old` gives, in the order of the classes.
+
+    A dictionary by label, or a list (c,); ValueError unless they are positive with the sum 1.
+    """
     return _class_probabilities("old", old, classes)
 
 
@@ -253,13 +269,13 @@ def _known_prior(estimator: Any) -> Any:
     if hasattr(estimator, "steps"):  # a pipeline: a list of (name, estimator)
         _, last = estimator.steps[-1]
 
-    if getattr(last, "class_weight", None) is not None:
+    if getattr(last, "class_weight", None) is not None:  # it multiplied the frequencies of the classes in the fit
         return None
     if hasattr(last, "class_prior_"):
         return last.class_prior_
     if hasattr(last, "class_log_prior_"):
         return np.exp(last.class_log_prior_)
-    return getattr(last, "priors_", None)
+    return getattr(last, "priors_", None)  # of discriminant analysis; None where nothing tells
 
 
 class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -304,13 +320,14 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
         self.old = old
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit a clone of the classifier to rows of the old class frequencies.
+        """Fit a clone of the classifier to rows of the old class frequencies, and hold the new ones for prediction.
 
         Raises
         ------
         ValueError
             as in `with_class_prior`
         """
+        # not every classifier takes weights, so that none are passed on unless given
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self.take(clone(self.estimator).fit(X, y, **weights))
 
@@ -331,26 +348,34 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
                 "probabilities are for; give them. Without weights they are `np.bincount(y) / len(y)`, where "
                 "`class_weight` or weights were used those that they made"
             )
-        # both in the order of the classes
+        # Both in the order of the classes, checked: positive, with the sum 1. `_take_over` then sets all attributes.
         old_prior = _old_prior(old, fitted.classes_)  # (c,)
         class_prior = _class_probabilities("class_prior", self.class_prior, fitted.classes_)  # (c,)
         return self._take_over(fitted, old_prior_=old_prior, class_prior_=class_prior)
 
     def _moved(self, log_p: np.ndarray) -> np.ndarray:
-        """Log class probabilities (…, c) at the new frequencies: p'_c ∝ p_c · new_c / old_c."""
+        """Log class probabilities (…, c) at the new frequencies: p'_c ∝ p_c · new_c / old_c.
+
+        By Bayes' theorem p(c | x) ∝ p(x | c) p(c), so that with the same p(x | c) only the ratio of the priors changes.
+        `log_p` has any leading axes, such as rows, or draws and rows.
+        """
         return log_normalize(log_p + np.log(self.class_prior_) - np.log(self.old_prior_))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) at the new class frequencies in nats, (n, c)."""
         check_is_fitted(self)
         fitted = self.estimator_
+        # some classifiers of scikit-learn have probabilities alone
         if hasattr(fitted, "predict_log_proba"):
             return self._moved(fitted.predict_log_proba(X))
         with np.errstate(divide="ignore"):  # a probability of 0 stays 0
             return self._moved(np.log(fitted.predict_proba(X)))
 
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
-        """Draws of the class probability, (s, n, c): those of the classifier, each moved by itself."""
+        """Draws of the class probability, (s, n, c): those of the classifier, each moved by itself.
+
+        TypeError if the classifier has no posterior to draw from.
+        """
         check_is_fitted(self)
         self._require_draws()
         return self._moved_draws(self.estimator_.sample_proba(X, n_draws, seed))
@@ -362,6 +387,7 @@ class MovedClassPrior(OfLogProba, OfEstimator, MetaEstimatorMixin, ClassifierMix
         """
         check_is_fitted(self)
         self._require_draws()
+        # then they are those of `sample_proba`, with NumPy's default quantiles
         if not hasattr(self.estimator_, "interval_draws"):
             return super().interval_draws(X, **draws)
         of_fitted = self.estimator_.interval_draws(X, **draws)
@@ -416,6 +442,7 @@ def decide(p: Any, costs: Any = None, abstain_cost: Scalar | None = None) -> Int
     best = expected_cost.argmin(1)
     if abstain_cost is None:
         return best
+    # where abstaining costs less than the best class, −1 stands in place of it
     return np.where(abstain_cost < expected_cost.min(1), ABSTAIN, best)
 
 
@@ -429,7 +456,8 @@ def _cost_table(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> F
     c : number of classes
     classes : their labels, in the order of the rows and columns of the table; None if they have none
     """
-    aligned = align("costs", costs, classes, classes)  # rows and columns of a data frame in the order of the classes
+    # a data frame is put into the order of the classes by its labels, rows and columns; all else stays as it is
+    aligned = align("costs", costs, classes, classes)
     if aligned is None:
         table = 1 - np.eye(c)  # each error costs 1
     else:
@@ -437,6 +465,7 @@ def _cost_table(costs: Any, abstain_cost: Any, c: int, classes: Any = None) -> F
     if table.shape != (c, c):
         raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c})")
     price = 0.0 if abstain_cost is None else as_numbers("abstain_cost", abstain_cost, "a finite number")
+    # with an infinite cost, 0 · ∞ would make the expected cost of a row NaN
     if not np.isfinite([*table.flat, price]).all():
         raise ValueError("`costs` and `abstain_cost` need to be finite; to rule out a decision give it a large cost")
     return table
@@ -510,6 +539,7 @@ class CostClassifier(AbstractWrapper):
         check_is_fitted(self)
         fitted = self.estimator_
         labels = column_or_1d(y)
+        # a label that the classifier does not know has no row in the table of costs
         unknown = np.unique(labels[~np.isin(labels, fitted.classes_)])
         if len(unknown):
             raise ValueError(f"`y` has the labels {unknown}, which are no classes; leave them out")
@@ -519,7 +549,9 @@ class CostClassifier(AbstractWrapper):
         true_class = np.searchsorted(fitted.classes_, labels)  # (n,)
         decision = decide(fitted.predict_proba(X), table, self.abstain_cost)  # (n,) class number, or −1 for abstaining
 
-        # the cost of each row; where −1 has picked the last column of the table, the cost of abstaining replaces it
-        costs_of_classes = table[true_class, decision]
+        # The cost of each row is the entry [true class, decision] of the table. Where the decision is −1, this index
+        # has picked the last column, which means nothing, and the cost of abstaining replaces it. For example, the true
+        # classes (0, 1) and the decisions (1, −1) cost table[0, 1] and `abstain_cost`.
+        costs_of_classes = table[true_class, decision]  # (n,)
         costs = np.where(decision == ABSTAIN, self.abstain_cost, costs_of_classes)
         return -float(np.average(costs, weights=sample_weight))

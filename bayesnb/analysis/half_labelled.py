@@ -149,10 +149,11 @@ class HalfLabelledClassifier(AbstractWrapper):
             check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)  # (c,), and (l,) class numbers
         nb = clone(self.estimator)
-        rows = nb.learn_columns(X, classes).encode(X)
+        rows = nb.learn_columns(X, classes).encode(X)  # levels and kinds of columns are learnt from all rows
         with naming("X", "y"):
             check_consistent_length(next(iter(rows.values())), is_missing)
-        weight = checked_weights(sample_weight, X)  # (n,)
+        # (n,) non-negative numbers, 1 where none are given
+        weight = checked_weights(sample_weight, X)
         refuse_no_weight(weight)
 
         # the sums over rows with a label, each with its weight in the class of the label, and the rows without one,
@@ -167,6 +168,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         # So soft labels of 1/c give the prior of all iterations.
         uniform = np.full((is_missing.sum(), len(classes)), 1 / len(classes))  # (u, c)
         prior = nb.prior_for(data.statistics(uniform))
+        # soft labels and parameters in turns: `q` (u, c) label distributions, `bounds` after each iteration
         climb = self._climb(prior, data)
         if not climb.has_ended:
             warnings.warn(climb.caution(data.total_weight), ConvergenceWarning, stacklevel=3)
@@ -187,8 +189,8 @@ class HalfLabelledClassifier(AbstractWrapper):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first setting out of range."""
         check_independent(self.estimator, "the probability of a missing label")
-        check_choice("method", self.method, ("variational", "em"))
-        check_least(1, max_iter=self.max_iter)
+        check_choice("method", self.method, ("variational", "em"))  # ValueError unless it is one of these
+        check_least(1, max_iter=self.max_iter)  # ValueError unless a whole number of at least 1
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
 
@@ -211,21 +213,29 @@ class HalfLabelledClassifier(AbstractWrapper):
         ----------
         prior : of all iterations
         data : the rows with and without a label
+
+        Returns
+        -------
+        the label distributions of the last iteration, the sums over all rows with them, the bound after each iteration,
+        and whether it has stopped rising
         """
+        # the first posterior is that of the rows with a label; `update` adds sums over rows to a conjugate prior
         posterior = prior.update(data.labelled)
         if self.method == "em" and _has_no_mode(posterior):
             raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
 
         bounds: list[float] = []
+        # `tracked` yields the items of the range, and shows on a terminal how many are done
         for _ in tracked(range(self.max_iter), "labels and parameters in turns", self.max_iter, "rounds at most"):
-            # the label distribution of each of the u rows without a label, then the posterior of all rows
+            # Step 1: the label distribution of each of the u rows without a label. Step 2: the posterior of all rows.
             q = np.exp(log_normalize(self._log_label_weights(posterior, data.unlabelled)))  # (u, c)
             stats = data.statistics(q)
             posterior = prior.update(stats)
 
-            # the bound, term by term: log Z(r), the entropies, and for EM the density at the mode
+            # The bound, term by term: log Z(r), which is the closed-form log evidence of a conjugate prior; the
+            # entropies with their weights λ w_i; and for EM log p(θ | r) at the mode.
             entropy = entr(q).sum(1)  # (u,) H(q_i)
-            bound = prior.log_marginal(stats) + data.unlabelled_weight @ entropy  # these weights have the factor λ
+            bound = prior.log_marginal(stats) + data.unlabelled_weight @ entropy
             if self.method == "em":
                 bound += posterior.log_prob(posterior.mode())
             bounds.append(float(bound))
@@ -252,11 +262,14 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         def mean_log_joint(part: slice) -> np.ndarray:
             """Of m rows, (m, c): the mean of log π_c, and of log p(x_i | θ_c) by each block."""
-            mean_log_pi, _, _ = posterior.classes.log_cumulants()  # (c,), besides variance and third cumulant
+            # E log π_c under the Dirichlet posterior of the class probabilities, (c,): the first cumulant of log π. The
+            # variance and the third cumulant are not needed.
+            mean_log_pi, _, _ = posterior.classes.log_cumulants()
             total = mean_log_pi
+            # a block is the columns of one family, and independent of the others given the class: logarithms add up
             for name, block in posterior.blocks.items():
                 cells = rows[name][part].astype(float, copy=False)
-                mean_log_p, _ = block.log_moments(cells)  # (m, c) mean over θ, besides the variance
+                mean_log_p, _ = block.log_moments(cells)  # (m, c) E log p(cells | θ_c) over θ; the variance is not used
                 total = total + mean_log_p
             return total
 
@@ -286,7 +299,9 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         # prior and rows with a label: the model samples its parameters, and the trace notes the value of each
         with handlers.trace() as sites:
+            # `sample` statements of NumPyro: θ from the prior, then the cells of these rows observed
             prior.model(rows_at(rows, ~is_missing), nb.class_index(labels))
+        # a site is a random variable of NumPyro; `from_sites` makes parameters by block of values by site
         theta = prior.from_sites({name: site["value"] for name, site in sites.items()})
 
         # rows without a label: λ Σ_i log Σ_c p(x_i, c | θ) is added to the log density
@@ -326,6 +341,7 @@ class _Data:
         label_weights : sparse (l, c), of the rows with a label their weight in the class of the label
         weight : (n,) of all rows; those without a label with the factor λ
         """
+        # `suffstats` sums over rows with their weights in each class; `rows_at` takes some rows of every block
         has_label = ~is_missing
         return cls(
             counter=counter,
@@ -342,6 +358,7 @@ class _Data:
 
     def statistics(self, q: Table) -> Statistics:
         """Sums over all rows, where row i without a label has the weight λ w_i q_i(c) in each class c; q is (u, c)."""
+        # `suffstats` sums over rows, each with a weight in each class; sums of two sets of rows add up
         soft_labels = self.unlabelled_weight[:, None] * q  # (u, c)
         return self.labelled + self.counter.suffstats(self.unlabelled, soft_labels)
 
@@ -379,6 +396,7 @@ def _has_no_mode(posterior: NaiveBayes) -> bool:
     nevertheless, with a finite density. So the question is put to a posterior whose numbers are all the next larger
     floating-point numbers: then 1 is above 1, and what is below 1 is still at most 1.
     """
+    # `map_leaves` applies a function to every array of the posterior; `nextafter` is the next number upwards
     next_larger = map_leaves(lambda values: np.nextafter(values, np.inf), posterior)
     return bool(next_larger.on_boundary())
 
@@ -397,11 +415,12 @@ def _refuse_unsuited(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
     Parameters
     ----------
     estimator : as the user gave it, for the message
-    model : its blocks
+    model : its prior; each of its blocks is the columns of one family, such as Gaussian
     nb : the estimator, fitted to the rows with a label
     """
     for block in model.blocks.values():
         reason = block.evidence_error  # in words; empty where the likelihood is a density
+        # as of complement naive Bayes, where a row counts in all classes but its own: a product of several densities
         if block.is_composite:
             # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
             reason = "a row counts once for every other class, so the sum over its labels is not a density of the row"
@@ -411,7 +430,9 @@ def _refuse_unsuited(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
                 "MultinomialNB for counts of events, or GaussianNB for real features"
             )
 
-    # the parts of a model: one, or those that a MixedNB is made of, each with the only class that it is of, or None
+    # The parts of a model: the estimator itself, or those that a MixedNB is made of, each an estimator with the columns
+    # that it reads. A part may be the model of a single class, `only_class`, and else that is None. A prior that
+    # follows the rows, such as one with the variance of the column, would then follow the rows of this class.
     for _, part, block_names, only_class in nb.part_estimators():
         if only_class is not None and part.prior_follows_rows:
             name = next(iter(block_names.values()))

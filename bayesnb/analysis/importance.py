@@ -104,12 +104,12 @@ def importance(
     # a calibrated estimator holds the fitted naive Bayes model, and a map from its log probabilities to probabilities
     calibration = getattr(estimator, "calibrated", None)
     model = estimator if calibration is None else estimator.estimator_
-    check_own(model, "importance")
+    check_own(model, "importance")  # TypeError, with advice, unless the estimator can do that
     nb = fitted_copy(model)  # another thread may fit it again meanwhile
-    check_level(level)
+    check_level(level)  # ValueError unless between 0 and 1
 
     def log_proba(log_joint: Table) -> Table:
-        """log p(y = c | x_i), (m, c), of log p(x_i, y = c), as the estimator predicts it."""
+        """log p(y = c | x_i), (m, c), of log p(x_i, y = c), as the estimator predicts: normalised, then calibrated."""
         log_p = log_normalize(log_joint)
         return log_p if calibration is None else np.log(calibration(log_p))
 
@@ -122,9 +122,12 @@ def importance(
 
     # what the model of all columns predicts; then, for each column, the scores by it alone and without it
     if held_out:
+        # nothing is left out: the fitted model predicts all rows
         predictions = _predictions_of_new_rows(nb, data)
     else:
+        # each row by the model without it; `nb.loo` has the predictions by all columns
         predictions = _leave_one_out_predictions(nb, data, nb.loo(X, y, weights, groups=groups))
+    # for each feature the blocks that read it, and its column there; a block is the columns of one family
     sums = _sum_scores(data, predictions, _block_columns_of_features(nb), log_proba)
     return _table(nb.feature_names(), sums, level)
 
@@ -145,15 +148,25 @@ class _Predictions(NamedTuple):
 
 
 def _predictions_of_new_rows(nb: Any, data: FittedRows) -> _Predictions:
-    """Predictions of rows that were not fitted: all by the posterior as it is, since nothing is left out."""
+    """Predictions of rows that were not fitted: all by the posterior as it is, since nothing is left out.
+
+    All rows are one fold: rows with the model that predicts them. `leaving` are the weights with which rows have to be
+    taken out of this model first; None says that it does not have them.
+    """
     log_joint = nb.posterior_.log_joint(data.rows)  # (n, c)
+    # log p(y = c | data), (c,), the same for every row
     log_prior = np.broadcast_to(nb.posterior_.classes.log_predictive(), log_joint.shape)
     all_rows = Fold(slice(None), nb.posterior_, leaving=None)
     return _Predictions(log_prior, log_joint, [all_rows])
 
 
 def _leave_one_out_predictions(nb: Any, data: FittedRows, loo: Any) -> _Predictions:
-    """Predictions of the rows of the fit, each from all others; `loo` is the result of the estimator's method `loo`."""
+    """Predictions of the rows of the fit, each from all others; `loo` is the result of the estimator's method `loo`.
+
+    `folds` cuts the rows into parts that one model can predict. Where rows leave one by one, a fold has many rows, the
+    model of all, and the weights `leaving` that each row has in it. Where groups leave, a fold has the rows of a group
+    and the model of all others, and nothing has to leave. The prior stays as it was fitted ("kept").
+    """
     return _Predictions(loo.log_prior, loo.log_joint, folds(nb, data, "kept"))
 
 
@@ -161,6 +174,7 @@ def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
     """For each feature, the blocks that read it, by name, and its column in each: one block, or one for each class.
 
     For example, where block "a" reads the features 0 and 2, feature 2 has [("a", 1)].
+    A block is the columns of one family, such as Gaussian, with their posterior.
     """
     block_columns: list[list[tuple[str, int]]] = [[] for _ in range(nb.n_features_in_)]
     for block, features in nb.block_columns().items():
@@ -202,6 +216,7 @@ class _ScoreSums:
 
     def add_weights(self, terms: Terms) -> None:
         """Add the weights v of some terms, and their squares; they are the same for all features."""
+        # `times` is q, how often a term occurs, as in rows that count several times
         self.v += terms.times @ terms.weight
         self.v_squared += terms.times @ terms.weight**2
 
@@ -215,10 +230,12 @@ class _ScoreSums:
         feature : number of the feature
         terms : weighted scores s (2, k), with weights v (k,), and how often each term occurs, q (k,)
         """
+        # a fold without rows of weight has no terms, and so no mean for a centre
         if not len(terms.weight):
             return
         if np.isnan(self.centre[:, feature]).all():
             self.centre[:, feature] = terms.mean()
+        # `outer` is the table of products m₀ v, a line for each score: sums over the k terms follow by @
         u = terms.value - np.multiply.outer(self.centre[:, feature], terms.weight)  # (2, k) s − m₀ v
         self.u[:, feature] += u @ terms.times
         self.u_v[:, feature] += u @ (terms.times * terms.weight)
@@ -234,10 +251,13 @@ class _ScoreSums:
     def standard_error(self) -> Float[np.ndarray, "2 d"]:
         """√(Σ q (s − m v)²) / Σ q v, the standard error of the mean m: of a ratio of two sums over independent terms.
 
+        It is the delta method for a ratio of sums: the error of Σ s / Σ v is that of Σ (s − m v), divided by Σ v.
+
         The sums are about a centre m₀, of u = s − m₀ v. With shift = m − m₀ it is s − m v = u − shift v, whose square
         is u² − 2 shift u v + shift² v².
         """
         shift = self.u / self.v
+        # (2, d) Σ q (s − m v)², never negative but for rounding
         squares = self.u_squared - 2 * shift * self.u_v + shift**2 * self.v_squared
         return np.sqrt(np.maximum(squares, 0)) / self.v
 
@@ -258,19 +278,23 @@ def _sum_scores(
     log_proba : log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
     """
     sums = _ScoreSums.zero(len(columns_of_features))
+    # `tracked` yields the items, and shows on a terminal how many are done
     for fold in tracked(predictions.folds, "importance", unit="parts of the rows"):
+        # the m rows of the fold, with what is the same for every feature: labels, weights, predictions
         part = _part_of_fold(fold, data, predictions, log_proba)
         no_scores = np.zeros((2, len(part.label)))
         sums.add_weights(part.terms(no_scores))  # the weights of the m rows are the same for all features
 
         for feature, block_columns in enumerate(columns_of_features):
-            tables = _tables_of_feature(fold, part, block_columns)  # (m, c) log densities of the column
+            tables = _tables_of_feature(fold, part, block_columns)  # (m, c) each: `alone` and `loss`
 
-            # information: log p(y_i | x_ij) − log p(y_i), (m,)
+            # Information: log p(y_i | x_ij) − log p(y_i), (m,). By Bayes' theorem p(c | x_ij) ∝ p(c) p(x_ij | c), and
+            # `log_normalize` makes the sum over the classes 1.
             log_p_alone = log_normalize(part.log_prior + tables.alone)  # (m, c)
             information = part.of_label(log_p_alone) - part.log_p_prior
 
-            # gain: log p(y_i | x_i) − log p(y_i | x_i without x_ij), (m,)
+            # Gain: log p(y_i | x_i) − log p(y_i | x_i without x_ij), (m,). Less the loss, log p(x_i, c) is that of the
+            # row without the cell.
             log_p_without = log_proba(part.log_joint - tables.loss)  # (m, c)
             gain = part.log_p_whole - part.of_label(log_p_without)
             sums.add(feature, part.terms(np.stack([information, gain])))
@@ -302,7 +326,7 @@ class _Part(NamedTuple):
     log_p_whole: Float[np.ndarray, " m"]
 
     def of_label(self, table: Table) -> Float[np.ndarray, " m"]:
-        """The entry of each row in the class of its label."""
+        """From a table (m, c), the entry of each row in the class of its label, (m,)."""
         return _entry_of_label(table, self.label)
 
     def terms(self, scores: Float[np.ndarray, "2 m"]) -> Terms:
@@ -311,7 +335,7 @@ class _Part(NamedTuple):
 
 
 def _entry_of_label(table: Table, label: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
-    """From a table (m, c), the entry of each row in the class of its label."""
+    """From a table (m, c), the entry of each row in the class of its label, (m,): table[i, label_i]."""
     return table[np.arange(len(label)), label]
 
 
@@ -332,7 +356,8 @@ def _part_of_fold(
 
     group = None
     if data.group is not None:
-        _, group = np.unique(data.group[fold.rows], return_inverse=True)  # numbered again, 0 … g − 1 within the fold
+        # numbered again, 0 … g − 1 within the fold: the groups 7, 4, 7 become 1, 0, 1
+        _, group = np.unique(data.group[fold.rows], return_inverse=True)
     return _Part(
         cells=_columnwise(rows_at(data.rows, fold.rows)),
         label=label,
@@ -347,7 +372,7 @@ def _part_of_fold(
 
 
 def _columnwise(rows: Rows) -> dict[str, Any]:
-    """Encoded rows, by block, whose columns are quick to take: sparse ones are stored column by column."""
+    """Encoded rows, by block, whose columns are quick to take: sparse ones are stored column by column (CSC format)."""
     return {block: x.tocsc() if sparse.issparse(x) else x for block, x in rows.items()}
 
 
@@ -378,6 +403,7 @@ def _tables_of_feature(fold: Fold, part: _Part, block_columns: list[tuple[str, i
     """
     alone, loss = np.zeros((2, *part.log_joint.shape))  # (m, c) each
     for block_name, column in block_columns:
+        # an average of models of pairs of features: it has no block of a column alone
         if isinstance(fold.model, OneDependence):
             tables = _tables_of_one_dependence(fold.model, block_name, part.cells[block_name], column, part.leaving)
         else:
@@ -403,9 +429,11 @@ def _tables_of_column(block: Any, x: Any, j: int, leaving: Float[np.ndarray, "m 
     x : (m, k) the cells of its columns
     leaving : (m, c) weights with which the rows leave the model; None where they have left it already
     """
+    # `select(columns)` is the model of some columns of a block alone, with their part of the posterior
     column = column_of(x, j)[:, None]  # (m, 1)
 
-    # counts of events, of which a cell that is left out is 0: column j beside one column for all other events
+    # Counts of events, as of words, where leaving a cell out means a count of 0: column j beside one column for all
+    # other events. For example, of the counts (2, 1, 4) and j = 0 the two columns are 2 and 5.
     if block.missing_value == 0:
         other_events = np.reshape(x.sum(1), (-1, 1)) - column  # (m, 1)
         two_kinds = block.lump_other_columns(np.array([j]))  # the same model of these two columns
@@ -416,7 +444,8 @@ def _tables_of_column(block: Any, x: Any, j: int, leaving: Float[np.ndarray, "m 
     if block.unwrapped.separable:  # columns are independent given the class
         return _ColumnTables(alone, loss=alone)
 
-    # dependent columns; of a single one nothing remains without it
+    # Dependent columns: by the chain rule log p(x_ij | others) = log p(all) − log p(others). Of a single column nothing
+    # remains without it.
     whole = _log_density(block, x, leaving)
     others = np.delete(np.arange(x.shape[1]), j)  # (k − 1,) positions
     if not len(others):
@@ -426,7 +455,10 @@ def _tables_of_column(block: Any, x: Any, j: int, leaving: Float[np.ndarray, "m 
 
 
 def _log_density(block: Any, x: Any, leaving: Float[np.ndarray, "m c"] | None) -> Table:
-    """log p(x_i | y = c, data without row i), (m, c), by a block of the posterior.
+    """log p(x_i | y = c, data without row i), (m, c), by a block of the posterior, parameters integrated out.
+
+    Where the model has been fitted without the rows, it is the plain predictive. Else each row is taken out of the sums
+    of the model first, with its weight in each class.
 
     Parameters
     ----------
@@ -450,6 +482,7 @@ def _tables_of_one_dependence(
     x : (m, d) cells of all columns
     leaving : (m, c) weights with which the rows leave the model; None where they have left it already
     """
+    # for example, of the cells (1, 5, 2) and j = 1 the row becomes (NaN, 5, NaN)
     is_column = np.arange(x.shape[1]) == j
     only_j = {block_name: np.where(is_column, x, np.nan)}
     tables = model.log_parts(only_j) if leaving is None else model.log_loo_parts(only_j, leaving)
@@ -461,8 +494,14 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
     """Means and intervals of both scores in nats a row, a line for each feature, the most informative first.
 
     An interval is mean ± z standard errors, with the z that gives it the probability `level` under a normal density.
+
+    Parameters
+    ----------
+    feature_names : (d,) names
+    sums : of both scores over all rows, which give means and standard errors (2, d)
+    level : level of the intervals, such as 0.9
     """
-    information, gain = sums.mean()  # (d,) each
+    information, gain = sums.mean()  # (d,) each, one number a feature
     z = norm.isf((1 - level) / 2)  # 1.64 for 0.9
     information_reach, gain_reach = z * sums.standard_error()  # (d,) each, half the width of the intervals
     table = pd.DataFrame(
@@ -497,6 +536,7 @@ def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
     if what:
         check_independent(estimator, what)
     check_is_fitted(estimator)
+    # a shallow copy has the same posterior; only its names are replaced
     renamed = copy(estimator)  # one state, whatever another thread fits meanwhile
     if names is None:
         return renamed

@@ -91,7 +91,7 @@ class MapOrPosterior:
             f"grows with the columns{cause}",
         ]
         if self.nuts_data is not None:  # NUTS ran
-            gap = abs(self.frame["nuts_mean"] - self.frame["mean"])
+            gap = abs(self.frame["nuts_mean"] - self.frame["mean"])  # of each row and class
             lines.append(
                 f"NUTS on {self.nuts_data}: its mean differs from that of exact draws by {gap.mean():.4f} on average, "
                 f"{gap.max():.4f} at most"
@@ -147,8 +147,8 @@ def map_or_posterior(
     {'MAP': 0.36, 'predictive': 0.25, 'posterior mean': 0.25}
     """
     check_independent(estimator, "the MAP and the posterior of one model")
-    check_level(level)
-    check_least(2, n_draws=n_draws)
+    check_level(level)  # ValueError unless between 0 and 1
+    check_least(2, n_draws=n_draws)  # ValueError unless a whole number of at least 2
     check_least(1, chains=chains, warmup=warmup)
 
     # the fit; the new rows as the blocks of the model read them, and class numbers of their labels, if there are any
@@ -237,9 +237,10 @@ def jitted_map(nb: Any, X: Any, y: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
         """The fit, the mode and the prediction, which JAX compiles together."""
         posterior = prior.condition(training, index)  # it holds the training cells, which a kernel density needs
         log_joint = posterior.log_joint(rows, posterior.mode())  # (n, c) log p(x_i, c | θ̂)
-        return log_normalize(log_joint)
+        return log_normalize(log_joint)  # log p(c | x_i, θ̂): over the classes the probabilities have the sum 1
 
     with jax.enable_x64(True):
+        # `dense` makes arrays of sparse cells, which JAX does not take
         return np.asarray(program(dense(training), index, dense(rows)))
 
 
@@ -287,6 +288,7 @@ def _of_nuts(
     settings : draws, chains, warmup and seed of NUTS
     """
     data = {"X": X, "y": y} if is_on_rows else {}
+    # a site is a random variable of the NumPyro model, such as "mu"; without data the model has the sums as its data
     draws_by_site = nb.sample_posterior(method="nuts", **data, **settings)
     theta = parameters_of(nb.posterior_, draws_by_site)  # the same draws, as the blocks of the model take parameters
 
@@ -308,8 +310,9 @@ def _summarised(chunks: Iterator[Float[np.ndarray, "m c s"]], level: Scalar) -> 
     parts = []  # of all chunks, in the order of the rows
     for log_p in chunks:
         n_draws = log_p.shape[-1]
+        # log (1/s) Σ_s exp log p_s, without leaving logarithms
         log_mean = np.logaddexp.reduce(log_p, axis=-1) - np.log(n_draws)  # (m, c) logarithm of the mean of p
-        low, high = np.exp(np.quantile(log_p, tails, axis=-1))  # (m, c) each
+        low, high = np.exp(np.quantile(log_p, tails, axis=-1))  # (m, c) each: quantiles keep their order under exp
         spread = _log_odds(log_p).std(-1)  # (m, c)
         parts.append(PosteriorOfProba(log_mean, low, high, spread))
     return PosteriorOfProba(
@@ -327,6 +330,7 @@ def _log_odds(log_p: Float[np.ndarray, "n c *s"]) -> Float[np.ndarray, "n c *s"]
     """
     result = np.empty_like(log_p)
     for c in range(log_p.shape[1]):
+        # log Σ_{k≠c} p_k, (n,) or (n, s)
         log_others = np.logaddexp.reduce(np.delete(log_p, c, axis=1), axis=1)
         result[:, c] = log_p[:, c] - log_others
     return result
@@ -336,7 +340,7 @@ def _log_odds(log_p: Float[np.ndarray, "n c *s"]) -> Float[np.ndarray, "n c *s"]
 
 
 def _at(table: Float[np.ndarray, "n c"], k: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """The entry of class k_i in each row i."""
+    """The entry of class k_i in each row i, (n,): table[i, k_i]."""
     return table[np.arange(len(table)), k]
 
 
@@ -351,6 +355,7 @@ def _distance(
     exact : the posterior of the class probabilities
     top : the class of each row whose log odds are taken
     """
+    # |logit p(c | x_i, θ̂) − logit mean_i| of the class `top` of each row
     gap = abs(_at(_log_odds(log_p), top) - _at(_log_odds(exact.log_mean), top))
     return gap / _at(exact.log_odds_spread, top)
 
@@ -366,7 +371,8 @@ def _frame(
     log_p : (n, c) log class probabilities, by way to predict
     exact, of_nuts : the posterior by exact draws and by NUTS; None if NUTS did not run
     """
-    # tables (n, c) become columns of n c cells: all classes of the first row, then of the next
+    # Tables (n, c) become columns of n c cells: all classes of the first row, then of the next. With two classes the
+    # rows are 0, 0, 1, 1, … (`repeat`), and the labels a, b, a, b, … (`tile`); `ravel` reads a table line by line.
     n, c = exact.log_mean.shape
     columns = {
         "row": np.repeat(np.arange(n), c),
@@ -402,6 +408,7 @@ def _summary(
         return table
     losses = pd.DataFrame({name: -_at(values, index) for name, values in log_p.items()})  # (n, ways), in nats
     excess = losses.sub(losses[PREDICTIVE], axis=0)  # the loss of each row less that by the predictive
+    # the mean over n rows; the standard error of the mean of n paired differences is their spread / √n
     table["log_loss"] = losses.mean()
     table["difference"] = excess.mean()
     table["se"] = excess.std() / np.sqrt(len(losses))

@@ -76,8 +76,10 @@ def check(
 
     # the other half tells how well the whole estimator predicts; a class of a single row may not be in the fit
     test = other_half[np.isin(labels[other_half], fitted.classes_)]
-    truth = np.searchsorted(fitted.classes_, labels[test])  # class numbers
+    # classes are sorted, so that a search finds the number of each label
+    truth = np.searchsorted(fitted.classes_, labels[test])  # (n,) class numbers
     log_p = fitted.predict_log_proba(take_rows(cells, test))  # (n, c)
+    # accuracy, log loss and the like of these predictions, a line of the report
     estimator_quality = quality(name, len(train), fitted.n_features_in_, log_p, truth)
 
     rows = (*report.rows, *model_rows(fitted, *training, seed))
@@ -111,7 +113,15 @@ class LaplaceAndTwin:
 
 
 class _Figure(NamedTuple):
-    """A distance that is compared with a limit: a row of the report passes if the figure is at most the limit."""
+    """A distance that is compared with a limit: a row of the report passes if the figure is at most the limit.
+
+    Fields
+    ------
+    name : what is compared
+    value, limit : the distance that was found, and the largest one that passes
+    unit : of both, in words
+    reason : why the limit is not 0
+    """
 
     name: str
     value: float
@@ -134,6 +144,7 @@ def compare_with_numpyro(kind: str, laplace: LaplaceAndTwin, seed: int) -> list[
     seed : of NumPyro's chains and of the points at which densities are compared
     """
     rng = generator(seed)
+    # `density`, a relative error of −log p(y, θ), and `mode`, how far NumPyro's mode is from the closed form's
     errors = _errors_near_the_mode(laplace, rng)
 
     # NUTS starts around the mode, half as spread as Laplace's posterior: with L a root of its covariance, Σ = L Lᵀ, and
@@ -142,11 +153,13 @@ def compare_with_numpyro(kind: str, laplace: LaplaceAndTwin, seed: int) -> list[
     start_noise = 0.5 * rng.standard_normal((_CHAINS, len(laplace.mode))) @ root.T  # (chains, p)
     nuts_draws = _draws_of_nuts(laplace, laplace.mode + start_noise, seed + 1)  # by site
 
-    # class probabilities (s, n, c) by draws of both posteriors: how far their means are apart, averaged over rows and
-    # classes, and how far the ends of their intervals
+    # Class probabilities (s, n, c) by draws of both posteriors: how far their means are apart, averaged over rows and
+    # classes, and how far the ends of their intervals. Sites are the random variables of the NumPyro model; of its
+    # draws those that Laplace's posterior has, too.
     proba = laplace.proba(**laplace.draws)
     nuts_proba = laplace.proba(**{site: nuts_draws[site] for site in laplace.draws})
     mean_error = abs(proba.mean(0) - nuts_proba.mean(0)).mean()
+    # the 5 % and 95 % quantiles over the draws of each row and class
     ends = central_interval(proba, 0.9, QUANTILES)  # (n, c, 2)
     nuts_ends = central_interval(nuts_proba, 0.9, QUANTILES)
     ends_error = abs(ends - nuts_ends).mean()
@@ -161,6 +174,7 @@ def compare_with_numpyro(kind: str, laplace: LaplaceAndTwin, seed: int) -> list[
     rows = []
     for number, figure in enumerate(figures, 13):  # rows 1 to 12 are those of naive Bayes
         title = f"{number} {kind}, {figure.name}"
+        # a row that passes if its figure is within the limit, and says what that shows
         rows.append(CheckRow.within(title, _SAYS[kind], figure.value, figure.limit, figure.unit, figure.reason, ""))
     return rows
 
@@ -179,13 +193,18 @@ class _ModeErrors(NamedTuple):
 
 
 def _errors_near_the_mode(laplace: LaplaceAndTwin, rng: np.random.Generator) -> _ModeErrors:
-    """How far −log p(y, θ) and its mode are from those of the NumPyro model, by eight random points near the mode."""
+    """How far −log p(y, θ) and its mode are from those of the NumPyro model, by eight random points near the mode.
+
+    The points are the mode plus normal noise of the standard deviation 0.1 in each coordinate, drawn by `rng`.
+    """
     with jax.enable_x64(True):
-        # NumPyro's −log p(y, θ), and Newton's step H⁻¹ g at a point, with its gradient g and Hessian H
+        # NumPyro's −log p(y, θ), and Newton's step H⁻¹ g at a point, with its gradient g and Hessian H. `sites` makes
+        # values by site of the p coordinates, as the potential energy takes them.
         energy = jax.jit(lambda point: potential_energy(laplace.model, (), {}, laplace.sites(point)))
         step = jax.jit(lambda point: jnp.linalg.solve(jax.hessian(energy)(point), jax.grad(energy)(point)))
 
         points = laplace.mode + 0.1 * rng.standard_normal((8, len(laplace.mode)))  # (8, p)
+        # |a/b − 1| is the relative error; a Newton step from the mode of the same density would be 0
         density_error = max(abs(laplace.value(point) / float(energy(point)) - 1) for point in points)
         mode_error = float(abs(step(laplace.mode)).max())
     return _ModeErrors(density_error, mode_error)
@@ -200,10 +219,12 @@ def _draws_of_nuts(laplace: LaplaceAndTwin, starts: np.ndarray, seed: int) -> di
     """
     # NumPyro puts the parameters in the order of the names of the sites. The numbers 0 … p − 1 in place of parameters
     # show where each of NumPyro's coordinates stands here. Laplace's covariance in that order is the metric of NUTS.
+    # For example, if site "b" has the coordinates 0 and 1 here, and site "a" coordinate 2, the order is 2, 0, 1.
     numbers_by_site = laplace.sites(np.arange(len(laplace.covariance)))
     order = np.asarray(ravel_pytree(numbers_by_site)[0])  # (p,)
-    metric = laplace.covariance[np.ix_(order, order)]
+    metric = laplace.covariance[np.ix_(order, order)]  # rows and columns in this order
     chains, _ = run_chains(
         Twin(laplace.model), laplace.sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP
     )  # (chains, draws, …) by site
-    return {site: np.concatenate(draws)[::_THIN] for site, draws in chains.items()}  # neighbours are dependent
+    # one chain after the other, and of these draws every fourth, as neighbours in a chain are dependent
+    return {site: np.concatenate(draws)[::_THIN] for site, draws in chains.items()}

@@ -65,6 +65,9 @@ class EvidenceOfPrior(NamedTuple):
     def of(cls, nb: Any) -> "EvidenceOfPrior":
         """From a fitted estimator: its own prior, its statistics, and the unit of each hyperparameter.
 
+        A hyperparameter is a number of the prior, such as α of a beta density. Its coordinate z is the logarithm of its
+        ratio to the unit, so that one z can serve features that are measured in metres and in millimetres.
+
         The model has blocks. Each block is one family with the k of the d features that it reads, so the tables (c, d)
         of all features are filled block by block. A feature that never varies in these rows says nothing of its prior,
         and is not free.
@@ -80,6 +83,7 @@ class EvidenceOfPrior(NamedTuple):
         unit = {name: np.ones(shape) for name in names}
         free = np.ones(shape[1], bool)
 
+        # `hyperparameters` of a block has the public name of each, with the fields (arrays of the prior) that it fills
         for key, block in blocks.items():
             block_columns = columns[key]
             for name, field_names in block.hyperparameters.items():
@@ -87,14 +91,16 @@ class EvidenceOfPrior(NamedTuple):
                 value = getattr(block, field_names[0])  # (c, k), or (c, k, l) with the same value for each of l levels
                 start[name][:, block_columns] = value[..., 0] if value.ndim == 3 else value
 
-            # amounts, such as rates and variances, are measured in a unit of the feature; all else are plain numbers
+            # Amounts, such as rates and variances, are measured in a unit of the feature; all else are plain numbers,
+            # of unit 1. `varies` says whether the rows of a column say something of its prior.
             amounts = _names_of_amounts(block)
             scale = _scale_of_columns(stats[key], len(block_columns), bool(amounts))
             free[block_columns] = scale.varies
             for name in amounts:
                 unit[name][:, block_columns] = scale.unit
 
-        # the default rate of an estimator follows the rows of each feature: its ratio to the shape is the unit
+        # With beta=None the rate of an estimator follows the rows of each feature. Then the ratio of this rate to the
+        # shape is the unit, so that z = 0 is the default rate. Where there is no parameter beta, 1 stands for it.
         if nb.get_params(deep=False).get("beta", 1) is None:
             unit["beta"] = start["beta"] / start["alpha"]
         if not free.any():
@@ -108,8 +114,11 @@ class EvidenceOfPrior(NamedTuple):
         - Some are fitted relative to another hyperparameter, as a rate is to its shape. If the other one has a
           coordinate too, the value is unit · exp z times the value of the other one.
         - Without a coordinate, and in columns that are not free, it is the value of the estimator.
+
+        For example, with z of a shape a and of a rate b relative to it, a = exp z_a and b = unit · exp z_b · a.
         """
         fields = declared_fields(self.blocks)  # `per` names the other hyperparameter; it is empty where there is none
+        # A rate that is relative to a shape needs the shape first: hence two lists.
         plain = [name for name in z if not fields[name].per]
         relative = [name for name in z if fields[name].per]
 
@@ -120,7 +129,7 @@ class EvidenceOfPrior(NamedTuple):
             other = fields[name].per
             if other in z:
                 value = value * values[other]
-            values[name] = xp.where(self.free, value, self.start[name])
+            values[name] = xp.where(self.free, value, self.start[name])  # `free` (d,) is the same for all classes
         return values
 
     def prior(self, z: dict[str, Any]) -> dict[str, Any]:
@@ -128,13 +137,15 @@ class EvidenceOfPrior(NamedTuple):
         values = self.hyperparameters(z)  # (c, d) of all features, by name
         blocks = {}
         for key, block in self.blocks.items():
-            positions = self.columns[key].astype(int)  # (k,) of the columns of the block; `as_jax` made floats of them
+            # the k columns of the block among all d; they are indices, but `as_jax` makes floats of all arrays
+            positions = self.columns[key].astype(int)  # (k,)
             new_fields = {}
             for name, field_names in block.hyperparameters.items():
                 value = values[name][:, positions]  # (c, k)
                 # a hyperparameter may fill several fields of the block, and each has a shape of its own
                 for field_name in field_names:
                     new_fields[field_name] = _in_shape_of(getattr(block, field_name), value)
+            # a copy of the block with these fields
             blocks[key] = replace(block, **new_fields)
         return blocks
 
@@ -165,6 +176,8 @@ def _scale_of_columns(statistics: Any, k: int, has_amounts: bool) -> _Scale:
     statistics : of the block, over all classes
     has_amounts : whether some hyperparameter of the block is an amount
     """
+    # `Moments` are sums of values and of squares, of which `column_scale` makes the mean and the variance of each
+    # column
     if isinstance(statistics, Moments):
         _, variance = column_scale(statistics)  # (k,), 0 where a column never varies
         varies = variance > 0
@@ -175,7 +188,10 @@ def _scale_of_columns(statistics: Any, k: int, has_amounts: bool) -> _Scale:
 
 
 def _names_of_amounts(block: Any) -> list[str]:
-    """The hyperparameters of a block that have a unit, such as rates, scales and variances."""
+    """The names of the hyperparameters of a block that have a unit, such as rates, scales and variances.
+
+    Each declares a support, the set of values that it may have; that of a number with a unit is `AMOUNT`.
+    """
     fields = declared_fields({"block": block})
     return [name for name in block.hyperparameters if fields[name].support is AMOUNT]
 
@@ -187,6 +203,7 @@ def _in_shape_of(field: Any, value: Any) -> Any:
     - (c, k): each class has its own.
     - (c, k, l): each of l levels has the value of its class and column.
     """
+    # for example, α of a categorical block with 2 classes, 3 columns and 4 levels: (2, 3) becomes (2, 3, 1), (2, 3, 4)
     if field.ndim == 1:
         value = value[0]
     elif field.ndim == 3:
@@ -312,6 +329,7 @@ def fit_prior(
     # the same estimator with these values as its settings; the statistics do not depend on the prior
     fitted = copy.copy(nb).set_params(**_settings(nb, parameter, problem.prior(z), values))
     fitted = fitted.with_statistics(nb.statistics_)
+    # −1, 0 or 1 for each coordinate: at the lower bound, inside, at the upper bound
     at_bound = {name: _bound_reached(coordinate) for name, coordinate in z.items()}
     return PriorFit(fitted, fitted.log_evidence_, before, {name: values[name] for name in names}, at_bound)
 
@@ -325,17 +343,18 @@ def _parameter_of_prior(nb: Any) -> str | None:
 
     ValueError if the estimator has no such parameter, or a block whose prior is not made of numbers.
     """
-    parameters = nb.get_params(deep=False)
+    parameters = nb.get_params(deep=False)  # the settings of the estimator, by name
     blocks = nb.prior_.blocks
     hyperparameters = declared_fields(blocks).keys()
     parameter: str | None
     if "family" in parameters:
         parameter = "family"
-    elif hyperparameters <= parameters.keys():
+    elif hyperparameters <= parameters.keys():  # a subset: every one has a setting of the same name
         parameter = None
     else:
         parameter = "prior"
 
+    # the last case is a guess: an estimator without a parameter "prior" takes no whole prior
     can_be_set = parameter is None or parameter in parameters
     has_numbers = all(block.hyperparameters for block in blocks.values())  # names of them, none of a covariance matrix
     if not can_be_set or not has_numbers:
@@ -356,14 +375,17 @@ def _settings(nb: Any, parameter: str | None, blocks: dict[str, Any], values: di
     values : its hyperparameters by name
     """
     if parameter is not None:
+        # an estimator with such a parameter has a single block, of this name
         return {parameter: blocks[BLOCK]}
-    if "prior" in nb.get_params(deep=False):  # a whole prior, which would override the single values
+    # single values, such as alpha; a whole prior that was set, too, would override them
+    if "prior" in nb.get_params(deep=False):
         return values | {"prior": None}
     return values
 
 
 def _bound_reached(coordinate: float) -> int:
     """Which bound of the search a coordinate is at: −1 the lower one, 1 the upper one, 0 none."""
+    # the search ends near a bound rather than on it, so that a small distance counts as at it
     lower, upper = _LIMITS
     if coordinate >= upper - _AT_BOUND:
         return 1
@@ -381,11 +403,13 @@ def _energy(z: Any, names: tuple[str, ...], problem: EvidenceOfPrior) -> tuple[A
     z : (p,) the coordinate of each of p hyperparameters
     names : their names, in the same order
     problem : makes a prior of coordinates, and holds the statistics of the rows, by block
+
+    JAX compiles it once for each set of names; the arrays inside `problem` may then change.
     """
 
     def energy(z: Any) -> Any:
         """Minus the sum of the log evidence of all blocks, whose priors are independent."""
-        prior = problem.prior(dict(zip(names, z, strict=True)))
+        prior = problem.prior(dict(zip(names, z, strict=True)))  # blocks by name
         return -sum(block.log_marginal(problem.stats[key]).sum() for key, block in prior.items())
 
     return jax.value_and_grad(energy)(z)
@@ -401,13 +425,13 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
     ----------
     names : of the hyperparameters that are fitted; all others keep the values of the estimator
     """
-    on_device = as_jax(problem)
+    on_device = as_jax(problem)  # the same with arrays of JAX, so that it can be compiled
     fields = declared_fields(problem.blocks)
 
     def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
         """−log evidence at the coordinates z (p,), and its gradient (p,), in NumPy's types."""
         value, slope = _energy(as_jax(z), tuple(names), on_device)
-        line.advance()
+        line.advance()  # of the progress, which is opened below before the first call
         return float(value), np.asarray(slope)
 
     # Coordinates z of the estimator's own prior, whose values are unit · exp z, times another hyperparameter if they
@@ -420,12 +444,14 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
             ratio = ratio / problem.start[other]
         start.append(np.log(ratio)[:, problem.free].mean())
 
-    # its multiples; what is relative to another hyperparameter stays, since it moves with that one
+    # Its multiples; what is relative to another hyperparameter stays, since it moves with that one. A rate of twice the
+    # shape stays that: multiplying both by 10 would make the rate 100 times as large.
     is_moved = np.array([fields[name].per not in names for name in names])
     start_inside = np.clip(start, *_LIMITS)  # a start outside the bounds is at them before it is moved
     candidates = [(start_inside + step * is_moved).clip(*_LIMITS) for step in _FIRST_STEPS]
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
-    with progress("evidence of the prior", unit="priors tried") as line:
+    with progress("evidence of the prior", unit="priors tried") as line:  # shown on a terminal while it lasts
+        # `energy` gives the value and the gradient; candidates are compared by the value
         best = min(candidates, key=lambda z: energy(z)[0])
         result = minimize(energy, best, jac=True, method="L-BFGS-B", bounds=[_LIMITS] * len(names), options=options)
     if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
@@ -434,7 +460,7 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
 
 
 def _compact(values: np.ndarray) -> Any:
-    """Values (c, d) as one number if all are equal, or as (d,) if classes have the same."""
+    """Values (c, d) as one number if all are equal, as (d,) if all classes have the same, and else as they are."""
     if (values == values[0, 0]).all():
         return float(values[0, 0])
     if (values == values[:1]).all():

@@ -61,9 +61,10 @@ def rank_features(
     >>> rank_features(BernoulliNB().fit(X, y), feature_names=["first", "second"]).shape
     (2, 4)
     """
+    # a copy with these names, so that a fit in another thread does not change it meanwhile
     estimator = fitted_copy(estimator, feature_names)
-    check_level(level)
-    check_least(1, n_draws=n_draws)
+    check_level(level)  # ValueError unless between 0 and 1
+    check_least(1, n_draws=n_draws)  # ValueError unless a whole number of at least 1
 
     # what each of the d weights belongs to, and the weights of the current estimate. There are k contrasts: one of two
     # classes, or one of each class against the mean of all.
@@ -76,7 +77,8 @@ def rank_features(
             "there are no weights; rank the features by their information: importance(estimator, X, y)"
         ) from None
 
-    # the interval is that of weights under exact draws of the parameters
+    # The interval is that of weights under exact draws of the parameters. `posterior_.sample` is one exact draw of all
+    # parameters; its linear form is as plausible as the data allow.
     rng = generator(seed)
     draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
     low, median, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)  # (d, k) each
@@ -94,6 +96,9 @@ def rank_features(
 
 def _contrasts(estimator: Any, theta: Any = None) -> np.ndarray:
     """Weights (d, 1) of the second of two classes against the first, or (d, c) of each class against the mean of all.
+
+    The log joint probability is linear in the features, b_c + Σ_j w_jc x_j. So the log odds of class 1 against class 0
+    have the weights w_j1 − w_j0, and those of class c against the geometric mean of all classes w_jc − mean_k w_jk.
 
     `theta` are the parameters; None for those of the current estimate.
     """

@@ -46,14 +46,19 @@ def score_split(event: Any, probability: Any) -> ScoreSplit:
     """
     y = np.asarray(event, float)
     p = np.asarray(probability, float)
+    # S(p), S(x̂) and S(r) of the split: of the probabilities, of their best monotone map, and of a constant
     score = _brier(p, y)
     best_score = _brier(monotone(y, p), y)  # of the best map of these probabilities that keeps their order
     constant_score = _brier(y.mean(), y)  # of the share of events, for every row
+    # miscalibration S(p) − S(x̂), discrimination S(r) − S(x̂), uncertainty S(r)
     return ScoreSplit(score, score - best_score, constant_score - best_score, constant_score)
 
 
 def _brier(p: Any, y: PerRow) -> float:
-    """The mean Brier score of the probability of an event."""
+    """The mean Brier score (p_i − y_i)² of the probabilities of an event, where y_i is 1 if it happened and else 0.
+
+    `p` is (n,), or one number for all rows.
+    """
     return float(np.square(p - y).mean())
 
 
@@ -61,8 +66,10 @@ def monotone(event: PerRow, probability: PerRow) -> PerRow:
     """The share of events as a non-decreasing function of the probability, at each row, (n,): isotonic regression.
 
     Rows of the same probability have the same share. Where shares fall as the probability grows, neighbours are
-    pooled until they do not (pool adjacent violators).
+    pooled until they do not (pool adjacent violators). For example, the events 1, 0, 1 at the probabilities 0.2, 0.4
+    and 0.9 have falling shares at first, so the shares are ½, ½ and 1.
     """
-    _, group, count = np.unique(probability, return_inverse=True, return_counts=True)  # rows of equal probability
+    # `group` (n,) numbers the different probabilities in ascending order, and `count` has the rows of each
+    _, group, count = np.unique(probability, return_inverse=True, return_counts=True)
     share = np.bincount(group, event) / count  # of events, in each group, by increasing probability
     return isotonic_regression(share, sample_weight=count)[group]

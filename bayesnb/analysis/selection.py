@@ -101,7 +101,7 @@ class SmoothedModel:
         f = checked_numbers("alpha", 1 / n if alpha is None else alpha, (len(codes),))  # (d,)
         lam = checked_numbers("class_alpha", 1 / n if class_alpha is None else class_alpha, (c,))  # (c,)
 
-        # π_k = (N_k + λ) / (N + Σ λ)
+        # π_k = (N_k + λ) / (N + Σ λ), the share of each class with pseudo-counts, which keep it from being 0
         class_count = np.bincount(label, weight, c)  # (c,)
         log_pi = np.log(class_count + lam) - np.log(n + lam.sum())
 
@@ -109,7 +109,9 @@ class SmoothedModel:
         counts = []
         p = []
         for predictor_codes, m, pseudo in zip(codes, levels, f, strict=True):
-            # a table (c, m + 1) of weights by class and code; its last column, of the code m, is of missing cells
+            # A table (c, m + 1) of weights by class and code; its last column, of the code m, is of missing cells. With
+            # one class and two categories, the codes 0, 1, 1, 2 of rows of weight 1 give (1, 2, 1): one cell is
+            # missing.
             weight_of_pairs = _weight_of_pairs(label, predictor_codes, weight, (c, int(m) + 1))
             count = weight_of_pairs[:, :m]  # N_jmk, without the missing cells
             share = (count + pseudo) / (count.sum(1, keepdims=True) + m * pseudo)  # (c, m) p_jmk
@@ -127,10 +129,11 @@ class SmoothedModel:
         columns : numbers of the predictors j; all others are left out
         """
         n_rows = codes.shape[1]
-        table = np.repeat(self.log_pi[:, None], n_rows, 1)  # (c, n)
+        table = np.repeat(self.log_pi[:, None], n_rows, 1)  # (c, n) log π_k for every row
         for j in columns:
             log_p = np.log(self.p[j])  # (c, M_j + 1), with 0 in the last column, which is that of a missing cell
-            table += log_p[:, codes[j]]  # of each row the column of its category
+            # of each row the column of its category: the codes 2, 0, 2 take the columns 2, 0 and 2, as a table (c, 3)
+            table += log_p[:, codes[j]]
         return table
 
     def simulate(self, m: int, rng: np.random.Generator) -> Codes:
@@ -139,6 +142,7 @@ class SmoothedModel:
         The code M_j, one beyond the categories of predictor j, is a missing cell.
         """
         pi = np.exp(self.log_pi)
+        # the shares of the classes have the sum 1 but for rounding, which `choice` does not accept
         y = rng.choice(len(pi), size=m, p=pi / pi.sum())  # (m,) the class of each row
 
         codes = np.empty((len(self.p), m), int)
@@ -165,7 +169,11 @@ class SmoothedModel:
         return np.stack(known_of_predictors)
 
     def terms_of_a(self) -> Float[np.ndarray, " d"]:
-        """Σ_mk N_jmk log p_jmk / N, the term that each predictor brings to A(J), the part of l̄(J) made of counts."""
+        """Σ_mk N_jmk log p_jmk / N, the term that each predictor brings to A(J), the part of l̄(J) made of counts.
+
+        l̄(J) is the mean log-likelihood of the labels given the predictors of a set J, N_jmk the weight of the rows of
+        class k with category m of predictor j, p_jmk the share of this category in the class, and N the weight of all.
+        """
         n = self.class_count.sum()
         terms = []
         for count, p in zip(self.counts, self.p, strict=True):
@@ -209,15 +217,17 @@ class SmoothedModel:
             is_counted = np.logical_or.reduce(is_known[list(start)], axis=0)  # of rows with some predictor of J
 
         def divisor(rows: np.ndarray) -> float:
-            """The weight of some rows, which a mask (n,) marks."""
+            """The divisor of B(J): the weight of the rows that a mask (n,) marks; 1 if it marks none."""
             return float(weight[rows].sum() or 1)  # of no row the sum in B(J) is 0, whatever divides it
 
-        # A(J) and the joint density of the initial set; both are updated as predictors enter
+        # A(J) and the joint density of the initial set; both are updated as predictors enter: A by a sum, and the
+        # density by a factor p_{j x_ij k}
         term = self.terms_of_a()  # (d,) what each predictor brings to A(J)
         a = self.class_count @ self.log_pi / self.class_count.sum() + term[list(start)].sum()
         log_joint = self.log_joint(codes, start)  # (c, n) log π_k Π_J p
         path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
+        # `count` never ends, and the loop stops inside; `tracked` shows on a terminal how often it has been run
         for _ in tracked(itertools.count(), "selection", unit="features added"):
             log_norm = logsumexp(log_joint, 0)  # (n,) log Σ_k π_k Π_J p
             total = weight @ log_norm  # −N B(J)
@@ -225,7 +235,8 @@ class SmoothedModel:
             if not remaining or len(path.added) == steps:
                 break
 
-            # −B(J ∪ {j}) of every candidate j
+            # −B(J ∪ {j}) of every candidate j: Σ_k π_k Π_J p · p_j = (Σ_k π_k Π_J p) · Σ_k q_k p_j, so its logarithm is
+            # log_norm plus that of the mean of p_j under q
             q = np.exp(log_joint - log_norm)  # (c, n) class probabilities given J
             rises = []
             divisors = []
@@ -233,6 +244,7 @@ class SmoothedModel:
                 cell_p = self.p[j].take(codes[j], 1)  # (c, n) p_{j x_ij k}
                 mean_cell_p = np.einsum("kn,kn->n", q, cell_p)  # (n,) Σ_k q_ik p_{j x_ij k}
                 rises.append(weight @ np.log(mean_cell_p))
+                # with N′ it grows with the set: by the rows that have the candidate, but no predictor of J
                 divisors.append(divisor(is_counted | is_known[j]))
             minus_b = (total + np.array(rises)) / np.array(divisors)
 
@@ -240,7 +252,7 @@ class SmoothedModel:
             best = remaining.pop(int(np.argmax(term[remaining] - minus_b)))
             path.added.append(best)
             a += term[best]
-            is_counted |= is_known[best]
+            is_counted |= is_known[best]  # rows with some predictor of the larger set
             log_joint += np.log(self.p[best])[:, codes[best]]
         return path
 
@@ -261,7 +273,10 @@ class SelectionPath(NamedTuple):
 
     @property
     def sets(self) -> list[list[int]]:
-        """The predictors of each set, by number: the initial ones, and those added up to it."""
+        """The predictors of each set, by number: the initial ones, and those added up to it.
+
+        For example, the initial set (4,) to which 2 and 7 were added gives (4,), (4, 2) and (4, 2, 7).
+        """
         return [[*self.start, *self.added[:size]] for size in range(len(self.log_likelihood))]
 
 
@@ -312,14 +327,20 @@ class _Rows:
         return replace(self, is_used=self.is_used & has_predictor)
 
     def samples(self) -> dict[str, PerRow]:
-        """The weight of each row in each sample, (n,) by name: "training", and "test" if rows are held out."""
+        """The weight of each row in each sample, (n,) by name: "training", and "test" if rows are held out.
+
+        It is 0 for a row outside of the sample. A row that counts several times may be in both.
+        """
         samples = {"training": self.training_weight * self.is_training}
         if self.is_held_out.any():
             samples["test"] = self.test_weight * self.is_held_out
         return samples
 
     def ignored(self) -> dict[str, int]:
-        """How many rows are ignored, by the first reason that holds of each."""
+        """How many rows are ignored, by the first reason that holds of each: no label, weight 0, or no predictor.
+
+        Of the rows with a label and a weight, those that are not used have no cell in a remaining column.
+        """
         has_both = self.has_label & self.has_weight
         return {
             "no target": int((~self.has_label).sum()),
@@ -357,6 +378,8 @@ class _Predictors(NamedTuple):
         sizes = np.zeros(len(columns), int)
         codes = np.zeros((len(columns), len(is_training)), int)
         for j, cells in enumerate(columns):
+            # for example, the training cells b, a, None, b have the categories b and a, with the codes 0 and 1; None
+            # has 2
             categories = pd.unique(cells[is_training & pd.notna(cells)])
             sizes[j] = len(categories)
 
@@ -369,7 +392,7 @@ class _Predictors(NamedTuple):
 
     def has_usable(self) -> Bool[np.ndarray, " n"]:
         """Whether each row has a cell of some usable predictor."""
-        is_known = self.codes < self.sizes[:, None]
+        is_known = self.codes < self.sizes[:, None]  # (d, n): the code M_j is that of a missing cell
         return np.any(is_known[self.usable], axis=0)
 
     def names_of(self, predictors: Sequence[int]) -> tuple[Any, ...]:
@@ -438,7 +461,7 @@ class SelectionReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries, for JSON; NaN becomes None."""
-        plain = dict(vars(self))
+        plain = dict(vars(self))  # all fields by name; the two tables are replaced below
         for name, table in (("steps", self.steps.reset_index()), ("classification", self.classification)):
             # as objects, since a column of numbers cannot hold None
             with_none = table.astype(object).where(table.notna(), None)
@@ -449,7 +472,8 @@ class SelectionReport:
         """The sequence of sets, the one chosen, what was left out and how rows are classified."""
         settings = self.settings
 
-        # the table of sets: the initial set has no predictor that was added, and the chosen one is marked
+        # The table of sets: the initial set has no predictor that was added, and the chosen one is marked by a word in
+        # place of True.
         initial = "(forced)" if self.forced else "(no predictor)"
         added = self.steps["added"].fillna(initial)
         steps = self.steps.assign(added=added, best=np.where(self.steps["best"], "best", ""))
@@ -597,6 +621,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             if a setting is out of range, or if no row or no predictor remains. Also if `force` names an unknown column,
             or `exact_features` is larger than the number of predictors
         """
+        # another thread that predicts meanwhile never sees a half of the new attributes
         learner: Any = copy.copy(self)
         learner._select_from(X, y, sample_weight)
         self.__dict__ = vars(learner)  # at once, and only if all went well
@@ -607,7 +632,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
         `fit` calls it on a copy of the estimator, since an error in the middle leaves some attributes set.
         """
-        criterion = self._check_settings()  # "exact", "bic" or "test"
+        criterion = self._check_settings()  # how the best set is chosen: "exact", "bic" or "test"
         rng = generator(self.seed)
         self._scale: list[int] = []  # columns cut into bins: none here, and filled in by `SPSSNaiveBayes`
 
@@ -663,7 +688,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
         # Classes are those of the used rows. `labels` has an entry for each row with a label, so the mask of used rows
         # is first cut down to these. For example, labels (a, missing, b) and weights (0, 1, 1) leave the label b.
-        is_used_of_labelled = is_used[~is_missing]
+        is_used_of_labelled = is_used[~is_missing]  # one entry for each label that is there
         used_labels = labels[is_used_of_labelled]
         self.classes_, class_numbers = np.unique(used_labels, return_inverse=True)
         label = np.zeros(len(is_missing), int)
@@ -675,9 +700,11 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _model_of_all(self, predictors: _Predictors, rows: _Rows) -> SmoothedModel:
         """The categorical naive Bayes model of all predictors, estimated from the training rows.
 
-        Settings that are given by column or by class are put into the order of the columns or classes.
+        Settings that are given by column or by class are put into the order of the columns or classes: a pandas series
+        by its index. A setting that is one number, or a list, stays as it is.
         """
         training = rows.is_training  # (n,)
+        # of the rows for training alone: categories (d, m), classes (m,) and weights (m,)
         return SmoothedModel.of(
             predictors.codes[:, training],
             rows.label[training],
@@ -705,6 +732,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
         # the rows of B(J): the category of each cell by predictor, and the weight of each row
         if self.normalizer == "simulated":
+            # rows of the model of all predictors, each of weight 1
             codes = task.model.simulate(_SIMULATED, rng)  # (d, 1000)
             weight = np.ones(_SIMULATED)
         else:
@@ -712,7 +740,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             weight = rows.training_weight[rows.is_training]
 
         n_steps = self._count_steps(len(candidates), len(usable))
-        divides_by_all_rows = self.denominator == "N"
+        divides_by_all_rows = self.denominator == "N"  # else by the rows with some predictor of J, N'
         return task.model.add_one_by_one(codes, weight, task.forced, candidates, n_steps, divides_by_all_rows)
 
     def _fit_chosen(self, task: _Task, columns: list[np.ndarray]) -> None:
@@ -732,7 +760,8 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         alpha = 1.0 if is_empty else model.alpha[self.support_]
         nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
 
-        # as categorical columns made of the training rows alone, so that these rows tell the levels
+        # As categorical columns made of the training rows alone, so that these rows tell the levels. `self.classes_` is
+        # given beside the labels, so that each class has the place that it has in `classes_`.
         levels = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)
         labels = self.classes_[rows.label[training]]
         self._nb = nb.partial_fit(levels, labels, self.classes_, rows.training_weight[training])
@@ -749,7 +778,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         rows = task.rows
         predictors = task.predictors
         model = task.model
-        dropped = [j for j in range(len(predictors.names)) if j not in predictors.usable]
+        dropped = [j for j in range(len(predictors.names)) if j not in predictors.usable]  # fewer than two categories
 
         # the class of each row with the largest probability given the chosen set; ties go to the larger π
         log_joint = model.log_joint(predictors.codes, chosen)  # (c, n)
@@ -795,10 +824,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         - "bic" : the set with the smallest pseudo-BIC on the training rows
         - "test" : the set with the largest log-likelihood of the rows held out
         """
-        for name in ("max_features", "exact_features"):
+        for name in ("max_features", "exact_features"):  # "auto" and None need no check; a number has to be at least 1
             if getattr(self, name) not in ("auto", None):
                 check_least(1, **{name: getattr(self, name)})
-        check_choice("criterion", self.criterion, ("auto", "bic", "test"))
+        check_choice("criterion", self.criterion, ("auto", "bic", "test"))  # ValueError unless it is one of these
         check_choice("normalizer", self.normalizer, ("exact", "simulated"))
         check_choice("denominator", self.denominator, ("N", "N'"))
 
@@ -828,6 +857,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         ValueError
             if there is no such column
         """
+        # a single name is a list of one, and not of its letters
         requested = [columns] if isinstance(columns, str) else [*columns]
         positions = []
         for column in requested:
@@ -850,6 +880,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         candidates : number of predictors that can be added
         usable : number of predictors with at least two categories, forced ones included
         """
+        # an exact number has to be possible; a largest number is cut down to what is possible
         if self.exact_features is not None:
             if self.exact_features > candidates:
                 raise ValueError(
@@ -860,7 +891,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 
         maximum = self.max_features
         if maximum == "auto":
-            maximum = min(100, max(20, usable // 5))  # the rule of SPSS
+            maximum = min(100, max(20, usable // 5))  # the rule of SPSS: a fifth, but at least 20 and at most 100
         return min(candidates, maximum)
 
     def _hold_out(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
@@ -880,7 +911,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         else:
             return np.zeros(len(rows.label))
 
-        # something has to remain on both sides
+        # something has to remain on both sides: without training rows there is no model, without test rows no criterion
         usable_weight = rows.weights.values[rows.is_used].sum()
         if not 0 < test_weight.sum() < usable_weight:
             n_rows = int((test_weight > 0).sum())
@@ -902,10 +933,12 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             members = np.flatnonzero(rows.is_used & (rows.label == k))
             units = np.repeat(members, weights.times[members].astype(int))
 
-            # drawn without replacement; at least one unit stays in training
+            # Drawn without replacement; at least one unit stays in training. 3 units and a share of 0.9 would hold out
+            # all 3, so 2 are drawn.
             size = min(round(self.test_share * len(units)), len(units) - 1)
             drawn = rng.choice(units, size, replace=False)
             n_drawn = np.bincount(drawn, minlength=n)  # (n,) how many units of each row
+            # of counts the units themselves; of importance a row that was drawn leaves with its whole weight
             share += n_drawn if weights.are_counts else n_drawn * weights.values
         return share
 
@@ -922,7 +955,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         weight : (n,) of each row in the sample, 0 of rows outside of it
         """
         c = len(self.classes_)
-        counts = _weight_of_pairs(observed, predicted, weight, (c, c))  # observed by predicted class
+        counts = _weight_of_pairs(observed, predicted, weight, (c, c))  # entry [observed class, predicted class]
         with np.errstate(invalid="ignore"):
             correct = counts.diagonal() / counts.sum(1)  # (c,), NaN of a class without rows
         by_class = dict(zip(self.classes_.tolist(), counts.T, strict=True))  # a column (c,) for each predicted class
@@ -941,7 +974,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return nb.predict(rows)
 
     def _inside(self, X: Any) -> tuple[CategoricalNB, Any]:
-        """The `CategoricalNB` of the selected predictors, and the rows as it reads them."""
+        """The `CategoricalNB` of the selected predictors, and the rows as it reads them: columns of categories."""
         check_is_fitted(self)
         return copy.copy(self)._model_and_rows(X)  # one state, whatever another thread fits meanwhile
 
@@ -960,10 +993,11 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         # the rows, and the number and names of their columns, which have to be those of the fit, if one is given
         columns_of_fit = None if fresh else self._columns
         table, _, columns = checked_rows(self, X, columns_of_fit, numbers=False, sparse=False)
+        # number and names are learnt here, as scikit-learn wants them
         if fresh:
             self._columns = columns
             self.n_features_in_ = columns.n
-            # names of an earlier fit go, since these rows may have none
+            # names of an earlier fit go, since these rows may have none; scikit-learn has the attribute only with names
             self.__dict__.pop("feature_names_in_", None)
             if columns.names is not None:
                 self.feature_names_in_ = columns.names
@@ -993,7 +1027,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         chosen = {names[j]: columns[j] for j in np.flatnonzero(self.support_)}
         if not chosen:
             chosen = {"none": np.zeros(len(columns[0]), int)}
-        table = pd.DataFrame(chosen, dtype=object)  # (n, columns)
+        table = pd.DataFrame(chosen, dtype=object)  # (n, columns); objects, so that categories keep their types
         return table.to_numpy(dtype=object) if self._columns.names is None else table
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
@@ -1023,7 +1057,7 @@ def _weight_of_pairs(
     shape : numbers of rows and columns of the table
     """
     n_rows, n_columns = shape
-    pair = row * n_columns + column
+    pair = row * n_columns + column  # (n,) the place of each pair in the table, read line by line
     return np.bincount(pair, weight, n_rows * n_columns).reshape(shape)
 
 
@@ -1037,14 +1071,14 @@ def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
     predictors, to be small, and l̄ of the rows held out, if there are any. All are in nats a row.
     """
     rows = task.rows
-    n = float(rows.training_weight[rows.is_training].sum())  # N
+    n = float(rows.training_weight[rows.is_training].sum())  # N, the weight of the training rows
 
     # what was added, nothing to make the initial set, and the size J of each set
     added_names = [None, *task.predictors.names_of(path.added)]
     steps = pd.DataFrame({"added": pd.Series(added_names, dtype=object)})
     steps["n_features"] = [len(members) for members in path.sets]
 
-    # the criteria
+    # The criteria. The pseudo-BIC is a penalised loss a row: −log-likelihood + ½ · size · log N, divided by N.
     steps["log_likelihood"] = path.log_likelihood
     steps["pseudo_bic"] = -steps["log_likelihood"] + 0.5 * steps["n_features"] * np.log(n) / n
     if rows.is_held_out.any():
@@ -1062,6 +1096,7 @@ def _test_log_likelihood(task: _Task, path: SelectionPath) -> Float[np.ndarray, 
         log_joint = task.model.log_joint(codes, members)  # (c, m)
         table = log_normalize(log_joint.T)  # (m, c) log p(y = k | x_i)
         label_log_p.append(table[np.arange(len(table)), label])  # of each row the entry in the class of its label
+    # (s, m) becomes (s,): a weighted mean over the rows
     return np.average(label_log_p, axis=1, weights=rows.test_weight[rows.is_held_out])
 
 

@@ -86,10 +86,12 @@ class SPSSNaiveBayes(ForwardSelection):
 
         With `fresh`, in `fit`, these rows tell which columns are numbers. Later rows are read in the same way.
         """
+        # series with the type that their cells have, such as floats
         columns = [_plain(_safe_indexing(X, j, axis=1)) for j in range(self.n_features_in_)]
         if fresh:
             self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]  # (d,)
 
+        # Later rows of a column of numbers have to be numbers, too: text is an error, not a new category.
         cells = []
         for name, column, is_number in zip(self._columns.labels.tolist(), columns, self._numbers, strict=True):
             cells.append(_finite_numbers(name, column) if is_number else column.to_numpy(object))
@@ -103,6 +105,7 @@ class SPSSNaiveBayes(ForwardSelection):
         columns : (n,) floats or objects each, as `_read` gives them
         is_training : (n,) whether a row is for training
         """
+        # a scale column is one of measurements, which is cut into bins; here its position
         self._scale = self._scale_columns([column[is_training] for column in columns])  # k positions
         self.binner_: Any = None
         if self._scale:
@@ -121,10 +124,11 @@ class SPSSNaiveBayes(ForwardSelection):
         ----------
         columns : (n,) floats or objects each, as `_read` gives them
         """
+        # "O" is NumPy's code of objects; scale columns become text at first, and numbers of bins below
         categories = [column if column.dtype.kind == "O" else _as_text(column) for column in columns]
         if self._scale:
             numbers = np.column_stack([columns[j] for j in self._scale])  # (n, k) of the k scale columns
-            bins_by_column = self.binner_.transform(numbers).T  # (k, n)
+            bins_by_column = self.binner_.transform(numbers).T  # (k, n) numbers of bins, NaN where a cell is missing
             for j, bins in zip(self._scale, bins_by_column, strict=True):
                 categories[j] = bins
         return categories
@@ -138,8 +142,10 @@ class SPSSNaiveBayes(ForwardSelection):
         # `_read` has made floats of a column of numbers, and objects of all others
         has_numbers = [cells.dtype.kind == "f" for cells in columns]
         if isinstance(self.scale, str) and self.scale == "auto":
+            # `nunique` leaves missing cells out of the count
             return [j for j, x in enumerate(columns) if has_numbers[j] and pd.Series(x).nunique() > self.n_bins]
 
+        # positions of the columns named; ValueError for one that does not exist
         chosen = self._positions("scale", self.scale)
         names = self._columns.labels.tolist()
         text_columns = [names[j] for j in chosen if not has_numbers[j]]
@@ -156,6 +162,7 @@ class SPSSNaiveBayes(ForwardSelection):
 def _finite_numbers(name: Any, column: pd.Series) -> np.ndarray:
     """The cells of a column of numbers as floats, NaN where missing; ValueError on a cell that is text or infinite."""
     cells = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)  # text becomes NaN
+    # NaN now, though the column had a cell there: it was text
     is_text = np.isnan(cells) & column.notna()
     if (is_text | np.isinf(cells)).any():
         raise ValueError(f"`X` has cells in column {name!r} that are not finite numbers, as others are")
@@ -175,5 +182,6 @@ def _plain(cells: Any) -> pd.Series:
     """
     column = cells if isinstance(cells, pd.Series) else pd.Series(np.asarray(cells))
     if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
+        # every missing cell becomes None, and pandas then finds the type that fits all cells
         return column.astype(object).where(column.notna(), None).infer_objects()
     return column

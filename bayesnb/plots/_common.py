@@ -25,29 +25,39 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
     """Axes of a new figure, one or an array of several; `settings` are those of `matplotlib.pyplot.subplots`."""
     try:
         import matplotlib.pyplot as plt
-    except ImportError as error:
+    except ImportError as error:  # Matplotlib is no dependency of the package; only plots need it
         raise ImportError("bayesnb.plots needs Matplotlib; run: pip install matplotlib") from error
+    # one Axes, or of several columns an array of them, in one row
     _, axes = plt.subplots(1, columns, layout="constrained", **settings)
     return axes
 
 
 def colour(k: int) -> str:
-    """Colour of class k."""
+    """Colour of class k.
+
+    There are seven, so that class 7 has the colour of class 0 again; dashes or markers tell them apart.
+    """
     return PALETTE[k % len(PALETTE)]
 
 
 def line(k: int) -> dict[str, Any]:
-    """Colour and dashes of class k."""
+    """Colour and dashes of class k.
+
+    Seven colours and four kinds of dashes: a pair recurs after 28 classes.
+    """
     return {"color": colour(k), "linestyle": LINES[k % len(LINES)]}
 
 
 def marker(k: int) -> dict[str, Any]:
-    """Colour and marker of class k."""
+    """Colour and marker of class k.
+
+    Seven colours and nine markers: a pair recurs after 63 classes.
+    """
     return {"color": colour(k), "marker": MARKERS[k % len(MARKERS)]}
 
 
 def ink(ax: Drawn) -> Any:
-    """The colour that these Axes write in: black on white, white on black."""
+    """The colour that these Axes write in: black on white, white on black; the style sets it for labels."""
     return ax.xaxis.label.get_color()
 
 
@@ -77,6 +87,7 @@ def intervals(
     style : `color`, `marker` and `label` of the points; the lines have the colour
     """
     if upright:
+        # vertical intervals, so that the position is on the horizontal axis
         ax.vlines(position, low, high, color=style["color"], linewidth=1.2)
         ax.plot(position, point, linestyle="", markersize=markersize, **style)
     else:
@@ -89,6 +100,7 @@ def shorten_middle(name: Any, max_letters: int) -> str:
     text = str(name)
     if len(text) <= max_letters:
         return text
+    # "…" takes one letter: of 10 letters the end has 3, the beginning 6
     end = max_letters // 3
     return f"{text[: max_letters - 1 - end]}…{text[-end:]}"
 
@@ -116,7 +128,7 @@ def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
         letter_width = 0.75 * float(axis.label.get_fontsize())  # points
         letters = int(length_in_points / letter_width) - longest_tick // 2
 
-        # each line of the name is broken by itself
+        # each line of the name is broken by itself, after at least 20 letters
         lines: list[str] = []
         for text in name.split("\n"):
             lines += textwrap.wrap(text, max(letters, 20))
@@ -147,7 +159,8 @@ def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -
     # beside the Axes there is room for some 4.6 entries an inch of their height, less one
     n_rows = max(int(4.6 * ax.bbox.height / ax.figure.dpi) - 1, last + 2)
     if len(entries) > n_rows:
-        # one entry without a mark stands for all between the first entries and the last ones
+        # One entry without a mark stands for all between the first entries and the last ones. For example, with 10
+        # entries in 5 rows of which the last is kept, 3 entries, "and 6 more" and the last one are shown.
         first = n_rows - last - 1
         end = len(entries) - last
         entries[first:end] = [Line2D([], [], linestyle="")]
@@ -159,8 +172,15 @@ def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_lege
     """Names on the vertical axis, one line each at 0, 1, 2, …, the first on top.
 
     Long names beside a legend leave little width: the horizontal axis then has at most three numbers.
+
+    Parameters
+    ----------
+    names : from top to bottom
+    max_letters : of a name; the middle of a longer one is left out
+    has_legend : whether a legend stands beside the Axes
     """
     ax.set_yticks(range(len(names)), [plain_text(name, max_letters) for name in names])
+    # from the larger to the smaller number, so that line 0 is on top
     ax.set_ylim(len(names) - 0.5, -0.5)
     is_narrow = has_legend and max(len(str(name)) for name in names) > 16  # letters
     ticks = {"nbins": 3, "steps": [1, 2, 5, 10], "min_n_ticks": 1} if is_narrow else {"nbins": 5}
@@ -175,11 +195,12 @@ def column(estimator: Any, feature: Any) -> int:
     names = getattr(estimator, "feature_names_in_", None)  # of the columns of a data frame
     d = estimator.n_features_in_
     if isinstance(feature, str) and names is not None:
+        # a name goes before a position, and of equal names the first is taken
         matches = np.flatnonzero(names == feature)
         if len(matches):
             return int(matches[0])
     if isinstance(feature, int | np.integer) and -d <= feature < d:
-        return int(feature) % d
+        return int(feature) % d  # −1 of 4 features is 3
     named = "no names" if names is None else f"names, such as {str(names[0])!r}"
     raise ValueError(f"`feature` is {feature!r}; the features have {named} and the positions 0 to {d - 1}")
 
@@ -191,7 +212,7 @@ def feature_name(estimator: Any, j: int) -> str:
 
 
 def class_at(estimator: Any, label: Any) -> int:
-    """Position of a class label; raises ValueError if there is no such class."""
+    """Position of a class label in `classes_`, 0 … c − 1; ValueError if there is no such class."""
     matches = np.flatnonzero(estimator.classes_ == label)
     if len(matches) != 1:
         raise ValueError(f"`label` is {label!r}; the classes are {estimator.classes_.tolist()}")

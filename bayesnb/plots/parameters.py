@@ -73,10 +73,11 @@ def prior_to_posterior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior_to_posterior(nb, 0, "mu")
     """
-    estimator = fitted_copy(estimator, what="a plot of parameters")
+    estimator = fitted_copy(estimator, what="a plot of parameters")  # another thread may fit the original meanwhile
     estimator.prior_.require_proper("densities of the prior to plot")
 
-    # the parameter with its distributions in each of k classes (one, if they share it), before and after the data
+    # The parameter with its distributions in each of k classes (one, if they share it), before and after the data. It
+    # has methods `quantiles` and `densities`, which give a column for each class.
     prior = _parameter_of_feature(estimator, estimator.prior_, feature, parameter, category)
     posterior = _parameter_of_feature(estimator, estimator.posterior_, feature, parameter, category)
 
@@ -94,7 +95,8 @@ def prior_to_posterior(
     if samples is not None:
         _draw_histograms(ax, posterior, samples)
 
-    # the height is that of the posteriors between their outer quantiles: elsewhere a density may have no bound
+    # The height is that of the posteriors between their outer quantiles, 0.5 % and 99.5 %: elsewhere a density may have
+    # no bound, as a beta density with α < 1 has none at 0.
     lowest_quantile = quantiles[0]  # (k,)
     highest_quantile = quantiles[-1]
     is_in_middle = (lowest_quantile <= x[:, None]) & (x[:, None] <= highest_quantile)  # (m, k)
@@ -116,11 +118,14 @@ def _plotted_range(prior: "_FeatureParameter", posterior: "_FeatureParameter") -
     prior_middle = prior.quantiles([0.1, 0.9])
     support = posterior.quantiles([0, 1])
 
-    # from the start of the prior, but neither far below the posteriors nor above their start; the end likewise
-    half_width = np.ptp(tails) / 2  # of all posteriors together
+    # The axis starts where the middle of the prior does, but at most half a width below the posteriors, and never above
+    # their start; the end likewise. `np.clip(x, least, most)` does that: it is x, or the nearer bound where x is
+    # outside. For example, posteriors from 4 to 6 and a prior from 0 to 5 give the start 3 and the end 6.
+    half_width = np.ptp(tails) / 2  # of all posteriors together: (largest − smallest quantile) / 2
     start = np.clip(prior_middle.min(), tails.min() - half_width, tails.min())
     end = np.clip(prior_middle.max(), tails.max(), tails.max() + half_width)
     margin = 0.05 * (end - start)
+    # the margin does not go beyond the support: a probability has no axis below 0
     return max(start - margin, support.min()), min(end + margin, support.max())
 
 
@@ -137,6 +142,7 @@ def _draw_densities(
     """
     is_shared = bool((prior_density == prior_density[:, :1]).all())  # one prior for all classes
     dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 1.2}
+    # i is the column of the class in the tables, and k its number, which sets the colour
     for i, (k, label) in enumerate(posterior.classes()):  # k is None where the classes share the parameter
         style = _class_line(ax, k)
         if is_shared and i == 0:
@@ -211,11 +217,12 @@ def parameter_intervals(
         intervals(ax, height, low, median, high, label=label, **style)
 
     # what all lines show, such as a mean, stands at the axis; where they differ, each line says it
-    kinds = {row.kind for row in rows}
+    kinds = {row.kind for row in rows}  # in words, such as "mean" or "probability"
     kind = kinds.pop() if len(kinds) == 1 else ""
     list_down(ax, [row.description.removeprefix(f"{kind} of ") for row in rows], has_legend=True)
 
-    # numbers of very different size need a logarithmic axis, if they are positive
+    # Numbers of very different size need a logarithmic axis, if they are positive. Each row of this table is an
+    # interval: height, 5 %, 50 % and 95 % quantile.
     all_intervals = np.concatenate([np.array(intervals_of_class) for intervals_of_class in by_class.values()])
     smallest = all_intervals[:, 1:].min()  # without the heights
     largest = all_intervals[:, 1:].max()
@@ -242,7 +249,8 @@ def _intervals_by_class(
     for height, row in enumerate(rows):
         quantiles = row.quantiles([0.05, 0.5, 0.95]).T.tolist()  # (k, 3), a line for each class
         for (k, label), of_class in zip(row.classes(), quantiles, strict=True):
-            shift = 0.0 if k is None else 0.6 * ((k + 0.5) / n_classes - 0.5)  # between −0.3 and 0.3
+            # between −0.3 and 0.3: two classes stand at −0.15 and 0.15, three at −0.2, 0 and 0.2
+            shift = 0.0 if k is None else 0.6 * ((k + 0.5) / n_classes - 0.5)
             by_class.setdefault((k, label), []).append([height + shift, *of_class])
     return by_class
 
@@ -283,15 +291,17 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
         points["mode"] = (concentration - 1) / (concentration - 1).sum()
     shapes = {"mean": "o", "mode": "X"}
     for name, probabilities in points.items():
+        # p₁, p₂, p₃ as weights of the corners (0, 0), (1, 0) and (½, √¾): (1, 0, 0) is the first corner
         x, y = probabilities @ _TRIANGLE
         ax.plot(x, y, shapes[name], color=colour(4), markeredgecolor="white", linestyle="", label=name)
 
     # the border, and a name at each corner
     ax.fill(*_TRIANGLE.T, facecolor="none", edgecolor=ink(ax))
     for corner, label in zip(_TRIANGLE, labels, strict=True):
-        # outside of the triangle: above the upper corner, and below the two others
+        # The name stands outside of the triangle: above the upper corner, and below the two others. It is centred, and
+        # its bottom or its top is 5 points away from the corner.
         is_upper = corner[1] > 0
-        offset = (0, 5 if is_upper else -5)  # points
+        offset = (0, 5 if is_upper else -5)
         ax.annotate(
             label,
             corner,
@@ -320,7 +330,9 @@ def _draw_dirichlet(ax: Drawn, concentration: np.ndarray) -> None:
     law = stats.dirichlet(concentration)
 
     # A grid on the triangle: all counts i, j and l that sum to the number of steps less 1. A third is added to each, so
-    # that points lie a little inside the border, where the density may be 0 or ∞. The matrix is 1 where i + j < steps.
+    # that points lie a little inside the border, where the density may be 0 or ∞. The matrix is 1 where i + j < steps:
+    # `np.tri` is 1 on and below the diagonal, and its rows are turned over. Of 3 steps they are (1, 1, 1), (1, 1, 0)
+    # and (1, 0, 0).
     is_inside = np.tri(_SIMPLEX_STEPS)[::-1]
     i, j = np.nonzero(is_inside)
     counts = np.stack([i, j, _SIMPLEX_STEPS - 1 - i - j], 1)
@@ -377,7 +389,8 @@ def smoothing_path(
     estimator = fitted_copy(estimator, feature_names, "a plot of parameters")
     statistics = estimator.statistics_  # sums over the rows, of each block
 
-    # α has to be the only hyperparameter of every block, and a parameter of the estimator
+    # α has to be the only hyperparameter of every block, and a parameter of the estimator. `hyperparameters` of a block
+    # has the names of the numbers that its prior is made of.
     has_only_alpha = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
     if not has_only_alpha or "alpha" not in estimator.get_params(deep=False):
         raise ValueError(
@@ -394,11 +407,13 @@ def smoothing_path(
         """The prior of the whole model with another α."""
         changed = copy.copy(estimator)
         changed.alpha = alpha
-        return changed.prior_for(statistics)
+        return changed.prior_for(statistics)  # the estimator makes the prior; statistics matter only if it is scaled
 
     def probabilities(parameters: Any) -> np.ndarray:
         """Of the event in each class, (c,), from the parameters of its block."""
-        theta = to_sites(parameters)["theta"]  # by NumPyro site, of all features
+        # a site is a random variable of the NumPyro model; "theta" has the probabilities
+        theta = to_sites(parameters)["theta"]  # of all features
+        # `parameter.at` is the index of this feature in the array, whatever axes it has
         of_feature = theta[parameter.at].reshape(len(estimator.classes_), -1)  # (c, levels)
         return of_feature[:, event.level]
 
@@ -411,7 +426,8 @@ def smoothing_path(
     ax = ax or new_axes()
     _draw_paths(ax, estimator.classes_, path, mean, mode, mle)
 
-    # the α of the largest evidence, searched over its decimal logarithm t, and the α of the estimator
+    # The α of the largest evidence, searched over its decimal logarithm t from −3 to 3, and the α of the estimator.
+    # `log_marginal(statistics)` of a prior is the log evidence, parameters integrated out.
     log_best = minimize_scalar(lambda t: -float(prior_at(10**t).log_marginal(statistics)), bounds=(-3, 3)).x
     if abs(log_best) < 2.99:  # not at the end of the axis
         ax.axvline(10**log_best, color=ink(ax), linewidth=1.2, linestyle="-.", label="α of largest evidence")
@@ -428,6 +444,8 @@ def _draw_paths(
     ax: Drawn, classes: np.ndarray, path: np.ndarray, mean: np.ndarray, mode: np.ndarray, mle: np.ndarray
 ) -> None:
     """Draw the three estimates of a probability in each class over the pseudo-count α.
+
+    The posterior mean is a solid line with marks, the mode is dashed, and maximum likelihood is dotted.
 
     Parameters
     ----------
@@ -478,8 +496,8 @@ def prior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior(nb, 0)
     """
-    check_own(estimator, "a plot of the prior")
-    estimator = fitted_copy(estimator)
+    check_own(estimator, "a plot of the prior")  # TypeError, with advice, unless the estimator can do that
+    estimator = fitted_copy(estimator)  # another thread may fit the original meanwhile
     j = column(estimator, feature)  # its position
 
     # the cells of 4,000 rows drawn from the prior predictive, with their labels, and the cells of the rows of X
@@ -490,7 +508,8 @@ def prior(
     labels_of_drawn = labels[is_present]
     of_rows = all_drawn[:0] if X is None else pd.Series(column_of(X, j)).dropna().infer_objects()
 
-    # the edges of the bars, and both kinds of cells as positions on the axis; levels stand at 0, 1, 2, …
+    # The edges of the bars, and both kinds of cells as positions on the axis. Numbers stand where they are; levels
+    # stand at 0, 1, 2, …, in the middle of bars from −0.5 to 0.5, from 0.5 to 1.5 and so on.
     ax = ax or new_axes()
     if pd.api.types.is_numeric_dtype(drawn) and pd.api.types.is_numeric_dtype(of_rows):
         x_drawn = drawn.to_numpy(float)
@@ -498,11 +517,12 @@ def prior(
         edges = _edges_of_numbers(x_drawn, x_rows)
     else:
         levels = sorted({*drawn, *of_rows}, key=str)
-        x_drawn = pd.Index(levels).get_indexer(drawn)
+        x_drawn = pd.Index(levels).get_indexer(drawn)  # the position of each cell's level
         x_rows = pd.Index(levels).get_indexer(of_rows)
         edges = np.arange(len(levels) + 1) - 0.5
         ax.set_xticks(range(len(levels)), [plain_text(level, 14) for level in levels])
         n_letters = sum(len(str(level)) for level in levels)
+        # many letters do not fit beside each other, so that names stand upright
         ax.tick_params("x", rotation=0 if n_letters < 30 else 90)
 
     # grey bars for the rows, and a line for the drawn cells of each class
@@ -533,13 +553,17 @@ def _edges_of_numbers(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
     high = np.max(rows, initial=high_of_drawn)
     are_whole = bool((np.append(cells, rows) % 1 == 0).all())
     if are_whole:
+        # for example, numbers from 0 to 2 have the edges −0.5, 0.5, 1.5 and 2.5; from 0 to 59 a bar is 2 wide
         step = max(1, np.ceil((high - low + 1) / 30))
         return np.arange(low - 0.5, high + step + 0.5, step)
     return np.linspace(low, high, 41)
 
 
 def _shares(cells: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The share of the cells in each bar between two neighbouring edges; cells beyond the edges are in none."""
+    """The share of the cells in each bar between two neighbouring edges; cells beyond the edges are in none.
+
+    All cells are counted in the divisor. Without a cell every share is 0.
+    """
     counts, _ = np.histogram(cells, edges)
     return counts / max(len(cells), 1)
 
@@ -563,11 +587,14 @@ class _FeatureParameter(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Such as "mean" or "probability"."""
+        """What the parameter is, in a word, such as "mean" or "probability"."""
         return self.parameters[0].kind
 
     def classes(self) -> list[tuple[int | None, str]]:
-        """Position and name of each class; the position is None where the classes share the parameter."""
+        """Position and name of each class; the position is None where the classes share the parameter.
+
+        For example, [(0, "ham"), (1, "spam")] where each class has its own.
+        """
         names: list[tuple[int | None, str]] = []
         for parameter in self.parameters:
             for k, label in zip(parameter.classes, parameter.labels, strict=True):
@@ -583,7 +610,11 @@ class _FeatureParameter(NamedTuple):
         return self._of_each_class("pdf", x)
 
     def _of_each_class(self, method: str, x: Any) -> np.ndarray:
-        """A method of the distributions at values x, (m, k), such as "ppf" or "pdf" of `scipy.stats`."""
+        """A method of the distributions at m values x, (m, k), such as "ppf" or "pdf" of `scipy.stats`.
+
+        A parameter has one distribution for each of its classes and levels, as an array of them (`law`). Of its levels
+        only that of the picture is taken. Where every class has a block of its own, each adds a column.
+        """
         tables = []
         for parameter in self.parameters:
             # of every class and level that the block has, (m, classes, levels)
@@ -592,7 +623,7 @@ class _FeatureParameter(NamedTuple):
         return np.concatenate(tables, 1)
 
     def draws(self, data: Any, estimator: Any) -> np.ndarray:
-        """Draws (m, k) of all chains, from ArviZ data."""
+        """Draws (m, k) of the parameter in each of k classes, all chains one after the other, from ArviZ data."""
         return np.concatenate([self._draws_of(parameter, data, estimator) for parameter in self.parameters], 1)
 
     def _draws_of(self, parameter: Parameter, data: Any, estimator: Any) -> np.ndarray:
@@ -600,13 +631,16 @@ class _FeatureParameter(NamedTuple):
 
         ValueError if the data hold no such variable.
         """
-        site = parameter.site  # the name of the variable in the data
+        # The name of the variable in the data: where a model has several blocks, `site` puts that of the block before
+        # it.
+        site = parameter.site
         if parameter.block != CLASS:
             site = estimator.posterior_.site(parameter.block, parameter.site)
         try:
             draws = np.asarray(by_site(data)[site])[parameter.at]  # of this feature
         except (KeyError, ValueError):
             raise ValueError(f"`draws` has no posterior of {site!r}; give what `sample_posterior` returned") from None
+        # one axis for chains and draws; a parameter without levels has a single one
         by_level = draws.reshape(-1, len(parameter.classes), len(parameter.levels))  # (m, k, l)
         return by_level[..., self.level]
 
@@ -629,7 +663,7 @@ def _parameter_of_feature(
     # All parameters of the feature, such as mean and variance; where each class has a block of its own, those of every
     # block. One of each block is taken: the one with the name, or else the first.
     all_parameters = parameters_of(estimator, model, j)
-    first_sites: dict[str, str] = {}
+    first_sites: dict[str, str] = {}  # by block; `setdefault` keeps the first that comes
     for parameter in all_parameters:
         first_sites.setdefault(parameter.block, parameter.site)
     parameters = [p for p in all_parameters if p.site == (site or first_sites[p.block])]
@@ -644,6 +678,7 @@ def _parameter_of_feature(
         raise ValueError(f"`category` is {category!r}; {name!r} has the levels {shown}")
     position = 0 if category is None else levels.index(category)
 
+    # in words, such as "mean of petal length", or with a level "probability of colour = red"
     description = f"{parameters[0].kind} of {name}"
     if levels[position] is not None:
         description += f" = {levels[position]}"

@@ -60,13 +60,14 @@ def map_against_posterior(
     >>> ax = plots.map_against_posterior(nb, X[50:], feature=2)
     """
     check_independent(estimator, "a picture of the MAP and the posterior of one model")
-    check_level(level)
-    estimator = fitted_copy(estimator)
+    check_level(level)  # ValueError unless between 0 and 1
+    estimator = fitted_copy(estimator)  # another thread may fit the original meanwhile
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label)  # number of the class
     j = None if feature is None else column(estimator, feature)  # number of the column
 
+    # without a feature a point for each row, else a curve along the feature
     ax = ax or new_axes()
     if j is None:
         _draw_rows(estimator, X, k, level, ax)
@@ -80,12 +81,19 @@ def _draw_rows(estimator: Any, X: Any, k: int, level: Scalar, ax: Drawn) -> None
     """Draw the probability of class k for each row, in ascending order of the posterior mean.
 
     The posterior mean has its credible interval, and the probability by the MAP stands beside.
+
+    Parameters
+    ----------
+    k : number of the class
+    level : posterior mass of the intervals
     """
+    # `encode` makes arrays of the cells; for each row and class a posterior mean, and the ends of an interval
     posterior = means_and_intervals(estimator.posterior_, estimator.encode(X), level)
     mean = posterior.mean[:, k]  # (n,) of the probability of class k
     ends = posterior.ends[:, k]  # (n, 2) of its interval
 
-    # of many rows some, at even ranks; rank 0 has the smallest mean
+    # Of many rows some, at even ranks; rank 0 has the smallest mean. For example, of rows with the means 0.7, 0.2 and
+    # 0.5 the positions by mean are 1, 2, 0, and the ranks 0 and 2 are those of row 1 and row 0.
     n = len(mean)
     by_mean = np.argsort(mean, kind="stable")  # (n,) positions of the rows, in ascending order of the mean
     rank = np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(int)
@@ -109,6 +117,11 @@ def _draw_curve(estimator: Any, X: Any, k: int, j: int, level: Scalar, ax: Drawn
 
     The curves are the posterior predictive and the MAP, and the band is the credible interval. They cover the range of
     the column in X, and a tenth of it on either side.
+
+    Parameters
+    ----------
+    k, j : numbers of the class and of the column
+    level : posterior mass of the intervals
     """
     cells = _numbers_of(estimator, X, j)
     margin = 0.1 * (cells.max() - cells.min())
@@ -118,6 +131,7 @@ def _draw_curve(estimator: Any, X: Any, k: int, j: int, level: Scalar, ax: Drawn
     rows = _rows_with_one_column(estimator, X, j, grid)
     posterior = means_and_intervals(estimator.posterior_, estimator.encode(rows), level)
     low, high = posterior.ends[:, k].T  # (points,) each
+    # the parameters integrated out, whatever the estimator's own setting is
     predictive = copy.copy(estimator).set_params(estimate="predictive").predict_proba(rows)[:, k]
 
     ax.fill_between(grid, low, high, color=_POSTERIOR, alpha=0.25, linewidth=0, label=f"{level:.0%} credible interval")
@@ -132,6 +146,7 @@ def _map_proba(estimator: Any, rows: Any, k: int) -> Float[np.ndarray, " n"]:
 
     The warning about a mode on the boundary is not shown: the picture shows the probabilities of 0 and 1 that it makes.
     """
+    # the same posterior, of which the prediction plugs in the mode
     nb = copy.copy(estimator).set_params(estimate="map")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the posterior mode has parameters on the boundary")
@@ -140,8 +155,12 @@ def _map_proba(estimator: Any, rows: Any, k: int) -> Float[np.ndarray, " n"]:
 
 
 def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
-    """The finite cells of column j of an array or data frame; ValueError if it holds no numbers."""
+    """The finite cells of column j of an array or data frame; ValueError if it holds no numbers.
+
+    The m of the n cells that are numbers are kept: text, missing cells and infinities are left out.
+    """
     values = X.iloc[:, j] if hasattr(X, "iloc") else np.asarray(X)[:, j]
+    # "coerce" makes NaN of what is no number, where the default would raise
     cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)  # (n,), NaN where a cell is no number
     numbers = cells[np.isfinite(cells)]
     if not len(numbers):
@@ -150,7 +169,13 @@ def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
 
 
 def _rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray, " n"]) -> Any:
-    """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array."""
+    """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array.
+
+    Parameters
+    ----------
+    X : rows of the user, of which only the type and the columns are taken
+    grid : (n,) numbers
+    """
     n = len(grid)
     if not hasattr(X, "iloc"):  # an array
         table = np.full((n, estimator.n_features_in_), np.nan)
@@ -160,6 +185,7 @@ def _rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray
     # n copies of the first row of X have the names and the order of its columns; then their cells are replaced
     rows = X.iloc[np.zeros(n, int)].reset_index(drop=True)
     for name in X.columns:
+        # a new column of floats, whatever type the column had
         rows[name] = np.nan
     rows[X.columns[j]] = grid
     return rows

@@ -65,18 +65,19 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     >>> ax = plots.class_probabilities(nb, X[50:80], y[50:80], label=1)
     """
     check_own(estimator, "a plot of intervals", method="predict_interval")
-    estimator = fitted_copy(estimator)
+    estimator = fitted_copy(estimator)  # another thread may fit the original meanwhile
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_at(estimator, label)  # number of the class
 
-    # posterior mean of its probability in each row, (n,), and the ends of the interval
+    # posterior mean of its probability in each row, (n,), and the ends of the interval: (n, 2), turned into two arrays
     mean = posterior_means(estimator, X)[:, k]
     low, high = estimator.predict_interval(X)[:, k].T
     truth = _truth(estimator, y, len(mean))  # (n,) class numbers, or −1
 
-    # Rows in ascending order of the mean, and the rank of each row, from 1. For example, rows with the means 0.7, 0.2
-    # and 0.5 have the order 1, 2, 0 and the ranks 3, 1, 2.
+    # Rows in ascending order of the mean, and the rank of each row, from 1: the argsort of an order is its inverse, and
+    # says at which place each row comes. For example, rows with the means 0.7, 0.2 and 0.5 have the order 1, 2, 0 (row
+    # 1 comes first) and the ranks 3, 1, 2 (row 0 comes third).
     ax = ax or new_axes()
     order = np.argsort(mean, kind="stable")  # (n,) positions
     rank = np.argsort(order) + 1  # (n,)
@@ -84,7 +85,7 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     # points and intervals, by true class; then the dashes of all rows
     size = float(np.clip(240 / len(mean), 1.5, 4))  # of a mark, in points: the more rows, the smaller
     for c in np.unique(truth).tolist():
-        rows = order[truth[order] == c]
+        rows = order[truth[order] == c]  # positions of the rows of this class, in ascending order of the mean
         style = _class_style(estimator, c, ax)
         intervals(ax, rank[rows], low[rows], mean[rows], high[rows], upright=True, markersize=size, **style)
     ax.scatter(rank, estimator.predict_proba(X)[:, k], s=size**2, marker="_", color=_GREY)
@@ -138,13 +139,14 @@ def decision_regions(
     >>> nb = GaussianNB().fit(X[:, :2], y)
     >>> ax = plots.decision_regions(nb, X[:, :2], y, n_draws=10, points=20)
     """
-    estimator = fitted_copy(estimator)
+    estimator = fitted_copy(estimator)  # another thread may fit the original meanwhile
     d = estimator.n_features_in_
     if d != 2:
         raise ValueError(f"`estimator` has {d} features; regions need an estimator that is fitted to two")
     check_own(estimator, "a map of uncertainty", method="uncertainty")
-    check_least(0, n_draws=n_draws)
+    check_least(0, n_draws=n_draws)  # ValueError unless a whole number of at least 0
     check_least(2, points=points)
+    # a cell may be missing, but a column without any number has no range
     cells = np.asarray(X, float)
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells) or np.isnan(cells).all(0).any():
         raise ValueError(f"`X` has shape {cells.shape}; it needs two columns that hold numbers")
@@ -160,7 +162,7 @@ def decision_regions(
     ax = ax or new_axes()
     _draw_regions(ax, grid, proba, entropy)
     if n_draws:
-        for drawn_proba in estimator.sample_proba(rows, n_draws, seed=0):
+        for drawn_proba in estimator.sample_proba(rows, n_draws, seed=0):  # (points², c) by one draw of the parameters
             _draw_boundary(ax, grid, drawn_proba, linewidths=0.5, alpha=0.25)
     _draw_boundary(ax, grid, proba, linewidths=2)
 
@@ -189,10 +191,10 @@ class _Grid(NamedTuple):
 
     @classmethod
     def around(cls, cells: Float[np.ndarray, "n 2"], points: int) -> "_Grid":
-        """A grid that leaves a margin around cells."""
+        """A grid of points × points that leaves a margin of 8 % around the cells (n, 2), on each side."""
         low = np.nanmin(cells, 0)  # (2,) of each axis
         high = np.nanmax(cells, 0)
-        margin = 0.08 * np.where(high > low, high - low, 1)
+        margin = 0.08 * np.where(high > low, high - low, 1)  # of a constant column 0.08
         across, up = np.linspace(low - margin, high + margin, points).T  # (k,) each
         return cls(across, up)
 
@@ -204,6 +206,7 @@ class _Grid(NamedTuple):
     def rows(self, names: Any) -> Any:
         """The points as rows of two features, (k², 2); a data frame if the features have names."""
         across, up = np.meshgrid(self.across, self.up)  # (k, k) each: the coordinates of every point
+        # line by line: (a₁, u₁), (a₂, u₁), … (a₁, u₂), …
         points = np.stack([across, up], -1).reshape(-1, 2)
         return points if names is None else pd.DataFrame(points, columns=names)
 
@@ -223,6 +226,7 @@ def _draw_regions(ax: Drawn, grid: _Grid, proba: np.ndarray, entropy: np.ndarray
 
     # red, green, blue and opacity of each point, which is from 0.1 to 0.6
     colours = [colour(k) for k in proba.argmax(1).tolist()]
+    # the points came line by line, so that a reshape gives the picture (lines, columns, 4); line 0 is at the bottom
     image = to_rgba_array(colours, 0.1 + 0.5 * certainty).reshape(len(grid.up), len(grid.across), 4)
     ax.imshow(image, extent=grid.sides, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
 
@@ -238,7 +242,8 @@ def _draw_boundary(ax: Drawn, grid: _Grid, p: np.ndarray, **style: Any) -> None:
     n_classes = p.shape[1]
     n_boundaries = 1 if n_classes == 2 else n_classes  # of two classes it is the same line
     for k in range(n_boundaries):
-        lead = p[:, k] - np.delete(p, k, 1).max(1)  # over the best of the others
+        # Its probability less that of the best of the others, (k²,): 0 on the boundary, where the contour is drawn.
+        lead = p[:, k] - np.delete(p, k, 1).max(1)
         if lead.min() < 0 < lead.max():  # otherwise the grid has no such point
             ax.contour(grid.across, grid.up, lead.reshape(len(grid.up), -1), [0], colors=[ink(ax)], **style)
 
@@ -250,6 +255,7 @@ def _legend_of_regions(ax: Drawn, has_draws: bool) -> None:
         widths["boundaries of\nposterior draws"] = 0.5
     for name, width in widths.items():
         ax.plot([], [], color=ink(ax), linewidth=width, label=name)
+    # of many classes some may be left out of the legend, but not these lines
     legend(ax, last=len(widths))
 
 
@@ -303,8 +309,8 @@ def nomogram(
     model = estimator
     if not hasattr(estimator, "predict_joint_log_proba"):  # a calibrated estimator, which holds the model
         model = getattr(estimator, "estimator_", estimator)
-    check_own(model, "a nomogram")
-    with_names = fitted_copy(model, feature_names)
+    check_own(model, "a nomogram")  # TypeError, with advice, unless the estimator can do that
+    with_names = fitted_copy(model, feature_names)  # another thread may fit the original meanwhile
 
     # Contributions to the log odds of each class against class b. There is an entry for the class prior, one for each
     # of the 12 features that contribute most to class a, and one for all others. Each has a posterior mean, and the
@@ -314,7 +320,7 @@ def nomogram(
     not_features = {PRIOR: "class prior", OTHERS: "other features"}
     names = [not_features.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
 
-    # a line for each entry, and below them one for the sum
+    # A line for each entry, and below them one for the sum. Column a of a table is the log odds of class a against b.
     ax = ax or new_axes()
     lines = np.arange(len(names))
     intervals(ax, lines, parts.low[:, a], parts.mean[:, a], parts.high[:, a], color=ink(ax), marker="o")
@@ -325,7 +331,7 @@ def nomogram(
     zero_line(ax)
     ax.axhline(len(names) - 0.5, color=ink(ax), linewidth=0.8)
 
-    list_down(ax, [*names, "log odds"], 36)
+    list_down(ax, [*names, "log odds"], 36)  # names down the vertical axis
     name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
     name_axes(
         ax,
@@ -349,7 +355,8 @@ def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int,
     a = None if label is None else class_at(estimator, label)
     b = None if against is None else class_at(estimator, against)
 
-    # the classes that are not taken yet, the most probable one first
+    # The classes that are not taken yet, the most probable one first. For example, with the log joint probabilities
+    # (−3, −1, −2) they are 1, 2, 0; without `label` and `against`, a is 1 and b is 2.
     by_probability = np.argsort(-log_joint[0], kind="stable").tolist()
     remaining = [k for k in by_probability if k not in (a, b)]
     if a is None and remaining:
@@ -390,13 +397,13 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     # the table of `importance` has a column "information", and that of `rank_features` a column "weight"
     size_of = "information" if "information" in getattr(table, "columns", ()) else "weight"
     _check_columns("table", table, ["feature", size_of, "low", "high"], "`rank_features` returns, or some of its rows")
-    check_least(1, n=n)
+    check_least(1, n=n)  # ValueError unless a whole number of at least 1
     has_classes = "class_" in table.columns
     is_information = size_of == "information"
     if classes is not None and (has_classes or is_information or len(classes) != 2):
         raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")
 
-    # a line of the plot for each feature that is shown, from the top
+    # A line of the plot for each feature that is shown, from the top. The size of a weight is its absolute value.
     size = table[size_of] if is_information else table[size_of].abs()
     features = _largest_features(table["feature"], size, n)
     line_of = {feature: i for i, feature in enumerate(features)}
@@ -424,7 +431,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if "elpd_gain" in shown:
         ax.plot(shown["elpd_gain"], shown["line"], linestyle="", marker="|", markersize=9, color=colour(4))
 
-    list_down(ax, features, has_legend=has_classes)
+    list_down(ax, features, has_legend=has_classes)  # names down the vertical axis
     name_axes(ax, _axis_of_weights(is_information, classes))
     if has_classes:
         legend(ax)
@@ -438,7 +445,8 @@ def _largest_features(feature: pd.Series, size: pd.Series, n: int) -> list[Any]:
     ----------
     feature, size : the feature of each row of a table, and a size of it; a feature may have several rows
     """
-    largest_size = size.groupby(feature).max()  # by feature, in the order of the names
+    # by feature, in the order of the names, which the stable sort keeps where sizes are equal
+    largest_size = size.groupby(feature).max()
     return largest_size.sort_values(ascending=False, kind="stable").index[:n].tolist()
 
 
@@ -451,6 +459,7 @@ def _draw_weights(ax: Drawn, table: pd.DataFrame, style: dict[str, Any]) -> None
     style : colour, marker and perhaps label of the points
     """
     grey = style | {"color": _GREY}
+    # the rows in the style, then the grey ones; with none of a kind nothing is drawn, so that no legend entry is empty
     for rows, style_of_rows in ((table[~table["is_grey"]], style), (table[table["is_grey"]], grey)):
         if len(rows):
             intervals(ax, rows["line"], rows["low"], rows["size"], rows["high"], **style_of_rows)
@@ -507,8 +516,8 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     p = given_p[order]
     y = given_y[order].astype(float)  # 1 where the event happened
 
-    # what the curve looks like if the probabilities are right: isotonic regressions (`monotone`) of events that are
-    # drawn from them
+    # What the curve looks like if the probabilities are right: isotonic regressions of events that are drawn from them,
+    # 1 with probability p_i. `monotone` gives at each row the share of events as a non-decreasing function of p.
     rng = np.random.default_rng(0)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(200)]
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)  # (n,) each, at the probability of each row
@@ -525,7 +534,7 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
 
     # the Brier score and its parts, in the lower right corner
-    split = score_split(y, p)
+    split = score_split(y, p)  # (score, miscalibration, discrimination, uncertainty)
     scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*split)
     ax.text(0.97, 0.05, scores, transform=ax.transAxes, ha="right", color=ink(ax))
     ax.legend(frameon=False, loc="upper left")
@@ -558,10 +567,12 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     >>> found = compare({"independent": GaussianNB(), "covariance": GaussianDA()}, X, y)
     >>> axes = plots.comparison(found)
     """
+    # the result of `compare` holds its table; what has none is taken for the table itself
     table = getattr(result, "table", result)
     _check_columns("result", table, ["elpd_diff", "se_diff", "log_bayes_factor"], "`bayesnb.compare` returns")
     if axes is None:
         axes = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table)))
+    # two Axes, as a list or as Matplotlib's array of any shape
     pair = np.asarray(axes, object).ravel()
     if len(pair) != 2:
         raise ValueError(f"`axes` has {len(pair)} Axes; give two")
@@ -578,10 +589,16 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
 
 
 def _draw_models(ax: Drawn, names: Any, point: np.ndarray, error: np.ndarray) -> None:
-    """Draw a number of each model with plus and minus its standard error, a line a model, the first on top."""
+    """Draw a number of each model with plus and minus its standard error, a line a model, the first on top.
+
+    Parameters
+    ----------
+    names : of the models, from top to bottom
+    point, error : (models,) the numbers and their standard errors; a number that is NaN is not drawn
+    """
     zero_line(ax)
     intervals(ax, np.arange(len(names)), point - error, point, point + error, color=ink(ax), marker="o")
-    list_down(ax, names)
+    list_down(ax, names)  # names down the vertical axis
 
 
 def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
@@ -617,9 +634,11 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
         kind = type(report).__name__
         raise ValueError(f"`report` is a {kind} without transforms; give what `estimator.check` returns")
 
-    # u, (n, p), has the n transforms of the p parameters of a site. The distribution function of n numbers jumps by 1/n
-    # at each of them, so the curve has two points there: below and above the jump. Of two numbers, the curve passes
-    # 0 and ½ at the first, and ½ and 1 at the second.
+    # A site is a parameter of the model with any number p of components, such as "mu" of all features; u, (n, p), has
+    # the n transforms u = F(x) of each. The distribution function of n numbers jumps by 1/n at each of them, so the
+    # curve has two points there: below and above the jump. Of two numbers, the curve passes 0 and ½ at the first, and ½
+    # and 1 at the second: the fractions 0, ½, 1 are doubled to 0, 0, ½, ½, 1, 1, and the first and the last one are
+    # left out.
     ax = ax or new_axes()
     for k, (site, u) in enumerate(row.pit.items()):
         n = len(u)
@@ -629,8 +648,9 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
             name = plain_text(site) if i == 0 else None
             ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
 
-    # the largest distance from the uniform that passes the test: its p-value is then the threshold of the row, as all
-    # sites have the same number n of transforms
+    # The largest distance from the uniform that passes the Kolmogorov–Smirnov test: its p-value is then the threshold
+    # of the row. `kstwo` is the distribution of the distance of n numbers, and `isf` the inverse of its upper tail. All
+    # sites have the same n.
     edge = float(stats.kstwo.isf(row.threshold, n))
     ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0, label="band of the test")
     ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
@@ -642,7 +662,12 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
 def _check_columns(name: str, table: Any, columns: list[str], source: str) -> None:
     """Raise a ValueError unless the table has rows, and these columns.
 
-    The message names the argument `name`, and says what to give: what `source` returns.
+    Parameters
+    ----------
+    name : of the argument that gives the table, for the message
+    table : a data frame, or anything else that the user gave
+    columns : names that it needs to have
+    source : what to give, for the message, such as "`rank_features` returns"
     """
     existing = getattr(table, "columns", ())  # none if it is no data frame
     missing = [column for column in columns if column not in existing]
@@ -657,6 +682,7 @@ def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
         return np.full(n, -1)
     if np.shape(y) != (n,):
         raise ValueError(f"`y` has shape {np.shape(y)}; `X` has {n} rows, and each needs one label")
+    # the position of each label in `classes_`; ValueError for a label that is no class
     return places_of(np.asarray(y), estimator.classes_)
 
 
