@@ -452,12 +452,13 @@ def check(options: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
-def _counts(data: "Dataset", is_silent: bool) -> "np.ndarray | None":
+def _counts(data: "Dataset", as_json: bool) -> "np.ndarray | None":
     """The weights, (n,), if they count rows; None if there are none, or with a note if they are floats, importance."""
     weight = data.sample_weight
     if weight is not None and weight.dtype.kind == "f":
-        if not is_silent:
-            print("note: the check takes each row once, as NumPyro's model has no importance weights")
+        # with --json standard output is the document alone
+        stream = sys.stderr if as_json else sys.stdout
+        print("note: the check takes each row once, as NumPyro's model has no importance weights", file=stream)
         return None
     return weight
 
