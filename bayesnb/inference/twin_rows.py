@@ -28,15 +28,22 @@ def rows_that_stand_for(n: int | None, rows: Rows | None) -> Iterator[None]:
 
 
 def _scaled_rows() -> Any:
-    """NumPyro's handler that scales what lies in the plate "row", and leaves the parameters alone."""
+    """NumPyro's handler that scales what lies in the plate "row", and leaves the parameters alone.
+
+    A handler sees a message for each statement of a model. `cond_indep_stack` lists the plates (loops over independent
+    entries) around the statement, and `scale` is the factor of its log density, None for 1.
+    """
     from numpyro.primitives import Messenger
 
     class ScaledRows(Messenger):
+        """Multiplies the log density of the statements in the plate "row" by a factor."""
+
         def __init__(self, factor: float) -> None:
             super().__init__(None)
             self.factor = factor
 
         def process_message(self, message: Any) -> None:
+            """Scale the statement if one of the plates around it is that of the rows."""
             if any(frame.name == "row" for frame in message.get("cond_indep_stack") or ()):
                 scale = message.get("scale")
                 message["scale"] = self.factor if scale is None else scale * self.factor
