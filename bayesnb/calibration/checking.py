@@ -19,8 +19,9 @@ _N_DRAWS = 200  # of Laplace's approximation
 def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed: int = 0) -> list[CheckRow]:
     """The rows of a check that compare a calibration with NumPyro: density, mode, predictions and intervals.
 
-    A map is fitted to at most 500 rows of the calibration, and the most probable of its four models is compared: its
-    density −log p(y, θ), the mode of that, and the predictions of draws, with those of NumPyro and NUTS.
+    A map is a regression of labels on log probabilities. One is fitted to at most 500 rows of the calibration, and the
+    most probable of its models with parameters is compared with NumPyro's model of it: its density −log p(y, θ), and
+    the mode of that; and the predictions of draws from Laplace's approximation with those of draws by NUTS.
 
     Parameters
     ----------
@@ -42,11 +43,12 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     n_parameters = len(posterior.mode)
 
     def value(theta: np.ndarray) -> float:
-        # −log p(y, θ): NumPyro has ½ log 2π of each normal prior, which `posterior.value` leaves out.
+        """−log p(y, θ) with ½ log 2π of each normal prior, which NumPyro has and `posterior.value` leaves out."""
         return posterior.value(theta) + n_parameters * np.log(2 * np.pi) / 2
 
     def proba(theta: np.ndarray) -> np.ndarray:
-        return np.array([calibration.proba(draw, z) for draw in theta])  # (s, n, c)
+        """Calibrated probabilities at s draws of the parameters, (s, n, c)."""
+        return np.array([calibration.proba(draw, z) for draw in theta])
 
     normals = generator(seed).standard_normal((_N_DRAWS, n_parameters))
     return compare_with_numpyro(

@@ -200,7 +200,7 @@ class PosteriorCalibrator(AbstractCalibrated):
 
 
 def _weights_of_fit(sample_weight: Any) -> dict[str, Any]:
-    """Arguments of a classifier's `fit`."""
+    """Arguments of a classifier's `fit`: without weights none, as not every classifier takes them."""
     return {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
 
 

@@ -126,9 +126,8 @@ class _LogStickBreaking(StickBreakingTransform):
     def _inverse(self, y: Any) -> Any:
         """Coordinates (…, K − 1) of shares (…, K): logit = log share − log of what remains after it.
 
-        Share k takes the fraction f = share / (share + remaining) of its stick, so that f / (1 − f) = share /
-        remaining.
-        Shares 0.5 0.3 0.2 have the remaining lengths 0.5 0.2 after them.
+        Share k takes the fraction f = share / (share + remaining) of its stick, so that the odds f / (1 − f) are
+        share / remaining. Shares 0.5 0.3 0.2 have the remaining lengths 0.5 0.2 after them.
         """
         remaining = jnp.flip(jnp.cumsum(jnp.flip(y[..., 1:], -1), -1), -1)  # added up from the last: no digit is lost
         shift = jnp.log(remaining.shape[-1] - jnp.arange(remaining.shape[-1]))
