@@ -460,6 +460,8 @@ def spread(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def _random(value: Any, field: Field, sizes: dict[str, int], rng: np.random.Generator) -> np.ndarray:
     """Random values of a field of a family, of about the size that it has, in the shape that it declares.
 
+    A field is one array of hyperparameters, such as the prior means with the axes (class, feature).
+
     Parameters
     ----------
     value : what the field holds, a number or an array
@@ -532,7 +534,12 @@ def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
 
 
 def what_a_family_says_of_itself_is_true(case: Case) -> None:
-    """JAX and files know the class; every field is declared; columns add up; parameters are NumPyro sites."""
+    """JAX and files know the class; every field is declared; columns add up; parameters are NumPyro sites.
+
+    Raises an AssertionError where what the class declares of itself is not so: the names and axes of its arrays
+    (`fields_`), the cells that it takes (`cells_`), its parameters, and whether its columns are independent given the
+    class (`separable`).
+    """
     block = case.block
     kind = type(block)
 
@@ -769,8 +776,9 @@ def numpy_and_jax_agree(case: Case, dtype: str) -> None:
 
     Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it.
     """
-    inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)  # the arguments of `_page`
-    want = _page(*inputs)  # all results by name, from NumPy in float64
+    # the arguments of `_page`, which gives the results of all formulas by name: here from NumPy in float64
+    inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)
+    want = _page(*inputs)
     tolerance = float(1000 * np.finfo(dtype).eps)
 
     # by JAX, compiled: every result keeps the precision of the inputs

@@ -125,8 +125,11 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
 
 
 def _shown_parameters(drawn: DrawnMap) -> Float[np.ndarray, " shown"]:
-    """Power e^u, shifts b, ε, and the entries of e^û O by rows, (1 + c + 1 + c²,), of a drawn map."""
-    # Without a change the power is 1 and all else 0.
+    """Power e^u, shifts b, ε, and the entries of e^û O by rows, (1 + c + 1 + c²,), of a drawn map.
+
+    They are the parameters of p' = (1 − ε) softmax(e^u z + e^û Oᵀz + b) + ε ρ, as a user is shown them.
+    """
+    # Model 0 leaves probabilities as they are: its power is 1 and all else 0.
     calibration, theta = drawn
     c = len(calibration.rho)
     if calibration.model == 0:
@@ -198,12 +201,17 @@ def output_of(estimator: Any, predict: Callable[[str], np.ndarray]) -> np.ndarra
 def log_table_of(output: Any) -> np.ndarray:
     """log p (n, c) of class probabilities (n, c), or of log odds (n,) of the second of two classes.
 
-    TypeError or ValueError where the output is neither.
+    Raises
+    ------
+    TypeError
+        if the output is sparse
+    ValueError
+        if it is neither probabilities nor finite log odds
     """
     if is_sparse(output):
         raise TypeError("`X` is sparse; give the probabilities as a dense array")
     table = np.asarray(output, float)
-    # Log odds a: log p of the first class is −log(1 + eᵃ), of the second −log(1 + e⁻ᵃ).
+    # One axis: log odds a, so that log p of the first class is −log(1 + eᵃ), of the second −log(1 + e⁻ᵃ).
     if table.ndim == 1 and np.isfinite(table).all():
         return -np.logaddexp(0.0, np.column_stack([table, -table]))
 
@@ -217,7 +225,10 @@ def log_table_of(output: Any) -> np.ndarray:
 
 
 def refuse_one_column_of_probabilities(output: Any) -> None:
-    """ValueError where a single column looks like probabilities: as log odds they would say something else."""
+    """ValueError where a single column looks like probabilities: as log odds they would say something else.
+
+    A column (n,) is read as log odds. If all its numbers are between 0 and 1, it is more likely p of the second class.
+    """
     column = np.asarray(output)
     is_one_column_of_numbers = column.ndim == 1 and len(column) and column.dtype.kind in "biuf"
     if is_one_column_of_numbers and ((column >= 0) & (column <= 1)).all():

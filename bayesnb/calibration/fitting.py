@@ -236,7 +236,11 @@ def _probabilities(models: list[_Fitted]) -> Float[np.ndarray, " k"]:
 
 
 def _with_draws(models: list[_Fitted]) -> list[CalibrationMap]:
-    """The maps with their posterior probabilities, and as many of the 200 draws as are due to each."""
+    """The maps with their posterior probabilities, and as many of the 200 draws as are due to each.
+
+    A model with the probability 0.3 gets 60 draws of its parameters, so that a plain mean over all 200 draws averages
+    over the models too.
+    """
     probabilities = _probabilities(models)
     sizes = shared_draws(probabilities, _N_DRAWS)  # number of draws of each model, in proportion
     rng = np.random.default_rng(0)

@@ -335,7 +335,13 @@ class CalibrationMap:
         return float(of_prior - rows.weight @ np.log(np.maximum(of_label, _TINY)))
 
     def values(self, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:
-        """f = −log p(y, θ) of s draws of the parameters at once, as `value`; infinite where numbers overflow."""
+        """f = −log p(y, θ) of s draws of the parameters at once, as `value`; infinite where numbers overflow.
+
+        Parameters
+        ----------
+        rows : log probabilities z and one-hot labels y, (n, c) both, and weights (n,)
+        theta : draws of u, the entries of O and b, and logit ε
+        """
         # −log of the prior, which is normal.
         layout = self.layout
         standardised = (theta - layout.mean) / layout.width  # (s, p)
@@ -345,7 +351,8 @@ class CalibrationMap:
         at_a_time = max(1, _CELLS_AT_A_TIME // rows.z.size)
         for draws in gen_batches(len(theta), at_a_time):
             with np.errstate(over="ignore", invalid="ignore"):
-                of_label = np.einsum("snc,nc->sn", self.probas(theta[draws], rows.z), rows.y)  # p' of the labels
+                # p' of the label of each row by each draw, (s, n): the sum over c of p' (s, n, c) times one-hot labels
+                of_label = np.einsum("snc,nc->sn", self.probas(theta[draws], rows.z), rows.y)
                 height[draws] -= np.log(np.maximum(of_label, _TINY)) @ rows.weight
         return np.nan_to_num(height, nan=np.inf, posinf=np.inf)
 
@@ -457,6 +464,9 @@ class _Jacobian(NamedTuple):
 
     def covariance(self, q: Table, weight: PerRow) -> Float[np.ndarray, "k k"]:
         """Σ_i w_i Jᵀ(diag q − q qᵀ)J = Σ_i w_i (Σ_k q_k j_k j_kᵀ − Jᵀq qᵀJ), with j_k the derivatives of η_k.
+
+        It is the covariance of ∂η_k over a random class k with the probabilities q, added over the rows. Most entries
+        of j_k are 0, because a parameter of the map acts on one class only, except u: they are left out of the product.
 
         Parameters
         ----------

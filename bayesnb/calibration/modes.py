@@ -257,7 +257,7 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
         gradient = point.derivatives.gradient
         hessian = point.derivatives.hessian
 
-        # No parameter moves by more than 2.
+        # Newton's step −(|H| + damping)⁻¹ ∇f, shortened so that no parameter moves by more than 2.
         step = _newton_step(hessian, gradient, damping)
         step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
 
@@ -265,6 +265,7 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
         if -(gradient @ step) < _LEAST_GAIN:
             return _point(calibration, rows, point.theta + step)
 
+        # f at the end of the step against f where it began: take the step, or damp the next one more.
         if calibration.value(rows, point.theta + step) < point.derivatives.height:
             point = _point(calibration, rows, point.theta + step)
             damping /= 10

@@ -125,6 +125,9 @@ class _Search:
     def along(self, path: tuple[float, ...], start: End) -> Iterator[Float[np.ndarray, " p"]]:
         """The parameters that fit each value of logit ε on a path, each found from the one before.
 
+        Along the path one row after the other changes from being explained by the map to being left to ε, or back, so
+        that f can fall into other minima than from a single start.
+
         Parameters
         ----------
         path : values of logit ε, in their order

@@ -164,7 +164,9 @@ def _n_effective(log_weight: Float[np.ndarray, " s"]) -> float:
 def _draw_round(components: list[_Component], rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
     """The 1,000 draws of a round, about each component in proportion to its share.
 
-    A multivariate Student draw is a normal one times √(ν/χ²), with ν degrees of freedom and χ² drawn for each.
+    A multivariate Student draw is centre + √(ν/χ²) L s with s standard normal, L the root of the scale matrix, and χ² a
+    chi-square number with ν degrees of freedom, drawn anew for each. Its tails are heavier than a normal's, so that no
+    weight p(y, θ) / q(θ) gets too large.
     """
     # Rounding the cumulative shares, and not the shares, makes the sizes add up to 1,000.
     total = np.cumsum([component.share for component in components])

@@ -232,7 +232,8 @@ def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bo
     site : name of a NumPyro site
     shape : that of its unconstrained coordinates, and of the result
     """
-    # marginals are frozen distributions of scipy.stats, or classes of this package without `dist`
+    # marginals are frozen distributions of scipy.stats, whose `dist.name` is such as "beta", or classes of this package
+    # without `dist`
     marginal = posterior.marginals()[site]
     is_beta = getattr(getattr(marginal, "dist", None), "name", "") == "beta"
     if not is_beta:
@@ -241,8 +242,8 @@ def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bo
     if a.shape == shape:  # a probability of its own for each coordinate
         return (a <= 1) & (b <= 1)
 
-    # K shares of a simplex have K − 1 coordinates. The beta marginal of a share has its concentration for a, and the
-    # shares stay or move together
+    # K shares of a simplex have K − 1 coordinates. Share k of Dirichlet(α) is Beta(α_k, Σ_j α_j − α_k), so that a has
+    # the concentrations. If none is above 1 all K − 1 coordinates have no mode, else all have one
     return np.broadcast_to((a <= 1).all(-1, keepdims=True), shape)
 
 
@@ -264,7 +265,8 @@ def _log_joint_at(twin: Twin, u: Theta) -> float:
 def _energy_and_slope(function: Callable[..., Any]) -> Any:
     """The compiled program: data, centre, scale, v → −log p(θ(u), data) and its slope in v, at u = centre + scale · v.
 
-    `centre` and `scale` are coordinates by site, v and the slope flat vectors (D,) of all of them.
+    `centre` and `scale` are unconstrained coordinates by site (a named array of parameters of the NumPyro model), v and
+    the slope flat vectors (D,) of all of them. `jax.value_and_grad` gives value and gradient, in argument 3, v.
     """
 
     def energy(data: tuple[Any, ...], centre: Theta, scale: Theta, v: Any) -> Any:

@@ -176,7 +176,14 @@ def row_groups(
 
 
 def _predicted(joint: np.ndarray, rng: np.random.Generator, too_large: list[str]) -> dict[str, Variable]:
-    """Class probabilities at each draw, and labels drawn from them, from log p(x_i, y = c | θ), (chain, draw, n, c)."""
+    """Class probabilities at each draw, and labels drawn from them, as variables of ArviZ: arrays with names of axes.
+
+    Parameters
+    ----------
+    joint : (chain, draw, n, c) log p(x_i, y = c | θ)
+    rng : draws the labels
+    too_large : gets the name of the class probabilities if they have too many numbers, and are left out
+    """
     log_p = log_normalize(joint)
     y = Variable(categorical(rng, log_p), ("row",), also=("class",))
     if log_p.size > _MOST_NUMBERS:
@@ -245,7 +252,11 @@ def _rows_at(
 
 
 def _observed_rows(model: NaiveBayes, data: RowData, too_large: list[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """By block, the dense rows; NaN in rows of other classes where a block is that of a single class."""
+    """The given rows, dense, by block (the columns of one family).
+
+    Rows of other classes become NaN where a block is the model of a single class. Blocks of too many cells are left
+    out, and named in `too_large`.
+    """
     for name, x in (data.rows or {}).items():
         if x.shape[0] * x.shape[1] > _MOST_NUMBERS:
             too_large.append("rows x")

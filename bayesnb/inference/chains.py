@@ -137,7 +137,8 @@ class _LogStickBreaking(StickBreakingTransform):
 def transforms_of(function: Callable[..., Any], data: tuple[Any, ...]) -> dict[str, Transform]:
     """The transform from unconstrained coordinates to each parameter of a NumPyro model, by name of its site.
 
-    Sites that are observed are data, and need none.
+    NumPyro calls each random variable of a model a site. Unconstrained coordinates are real numbers that stand for it,
+    such as the logarithm of a positive parameter. Sites that are observed are data, and need none.
 
     Parameters
     ----------
@@ -228,9 +229,10 @@ def run_chains(
     Parameters
     ----------
     twin : a NumPyro model and its data
-    starts : (chains, …) first state of each chain by site, unconstrained
-    metric : variances of the same coordinates, or their covariance, by the sorted names of the sites. It changes the
-        speed of a chain, not where it leads
+    starts : (chains, …) first state of each chain by site (a named array of parameters), unconstrained, such as the
+        logarithm of a positive parameter
+    metric : (D,) variances of the D coordinates of a state, or their (D, D) covariance, by the sorted names of the
+        sites. It changes the speed of a chain, not where it leads
     seed : of the random keys of the chains
     draws, warmup : numbers of states that are returned of each chain, and of those before them, which are dropped
     thin : transitions from one of these states to the next
@@ -492,7 +494,8 @@ def _short_program(function: Callable[..., Any], leapfrog: int, batch: int) -> A
     """
 
     def run(data: tuple[Any, ...], starts: Theta, root: JaxArray, noise: _Noise) -> Theta:
-        # starts as flat vectors, (chains, D); `unravel` turns one of them into coordinates by site
+        # starts as flat vectors, (chains, D); `unravel` turns one of them into coordinates by site. It is made from the
+        # first start, leaf[0], as all have the same shapes
         _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
         flat_starts = jax.vmap(lambda start: ravel_pytree(start)[0])(starts)
 
@@ -511,7 +514,10 @@ def _short_chain(
     leapfrog: int,
     start_and_noise: tuple[JaxArray, _Noise],
 ) -> Theta:
-    """The sites at the end of one chain, which moves in whitened coordinates v with u = start + root · v.
+    """The parameters θ, by site, at the end of one chain of Hamiltonian transitions.
+
+    The chain moves in whitened coordinates v, with u = start + root · v and θ = θ(u). If Σ is the covariance of the
+    unconstrained coordinates u and root rootᵀ = Σ, then v has about the unit matrix for covariance.
 
     Parameters
     ----------
@@ -538,6 +544,9 @@ def _short_chain(
 
 def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise) -> tuple[JaxArray, None]:
     """A Hamiltonian transition of whitened coordinates v (D,) with unit masses: leapfrog steps, then Metropolis.
+
+    With the energy U(v) = −log p and momenta z, the total energy is U(v) + |z|²/2. Metropolis accepts the end with
+    probability min(1, exp(−increase)), which is when log of a uniform number is below −increase.
 
     Parameters
     ----------

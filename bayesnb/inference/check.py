@@ -99,7 +99,7 @@ def check(
     X, y = counted_rows(X, np.asarray(y), sample_weight)
     halves = _fit_one_half(estimator, X, y, seed)
     rng = generator(seed)
-    rate = false_alarm / _STATISTICAL
+    rate = false_alarm / _STATISTICAL  # of each of the five statistical rows (Bonferroni)
     with progress("check", _N_ROWS, "rows") as line:
         report = _Rows(on_row, line)
         of_chains = _add_rows(report, halves, rng, seed, rate)
@@ -223,7 +223,10 @@ class _Halves:
         return sum(x.shape[1] for x in self.rows.values())
 
     def columns(self) -> "_Columns":
-        """The columns of all blocks, and their names."""
+        """The columns of all blocks (models of the columns of one family), side by side, with their names.
+
+        Two blocks "a" and "b" of two columns and one have the block a a b and the positions 0 1 0.
+        """
         features = np.concatenate([self.fitted.block_columns()[name] for name in self.rows])
         names = getattr(self.fitted, "feature_names_in_", None)
         return _Columns(

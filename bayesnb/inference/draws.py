@@ -95,6 +95,9 @@ def _draws_of(block: Any, n: int) -> int:
 def marginal_transforms(block: Any, theta: Theta) -> dict[str, np.ndarray]:
     """Probability integral transforms of draws of a block's parameters, by site, scalars along the last axis.
 
+    If F is the distribution function of a parameter θ, then F(θ) is uniform on (0, 1). A site is an array of parameters
+    that NumPyro knows by one name; a block may hold its logarithm or logit.
+
     Parameters
     ----------
     block : a block, or a prior of the classes
@@ -189,6 +192,8 @@ def _shares_of_all_columns(block: Block, rng: np.random.Generator, n: int) -> Te
 
     Parameters
     ----------
+    block : the model of all columns, which are independent given the class
+    rng : chooses the classes, and draws the cells
     n : rows that are drawn, of both classes together
     """
     classes = rng.permutation(block.shape[0])[:_ALL_CLASSES]
@@ -459,9 +464,9 @@ def intervals_row(posterior: NaiveBayes, rows: Rows, rng: np.random.Generator) -
     ends = intervals(posterior, rows)  # (n, c, 2)
     tails = [0.05, 0.95]
 
-    # quantiles of the class probabilities over draws, (n, c, 2); slices of the rows come one after the other
+    # quantiles of the class probabilities over draws, (n, c, 2); slices of the rows come one after the other. log_p is
+    # (rows, c, draws); `quantile` puts the two tails first, and `moveaxis` puts them last
     parts = log_probability_draws(posterior, rows, _INTERVAL_DRAWS, int(rng.integers(1 << 31)))
-    # (log_p is (rows, c, draws); `quantile` puts the two tails first, and `moveaxis` puts them last)
     of_draws = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
     distance = abs(ends - of_draws)
     says = "The intervals of class probabilities agree with those of exact draws."

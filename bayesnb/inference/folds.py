@@ -319,12 +319,13 @@ class _Removal:
     def remainder(self, members: Int[np.ndarray, " m"]) -> Remainder:
         """Statistics and posterior of all rows but those at the positions `members`, to nine digits.
 
-        Statistics are sums over rows, so those of the members are subtracted. Where that cancels too many digits, the
-        other rows are summed again.
+        Statistics are sums over rows, so those of the members are subtracted from those of the fit. Where that cancels
+        too many digits, the other rows are summed again. `remaining.estimate` is the difference, `remaining.moved` the
+        same with every sum moved by the bound of its rounding; comparing the posteriors of both shows lost digits.
         """
         removed = self.estimator.prior_.suffstats(rows_at(self.data.rows, members), self.leaving[members])
 
-        # `remaining` has the difference as `estimate`, and the same moved by the bound of its rounding as `moved`
+        # an error if the members were never fitted, so that more would leave than there is
         remaining = self.estimator.remaining(removed, len(members))
         statistics = remaining.estimate
         model = self._posterior(statistics)
@@ -350,7 +351,11 @@ class _Removal:
             return doubt is not None
 
     def _posterior(self, statistics: Statistics) -> Any:
-        """The posterior after statistics, under the prior of the fit or under that of these statistics."""
+        """The posterior after statistics, under the prior of the fit or under that of these statistics.
+
+        Some default priors have a scale that is estimated from the rows. With prior="refit" it is estimated again from
+        the remaining rows, else it stays that of all rows.
+        """
         estimator = self.estimator
         if self.prior == "refit" and estimator.prior_follows_rows:
             # the statistics scale the default prior, as in a fit to these rows

@@ -239,7 +239,8 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
     Parameters
     ----------
     nb : the fitted model
-    method, n_draws : what the user asked for: "analytic", "draws" or "auto", and a number or None for the default
+    method, n_draws : what the user asked for: "analytic" (from moments of the log joint), "draws" (of all parameters)
+        or "auto", and a number or None for the default
 
     Raises
     ------
@@ -429,8 +430,8 @@ def _at_points(
     c = moments.mean.shape[1]
     quadratics = moments.quadratics
 
-    # s = 2^power points; four times as many where the ends of intervals are quantiles over them. `bit_length` rounds up
-    # to a power of two: 1000 points have 999 = 1111100111 in binary, 10 bits, so that s = 2^10 = 1024
+    # s = 2^power points, rounded up: 1000 points have 999 = 1111100111 in binary, 10 bits, so that s = 2^10 = 1024;
+    # four times as many where the ends of intervals are quantiles over them
     power = max(1, (n_points - 1).bit_length())
     if is_for_tails and quadratics:
         power += 2
@@ -443,8 +444,7 @@ def _at_points(
     z = _normal_points(n_rounded, power, seed)  # (n_rounded, s)
     z_of_classes = z[:c]
 
-    # what each quadratic form makes of its own coordinates: form 0 takes the first lengths[0] rows of `uniform`, form 1
-    # the next lengths[1]. It is the same for all rows
+    # what each quadratic form makes of its coordinates, the next lengths[k] rows of `uniform`; the same for all rows
     uniform = ndtr(z[c:])  # normal numbers back to uniform ones, by the normal distribution function
     points_of_quadratics = []
     start = 0
@@ -452,8 +452,7 @@ def _at_points(
         points_of_quadratics.append(quadratic_points(quadratic, uniform[start : start + length], c))
         start += length
 
-    # a row has a table of c · 2^power numbers; c << power is that product
-    rows_at_a_time = max(1, _TABLE // (c << power))
+    rows_at_a_time = max(1, _TABLE // (c << power))  # a row has a table of c · 2^power = c << power numbers
     for batch in batches(len(chosen), rows_at_a_time):  # slices
         chosen_rows = chosen[batch]
         mean = moments.mean[chosen_rows]

@@ -393,7 +393,7 @@ def _linear_form(block: Any, theta: Theta, x: np.ndarray) -> Iterator[Gap]:
     theta : the parameters of a single draw
     x : (n, d) rows, which may have missing cells
     """
-    form = block.linear_form(theta)
+    form = block.linear_form(theta)  # weights and intercept, or None
     complete = x[~np.isnan(x).any(1)]  # a linear form has no place for missing cells
     if form is None or not len(complete):
         return
@@ -804,7 +804,7 @@ class Law(NamedTuple):
 
         Parameters
         ----------
-        tried : the cases, each a block with rows
+        tried : the cases, each a block (the model of the columns of one family) with rows
         """
         gaps: list[Gap] = []
         left_out: list[str] = []

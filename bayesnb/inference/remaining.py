@@ -143,7 +143,13 @@ def _remaining_counts(difference: Counts) -> Remaining:
 def _remaining_totals(difference: Totals) -> Remaining:
     """What is left of sums of counts: numbers of cells n, their sum and their log base measure, (c, d) each.
 
-    A sum without cells is exactly 0, and so is its rounding.
+    `difference` is that of the statistics of all rows and of the removed ones. The log base measure is Σ log h(x_i),
+    the factor of the likelihood without parameters, such as −log x! of Poisson counts. A sum without cells is exactly
+    0, and so is its rounding.
+
+    Returns
+    -------
+    the statistics twice, as computed (`estimate`) and with every sum larger by the bound of its rounding (`moved`)
     """
     n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
     total_bound = _bound(difference, "total", difference.total)  # (c, d)
@@ -154,7 +160,7 @@ def _remaining_totals(difference: Totals) -> Remaining:
         raise ValueError(NEVER_FITTED.format("counts"))
 
     is_empty = n.estimate <= 0  # no cell is left of the class and column
-    total = np.where(is_empty, 0, np.maximum(difference.total, 0))
+    total = np.where(is_empty, 0, np.maximum(difference.total, 0))  # rounding leaves no sum below 0
     log_h = np.where(is_empty, 0, difference.log_h)
     estimate = replace(difference, n=n.estimate, total=total, log_h=log_h, error=_error_of_rows(difference, is_empty))
     moved = replace(

@@ -196,6 +196,7 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
 
     # the estimate by block and NumPyro site: the plug-in one of the estimator, if it has one, else the posterior mean
     theta = estimator.point_estimate() or estimator.posterior_.mean()
+    # `to_sites` goes from the scale of a block, such as log_theta, to that of NumPyro's site theta
     points = {name: to_sites(theta[name]) for name in estimator.block_columns()}
     frames = []
     for j in features:

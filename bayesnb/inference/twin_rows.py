@@ -18,7 +18,11 @@ def is_traced(array: Any) -> bool:
 
 @contextmanager
 def rows_that_stand_for(n: int | None, rows: Rows | None) -> Iterator[None]:
-    """Within, the log likelihood of the rows of a NumPyro model is multiplied by n / number of rows."""
+    """Within this context the log likelihood of the rows of a NumPyro model is multiplied by n / number of rows.
+
+    So a minibatch of 100 of n = 5,000 rows has the log likelihood of each of its rows 50 times, an unbiased estimate of
+    that of all rows. Without n, or without rows, nothing is scaled.
+    """
     n_rows = None if rows is None else next(iter(rows.values())).shape[0]
     if n is None or n_rows is None or n == n_rows:
         yield
