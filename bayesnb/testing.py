@@ -245,7 +245,7 @@ class _Target(NamedTuple):
         from numpyro.handlers import condition
         from numpyro.infer import MCMC, NUTS
 
-        # draws five steps apart are nearly independent, as ranks need them
+        # draws five steps apart are nearly independent, as ranks need them: a rank counts independent draws
         settings: Any = {"num_warmup": 300, "num_samples": 5 * n_draws, "thinning": 5, "progress_bar": False}
 
         def run_chain(key: Any, data_set: Any) -> Any:

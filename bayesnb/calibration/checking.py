@@ -35,7 +35,8 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     index = left_out.code[sample]  # class of each row
     weight = left_out.weight[sample]
 
-    # The map, and Laplace's approximation of the posterior of its parameters θ (p,) about the mode.
+    # The map, and Laplace's approximation of the posterior of its parameters θ (p,): `laplace_about` climbs to the mode
+    # and takes the Gaussian there, with the covariance H⁻¹ = root rootᵀ, H the Hessian of f = −log p(y, θ).
     calibration = most_probable(fit_maps(z, index, weight))
     one_hot_label = np.eye(z.shape[1])[index]
     rows = Labelled(z, one_hot_label, weight)
@@ -50,6 +51,8 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
         """Calibrated probabilities at s draws of the parameters, (s, n, c)."""
         return np.array([calibration.proba(draw, z) for draw in theta])
 
+    # Both sides of the comparison: value, mode, draws and predictions by Laplace's approximation, and the NumPyro
+    # model, on which `compare_with_numpyro` evaluates the density and runs NUTS. It returns the rows of the report.
     normals = generator(seed).standard_normal((_N_DRAWS, n_parameters))
     return compare_with_numpyro(
         "Map",

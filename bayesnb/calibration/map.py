@@ -518,7 +518,8 @@ def numpyro_model(calibration: CalibrationMap, z: Any, index: Any, weight: Any) 
     matrix = entries[:-1]  # O
     shift = entries[-1]  # b
 
-    # log of both terms of p' = (1 − ε) softmax(η) + ε ρ: the sigmoid of theta[-1], logit ε, is ε, of −logit ε 1 − ε.
+    # log of both terms of p' = (1 − ε) softmax(η) + ε ρ; `logaddexp` below gives the log of their sum. The sigmoid of
+    # theta[-1], logit ε, is ε, and that of −logit ε is 1 − ε. z @ O is Σ_d z_d O_dc, as Oᵀz elsewhere.
     eta = jnp.exp(theta[0]) * z + calibration.scale * (z @ matrix) + shift
     of_q = jax.nn.log_sigmoid(-theta[-1]) + jax.nn.log_softmax(eta)  # (n, c)
     of_rho = jax.nn.log_sigmoid(theta[-1]) + jnp.log(calibration.rho)  # (c,)

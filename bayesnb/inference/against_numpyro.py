@@ -468,8 +468,8 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     is_steady = (weights.max((0, 1)) < HEAVY * estimate) & (total.max((0, 1)) < HEAVY)  # (n, c)
     is_steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))
 
-    # terms of the delta method for the k class probabilities that are steady, divided by the probability itself, as the
-    # square of 1e-200 is zero. Their mean should be 0
+    # terms of the delta method for the k class probabilities that are steady, (w_sc − p_c Σ_k w_sk) / p_c. They are
+    # divided by p_c because the square of 1e-200 is zero in floats. Their mean should be 0
     totals = np.broadcast_to(total, weights.shape)
     scaled = weights[:, :, is_steady] / exact[is_steady] - totals[:, :, is_steady]  # (chains, draws, k)
     z = _z_values(scaled, 0.0)  # (k,) in standard errors

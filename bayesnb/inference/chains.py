@@ -588,6 +588,7 @@ class _Moving(NamedTuple):
 def _leap(energy_and_slope: Any, leapfrog: int, step: JaxArray, i: JaxArray, moving: _Moving) -> _Moving:
     """Iteration i = 0 … leapfrog of a leapfrog trajectory: momenta move by the slope, then coordinates by momenta.
 
+    Hamilton's equations dv/dt = p and dp/dt = −∂E/∂v are solved in steps of time, where E is −log of the density of v.
     Half steps of momenta at both ends and full steps between them make `leapfrog` steps of coordinates; the last
     iteration moves only momenta. With two steps: p by ½, v; p by 1, v; p by ½.
 

@@ -102,7 +102,7 @@ def check(
     rate = false_alarm / _STATISTICAL  # of each of the five statistical rows (Bonferroni)
     with progress("check", _N_ROWS, "rows") as line:
         report = _Rows(on_row, line)
-        of_chains = _add_rows(report, halves, rng, seed, rate)
+        of_chains = _add_rows(report, halves, rng, seed, rate)  # adds all rows to the report
         line.begin("predictions of the held-out rows")
         tables = _prediction_tables(halves, seed)
         line.begin("dependence within a class")

@@ -53,7 +53,8 @@ def parameters(block: Any, rng: np.random.Generator, n: int = N_DRAWS) -> list[T
 
     Parameters
     ----------
-    block : a posterior, or that of the classes
+    block : a posterior: of the parameters of some columns, or of the class probabilities
+    rng : source of the draws
     n : draws of the block that is cut to two columns
 
     Returns
@@ -143,8 +144,8 @@ def new_rows(block: Block, rng: np.random.Generator, n: int = N_DRAWS) -> list[T
 
     Returns
     -------
-    pairs of what was tested, and statistics of it. They are standard normal if the rows are right. None where the
-    family has no density of a row
+    pairs of what was tested, and statistics of it. They are standard normal if the rows are right. There are no pairs
+    where the family has no density of a row
     """
     # no density of a row: neither a composite block, whose density is a sum over other classes, nor kernel densities
     if block.is_composite or block.evidence_error is not None:

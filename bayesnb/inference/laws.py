@@ -272,7 +272,7 @@ def gap(what: str, got: Any, want: Any, scale: Any = None) -> Gap:
     want = np.asarray(want, float)
     if got.shape != want.shape:
         return Gap(f"{what} of shape {got.shape} for {want.shape}", np.inf)
-    unit = np.maximum(abs(want), 1) if scale is None else np.maximum(scale, 1e-300)
+    unit = np.maximum(abs(want), 1) if scale is None else np.maximum(scale, 1e-300)  # never 0, as it divides
     with np.errstate(invalid="ignore"):  # ∞ − ∞ is no number, but equal infinite values have no gap
         difference = np.where(got == want, 0, abs(got - want))
         return Gap(what, float(np.max(difference / unit, initial=0)))

@@ -318,7 +318,8 @@ def loo(
     weights = row_weights(sample_weight, len(index))
     group = None if groups is None else group_places(groups, len(index))
 
-    # rows that were never fitted cannot leave: an error if these are such
+    # rows that were never fitted cannot be left out: an error if these are such. `one_hot` is the table (n, c) with the
+    # weight of each row in the column of its class
     _check_fitted(estimator, rows, one_hot(index, len(estimator.classes_), weights.values))
 
     # a class, or a column, that loses its only row has logarithms and quotients of 0

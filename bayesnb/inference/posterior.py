@@ -18,6 +18,9 @@ def sample_posterior(
 ) -> Any:
     """Draws of the parameters as ArviZ data; see `AbstractNB.sample_posterior`.
 
+    ArviZ data are datasets, called groups, with names that ArviZ knows: "posterior" with the draws; "prior", if the
+    prior can be drawn from; and, where rows are given, groups of predictions, rows and log likelihoods.
+
     Parameters
     ----------
     estimator : a fitted estimator
@@ -25,6 +28,7 @@ def sample_posterior(
     method : "exact" for independent draws from the closed form, "nuts" for chains on the NumPyro model
     X, y : rows and labels of which predictions and log likelihoods are wanted too; None for none
     chains, draws, warmup : number of chains, draws of each, and steps of NUTS before them
+    sites : True adds the terms of the log likelihood of a row: that of its label, and that of each part of its cells
     """
     check_choice("method", method, ("exact", "nuts"))
     if X is None and y is not None:

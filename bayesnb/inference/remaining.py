@@ -263,9 +263,9 @@ def _constant_columns(
     # a value within its bound is taken for 0
     value = np.where(is_constant & (abs(value) <= largest_bound), 0, value)
 
-    # that it is constant is certain where the bounds are tiny beside the value itself: cells that really differ by less
-    # than a share of 1e-12 of their value cannot be told from rounding in a refit either. If every cell were off by
-    # 1e-12 · |value|, the squares would be weight · (1e-12 · value)². `_safe` puts 1 for a weight of 0
+    # that it is constant is certain where the bounds are tiny beside the value itself, a share of 1e-12 at most. If
+    # every cell were off by 1e-12 · |value|, the squares would be weight · (1e-12 · value)². `_safe` puts 1 for a
+    # weight of 0
     ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2  # (c, d)
     mean_is_sure = mean_bound <= _NOISE * abs(value)  # (c, d)
     is_certain = is_constant & (ss_is_sure & mean_is_sure).all(0)  # (d,)
