@@ -75,8 +75,9 @@ class Case(Problem):
 def check_family(family: Block) -> None:
     """Test every law on a family, as `sklearn.utils.estimator_checks.check_estimator` does for estimators.
 
-    The tests use 3 classes, 4 features and 24 rows. Random priors have fields of the size of the given ones, and random
-    rows follow `cells_`. These are the laws:
+    A family is the model of some columns within each class, with its conjugate prior. A law is an identity that every
+    correct family fulfils. The tests use 3 classes, 4 features and 24 rows. Random priors have fields (arrays of
+    hyperparameters) of the size of the given ones, and random rows follow `cells_`. These are the laws:
 
     - What the family says of itself is true. Statistics add and subtract, updates chain, and weights count rows.
     - Sparse rows equal dense rows, and missing cells are left out.
@@ -104,7 +105,7 @@ def check_family(family: Block) -> None:
         try:
             law(random_case(family))
         except Exception as error:
-            # an error of another kind, such as a wrong shape, breaks the law too, and is named
+            # an error of another kind, such as a wrong shape, breaks the law too, and the message names its type
             message = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
             # the package differentiates `gain` by numbers of its own, truncated series, which not all functions take
             if "Jet" in message:
@@ -173,7 +174,9 @@ def simulation_based_calibration(
     >>> simulation_based_calibration(families.GammaPoisson(1.0, 1.0), simulations=200).passed
     True
     """
-    target = _target(model, posterior, tuple(observed), rows)  # a NumPyro model, and the posterior to be tested
+    # `target` has a NumPyro model, the names of its observed sites, and the posterior to be tested, a function; that is
+    # None if NUTS is tested. A site is an array of random numbers that NumPyro knows by one name
+    target = _target(model, posterior, tuple(observed), rows)
     rng = np.random.default_rng(seed)
     with jax.enable_x64(True):
         # parameters and data of each simulation, (simulations, …) by site
@@ -195,7 +198,9 @@ def simulation_based_calibration(
         scalars = {name: np.concatenate([simulated[name][:, None], value], 1) for name, value in theta.items()}
         scalars["log likelihood"] = target.log_likelihood(scalars, data)
 
-    # the rank of the truth among the draws, for each of the k scalars of a site, (simulations, k) on (0, 1)
+    # the rank of the truth among the draws, for each of the k scalars of a site, as a number on (0, 1), (simulations,
+    # k): with 99 draws the rank 30 becomes a random number between 0.30 and 0.31. `uniform_row` tests them for the
+    # uniform distribution
     pit = {name: _ranks(value.reshape(simulations, draws + 1, -1), rng) for name, value in scalars.items()}
     says = "The parameters that data were drawn from have uniform ranks among the draws of the posterior."
     remark = f"{simulations} simulations, {draws} draws each"
@@ -240,7 +245,7 @@ class _Target(NamedTuple):
         from numpyro.handlers import condition
         from numpyro.infer import MCMC, NUTS
 
-        # draws five steps apart are nearly independent, as ranks need them
+        # draws five steps apart are nearly independent, as ranks need them: a rank counts independent draws
         settings: Any = {"num_warmup": 300, "num_samples": 5 * n_draws, "thinning": 5, "progress_bar": False}
 
         def run_chain(key: Any, data_set: Any) -> Any:
@@ -267,6 +272,8 @@ class _Target(NamedTuple):
 def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ...], n_rows: int) -> _Target:
     """What `simulation_based_calibration` tests: a NumPyro model, the sites of its data, and a posterior.
 
+    A site is an array of random numbers that NumPyro knows by one name, such as the labels "y".
+
     Parameters
     ----------
     model : a family, of which a random prior is taken; an estimator, of which it is the prior; a `NaiveBayes`; or a
@@ -286,7 +293,7 @@ def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ..
         return _Target(model, observed, posterior)
 
     # a naive Bayes model by its NumPyro model, whose data are the labels y and the rows of each block
-    prior.require_proper("data sets drawn from it")
+    prior.require_proper("data sets drawn from it")  # an error if the prior has no finite integral
     site_of = {name: prior.site(name, "x") for name in prior.blocks}  # NumPyro's name of the rows of each block
 
     def closed_form(data: Draws, draws: int, rng: np.random.Generator) -> Draws:
@@ -325,7 +332,8 @@ def _ranks(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
     """The laws that a family has to obey, by name: functions that raise an AssertionError where a case breaks them.
 
-    The quick ones come first. Those of sparse rows and missing cells are only for families that take these.
+    A case is a random prior of the family with rows and labels. The quick laws come first. Those of sparse rows and
+    missing cells are only for families that take these.
     """
     first = [what_a_family_says_of_itself_is_true, statistics_add_and_subtract, updates_chain, weights_count_rows]
     if family.cells_.sparse:
@@ -347,7 +355,10 @@ def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
 
 
 def _row_laws() -> dict[str, Callable[[Case], list[CheckRow]]]:
-    """Functions from a case to rows of a check, by name: against NumPyro, of draws, and of the closed forms."""
+    """Functions from a case to rows of a check, by name: against NumPyro, of draws, and of the closed forms.
+
+    A row of a check is a comparison with its figure, the threshold for it, and whether it passed.
+    """
     rows: dict[str, Callable[[Case], list[CheckRow]]] = {
         "bayes' identity": lambda case: [identity_row(case, case.rng)],
         "mode": lambda case: [mode_row(case, case.rng)],
@@ -378,8 +389,13 @@ def _rows_pass(case: Case, rows: Callable[[Case], list[CheckRow]]) -> None:
 def random_case(family: Block) -> Case:
     """A random case of a family, from what it says of itself; every tenth cell missing where it takes that.
 
-    Fields keep the size that they have on average in `family`, but get 3 classes and 4 features. The rows are of the
-    kind that `cells_` declares. The random numbers are the same in each call.
+    Fields are the arrays of hyperparameters of the family. They keep the size that they have on average in `family`,
+    but get 3 classes and 4 features. The rows are of the kind that `cells_` declares, such as counts. The random
+    numbers are the same in each call.
+
+    Parameters
+    ----------
+    family : an instance of the family, with any numbers of classes and features
     """
     rng = np.random.default_rng(0)
 
@@ -390,7 +406,7 @@ def random_case(family: Block) -> Case:
             levels_of_fields.append(np.shape(getattr(family, key))[-1])
     levels = max(levels_of_fields, default=2)
 
-    # random rows, and a random value of each field in the shape that its axes declare
+    # random rows, and a random value of each field in the shape that its axes declare: (class, feature) is (3, 4)
     sizes = {"class": C, "feature": D, "one": 1, "level": levels}  # length of each axis by its name
     x = _random_cells(family.cells_.kind, levels, rng)
     values = {key: _random(getattr(family, key), field, sizes, rng) for key, field in family.fields_.items()}
@@ -419,7 +435,7 @@ def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing:
 
     Parameters
     ----------
-    block : the prior, of 3 classes
+    block : the prior, of 3 classes: the model of all d columns by one family
     x : (n, d) rows; missing cells are written into this array
     missing : False keeps all cells
     """
@@ -443,6 +459,8 @@ def spread(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 def _random(value: Any, field: Field, sizes: dict[str, int], rng: np.random.Generator) -> np.ndarray:
     """Random values of a field of a family, of about the size that it has, in the shape that it declares.
+
+    A field is one array of hyperparameters, such as the prior means with the axes (class, feature).
 
     Parameters
     ----------
@@ -481,6 +499,8 @@ def require(holds: Any, message: str) -> None:
 def assert_same(got: Any, want: Any, what: str = "", *, rtol: Scalar = 1e-12, atol: Scalar = 1e-12) -> None:
     """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one.
 
+    A leaf is an array somewhere in a tree. |got − want| may be atol + rtol |want| at most.
+
     Parameters
     ----------
     got, want : arrays, statistics, or trees (dictionaries, tuples, dataclasses) of them
@@ -514,7 +534,12 @@ def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
 
 
 def what_a_family_says_of_itself_is_true(case: Case) -> None:
-    """JAX and files know the class; every field is declared; columns add up; parameters are NumPyro sites."""
+    """JAX and files know the class; every field is declared; columns add up; parameters are NumPyro sites.
+
+    Raises an AssertionError where what the class declares of itself is not so: the names and axes of its arrays
+    (`fields_`), the cells that it takes (`cells_`), its parameters, and whether its columns are independent given the
+    class (`separable`).
+    """
     block = case.block
     kind = type(block)
 
@@ -535,7 +560,11 @@ def what_a_family_says_of_itself_is_true(case: Case) -> None:
 
 
 def _require_parameters_as_declared(block: Block) -> None:
-    """The same parameters in the declaration, in estimates, in NumPyro's sites and in the marginals."""
+    """Raise an AssertionError unless parameters have the same names wherever the family speaks of them.
+
+    These are the declaration `parameters`, estimates such as `mean`, the sites (named arrays) of its NumPyro model, and
+    its marginal distributions. A block may hold a parameter on another scale than NumPyro: log_theta is the site theta.
+    """
     names = sorted(block.mean())
     require(sorted(block.parameters) == names, f"`parameters` has {sorted(block.parameters)}, `mean` {names}")
     sites = {key.removeprefix("log_").removeprefix("logit_") for key in block.parameters}
@@ -545,8 +574,16 @@ def _require_parameters_as_declared(block: Block) -> None:
 
 
 def _require_columns_that_add_up(block: Block, case: Case) -> None:
-    """Predictive and evidence are sums over the columns of a separable block."""
-    # the block and the rows of each column alone
+    """Predictive and evidence are sums over the columns of a separable block.
+
+    A block is separable if its columns are independent given the class, so that densities are products over columns.
+
+    Parameters
+    ----------
+    block : a posterior
+    case : rows and their weights
+    """
+    # the block and the rows of each column alone; `select` gives the marginal model of some columns
     columns = [(block.select(np.array([j])), case.x[:, [j]]) for j in range(case.x.shape[1])]
     predictive = sum(column.log_predictive(x) for column, x in columns)
     assert_same(predictive, block.log_predictive(case.x), rtol=1e-10)
@@ -557,7 +594,8 @@ def _require_columns_that_add_up(block: Block, case: Case) -> None:
 def statistics_add_and_subtract(case: Case) -> None:
     """Any split, merged in any order, gives the statistics of all rows; a part subtracted leaves the others."""
     for _ in range(20):
-        # statistics of four parts of the rows, cut at random, of which some may be empty
+        # statistics (sums over rows) of four parts of the rows, cut at random, of which some may be empty: the cuts
+        # 3 3 10 give 3, 0, 7 and 14 rows
         order = case.rng.permutation(len(case.x))
         cuts = np.sort(case.rng.integers(0, len(case.x), 3))
         a, b, c, d = (case.stats_of(part) for part in np.split(order, cuts))
@@ -570,7 +608,11 @@ def statistics_add_and_subtract(case: Case) -> None:
 
 
 def updates_chain(case: Case) -> None:
-    """Two updates are one with the sum; the evidence of both is the product of theirs."""
+    """An update with a and then with b is one with a + b, and p(a, b) = p(a) p(b | a), the chain rule.
+
+    a and b are statistics of two parts of the rows. p(a) is the evidence of the first part under the prior, and
+    p(b | a) that of the second under the posterior after the first.
+    """
     # statistics of the first nine rows and of all others
     a = case.stats_of(slice(0, 9))
     b = case.stats_of(slice(9, None))
@@ -580,7 +622,11 @@ def updates_chain(case: Case) -> None:
 
 
 def weights_count_rows(case: Case) -> None:
-    """A whole weight counts as so many copies of the row; weights may be a dense or a sparse table."""
+    """A whole weight counts as so many copies of the row; weights may be a dense or a sparse table.
+
+    `suffstats` takes rows (n, d) and a table r (n, c) of weights. `one_hot` makes it of labels and weights: a row of
+    weight 2 in class 1 of 3 is 0 2 0.
+    """
     suffstats = case.block.suffstats
     w = case.rng.integers(0, 4, len(case.x))  # (n,) weights 0 … 3
     of_weights = suffstats(case.x, one_hot(case.y, C, w))
@@ -593,7 +639,11 @@ def weights_count_rows(case: Case) -> None:
 
 
 def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
-    """What a model says of rows, and where it has learnt them: results of all its formulas by name, to be compared.
+    """Results of all formulas of a model, by name, so that two ways to compute them can be compared.
+
+    Such ways are NumPy and JAX, or dense and sparse rows. The results are the statistics of the rows, the posterior
+    after them, log evidence, predictions, leave-one-out predictions, likelihoods, moments of the log density, and the
+    estimates of the parameters.
 
     Parameters
     ----------
@@ -638,7 +688,7 @@ def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
     x_without = x[:, others]
     without = block.select(others)
 
-    # with parameters integrated out
+    # with parameters integrated out: the density, and the cumulants of the log density, None if there is no formula
     assert_same(block.log_predictive(x), without.log_predictive(x_without))
     if block.log_cumulants(x) is not None:
         assert_same(block.log_cumulants(x), without.log_cumulants(x_without))
@@ -655,7 +705,11 @@ def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
 
 
 def a_row_of_any_weight_is_left_out(case: Case) -> None:
-    """Leave-one-out under weights, small and large, and soft labels, dense or sparse, some of them 0."""
+    """Leave-one-out equals a refit without the row, under weights of many kinds.
+
+    A row has a weight in each class. Tried are weights in its own class, small or large, and soft labels, by which a
+    row is shared among all classes; some weights are 0. Tables of weights may be dense or sparse.
+    """
     # weights of the rows, (n, 1), and their labels, (n, c)
     w = case.rng.choice([0.0, 0.3, 1.0, 2.5], len(case.x))[:, None]
     one_hot_labels = case.r.toarray()
@@ -666,7 +720,7 @@ def a_row_of_any_weight_is_left_out(case: Case) -> None:
     large = one_hot_labels * (1e6 * w + 1)
     soft = w * soft_labels
     soft[:5, 0] = 0
-    law_of_leave_one_out = LAWS[2]
+    law_of_leave_one_out = LAWS[2]  # it compares `log_loo` with a posterior of all other rows
     for r in (moderate, large, soft):
         # law 7 leaves out each of the N rows, and compares with a posterior of all others
         row = law_of_leave_one_out.row([*cases(case, case.rng, N, r)])
@@ -680,9 +734,10 @@ def a_row_of_any_weight_is_left_out(case: Case) -> None:
 def mode_on_the_boundary_is_a_point(case: Case) -> None:
     """Under concentrations of at most ½ the mode is finite, and so is the likelihood there.
 
-    Such a density increases towards the boundary without bound, so that a formula for its mode divides by 0.
+    Such a density, as Beta(½, ½), increases towards the boundary without bound, so that a formula for its mode, such as
+    (a − 1) / (a + b − 2), gives no point of the parameter's space, or divides by 0.
     """
-    # a model in which no field is above ½
+    # a model in which no field (array of hyperparameters) is above ½
     low = jax.tree.map(lambda leaf: 0.5 * leaf / max(abs(leaf).max(), 1), case.prior)
     flat = NaiveBayes(DirichletClasses(np.full(C, 0.5)), low.blocks)
     require(flat.on_boundary(), "`on_boundary` is False")  # at least the mode of the class probabilities is
@@ -696,7 +751,8 @@ def mode_on_the_boundary_is_a_point(case: Case) -> None:
 def draws_of_jax_follow_their_marginals(case: Case) -> None:
     """Draws by a JAX key have the marginals of the formulas.
 
-    Tested are mean and mean square of the normal scores of 4,000 draws.
+    If F is the distribution function of a parameter θ, then F(θ) is uniform, and its normal score Φ⁻¹(F(θ)) is standard
+    normal. Tested are mean and mean square of the normal scores of 4,000 draws.
     """
     posterior = case.posterior
     sample = jitted(lambda key: posterior.sample(key, (4000,)))
@@ -709,6 +765,7 @@ def draws_of_jax_follow_their_marginals(case: Case) -> None:
         for site, u in draws_laws.marginal_transforms(block, drawn).items():
             scores[site] = draws_laws.scores_of(u)
     n_tests = sum(z.size for z in scores.values())
+    # what the largest of so many standard normal numbers exceeds with probability RATE at most (Bonferroni)
     limit = limit_of(n_tests, RATE)
     for name, z in scores.items():
         require(abs(z).max() < limit, f"draws of {name} lie {abs(z).max():.1f} standard errors off")
@@ -719,8 +776,9 @@ def numpy_and_jax_agree(case: Case, dtype: str) -> None:
 
     Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it.
     """
-    inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)  # the arguments of `_page`
-    want = _page(*inputs)  # all results by name, from NumPy in float64
+    # the arguments of `_page`, which gives the results of all formulas by name: here from NumPy in float64
+    inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)
+    want = _page(*inputs)
     tolerance = float(1000 * np.finfo(dtype).eps)
 
     # by JAX, compiled: every result keeps the precision of the inputs
@@ -738,10 +796,10 @@ def numpy_and_jax_agree(case: Case, dtype: str) -> None:
 
 
 def jax_maps_and_differentiates_the_evidence(case: Case) -> None:
-    """Evidence and density work under `jit`, `vmap` and `grad`.
+    """Evidence and density work under JAX's `jit` (compiled), `vmap` (over a batch) and `grad` (differentiated).
 
     The slope over the hyperparameters, along a random direction, is compared with a difference of two values.
-    `check_grads` of JAX does that.
+    `check_grads` of JAX does that. A prior is a tree of arrays to JAX, its hyperparameters.
     """
     stats = case.stats
     theta = cast(case.posterior.sample(case.rng), jnp, float)

@@ -74,8 +74,13 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the calibrated probability, (s, n, c), over the map, and with leave-one-out over θ too.
 
-        Each draw is a table of log p(y | x), of θ if it has a posterior, which a map drawn from its posterior
-        calibrates.
+        There are two sources of uncertainty. Each draw takes a table of log p(y | x) at a draw of the model's own
+        parameters θ, if these have a posterior, and calibrates it by a map at a draw of the map's parameters.
+
+        Parameters
+        ----------
+        X : rows, or the table of a model's probabilities
+        n_draws, seed : number of draws s, and where the random numbers start
         """
         check_is_fitted(self, "maps_")
         rng = generator(seed)
@@ -106,7 +111,7 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
         check_level(level)
         draws = [_shown_parameters(drawn) for drawn in drawn_maps(self.maps_)]  # (s, shown)
 
-        # Names in the order of `_shown_parameters`.
+        # Names in the order of `_shown_parameters`: power, c shifts, ε, c² entries of O by rows.
         labels = self.classes_
         names = ["power", *(f"b[{k}]" for k in labels), "ε"]
         for d in labels:
@@ -120,8 +125,11 @@ class AbstractCalibrated(OfLogProba, Saved, OfEstimator, ClassifierMixin, BaseEs
 
 
 def _shown_parameters(drawn: DrawnMap) -> Float[np.ndarray, " shown"]:
-    """Power e^u, shifts b, ε, and the entries of e^û O by rows, (1 + c + 1 + c²,), of a drawn map."""
-    # Without a change the power is 1 and all else 0.
+    """Power e^u, shifts b, ε, and the entries of e^û O by rows, (1 + c + 1 + c²,), of a drawn map.
+
+    They are the parameters of p' = (1 − ε) softmax(e^u z + e^û Oᵀz + b) + ε ρ, as a user is shown them.
+    """
+    # Model 0 leaves probabilities as they are: its power is 1 and all else 0.
     calibration, theta = drawn
     c = len(calibration.rho)
     if calibration.model == 0:
@@ -147,7 +155,11 @@ def drawn_maps(maps: tuple[CalibrationMap, ...]) -> list[DrawnMap]:
 
 
 def average(maps: tuple[CalibrationMap, ...], z: np.ndarray) -> np.ndarray:
-    """Calibrated probabilities (n, c) of rows with log probabilities z: the mean over the draws of all maps."""
+    """Calibrated probabilities (n, c) of rows with log probabilities z: the mean over the draws of all maps.
+
+    Each map has draws of its parameters in proportion to its posterior probability, so that the plain mean over all
+    draws is the posterior mean over maps and parameters.
+    """
     drawn = drawn_maps(maps)
     means = []
     for part in _floored_parts(z):  # some rows at a time
@@ -171,7 +183,15 @@ def floored(z: np.ndarray) -> np.ndarray:
 
 
 def output_of(estimator: Any, predict: Callable[[str], np.ndarray]) -> np.ndarray:
-    """What `predict` gives by the best method that the estimator has: class probabilities, or scores as log odds."""
+    """What `predict` gives by the best method that the estimator has: class probabilities, or scores as log odds.
+
+    Scores (n,) of two classes are returned as log odds, scores (n, c) as probabilities, their softmax.
+
+    Parameters
+    ----------
+    estimator : a classifier, which is asked only what methods it has
+    predict : from the name of a method, "predict_proba" or "decision_function", to its result for some rows
+    """
     if hasattr(estimator, "predict_proba"):
         return predict("predict_proba")
     scores = predict("decision_function")
@@ -181,12 +201,17 @@ def output_of(estimator: Any, predict: Callable[[str], np.ndarray]) -> np.ndarra
 def log_table_of(output: Any) -> np.ndarray:
     """log p (n, c) of class probabilities (n, c), or of log odds (n,) of the second of two classes.
 
-    TypeError or ValueError where the output is neither.
+    Raises
+    ------
+    TypeError
+        if the output is sparse
+    ValueError
+        if it is neither probabilities nor finite log odds
     """
     if is_sparse(output):
         raise TypeError("`X` is sparse; give the probabilities as a dense array")
     table = np.asarray(output, float)
-    # Log odds a: log p of the first class is −log(1 + eᵃ), of the second −log(1 + e⁻ᵃ).
+    # One axis: log odds a, so that log p of the first class is −log(1 + eᵃ), of the second −log(1 + e⁻ᵃ).
     if table.ndim == 1 and np.isfinite(table).all():
         return -np.logaddexp(0.0, np.column_stack([table, -table]))
 
@@ -200,7 +225,10 @@ def log_table_of(output: Any) -> np.ndarray:
 
 
 def refuse_one_column_of_probabilities(output: Any) -> None:
-    """ValueError where a single column looks like probabilities: as log odds they would say something else."""
+    """ValueError where a single column looks like probabilities: as log odds they would say something else.
+
+    A column (n,) is read as log odds. If all its numbers are between 0 and 1, it is more likely p of the second class.
+    """
     column = np.asarray(output)
     is_one_column_of_numbers = column.ndim == 1 and len(column) and column.dtype.kind in "biuf"
     if is_one_column_of_numbers and ((column >= 0) & (column <= 1)).all():

@@ -19,8 +19,9 @@ _N_DRAWS = 200  # of Laplace's approximation
 def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed: int = 0) -> list[CheckRow]:
     """The rows of a check that compare a calibration with NumPyro: density, mode, predictions and intervals.
 
-    A map is fitted to at most 500 rows of the calibration, and the most probable of its four models is compared: its
-    density −log p(y, θ), the mode of that, and the predictions of draws, with those of NumPyro and NUTS.
+    A map is a regression of labels on log probabilities. One is fitted to at most 500 rows of the calibration, and the
+    most probable of its models with parameters is compared with NumPyro's model of it: its density −log p(y, θ), and
+    the mode of that; and the predictions of draws from Laplace's approximation with those of draws by NUTS.
 
     Parameters
     ----------
@@ -34,7 +35,8 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     index = left_out.code[sample]  # class of each row
     weight = left_out.weight[sample]
 
-    # The map, and Laplace's approximation of the posterior of its parameters θ (p,) about the mode.
+    # The map, and Laplace's approximation of the posterior of its parameters θ (p,): `laplace_about` climbs to the mode
+    # and takes the Gaussian there, with the covariance H⁻¹ = root rootᵀ, H the Hessian of f = −log p(y, θ).
     calibration = most_probable(fit_maps(z, index, weight))
     one_hot_label = np.eye(z.shape[1])[index]
     rows = Labelled(z, one_hot_label, weight)
@@ -42,12 +44,15 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     n_parameters = len(posterior.mode)
 
     def value(theta: np.ndarray) -> float:
-        # −log p(y, θ): NumPyro has ½ log 2π of each normal prior, which `posterior.value` leaves out.
+        """−log p(y, θ) with ½ log 2π of each normal prior, which NumPyro has and `posterior.value` leaves out."""
         return posterior.value(theta) + n_parameters * np.log(2 * np.pi) / 2
 
     def proba(theta: np.ndarray) -> np.ndarray:
-        return np.array([calibration.proba(draw, z) for draw in theta])  # (s, n, c)
+        """Calibrated probabilities at s draws of the parameters, (s, n, c)."""
+        return np.array([calibration.proba(draw, z) for draw in theta])
 
+    # Both sides of the comparison: value, mode, draws and predictions by Laplace's approximation, and the NumPyro
+    # model, on which `compare_with_numpyro` evaluates the density and runs NUTS. It returns the rows of the report.
     normals = generator(seed).standard_normal((_N_DRAWS, n_parameters))
     return compare_with_numpyro(
         "Map",

@@ -71,8 +71,10 @@ def fit_maps(
 ) -> tuple[CalibrationMap, ...]:
     """The four models of the map, with their posterior probabilities, modes, and 200 draws in all.
 
-    Each model is fitted: the unchanged one, power and shifts, and two with a matrix O whose scale e^û and starts come
-    from the power map. That one is fitted again where groups change the weights.
+    A map takes the log probabilities z of a classifier to calibrated probabilities p', by a regression of the labels on
+    z: p' = (1 − ε) softmax(e^u z + e^û Oᵀz + b) + ε ρ. Model 0 leaves the probabilities as they are. Model 1, power and
+    shifts, has u, b and ε. Models 2 and 3 also have the matrix O; its scale e^û and the starts of the search come from
+    model 1, which is fitted again where groups change the weights.
 
     Parameters
     ----------
@@ -101,7 +103,8 @@ def fit_maps(
         rows = rows._replace(weight=rows.weight / factor)
         power = _fitted_power(rows)
 
-    # Models 2, 3 … have a matrix. Then probabilities and draws of all; these are given back in the order of the labels.
+    # Models 2, 3 … have a matrix, and are fitted from the modes of the power map. Then come posterior probabilities and
+    # draws of all, and the classes are given back in the order of the labels.
     matrices = [_fitted_matrix(model, power.modes, rows) for model in range(2, len(WIDTHS) + 1)]
     models = _weighted_where_probable([_unchanged(rows), power.fitted, *matrices])
     return tuple(calibration.relabelled(order) for calibration in _with_draws(models))
@@ -110,7 +113,8 @@ def fit_maps(
 def _order_of_classes(rows: Labelled) -> Int[np.ndarray, " c"]:
     """Positions of the classes, sorted by their weight, then by Σ w z of their column over all rows and over their own.
 
-    This order does not depend on how the classes are called.
+    This order does not depend on how the classes are called, so that the same draws belong to the same class. z (n, c)
+    are log probabilities, y (n, c) one-hot labels and w (n,) weights; each sum has a number for each class.
     """
     over_all_rows = rows.weight @ rows.z  # (c,)
     over_own_rows = rows.weight @ (rows.z * rows.y)
@@ -138,6 +142,9 @@ def _fitted_power(rows: Labelled) -> _FittedPower:
 def _fitted_matrix(model: int, modes_of_power: list[Laplace], rows: Labelled) -> _Fitted:
     """A model with a matrix O, whose scale e^û and starts are those of the power map.
 
+    In η = e^u z + e^û Oᵀz + b, û is fixed at the u of the best power map. Searches for modes start at that u and at
+    the (u, logit ε) of each mode of the power map, with O = 0 and no shifts, and at the starts that all models have.
+
     Parameters
     ----------
     model : 2 for the narrow, 3 for the wide prior of O
@@ -152,21 +159,25 @@ def _fitted_matrix(model: int, modes_of_power: list[Laplace], rows: Labelled) ->
 
 
 def _points(calibration: CalibrationMap, starts: Iterable[tuple[float, float]]) -> list[Float[np.ndarray, " p"]]:
-    """Parameters with these (u, logit ε), no O and no shifts."""
+    """Parameters θ = (u, entries of O and b, logit ε) with these (u, logit ε); the entries are 0, their prior mean."""
     middle = calibration.layout.mean[1:-1]
     return [np.concatenate([[u], middle, [logit_eps]]) for u, logit_eps in starts]
 
 
 def _about(calibration: CalibrationMap, modes: list[Laplace]) -> _Fitted:
-    """A model with Laplace's approximation about its modes."""
+    """A model with Laplace's approximation (a Gaussian) about each of its modes, the one of the largest evidence first.
+
+    Modes whose evidence is more than 5 nats below the largest are left out.
+    """
     return _Fitted(replace(calibration, mode=modes[0].mode), LaplaceMixture(heavy_modes(modes)))
 
 
 def times_that_rows_repeat(power: CalibrationMap, rows: Labelled, groups: Int[np.ndarray, " n"]) -> float:
-    """Σ_groups |Σ w (y − q)|² / Σ_rows |w (y − q)|², ≥ 1: about 1 of independent rows, of copies their number.
+    """By how much rows of a group repeat each other: about 1 where they are independent, k for k copies of each row.
 
-    In the square of the sum over a group, residuals of k independent rows count about k times, those of k copies k²
-    times.
+    It is Σ_groups |Σ w (y − q)|² / Σ_rows |w (y − q)|², at least 1, with the residuals y − q of labels and
+    probabilities. Independent residuals of k rows, with mean 0, have a sum with k times the square of one; k equal
+    residuals have a sum with k² times that. The denominator is k times the square of one in both cases.
 
     Parameters
     ----------
@@ -176,6 +187,7 @@ def times_that_rows_repeat(power: CalibrationMap, rows: Labelled, groups: Int[np
     """
     _, group = np.unique(groups, return_inverse=True)  # 0 … g − 1
     residual = rows.weight[:, None] * (rows.y - power.proba(power.mode, rows.z))  # w (y − q), (n, c)
+    # `bincount` with weights adds up the residuals of a class in each group
     of_group = np.stack([np.bincount(group, column) for column in residual.T])  # sums over rows, (c, g)
     return max(1.0, float(np.square(of_group).sum() / np.square(residual).sum()))
 
@@ -184,7 +196,11 @@ def times_that_rows_repeat(power: CalibrationMap, rows: Labelled, groups: Int[np
 
 
 def _weighted_where_probable(models: list[_Fitted]) -> list[_Fitted]:
-    """The models, with weighted draws in place of Laplace's approximation where that does not rule the model out."""
+    """The models, with weighted draws in place of Laplace's approximation where that does not rule the model out.
+
+    By Laplace's approximation each model has a posterior probability. One below 0.001 does not matter, and is left as
+    it is.
+    """
     improved = []
     for model, probability in zip(models, _probabilities(models), strict=True):
         posterior = _weighted(model.posterior) if probability > _NEGLIGIBLE else model.posterior
@@ -195,8 +211,9 @@ def _weighted_where_probable(models: list[_Fitted]) -> list[_Fitted]:
 def _weighted(posterior: Any) -> _Unchanged | LaplaceMixture | WeightedDraws:
     """Weighted draws of a posterior, which are more exact than Laplace's approximation; else the posterior as it is.
 
-    It stays as it is without parameters; with many parameters or rows, where weighting fails or is of no use; and where
-    few draws have all of the weight.
+    It stays as it is without parameters; with more than 40 parameters, where hardly a draw would have all of the
+    weight; with many rows, where Laplace's approximation is close; and where the weighted draws are worth fewer than
+    100 with equal weights.
     """
     if isinstance(posterior, _Unchanged):
         return posterior
@@ -209,14 +226,21 @@ def _weighted(posterior: Any) -> _Unchanged | LaplaceMixture | WeightedDraws:
 
 
 def _probabilities(models: list[_Fitted]) -> Float[np.ndarray, " k"]:
-    """Posterior probabilities of the models: in proportion to prior probability times evidence."""
+    """Posterior probabilities of the models: in proportion to prior probability times evidence (Bayes' theorem).
+
+    The first model, which leaves probabilities as they are, has the prior 0.4, the others share the rest equally.
+    """
     of_each_other = (1 - PROB_UNCHANGED) / len(WIDTHS)
     log_prior = np.log([PROB_UNCHANGED, *[of_each_other] * len(WIDTHS)])
     return softmax(np.array([model.posterior.log_evidence for model in models]) + log_prior)
 
 
 def _with_draws(models: list[_Fitted]) -> list[CalibrationMap]:
-    """The maps with their posterior probabilities, and as many of the 200 draws as are due to each."""
+    """The maps with their posterior probabilities, and as many of the 200 draws as are due to each.
+
+    A model with the probability 0.3 gets 60 draws of its parameters, so that a plain mean over all 200 draws averages
+    over the models too.
+    """
     probabilities = _probabilities(models)
     sizes = shared_draws(probabilities, _N_DRAWS)  # number of draws of each model, in proportion
     rng = np.random.default_rng(0)

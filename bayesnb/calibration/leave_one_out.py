@@ -131,11 +131,13 @@ class CalibratedClassifierLOO(AbstractCalibrated):
                 "probabilities than those of `predict_proba`; leave it out"
             )
 
-        # The map is learnt from log p(y = c | x_i, D₋ᵢ), (n, c), of each training row.
+        # The map is learnt from z = log p(y = c | x_i, D₋ᵢ), (n, c), of each training row, with its class `code`.
+        # `fit_maps` returns four models of the map, each with draws of its parameters.
         rows = left_out_rows(nb, X, y, sample_weight, groups)
         maps = fit_maps(floored(rows.z), rows.code, rows.weight, rows.group if rows.are_dependent else None)
 
-        # Each row is then predicted by the maps without it.
+        # Each row is then predicted by the maps without it: by the mean over draws of the maps, weighted by
+        # 1 / likelihood of what leaves with the row.
         calibrated = average_without_rows(maps, rows.leaving_from(maps))  # (n, c)
         losses = {"plain": _log_loss(rows, rows.z), "calibrated": _log_loss(rows, np.log(calibrated))}
         return self._take_over(
@@ -165,7 +167,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         That of the model inside is exact. A row leaves the map by weights of its draws, 1 / p(y_i); the log
         probabilities of the other rows stay, which the row has part in.
 
-        Without groups, copies of a row leave together as in `fit`, and are one term of `se`.
+        Without groups, copies of a row leave together as in `fit`, and are one term of `se`. To leave means: the row is
+        predicted by a model without it, and for groups or copies without all of them.
 
         Parameters
         ----------
@@ -177,7 +180,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         index = fitted.class_index(y)  # class of each row
         weights = row_weights(sample_weight, len(index))
 
-        # Exact leave-one-out of the model inside; copies of a row leave together like a group.
+        # Exact leave-one-out of the model inside; copies of a row leave together like a group. `leaving.group` (n,) has
+        # the same number for rows that leave together; it is None where each leaves alone.
         leaving = _leaving(fitted, rows, index, weights, groups)
         plain = fitted.loo(X, y, weights, prior=prior, groups=leaving.group if groups is None else groups)
 
@@ -250,7 +254,10 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
 
 def _with_proba(log_joint: Table, proba: Table) -> Table:
-    """log p(x_i, y = c) (n, c) with these class probabilities, and with log p(x_i) as it was."""
+    """log p(x_i, y = c), (n, c), with these class probabilities, and with log p(x_i) as it was.
+
+    By the chain rule log p(x, y) = log p(x) + log p(y | x).
+    """
     log_density = np.logaddexp.reduce(log_joint, axis=1)  # log p(x_i) = log Σ_c p(x_i, y = c)
     return log_density[:, None] + np.log(proba)
 
@@ -289,16 +296,26 @@ class LeftOut(NamedTuple):
     class_prior: Float[np.ndarray, " c"]
 
     def leaving_from(self, maps: tuple[CalibrationMap, ...]) -> LeavingRows:
-        """What leaves these maps with each row, in the weights that the rows have for them.
+        """What leaves these maps when each row is predicted without itself: its log probabilities, class and weight.
 
-        `fit_maps` divides the weights of dependent rows by the factor by which they repeat each other, so that what
-        leaves is divided by the same factor.
+        A map is a regression of the labels on z, fitted to these rows with weights. A row "leaves" it if the map is
+        used as if it had not been fitted to the row: the term w log p'(y_i | z_i) is taken out of its log likelihood,
+        with `leaving` for the weight w. Rows of one `group` leave together.
+
+        Groups that the user gave have dependent rows. `fit_maps` divides their weights by the factor by which they
+        repeat each other: five rows that are copies count as one, and the factor is 5. What leaves must be divided by
+        the same factor. Rows without groups, and copies that were found, have no such factor.
+
+        Parameters
+        ----------
+        maps : the four fitted models of the map; maps[1] is the power map
         """
         rows = LeavingRows(self.z, self.code, self.leaving, self.group)
         if self.group is None or not self.are_dependent:
             return rows
 
-        # The factor comes from the residuals of the power map, model 1, in the rows that the maps were fitted to.
+        # The factor comes from the residuals, label − probability, of the power map, model 1, in the rows that the maps
+        # were fitted to: those of positive weight.
         power = maps[1]
         in_map = self.weight > 0
         one_hot_label = np.eye(self.z.shape[1])[self.code]
@@ -327,6 +344,9 @@ class _Leaving(NamedTuple):
 def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> LeftOut:
     """The leave-one-out table of rows that were fitted, as a map learns from it: log p(y = c | x_i, D₋ᵢ), (n, c).
 
+    D₋ᵢ are all rows but row i and those that leave together with it: its group, or its copies. With more than 2,500
+    rows a random sample of them is taken.
+
     Parameters
     ----------
     nb : the fitted estimator
@@ -344,7 +364,8 @@ def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> L
     if leaving.group is not None:
         _, group = np.unique(leaving.group[chosen], return_inverse=True)
 
-    # Each of them by all rows that do not leave with it. The class prior is that of all rows.
+    # Each of them predicted by all rows that do not leave with it. The class prior is that of all rows, also of those
+    # that were not chosen.
     table = _log_proba(nb, rows_at(rows, chosen), index[chosen], weights.rows(chosen), group)
     return LeftOut(
         z=table,
@@ -361,8 +382,13 @@ def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> L
 def _leaving(nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights, groups: Any) -> _Leaving:
     """Which rows leave together, and what each counts: given groups, or copies of a row, or each row for itself.
 
+    Rows that leave together are predicted by a model without all of them. Two weights belong to each row: `weight`, how
+    much it counts for the map, and `unit`, how much of that leaves with it. A row with the count 3 stands for three
+    equal rows, of which one leaves: weight 3, unit 1. A row with the importance 3.0 leaves whole: weight 3, unit 3.
+
     Parameters
     ----------
+    nb : the fitted estimator, which says how often a row occurs by chance
     rows, index : encoded rows, and their classes
     weights : of the rows; counts have no copies
     groups : (n,) labels of groups that the user gave; None for no groups
@@ -377,14 +403,23 @@ def _leaving(nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeig
     if copied is None:
         return _Leaving(None, weight=weights.values, unit=weights.leaving, n_copies=0)
 
-    # Copies leave together and count as one row: each has an equal part of its weight.
+    # Copies leave together and count as one row: each has its weight divided by the number of its copies, itself
+    # included. `bincount` is the size of each group, indexed by the group of each row: groups 0 1 0 give 2 1 2.
     as_one_row = weights.values / np.bincount(copied)[copied]
     n_groups = int(copied.max()) + 1
     return _Leaving(copied, weight=as_one_row, unit=as_one_row, n_copies=n - n_groups)
 
 
 def _chosen_rows(weight: PerRow, group: Int[np.ndarray, " n"] | None) -> Int[np.ndarray, " k"]:
-    """Positions of the rows of positive weight: all, or about 2,500 in whole groups at random where there are more."""
+    """Positions of the rows of positive weight: all, or about 2,500 in whole groups at random where there are more.
+
+    The choice is the same in each call.
+
+    Parameters
+    ----------
+    weight : of each row
+    group : number of the group of each row, of rows that leave together; None where each is alone
+    """
     rows = np.flatnonzero(weight > 0)
     if len(rows) <= _MAX_ROWS:
         return rows
@@ -415,12 +450,20 @@ def groups_of_copies(
 ) -> Int[np.ndarray, " n"] | None:
     """Group of each row, 0 … g−1: rows that copy each other share one. None without copies, and of declared counts.
 
-    Rows with the same cells and class are copies if they have fractions, or are too rare to be equal by chance.
+    Rows with the same cells and class are copies if they have fractions, as equal measurements hardly occur by chance.
+    Equal rows of whole numbers are copies only if the model expects less than 0.01 such rows in their class. Weights
+    of an integer type declare that equal rows are different observations.
+
+    Parameters
+    ----------
+    nb : the fitted estimator
+    rows, index, weights : encoded rows by block, the class of each, and their weights
     """
     if weights.are_given and weights.are_counts:
         return None
 
-    # Rows with equal cells and class have the same number.
+    # Rows with equal cells and class have the same number. Numbers 0 1 0 occur 2 1 times, and by row 2 1 2, so that
+    # the first and the last row have an equal.
     number = copies(rows, index)
     has_equal = np.bincount(number)[number] > 1
     if not has_equal.any():
@@ -447,6 +490,7 @@ def _log_expected_rows(
 
     Parameters
     ----------
+    nb : the fitted estimator
     rows, label : k encoded rows, and their classes
     index : classes of all rows
     """

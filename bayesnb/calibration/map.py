@@ -72,7 +72,10 @@ class Labelled(NamedTuple):
 
 
 def class_frequencies(class_weight: Float[np.ndarray, " c"]) -> Float[np.ndarray, " c"]:
-    """Posterior mean of the class probabilities, under the prior Dirichlet(1), by the weight of each class."""
+    """Posterior mean of the class probabilities, under the prior Dirichlet(1, …, 1), by the weight of each class.
+
+    It is (weight of the class + 1) / (total weight + number of classes), as if there were one row more of each class.
+    """
     return (class_weight + 1) / (class_weight.sum() + len(class_weight))
 
 
@@ -145,7 +148,14 @@ class CalibrationMap:
 
     @classmethod
     def prior(cls, model: int, rho: np.ndarray, scale: float = 1.0) -> "CalibrationMap":
-        """A map before it is fitted."""
+        """A map before it is fitted: its parameters are at the prior mean, and it has no draws.
+
+        Parameters
+        ----------
+        model : 0 leaves the probabilities as they are and has no parameters; 1, 2, 3 have the prior widths `WIDTHS`
+        rho : (c,) class frequencies
+        scale : e^û, by which the matrix O of the map is multiplied
+        """
         start = cls(model, rho, scale, 1.0, np.zeros(0), np.zeros((0, 0)))
         if model == 0:
             return start
@@ -155,7 +165,9 @@ class CalibrationMap:
     def layout(self) -> Layout:
         """Which entries of [O; b] are parameters, and the normal prior of all parameters θ = (u, entries …, logit ε).
 
-        An entry whose prior has the width 0 is 0, and no parameter: the power map has shifts b and no O.
+        [O; b] is the table (c + 1, c) of the matrix O (c, c) above the shifts b (c,), of η = e^u z + e^û Oᵀz + b. An
+        entry whose prior has the width 0 is 0, and no parameter. So the power map, whose O has the width 0, has for two
+        classes the entries b_0 and b_1: row = (2, 2), column = (0, 1) and θ = (u, b_0, b_1, logit ε).
         """
         # The prior's width of each entry of [O; b], (c + 1, c): O with its diagonal apart, then a row of shifts.
         c = len(self.rho)
@@ -164,7 +176,7 @@ class CalibrationMap:
         np.fill_diagonal(width, t_o)
         width[c] = t_b
 
-        # Entries with a width, column after column: `nonzero` goes row by row, hence the transpose.
+        # Positions of the entries with a width, column after column: `nonzero` goes row by row, hence the transpose.
         column, row = np.nonzero(width.T)
 
         # u ~ N(0, 1), the entries ~ N(0, width²), and logit ε has a mean of its own.
@@ -176,7 +188,8 @@ class CalibrationMap:
     def matrix(self, theta: np.ndarray) -> Float[np.ndarray, "d c"]:
         """The table [O; b], (c + 1, c), of parameters θ (p,): O_dc says how z_d acts on class c, b_c shifts it.
 
-        θ is u, the entries that are parameters, and logit ε. All other entries are 0.
+        θ is u, the entries that are parameters, and logit ε: θ[1:-1] are the entries. `layout.row` and `layout.column`
+        say where in the table each of them stands. All other entries are 0.
         """
         c = len(self.rho)
         entries = np.zeros((c + 1, c))
@@ -194,9 +207,16 @@ class CalibrationMap:
     def probas(self, theta: Float[np.ndarray, "s p"], z: Table) -> Float[np.ndarray, "s n c"]:
         """Calibrated probabilities p' of n rows for s draws of the parameters at once.
 
-        p' = (1 − ε) softmax(η) + ε ρ with η = e^u z + e^û Oᵀz + b, as in `_mapped`.
+        p' = (1 − ε) softmax(η) + ε ρ with η = e^u z + e^û Oᵀz + b, as in `_mapped`. ρ are the class frequencies.
+
+        Parameters
+        ----------
+        theta : draws (u, entries of O and b, logit ε): the first column is u, the last logit ε
+        z : log probabilities of the rows before calibration
         """
-        # [O; b]ᵀ of each draw, (s, c, c + 1): for each class what multiplies the z_d, then its shift.
+        # [O; b]ᵀ of each draw, (s, c, c + 1): for each class what multiplies the z_d, then its shift. Entry j of
+        # θ[1:-1] belongs at row layout.row[j] and column layout.column[j] of [O; b]; here both are exchanged, because
+        # the table is transposed. Entries that are no parameters are 0.
         c = len(self.rho)
         entries = np.zeros((len(theta), c, c + 1))
         entries[:, self.layout.column, self.layout.row] = theta[:, 1:-1]
@@ -205,29 +225,39 @@ class CalibrationMap:
         power = np.exp(theta[:, 0])[:, None, None]  # e^u, (s, 1, 1)
         eps = expit(theta[:, -1])[:, None, None]
 
+        # η = e^û Oᵀz + b, then + e^u z; `scale` is e^û, and z.T is (c, n).
         eta = self.scale * (transposed_o @ z.T) + shift  # (s, c, n)
         eta += power * z.T
 
         # softmax over the classes, axis 1: without the largest η no exponential overflows.
         q = np.exp(eta - eta.max(1, keepdims=True))
         q /= q.sum(1, keepdims=True)
-        return ((1 - eps) * q + eps * self.rho[:, None]).transpose(0, 2, 1)
+        return ((1 - eps) * q + eps * self.rho[:, None]).transpose(0, 2, 1)  # from (s, c, n) to (s, n, c)
 
     def is_increasing(self, theta: Float[np.ndarray, "s p"]) -> Bool[np.ndarray, " s"]:
         """Whether the map of each draw is increasing: e^u + e^û (O_cc − O_ck) ≥ 0 for all classes k ≠ c.
 
-        This is ∂(η_c − η_k)/∂z_c, so that the log odds of c against k do not fall as z_c rises.
+        The map is η_c = e^u z_c + e^û Σ_d z_d O_dc + b_c. There z_c occurs in η_c with the factor e^u + e^û O_cc, and
+        in η_k with e^û O_ck. So the expression is ∂(η_c − η_k)/∂z_c: where it is not negative, the log odds of c
+        against k do not fall as z_c rises.
+
+        Parameters
+        ----------
+        theta : draws of the parameters: u, the entries of O and b that are not fixed to 0, logit ε. `scale` is e^û, the
+            same for all draws
         """
         c = len(self.rho)
-        if self.model == 0:
+        if self.model == 0:  # it leaves the probabilities as they are
             return np.ones(len(theta), bool)
 
-        # [O; b] of each draw, (s, c + 1, c).
+        # [O; b] of each draw, (s, c + 1, c): entry j of θ[1:-1] stands at row layout.row[j], column layout.column[j].
         entries = np.zeros((len(theta), c + 1, c))
         entries[:, self.layout.row, self.layout.column] = theta[:, 1:-1]
         matrix = entries[:, :c]  # O, (s, c, c)
 
-        # The smallest O_cc − O_ck of a draw decides: O_cc minus the largest other entry of its row.
+        # The smallest O_cc − O_ck of a draw decides: O_cc minus the largest other entry of its row, smallest over the
+        # rows. For O = [[1, 0], [3, 2]] these are 1 − 0 and 2 − 3, so −1. With −∞ on the diagonal the largest entry of
+        # a row is one of the others.
         diagonal = np.diagonal(matrix, axis1=1, axis2=2)  # O_cc, (s, c)
         off_diagonal = np.where(np.eye(c, dtype=bool), -np.inf, matrix)
         smallest_slope = np.exp(theta[:, 0]) + self.scale * (diagonal - off_diagonal.max(2)).min(1)  # (s,)
@@ -240,7 +270,13 @@ class CalibrationMap:
         return float(self.is_increasing(self.layout.mean + self.layout.width * normals).mean())
 
     def _mapped(self, theta: np.ndarray, z: np.ndarray) -> _Mapped:
-        """p' = (1 − ε) q + ε ρ with q = softmax(e^u z + e^û Oᵀz + b) of rows z (n, c), and q and ε themselves."""
+        """p' = (1 − ε) q + ε ρ with q = softmax(e^u z + e^û Oᵀz + b) of rows z (n, c), and q and ε themselves.
+
+        Parameters
+        ----------
+        theta : (p,) u, the entries of O and b that are not fixed to 0, logit ε
+        z : log probabilities of the rows before calibration
+        """
         table = self.matrix(theta)
         matrix = table[:-1]  # O, (c, c)
         shift = table[-1]  # b, (c,)
@@ -254,19 +290,26 @@ class CalibrationMap:
         return _Mapped(q, eps, (1 - eps) * q + eps * self.rho)
 
     def relabelled(self, order: Int[np.ndarray, " c"]) -> "CalibrationMap":
-        """The same map where class k is called order[k]: what belongs to a class moves to its new number."""
+        """The same map where class k is called order[k]: what belongs to a class moves to its new number.
+
+        With the order (2, 0, 1) class 0 becomes 2, class 1 becomes 0 and class 2 becomes 1, so that the new classes
+        0, 1, 2 are the old ones 1, 2, 0, which is `argsort` of the order. The parameters θ = (u, entries of O and b,
+        logit ε) are put in another order in the same way.
+        """
         c = len(self.rho)
         old_class = np.argsort(order)  # the old number of each new class, as `argsort` of an order is its inverse
         renamed = replace(self, rho=self.rho[old_class])
         if self.model == 0:
             return renamed
 
-        # In place of each entry of [O; b], its position in θ; 0 of entries that are no parameters.
+        # A table of the shape of [O; b], O above the shifts b, with the position in θ of each entry; 0 of entries that
+        # are no parameters. θ[0] is u, so that the entries have the positions 1, 2, ….
         layout = self.layout
         position = np.zeros((c + 1, c), int)
         position[layout.row, layout.column] = 1 + np.arange(len(layout.row))
 
-        # Rows and columns of this table move with their classes; the last row, of shifts, stays the last.
+        # Rows and columns of this table move with their classes; the last row (c), of shifts, stays the last. Where the
+        # new map has its j-th entry now stands the position that this parameter had before.
         moved_position = position[np.ix_(np.append(old_class, c), old_class)]
         entries = moved_position[layout.row, layout.column]
 
@@ -277,7 +320,13 @@ class CalibrationMap:
     # --- the density of its parameters ------------------------------------------------------------------------------
 
     def value(self, rows: Labelled, theta: np.ndarray) -> float:
-        """f = −log p(y, θ), without the constants ½ log 2π of the prior."""
+        """f = −log p(y, θ) = −log p(θ) − Σ_i w_i log p'(y_i), without the constants ½ log 2π of the normal prior.
+
+        Parameters
+        ----------
+        rows : log probabilities z, one-hot labels y and weights w of n rows
+        theta : (p,) parameters of the map
+        """
         layout = self.layout
         of_label = (self._mapped(theta, rows.z).proba * rows.y).sum(1)  # p' of the label of each row, (n,)
 
@@ -286,7 +335,13 @@ class CalibrationMap:
         return float(of_prior - rows.weight @ np.log(np.maximum(of_label, _TINY)))
 
     def values(self, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:
-        """f = −log p(y, θ) of s draws of the parameters at once, as `value`; infinite where numbers overflow."""
+        """f = −log p(y, θ) of s draws of the parameters at once, as `value`; infinite where numbers overflow.
+
+        Parameters
+        ----------
+        rows : log probabilities z and one-hot labels y, (n, c) both, and weights (n,)
+        theta : draws of u, the entries of O and b, and logit ε
+        """
         # −log of the prior, which is normal.
         layout = self.layout
         standardised = (theta - layout.mean) / layout.width  # (s, p)
@@ -296,17 +351,29 @@ class CalibrationMap:
         at_a_time = max(1, _CELLS_AT_A_TIME // rows.z.size)
         for draws in gen_batches(len(theta), at_a_time):
             with np.errstate(over="ignore", invalid="ignore"):
-                of_label = np.einsum("snc,nc->sn", self.probas(theta[draws], rows.z), rows.y)  # p' of the labels
+                # p' of the label of each row by each draw, (s, n): the sum over c of p' (s, n, c) times one-hot labels
+                of_label = np.einsum("snc,nc->sn", self.probas(theta[draws], rows.z), rows.y)
                 height[draws] -= np.log(np.maximum(of_label, _TINY)) @ rows.weight
         return np.nan_to_num(height, nan=np.inf, posinf=np.inf)
 
     def slope(self, rows: Labelled, theta: np.ndarray) -> Slope:
         """f = −log p(y, θ) with its gradient, in a tenth of the time of `derivatives`.
 
-        p'_y = (1 − ε) q_y + ε ρ_y is a mixture, and r = (1 − ε) q_y / p'_y the share that q has in it. Of a row's loss
-        h = −log p'_y the softmax q gives ∂h/∂η = −r (onehot(y) − q). With dε/dλ = ε (1 − ε) for λ = logit ε,
+        f is −log of the normal prior plus the weighted sum of the losses h = −log p'_y of the rows. The gradient of a
+        loss is found by the chain rule, from p'_y to η and from η to the parameters u, O, b:
 
-            ∂h/∂λ = −ε (1 − ε)(ρ_y − q_y) / p'_y = ε r − (1 − ε)(1 − r) = r − 1 + ε    as ε ρ_y / p'_y = 1 − r
+        1. p'_y = (1 − ε) q_y + ε ρ_y is a mixture, and r = (1 − ε) q_y / p'_y the share that q has in it, so that
+           ∂h/∂log q_y = −r.
+        2. q = softmax(η), so that ∂log q_y/∂η = onehot(y) − q, and together ∂h/∂η = −r (onehot(y) − q).
+        3. η_c = e^u z_c + e^û Σ_d z_d O_dc + b_c, so that ∂h/∂b_c = ∂h/∂η_c, ∂h/∂O_dc = e^û z_d ∂h/∂η_c and
+           ∂h/∂u = Σ_c e^u z_c ∂h/∂η_c.
+        4. With dε/dλ = ε (1 − ε) for λ = logit ε, and ε ρ_y / p'_y = 1 − r,
+           ∂h/∂λ = −ε (1 − ε)(ρ_y − q_y) / p'_y = ε r − (1 − ε)(1 − r) = r − 1 + ε.
+
+        Parameters
+        ----------
+        rows : log probabilities z and one-hot labels y, (n, c) both, and weights (n,)
+        theta : (p,) u, the entries of O and b that are parameters, λ
         """
         layout = self.layout
         z, y, weight = rows
@@ -315,12 +382,14 @@ class CalibrationMap:
         of_label = np.maximum(by_q + mapped.eps * (y @ self.rho), _TINY)  # p'_y, (n,)
         r = by_q / of_label
 
-        # −∂ loss/∂η, and by the chain rule of η_c = e^u z_c + e^û Σ_d z_d O_dc + b_c those of O_dc and b_c.
+        # Step 2 with the weights, −w ∂h/∂η; step 3, −∂/∂O_dc in the rows d of a table and −∂/∂b_c in its last row, each
+        # summed over the rows i of the data.
         minus_of_eta = (weight * r)[:, None] * (y - mapped.q)  # (n, c)
         z_of_eta = z.T @ minus_of_eta  # (d, c): Σ_i z_id (−∂h_i/∂η_ic)
         minus_of_table = np.vstack([self.scale * z_of_eta, minus_of_eta.sum(0)])  # of [O; b], (c + 1, c)
 
-        # The gradient of −log prior, which is normal, then what rows add: u acts on η_c by e^u z_c, hence the trace.
+        # The gradient of −log prior, (θ − mean) / width², then what rows add. For u, Σ_i Σ_c z_ic (−∂h_i/∂η_ic) is the
+        # trace of `z_of_eta`. For the entries, `layout` picks those of the table that are parameters.
         standardised = (theta - layout.mean) / layout.width
         gradient = standardised / layout.width
         gradient[0] -= np.exp(theta[0]) * np.trace(z_of_eta)
@@ -333,13 +402,19 @@ class CalibrationMap:
     def derivatives(self, rows: Labelled, theta: np.ndarray) -> Derivatives:
         """f = −log p(y, θ) with its gradient and its Hessian.
 
-        With r = (1 − ε) q_y / p'_y, e = onehot(y) − q, λ = logit ε and J the derivatives of η in (u, entries), a row's
-        loss h = −log p'_y has
+        f is −log of the normal prior plus the weighted sum of the losses h = −log p'_y of the rows, where
+        p' = (1 − ε) q + ε ρ and q = softmax(η). With r = (1 − ε) q_y / p'_y, the share of q in the mixture,
+        e = onehot(y) − q, λ = logit ε and J the derivatives of η in (u, entries of O and b), a loss has
 
             ∂h = −r Jᵀe,    ∂²h = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ − r e·∂²η
             ∂h/∂λ = r − 1 + ε,    ∂²h/∂λ² = ε (1 − ε) − r (1 − r),    ∂²h/∂λ∂θ = r (1 − r) Jᵀe
 
         Only u has a second derivative of η: ∂²η/∂u² = e^u z = ∂η/∂u.
+
+        Parameters
+        ----------
+        rows : log probabilities z and one-hot labels y, (n, c) both, and weights (n,)
+        theta : (p,) u, the entries of O and b that are parameters, λ
         """
         layout = self.layout
         z, y, weight = rows
@@ -355,7 +430,8 @@ class CalibrationMap:
         je = jacobian.transposed_times(y - mapped.q)  # Jᵀe of each row, (n, p − 1)
         mixed = weight * r * (1 - r)
 
-        # The Hessian in (u, entries), then bordered by that in λ, (p, p).
+        # The Hessian in (u, entries): Σ w r Jᵀ(diag q − q qᵀ)J − Σ w r (1 − r) Jᵀe eᵀJ, then the second derivative of η
+        # in u. It is bordered by the derivatives in λ, to (p, p).
         hessian = jacobian.covariance(mapped.q, weight * r) - _gram(je, mixed)
         hessian[0, 0] -= weight * r @ je[:, 0]
         cross = (mixed @ je)[:, None]
@@ -388,6 +464,9 @@ class _Jacobian(NamedTuple):
 
     def covariance(self, q: Table, weight: PerRow) -> Float[np.ndarray, "k k"]:
         """Σ_i w_i Jᵀ(diag q − q qᵀ)J = Σ_i w_i (Σ_k q_k j_k j_kᵀ − Jᵀq qᵀJ), with j_k the derivatives of η_k.
+
+        It is the covariance of ∂η_k over a random class k with the probabilities q, added over the rows. Most entries
+        of j_k are 0, because a parameter of the map acts on one class only, except u: they are left out of the product.
 
         Parameters
         ----------
@@ -439,7 +518,8 @@ def numpyro_model(calibration: CalibrationMap, z: Any, index: Any, weight: Any) 
     matrix = entries[:-1]  # O
     shift = entries[-1]  # b
 
-    # log of both terms of p' = (1 − ε) softmax(η) + ε ρ: the sigmoid of theta[-1], logit ε, is ε, of −logit ε 1 − ε.
+    # log of both terms of p' = (1 − ε) softmax(η) + ε ρ; `logaddexp` below gives the log of their sum. The sigmoid of
+    # theta[-1], logit ε, is ε, and that of −logit ε is 1 − ε. z @ O is Σ_d z_d O_dc, as Oᵀz elsewhere.
     eta = jnp.exp(theta[0]) * z + calibration.scale * (z @ matrix) + shift
     of_q = jax.nn.log_sigmoid(-theta[-1]) + jax.nn.log_softmax(eta)  # (n, c)
     of_rho = jax.nn.log_sigmoid(theta[-1]) + jnp.log(calibration.rho)  # (c,)
@@ -450,5 +530,5 @@ def numpyro_model(calibration: CalibrationMap, z: Any, index: Any, weight: Any) 
 
 
 def most_probable(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:
-    """The most probable of the maps with parameters."""
+    """The most probable of the maps with parameters: without the first, which leaves probabilities as they are."""
     return max(maps[1:], key=lambda calibration: calibration.probability)

@@ -78,8 +78,12 @@ class Laplace:
 
     @cached_property
     def log_increasing_evidence(self) -> float:
-        """The evidence of the increasing maps about this mode; −inf where they are next to none."""
-        # log of: evidence · share of increasing maps about the mode / their share under the prior.
+        """The log evidence of this mode under the prior of increasing maps alone; −inf where they are next to none.
+
+        An increasing map never lowers the odds of a class as its probability rises. Restricting the prior to these maps
+        multiplies the evidence by the posterior share of them and divides it by their prior share.
+        """
+        # The posterior share, by 1,000 draws θ̂ + H^−½ s of the Gaussian about the mode, with the same s in each call.
         normals = np.random.default_rng(0).standard_normal((_N_SHARE_DRAWS, len(self.mode)))
         share = self.calibration.is_increasing(self.mode + normals @ self.root).mean()
         if share < _LEAST_INCREASING:
@@ -93,9 +97,15 @@ class Laplace:
     def increasing_draws(self, n_draws: int, rng: np.random.Generator) -> list[Float[np.ndarray, " p"]]:
         """Draws that are increasing maps, of pairs s and −s of standard normal numbers.
 
-        The mean of a pair is the mode, so that means over the draws have less noise.
+        The mean of a pair is the mode, so that means over the draws have less noise (antithetic variates).
+
+        Parameters
+        ----------
+        n_draws : how many draws are returned, each (p,)
+        rng : source of the normal numbers
         """
-        # Maps that are not increasing are refused, so that it takes several rounds.
+        # Rejection: maps that are not increasing are dropped, so that it takes several rounds, each of as many pairs as
+        # are still missing.
         draws: list[Float[np.ndarray, " p"]] = []
         while len(draws) < n_draws:
             half = rng.standard_normal(((n_draws - len(draws) + 1) // 2, len(self.mode)))
@@ -112,8 +122,8 @@ class Laplace:
     def draw(self, s: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
         """A draw of the parameters θ from Laplace's Gaussian, θ̂ + H^−½ s, for standard normal numbers s.
 
-        It is moved towards the mode θ̂ until f = −log posterior is higher than at the mode by no more than |s|²/2, as
-        it is under the Gaussian.
+        H is the Hessian of f = −log posterior at the mode, and `root` is H^−½. The draw is moved towards the mode θ̂
+        until f is higher than at the mode by about |s|²/2 at most, as it is under the Gaussian.
         """
         step = self.root @ s
         expected_rise = 0.5 * s @ s
@@ -122,7 +132,8 @@ class Laplace:
             if rise <= _ALLOWED_RISE * expected_rise:
                 break
 
-            # If f is quadratic along the step, this factor makes its rise the expected one. It is at least 0.3.
+            # If f is quadratic along the step, a step t times as long rises t² as much, so that t = √(expected / rise)
+            # makes its rise the expected one. It is at least 0.3.
             step = step * max(np.sqrt(expected_rise / rise), 0.3)
         return self.mode + step
 
@@ -138,7 +149,11 @@ class LaplaceMixture(NamedTuple):
         return float(logsumexp([mode.log_increasing_evidence for mode in self.modes]))
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
-        """Draws about each mode in proportion to its evidence, all of them increasing maps."""
+        """Draws about each mode in proportion to its evidence, all of them increasing maps, (n_draws, p).
+
+        The evidence of a mode is the part of p(y) that lies about it, so its share is the posterior probability that θ
+        is about this mode.
+        """
         n_parameters = len(self.modes[0].mode)
         if n_draws == 0:
             return np.zeros((0, n_parameters))
@@ -152,7 +167,10 @@ class LaplaceMixture(NamedTuple):
 
 
 def shared_draws(share: Float[np.ndarray, " k"], n_draws: int) -> Int[np.ndarray, " k"]:
-    """How many of the draws each share gets; rounding the cumulative shares makes the numbers add up to `n_draws`."""
+    """How many of the draws each share gets; rounding the cumulative shares makes the numbers add up to `n_draws`.
+
+    Of 5 draws the shares 0.5 0.3 0.2 have the cumulative numbers 2.5 4 5, rounded 2 4 5, and so get 2 2 1.
+    """
     return np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
 
 
@@ -169,7 +187,8 @@ def posterior_modes(
     """
     ends = sorted(ends_of_descents(calibration, rows, starts), key=lambda end: end.height)
 
-    # Newton's method ends each descent, from the lowest on, but not one that ends beside a mode that is there already.
+    # Ends of descents, the lowest first; each is an approximate minimum of f, θ with its height f(θ). Newton's method
+    # takes it to the mode, but not where it is beside a mode that is there already, or 50 nats above the lowest.
     points: list[Point] = []
     for end in ends:
         if end.height < ends[0].height + _HOPELESS and not _is_near_a_mode(end, points):
@@ -190,7 +209,10 @@ def heavy_modes(posteriors: list[Laplace]) -> list[Laplace]:
 
 
 def _distinct_points(points: list[Point]) -> list[Point]:
-    """The points from the lowest f on, without those that are within the Gaussian about a lower one."""
+    """The points from the lowest f on, without those that are within the Gaussian about a lower one.
+
+    Newton's method may lead from two ends to the same mode; one point of it is kept.
+    """
     chosen: list[Point] = []
     for point in sorted(points, key=lambda point: point.derivatives.height):
         if not _is_near_a_mode(End(point.theta, point.derivatives.height), chosen):
@@ -199,7 +221,11 @@ def _distinct_points(points: list[Point]) -> list[Point]:
 
 
 def _is_near_a_mode(end: End, modes: list[Point]) -> bool:
-    """Whether an end is within the Gaussian about a mode; not if it is lower, as it then leads elsewhere."""
+    """Whether an end of a descent is within the Gaussian about a mode, and so leads to the same mode.
+
+    It is if f would rise by less than 0.5 from the mode to the end, were f quadratic. An end that is lower than the
+    mode leads elsewhere.
+    """
     for mode in modes:
         is_as_high = end.height > mode.derivatives.height - _NOT_LOWER
         if is_as_high and _gaussian_rise(mode, end.theta) < _SAME_MODE:
@@ -231,7 +257,7 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
         gradient = point.derivatives.gradient
         hessian = point.derivatives.hessian
 
-        # No parameter moves by more than 2.
+        # Newton's step −(|H| + damping)⁻¹ ∇f, shortened so that no parameter moves by more than 2.
         step = _newton_step(hessian, gradient, damping)
         step *= min(1.0, _LONGEST_STEP / max(abs(step).max(), _TINY))
 
@@ -239,6 +265,7 @@ def _mode_from(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndar
         if -(gradient @ step) < _LEAST_GAIN:
             return _point(calibration, rows, point.theta + step)
 
+        # f at the end of the step against f where it began: take the step, or damp the next one more.
         if calibration.value(rows, point.theta + step) < point.derivatives.height:
             point = _point(calibration, rows, point.theta + step)
             damping /= 10
@@ -258,7 +285,8 @@ def _newton_step(
 ) -> Float[np.ndarray, " k"]:
     """Newton's step −(|H| + damping)⁻¹ ∇f, which leads downwards where f is not convex too.
 
-    |H| has the eigenvectors of the Hessian H, and the absolute values of its eigenvalues.
+    |H| has the eigenvectors of the Hessian H, and the absolute values of its eigenvalues. With H = V diag(c) Vᵀ the
+    step is −V diag(1 / (|c| + damping)) Vᵀ ∇f; |c| is at least 1e-3, so that no step is endless.
     """
     # Where f is convex |H| = H, and Cholesky's method is enough.
     try:
@@ -273,8 +301,8 @@ def _newton_step(
 def _laplace(calibration: CalibrationMap, rows: Labelled, point: Point) -> Laplace:
     """Laplace's approximation of a map's posterior about a mode θ̂: Normal(θ̂, H⁻¹), and its evidence.
 
-    H is the Hessian of f = −log posterior. Its eigenvalues give both the root of H⁻¹ and log det H; one below 0.1 is
-    taken for 0.1.
+    H is the Hessian of f = −log posterior. With H = V diag(c) Vᵀ, the root of H⁻¹ is V diag(c)^−½ Vᵀ, and log det H is
+    Σ log c. An eigenvalue c below 0.1 is taken for 0.1.
 
     Parameters
     ----------

@@ -96,7 +96,8 @@ class PosteriorCalibrator(AbstractCalibrated):
             if a class has a single row where `cv` needs two. Also if X is one column with all values between 0 and 1:
             these are probabilities, and no log odds
         """
-        # z (n, c): log probabilities of rows that the model has not seen, given or by cross-validation.
+        # z (n, c): log probabilities of rows that the model has not seen. Without an estimator X is such a table; with
+        # one they are cross-validated predictions, each row by a clone fitted to the other folds.
         y = checked_labels(y)
         if self.estimator is None:
             refuse_one_column_of_probabilities(X)
@@ -110,7 +111,8 @@ class PosteriorCalibrator(AbstractCalibrated):
         weight = row_weights(sample_weight, len(y)).values
         _check_sample_weight(weight, z, ensure_non_negative=True)  # at least one is positive
 
-        # All is computed before anything is set, so that a fit that fails leaves this calibrator as it was.
+        # All is computed before anything is set, so that a fit that fails leaves this calibrator as it was. `fit_maps`
+        # regresses the labels on z, and returns four models of the map with draws of their parameters.
         index = np.searchsorted(classes, y)
         learnt = {
             "maps_": fit_maps(z, index, weight, None if groups is None else group_places(groups, len(y))),
@@ -148,7 +150,8 @@ class PosteriorCalibrator(AbstractCalibrated):
             rarest = int(np.unique(y, return_counts=True)[1].min())
             folds = min(folds, rarest)
 
-        # `output_of` asks for the predictions of one method, by its name: of "predict_proba" if `fitted` has it.
+        # `output_of` calls the function with the name of one method: "predict_proba" if `fitted` has it, else
+        # "decision_function". The function cross-validates the predictions of that method.
         predict = partial(
             cross_val_predict, self.estimator, X, y, groups=groups, cv=folds, params=_weights_of_fit(sample_weight)
         )
@@ -200,7 +203,7 @@ class PosteriorCalibrator(AbstractCalibrated):
 
 
 def _weights_of_fit(sample_weight: Any) -> dict[str, Any]:
-    """Arguments of a classifier's `fit`."""
+    """Arguments of a classifier's `fit`: without weights none, as not every classifier takes them."""
     return {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
 
 

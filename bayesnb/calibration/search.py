@@ -53,9 +53,10 @@ def ends_of_descents(
 ) -> list[End]:
     """Where descents of f = −log posterior of a map end: from the starts, along paths of ε, and about the lowest end.
 
-    ε is the share of rows that the map leaves to the class frequencies. A path of ε, up or down, is a list of
-    parameters: each has one fixed value of logit ε and fits the rows as well as it can with it. A descent with ε free
-    then begins at each. Paths and points about the lowest end are taken anew until they find nothing lower.
+    A descent lowers f until it finds a minimum; its end is θ there, with f(θ) as its height. f may have several minima,
+    and all are wanted. ε is the share of rows that the map leaves to the class frequencies. A path of ε, up or down, is
+    a list of parameters: each has one fixed value of logit ε and fits the rows as well as it can with it. A descent
+    with ε free then begins at each. Paths and points about the lowest end are taken anew until they find nothing lower.
 
     Parameters
     ----------
@@ -108,7 +109,10 @@ class _Search:
 
     @classmethod
     def about(cls, calibration: CalibrationMap, rows: Labelled, first: End) -> "_Search":
-        """In the coordinates of the Hessian H at an end: θ = start + H^−½ s, in which the Hessian is I there."""
+        """A search in the coordinates of the Hessian H at an end: θ = start + H^−½ s.
+
+        In s the Hessian at the end is H^−½ H H^−½ = I, so that f is equally curved in all directions.
+        """
         curvature = calibration.derivatives(rows, first.theta).hessian
         root_of_others = np.zeros_like(curvature)
         root_of_others[:-1, :-1] = _root_of_inverse(curvature[:-1, :-1])  # logit ε is the last parameter
@@ -120,6 +124,9 @@ class _Search:
 
     def along(self, path: tuple[float, ...], start: End) -> Iterator[Float[np.ndarray, " p"]]:
         """The parameters that fit each value of logit ε on a path, each found from the one before.
+
+        Along the path one row after the other changes from being explained by the map to being left to ε, or back, so
+        that f can fall into other minima than from a single start.
 
         Parameters
         ----------
@@ -136,7 +143,8 @@ class _Search:
     def near(self, ends: list[End]) -> Iterator[Float[np.ndarray, " p"]]:
         """Random points about the lowest end: more, the more distinct ends there are.
 
-        They are the end plus a draw of Laplace's posterior about the first end, times 1 to 3.
+        They are the end plus a draw of Laplace's posterior about the first end, Normal(0, H⁻¹), times 2, 3 or 1 in
+        turn. The random numbers are the same in each call.
         """
         rng = np.random.default_rng(0)
         lowest = min(ends, key=lambda end: end.height)
@@ -152,7 +160,10 @@ def _has_lower(ends: list[End], lowest: End) -> bool:
 
 
 def _n_distinct(ends: list[End]) -> int:
-    """How many different values f has at the ends: sorted, a new one begins at each gap of more than 0.01 nats."""
+    """How many different values f has at the ends: sorted, a new one begins at each gap of more than 0.01 nats.
+
+    Of the heights 5, 5.001, 7 there are two.
+    """
     heights = np.sort([end.height for end in ends])
     return 1 + int((np.diff(heights) > _APART).sum())
 
@@ -164,9 +175,10 @@ def _descend(
     root: Float[np.ndarray, "p p"],
     options: dict[str, float],
 ) -> End:
-    """Where L-BFGS ends that lowers f = −log posterior of the parameters θ of a map, with f there.
+    """Lower f = −log posterior of the parameters θ of a map by L-BFGS; the end is θ there, with f.
 
-    It works in coordinates s, θ = start + root · s, in which f is about as curved in all directions.
+    It works in coordinates s, θ = start + root · s, in which f is about as curved in all directions: a descent then
+    takes few steps.
 
     Parameters
     ----------

@@ -59,8 +59,15 @@ class WeightedDraws(NamedTuple):
     def draws(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
         """Draws with equal weights: each stands for a part of the posterior with like predictions.
 
-        Of each part one draw is taken, in proportion to the shares. It is the one of the largest log share plus Gumbel
-        noise, which is a draw by these probabilities.
+        This is stratified sampling. The weighted draws are divided into as many parts as draws are wanted, each with
+        about the same share of the posterior. Of each part one draw is taken, with probability in proportion to its
+        share. The Gumbel trick does that: the largest of log share + Gumbel noise is draw k with probability
+        share_k / Σ share.
+
+        Parameters
+        ----------
+        n_draws : number of parts, and of draws returned
+        rng : source of the noise
         """
         points = _reference_predictions(self.calibration, self.rows, self)  # (s, k): what each draw predicts
         parts = _equal_parts(points, self.share, np.arange(len(self.share)), n_draws)  # positions of the draws of each
@@ -94,7 +101,8 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
     calibration = modes[0].calibration
     rows = modes[0].rows
 
-    # The first round is about the modes, each in proportion to its evidence.
+    # The first round is about the modes, each in proportion to its evidence: a Student distribution about θ̂ with the
+    # scale matrix H⁻¹, of which `root` is the root.
     shares = softmax([mode.log_evidence for mode in modes])
     about_modes = [_Component(float(share), mode.mode, mode.root) for share, mode in zip(shares, modes, strict=True)]
     of_rounds = [about_modes]
@@ -108,7 +116,8 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
         components = _refitted(about_modes, theta, log_weight)
         drawn = _draw_round(components, rng)
 
-        # New draws under the q of earlier rounds; then all draws under the new q.
+        # New draws under the q of earlier rounds; then all draws under the new q. The table (rounds, s) grows by
+        # columns for the new draws, then by a row for the new round.
         by_earlier = np.stack([_log_density(drawn, earlier) for earlier in of_rounds])
         of_rounds.append(components)
         theta = np.concatenate([theta, drawn])
@@ -130,7 +139,7 @@ def _height(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray
 
 
 def _log_weight(height: Float[np.ndarray, " s"], log_densities: Float[np.ndarray, "r s"]) -> Float[np.ndarray, " s"]:
-    """log p(y, θ) − log q(θ) of each draw, where q is the mean of those of the rounds.
+    """log p(y, θ) − log q(θ) of each draw, where q is the mean of those of the rounds: log q = logsumexp − log r.
 
     Parameters
     ----------
@@ -142,6 +151,7 @@ def _log_weight(height: Float[np.ndarray, " s"], log_densities: Float[np.ndarray
 
 def _truncated(log_weight: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
     """Log weights of which none is above √s times the mean of the weights, so that their variance is finite."""
+    # log of mean · √s = logsumexp − log s + ½ log s
     log_n = np.log(len(log_weight))
     return np.minimum(log_weight, logsumexp(log_weight) - log_n + 0.5 * log_n)
 
@@ -154,7 +164,9 @@ def _n_effective(log_weight: Float[np.ndarray, " s"]) -> float:
 def _draw_round(components: list[_Component], rng: np.random.Generator) -> Float[np.ndarray, "s p"]:
     """The 1,000 draws of a round, about each component in proportion to its share.
 
-    A multivariate Student draw is a normal one times √(ν/χ²), with ν degrees of freedom and χ² drawn for each.
+    A multivariate Student draw is centre + √(ν/χ²) L s with s standard normal, L the root of the scale matrix, and χ² a
+    chi-square number with ν degrees of freedom, drawn anew for each. Its tails are heavier than a normal's, so that no
+    weight p(y, θ) / q(θ) gets too large.
     """
     # Rounding the cumulative shares, and not the shares, makes the sizes add up to 1,000.
     total = np.cumsum([component.share for component in components])
@@ -190,11 +202,13 @@ def _log_student(theta: Float[np.ndarray, "s p"], component: _Component) -> Floa
 def _refitted(
     components: list[_Component], theta: Float[np.ndarray, "s p"], log_weight: Float[np.ndarray, " s"]
 ) -> list[_Component]:
-    """Components with the mean and the covariance of the weighted draws that are most probably theirs.
+    """The mixture q of the next round: its components, fitted anew to all weighted draws so far.
 
-    Where few draws have nearly all of the weight, a power of the weights is taken, and the covariance is drawn towards
-    that about the mode: it is an average of both, in which the weighted one counts as its effective draws,
-    n = 1 / Σ weight², and the one about the mode as p draws, where p is the number of parameters.
+    This is a step of the EM algorithm for a mixture. Bayes' rule divides the weight of each draw among the components;
+    each component then gets the weighted mean of the draws for a centre, and their weighted covariance for a scale. Two
+    measures help where few draws have nearly all of the weight. A power of the weights is taken, which evens them. And
+    the covariance is drawn towards that about the mode: it is an average of both, in which the weighted one counts as
+    its effective draws, n = 1 / Σ weight², and the one about the mode as p draws, where p is the number of parameters.
 
     Parameters
     ----------
@@ -235,7 +249,10 @@ def _refitted(
 
 
 def _flattened_shares(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float[np.ndarray, " s"]:
-    """Shares by the largest power of the weights, of 1, .9, .81, …, at which at least `n_effective` draws count."""
+    """Shares by the largest power of the weights, of 1, .9, .81, …, at which at least `n_effective` draws count.
+
+    A power below 1 evens the weights: weights 1 and 100 become 1 and 10 by the power ½.
+    """
     flattened = log_weight
     while _n_effective(flattened) < n_effective:
         flattened = 0.9 * flattened
@@ -251,7 +268,8 @@ def _reference_predictions(
     """Few numbers that tell what each draw predicts: the leading principal components of some of its predictions.
 
     The predictions are calibrated probabilities of a class, for made-up rows that favour the class or rule it out by as
-    much as the rows of the fit do.
+    much as the rows of the fit do. Draws of the parameters that predict alike have nearly the same components, however
+    different the parameters are.
 
     Parameters
     ----------
@@ -263,7 +281,8 @@ def _reference_predictions(
     -------
     k components of each draw, the leading one last
     """
-    # A made-up row for each class and distance: log odds of the class against all others, in spreads of the rows.
+    # A made-up row for each distance and class: log odds of the class against all others, in spreads of the rows. With
+    # two classes and the distance −3 the rows of z are (−3, 0) and (0, −3) times the spread. `favoured` is 0 1 0 1 ….
     c = rows.z.shape[1]
     spread = rows.weight @ rows.z.std(1) / rows.weight.sum()
     favoured = np.tile(np.arange(c), len(_DISTANCES))  # class of each of these rows
@@ -278,7 +297,8 @@ def _reference_predictions(
 def _principal_axes(points: Float[np.ndarray, "s k"], share: Float[np.ndarray, " s"]) -> Float[np.ndarray, "k k"]:
     """Eigenvectors of the covariance of weighted points: along the last of them the points vary most.
 
-    The sign of each does not depend on rounding.
+    An eigenvector may have either sign. Each gets the one by which its product with a fixed vector is positive, so that
+    the sign does not depend on rounding.
     """
     off = points - share @ points
     axes = np.linalg.eigh((off.T * share) @ off)[1]
@@ -289,7 +309,11 @@ def _principal_axes(points: Float[np.ndarray, "s k"], share: Float[np.ndarray, "
 def _equal_parts(
     points: Float[np.ndarray, "s k"], share: Float[np.ndarray, " s"], members: Int[np.ndarray, " m"], n_parts: int
 ) -> list[Int[np.ndarray, " part"]]:
-    """Parts of the members with equal shares: halves along the axis on which their points vary most, halved again.
+    """Divide weighted draws into parts of about equal weight, each of draws with similar points.
+
+    The members are cut in two along the axis on which their points vary most, and each side is divided in the same way
+    (by this function itself) until each part stands for one of `n_parts`. For three parts the lower side has a third of
+    the weight and is one part, the upper one has two thirds and is cut again.
 
     Parameters
     ----------

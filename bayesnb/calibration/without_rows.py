@@ -42,7 +42,16 @@ class LeavingRows(NamedTuple):
 
 
 def average_without_rows(maps: tuple[CalibrationMap, ...], rows: LeavingRows) -> Table:
-    """Calibrated probabilities (n, c) of rows, each by the posterior of the maps without what leaves with it."""
+    """Calibrated probabilities (n, c) of rows, each by the posterior of the maps without what leaves with it.
+
+    Importance sampling: the posterior of the parameters θ without some rows is that with them, divided by the
+    likelihood of these rows. So a mean over it is a mean over the draws of θ, each with the weight 1 / likelihood.
+
+    Parameters
+    ----------
+    maps : fitted models of the map, each with draws of its parameters
+    rows : log probabilities, class and weight of each row, and which rows leave together
+    """
     # Rows that no map was fitted to have no weight: they are predicted by the posterior as it is.
     proba = average(maps, rows.z)
     in_map = np.flatnonzero(rows.weight > 0)
@@ -66,20 +75,30 @@ def average_without_rows(maps: tuple[CalibrationMap, ...], rows: LeavingRows) ->
 
 
 def _log_likelihood_of_leaving(drawn: list[DrawnMap], rows: LeavingRows) -> Float[np.ndarray, "s n"]:
-    """Σ_j w_j log p'(y_j | z_j, θ_s) over the rows j that leave with row i, for each draw s."""
+    """Σ_j w_j log p'(y_j | z_j, θ_s) over the rows j that leave with row i, for each draw s.
+
+    Parameters
+    ----------
+    drawn : s maps, each with one draw of its parameters
+    rows : log probabilities z, class y and weight w of n rows; rows with the same group leave together
+    """
     total = np.empty((len(drawn), len(rows.label)))
     every_row = np.arange(len(rows.label))
     for s, drawn_map in enumerate(drawn):
         of_label = drawn_map.proba(rows.z)[every_row, rows.label]  # p'(y_j), (n,)
         log_likelihood = rows.weight * np.log(of_label)
-        if rows.group is not None:  # each row gets the sum of its group
+        # each row gets the sum of its group: terms 1, 5, 2 of the groups 0 1 0 have the sums 3 5, and by row 3 5 3
+        if rows.group is not None:
             log_likelihood = np.bincount(rows.group, log_likelihood)[rows.group]
         total[s] = log_likelihood
     return total
 
 
 def _shares(log_likelihood: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "s n"]:
-    """The weights 1 / likelihood of the draws, none above √s times their mean; they add up to 1 for each row."""
+    """The weights 1 / likelihood of the draws, none above √s times their mean; they add up to 1 for each row.
+
+    Cutting the largest weights keeps the variance of the weighted mean finite (truncated importance sampling).
+    """
     weight = np.exp(log_likelihood.min(0) - log_likelihood)  # 1 at most: a factor of a row does not change its shares
     weight = np.minimum(weight, np.sqrt(len(weight)) * weight.mean(0))
     return weight / weight.sum(0)

@@ -51,7 +51,8 @@ def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     ----------
     problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
     """
-    # 32 draws by NumPyro site, moved a little where a float has no digits for them
+    # 32 draws of θ from the exact posterior, by NumPyro site (a named random variable of its model). Draws are moved a
+    # little where a float has no digits for them, as for a probability of 1 − 1e-20
     posterior = problem.posterior
     sites = sites_in_floats(posterior, posterior.sample(rng, (32,)))
     by_numpyro = problem.twin.log_joint(sites)  # (32,)
@@ -102,7 +103,8 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     ----------
     problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
     """
-    # the log joint at the mode, and at all other points that were looked at
+    # the log joint, log p(θ, data), at the mode, at a point a step inside of the boundary, and at all points that an
+    # optimiser visits; `_plan_search` says where these are
     with jax.enable_x64(True):
         search = _plan_search(problem, rng)
         log_p_mode = _log_joint_at(problem.twin, search.mode)
@@ -154,7 +156,8 @@ def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
 
     search = _Search(mode={}, inwards={}, start={}, scale={})  # filled site by site
     for name, u in problem.twin.unconstrained(mode).items():
-        # parameters that stay where they are: those on the boundary, and those whose density has no mode
+        # parameters that stay where they are: those on the boundary, and those whose density has no mode. u[0] drops
+        # the axis of the single draw. `_finite_coordinates` puts ±650 for an infinite coordinate
         finite_u, is_on_boundary = _finite_coordinates(u[0], mode[name][0])
         is_fixed = is_on_boundary | _has_no_mode(posterior, name, finite_u.shape)
 
@@ -171,10 +174,12 @@ def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
 
 
 def _finite_coordinates(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A site's mode in unconstrained coordinates that are finite, and which of them an optimiser must leave alone.
+    """A mode in unconstrained coordinates, made finite, and which of these coordinates an optimiser must leave alone.
 
-    A mode may lie on the boundary of its space: a probability is 0, and its logit −∞. An optimiser cannot start there,
-    so that the coordinate is held at −650, where the probability is about e^−650. There are three kinds of sites:
+    Unconstrained coordinates u are real numbers that stand for parameters in a smaller space: the logarithm of a
+    positive number, the logit of a probability. A mode may lie on the boundary of its space: a probability is 0, and
+    its logit −∞. An optimiser cannot start there, so that the coordinate is set to −650, where the probability is about
+    e^−650. A site is an array of parameters with one name; there are three kinds:
 
     - a real number or a matrix: nothing lies on a boundary
     - a positive number (u its logarithm) or a number between 0 and 1 (u its logit): u beyond ±100 is on the boundary
@@ -201,15 +206,17 @@ def _finite_coordinates(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, n
     if u.shape == value.shape:
         return finite_u, is_on_boundary
 
-    # K shares (…, K): break k = 1 … K − 1 cuts share k from what remains of the stick, the sum of shares k … K. The
-    # sum is added up from the last share, so that small shares keep their digits. Where it is 0, as after a share of 1,
-    # nothing is cut, and any coordinate gives the same shares; 0 is taken
+    # K shares (…, K) by stick-breaking: break k = 1 … K − 1 cuts share k from what remains of a stick of length 1, the
+    # sum of the shares k … K. Shares 0.5 0.3 0.2 have the remaining lengths 1 0.5 0.2. The sum is added up from the
+    # last share, so that small shares keep their digits. Where it is 0, as after a share of 1, nothing is cut, and any
+    # coordinate gives the same shares; 0 is taken
     remaining = np.flip(np.cumsum(np.flip(value, -1), -1), -1)  # (…, K), before each break; the last has no break
     is_empty = remaining[..., :-1] < _LEAST_SHARE  # (…, K − 1)
     finite_u = np.where(is_empty, 0.0, finite_u)
 
-    # a share is 0 where its concentration is at most 1. Below 1 the density grows without bound as the share shrinks,
-    # and every other coordinate can shrink it, by what remains of the stick: so all of them stay
+    # the mode of a Dirichlet density has a share 0 where the concentration of that share is at most 1. Below 1 the
+    # density grows without bound as the share shrinks, and every other coordinate can shrink it, by what it leaves of
+    # the stick. An optimiser would follow it to infinity, so all coordinates of such shares are left alone
     has_empty_share = (value < _LEAST_SHARE).any(-1, keepdims=True)
     return finite_u, np.broadcast_to(has_empty_share, u.shape)
 
@@ -225,7 +232,8 @@ def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bo
     site : name of a NumPyro site
     shape : that of its unconstrained coordinates, and of the result
     """
-    # marginals are frozen distributions of scipy.stats, or classes of this package without `dist`
+    # marginals are frozen distributions of scipy.stats, whose `dist.name` is such as "beta", or classes of this package
+    # without `dist`
     marginal = posterior.marginals()[site]
     is_beta = getattr(getattr(marginal, "dist", None), "name", "") == "beta"
     if not is_beta:
@@ -234,14 +242,20 @@ def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bo
     if a.shape == shape:  # a probability of its own for each coordinate
         return (a <= 1) & (b <= 1)
 
-    # K shares of a simplex have K − 1 coordinates. The beta marginal of a share has its concentration for a, and the
-    # shares stay or move together
+    # K shares of a simplex have K − 1 coordinates. Share k of Dirichlet(α) is Beta(α_k, Σ_j α_j − α_k), so that a has
+    # the concentrations. If none is above 1 all K − 1 coordinates have no mode, else all have one
     return np.broadcast_to((a <= 1).all(-1, keepdims=True), shape)
 
 
 def _log_joint_at(twin: Twin, u: Theta) -> float:
-    """NumPyro's log p(θ(u), data) at coordinates u by site; the Jacobian of θ(u) is no part of it."""
-    energy_and_slope = _energy_and_slope(twin.function)
+    """NumPyro's log p(θ(u), data) at coordinates u by site; the Jacobian of θ(u) is no part of it.
+
+    Parameters
+    ----------
+    twin : a NumPyro model and its data
+    u : unconstrained coordinates by site, such as logarithms of positive parameters
+    """
+    energy_and_slope = _energy_and_slope(twin.function)  # the compiled −log p and its slope, at centre + scale · v
     no_step = np.zeros(ravel_pytree(u)[0].shape)  # v = 0, where u is the centre, and any scale does: u takes its place
     energy, _ = energy_and_slope(twin.data, u, u, no_step)
     return -float(energy)
@@ -251,7 +265,8 @@ def _log_joint_at(twin: Twin, u: Theta) -> float:
 def _energy_and_slope(function: Callable[..., Any]) -> Any:
     """The compiled program: data, centre, scale, v → −log p(θ(u), data) and its slope in v, at u = centre + scale · v.
 
-    `centre` and `scale` are coordinates by site, v and the slope flat vectors (D,) of all of them.
+    `centre` and `scale` are unconstrained coordinates by site (a named array of parameters of the NumPyro model), v and
+    the slope flat vectors (D,) of all of them. `jax.value_and_grad` gives value and gradient, in argument 3, v.
     """
 
     def energy(data: tuple[Any, ...], centre: Theta, scale: Theta, v: Any) -> Any:
@@ -268,14 +283,20 @@ def _log_joints_of_search(twin: Twin, search: _Search) -> list[float]:
     """NumPyro's log joint at all points that an optimiser visits, from the start of the search on.
 
     All of them count, not only the last: a single one above the mode shows that the mode is wrong. The optimiser
-    minimises −log p over v (D,), with the coordinates start + scale · v; where the scale is 0 they do not move.
+    (L-BFGS-B) minimises −log p over v (D,), with the coordinates start + scale · v; where the scale is 0 they do not
+    move.
 
     Parameters
     ----------
     twin : a NumPyro model and its data
-    search : with the start and the scale, by site
+    search : by site, the unconstrained coordinates where it starts (`start`), off the mode, and their posterior
+        standard deviations (`scale`), 0 for parameters that are to stay
+
+    Returns
+    -------
+    log p(θ, data) in nats at each visited point, in the order of the visits
     """
-    energy_and_slope = _energy_and_slope(twin.function)
+    energy_and_slope = _energy_and_slope(twin.function)  # compiled: −log p and its gradient in v, (D,)
     log_p_visited: list[float] = []  # grows while the optimiser runs: `minimize` returns the last point only
 
     def visit(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -286,7 +307,7 @@ def _log_joints_of_search(twin: Twin, search: _Search) -> list[float]:
 
     # no tolerance on the energy: it stops where the slope is 0, or where no step is better
     options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30}
-    origin = np.zeros(ravel_pytree(search.start)[0].shape)
+    origin = np.zeros(ravel_pytree(search.start)[0].shape)  # v = 0, (D,): all sites as one flat vector
     optimize.minimize(visit, origin, jac=True, method="L-BFGS-B", options=options)
     return log_p_visited
 
@@ -299,10 +320,14 @@ SPARSE = f"as NumPyro's chains do not mix where a concentration is below {0.05:g
 
 
 def sparse_columns(block: Any) -> Bool[np.ndarray, " d"]:
-    """Columns of a posterior block with a concentration that is too small for NumPyro's chains, (d,) booleans."""
+    """Columns of a posterior block with a concentration that is too small for NumPyro's chains, (d,) booleans.
+
+    A block is the model of some columns by one family. Concentrations are the parameters of its beta, Dirichlet and
+    gamma densities: the smaller one is, the more mass lies next to 0, where the sampler does not mix.
+    """
     n_columns = block.shape[1]
     is_sparse = np.zeros(n_columns, bool)
-    for concentration in _concentrations(block):  # in units of the least, so too small below 1
+    for concentration in _concentrations(block):  # divided by the smallest that chains need, so too small below 1
         is_small = concentration < 1
         if is_small.ndim < 2:  # a parameter that all columns have in common
             is_sparse |= bool(is_small.any())
@@ -319,10 +344,10 @@ def has_sparse_classes(posterior: NaiveBayes) -> bool:
 
 
 def _concentrations(block: Any) -> list[np.ndarray]:
-    """Concentrations of a block's beta, Dirichlet and gamma marginals, in units of the least that chains need.
+    """Concentrations of a block's beta, Dirichlet and gamma marginals, divided by the smallest that chains need.
 
-    So those below 1 are too small. An array for each set of them, in the shape of the parameter; a Dirichlet vector
-    has the concentrations of its beta marginals.
+    So those below 1 are too small. There is an array for each set of them, in the shape of the parameter. A Dirichlet
+    vector has the concentrations of its beta marginals: share k of Dirichlet(α) is Beta(α_k, Σ_j α_j − α_k).
     """
     marginals = block.marginals()
     concentrations = []
@@ -345,13 +370,15 @@ def _concentrations(block: Any) -> list[np.ndarray]:
 def short_chains_row(problem: Problem, rng: np.random.Generator, rate: float) -> CheckRow:
     """Row 3a: chains started at exact draws with a fixed kernel end as exact, independent draws.
 
-    Each parameter of the ends, put into its exact marginal distribution function, has to be uniform on (0, 1). If the
-    formulas had another posterior than NumPyro's density, the chains would leave it for that of NumPyro. The row also
-    fails if few states have moved, because draws that stay where they are test nothing.
+    A Markov chain that leaves a density unchanged, and starts at a draw from it, ends at a draw from it, after however
+    few steps. So each parameter θ of the ends, as F(θ) with its exact posterior distribution function F, has to be
+    uniform on (0, 1). If the formulas had another posterior than NumPyro's density, the chains would leave it for that
+    of NumPyro. The row also fails if few states have moved, because draws that stay where they are test nothing.
 
     Parameters
     ----------
     problem : prior, rows and labels, from which posterior, evidence and NumPyro model (`twin`) follow
+    rng : source of the exact draws and of the chains
     rate : probability of a false alarm
     """
     # exact draws, (chains, …) by site, and a metric for the chains that start there
@@ -392,8 +419,9 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
     r_hat = float(np.max(split_gelman_rubin(u)))
     ess = float(np.min(effective_sample_size(u)))
 
-    # how many standard errors the mean of u, and the shares of draws below three exact quantiles, are off:
-    # four arrays (parameters,)
+    # how many standard errors the mean of u is off ½, and how many the shares of draws below the exact 10 %, 50 % and
+    # 90 % quantiles are off 0.1, 0.5 and 0.9: four arrays (parameters,). `_z_values` is (mean − expected) / Monte Carlo
+    # standard error, which allows for the dependence of the draws of a chain
     z = [_z_values(u, 0.5)]
     for q in (0.1, 0.5, 0.9):
         z.append(_z_values((u <= q).astype(float), q))
@@ -414,8 +442,9 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
 def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> CheckRow:
     """Row 4: the joint averaged over NUTS draws and then normalised, against the closed form.
 
-    p̂_c = Σ_s w_sc / Σ_s Σ_c w_sc with w = p(x, c | θ_s) is a ratio; its Monte Carlo error is that of the mean of
-    (w_sc − p_c Σ_c w_sc) / mean weight (delta method).
+    The closed form is p_c = p(y = c | x, data). From draws θ_s of NUTS it is estimated by p̂_c = Σ_s w_sc / Σ_s Σ_k w_sk
+    with w_sc = p(x, y = c | θ_s). This is a ratio of means. By the delta method its Monte Carlo error is that of the
+    mean over s of (w_sc − p_c Σ_k w_sk) / (mean over draws of Σ_k w_sk).
 
     Parameters
     ----------
@@ -427,7 +456,8 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     joint = problem.posterior.log_joint(rows, problem.posterior.from_sites(sites))  # (chains, draws, n, c)
     exact = np.exp(log_normalize(problem.posterior.log_joint(rows)))  # (n, c)
 
-    # weights of a row, so scaled that their sum over draws and classes is 1: summed over draws they are p̂_c
+    # weights w of a row, so scaled that their sum over draws and classes is 1: summed over draws they are p̂_c. The axes
+    # are (chain, draw, row, class)
     weights = np.exp(joint - logsumexp(joint, axis=(0, 1, 3), keepdims=True))
     total = weights.sum(-1, keepdims=True)  # (chains, draws, n, 1)
     estimate = weights.sum((0, 1))  # (n, c)
@@ -438,8 +468,8 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     is_steady = (weights.max((0, 1)) < HEAVY * estimate) & (total.max((0, 1)) < HEAVY)  # (n, c)
     is_steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))
 
-    # terms of the delta method for the k class probabilities that are steady, divided by the probability itself, as the
-    # square of 1e-200 is zero. Their mean should be 0
+    # terms of the delta method for the k class probabilities that are steady, (w_sc − p_c Σ_k w_sk) / p_c. They are
+    # divided by p_c because the square of 1e-200 is zero in floats. Their mean should be 0
     totals = np.broadcast_to(total, weights.shape)
     scaled = weights[:, :, is_steady] / exact[is_steady] - totals[:, :, is_steady]  # (chains, draws, k)
     z = _z_values(scaled, 0.0)  # (k,) in standard errors
@@ -466,7 +496,14 @@ def thin(prior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> Rows:
     The likelihood of a row of many cells differs so much from draw to draw that few draws carry its average, and
     nothing could be compared.
 
-    A cell taken out is a missing one, and in a multinomial block a count of zero; complete rows stay as they are.
+    A removed cell is NaN, or a count of zero in a multinomial block. A block whose cells may not be missing stays as it
+    is.
+
+    Parameters
+    ----------
+    prior : the model, whose blocks (models of some columns each) say what marks a missing cell
+    rows : (n, d) cells by block
+    rng : chooses the cells
     """
     n_columns = sum(x.shape[1] for x in rows.values())
     thinned = {}
@@ -482,7 +519,8 @@ def probability_transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.
     """Probability integral transforms of draws under the exact marginals by site, parameters along the last axis.
 
     That is F(θ) with the posterior distribution function F of each scalar parameter, uniform for draws from the
-    posterior. Without the parameters that are known exactly, such as the share of a column's only level.
+    posterior. A site is an array of parameters that NumPyro knows by one name. Parameters that are known exactly, such
+    as the share of a column's only level, are left out.
 
     Parameters
     ----------
@@ -492,7 +530,8 @@ def probability_transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.
     blocks = {CLASS: posterior.classes, **posterior.blocks}
     pit: dict[str, np.ndarray] = {}
     for name, block in blocks.items():
-        for parameter, u in marginal_transforms(block, theta[name]).items():  # u is (…, parameters of the site)
+        # u = F(θ), (…, parameters of the site), by the name of the parameter
+        for parameter, u in marginal_transforms(block, theta[name]).items():
             site = parameter if name == CLASS else posterior.site(name, parameter)  # the name that NumPyro has for it
             if u.shape[-1]:  # some of the site's parameters are not known exactly
                 pit[site] = u
@@ -515,6 +554,7 @@ def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
 
     if not draws.size:
         return np.zeros(0)
+    # sd / √(effective number of independent draws) where the series varies, and the smallest positive float elsewhere
     mean = draws.mean((0, 1))  # (k,)
     sd = draws.std((0, 1))  # (k,)
     varies = sd > 0

@@ -60,10 +60,16 @@ class RowData(NamedTuple):
 def parameter_groups(
     estimator: Any, theta: Parameters, prior_draws: Parameters | None, sample_stats: dict[str, np.ndarray]
 ) -> dict[str, xr.Dataset]:
-    """The groups of parameters: draws (chain, draw, …) of the posterior, and of the prior where it is proper.
+    """ArviZ's groups of parameters: draws (chain, draw, …) of the posterior, and of the prior where it is proper.
+
+    A group is a dataset with a name that ArviZ knows, such as "posterior". The prior is proper if its integral is
+    finite.
 
     Parameters
     ----------
+    estimator : the fitted estimator
+    theta, prior_draws : draws of the posterior and of the prior, by block (the columns of one family) and name; None
+        where the prior is improper
     sample_stats : what NUTS says of each draw; empty for exact draws
     """
     prior = estimator.prior_
@@ -82,15 +88,24 @@ def parameter_groups(
 
 
 def _log_prior(estimator: Any, theta: Parameters) -> xr.Dataset:
-    """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each part."""
+    """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each part.
+
+    A part is a set of columns with an estimator of its own, as in MixedNB; it has one or more blocks, each with the
+    columns of one family, whose log densities are added.
+
+    Parameters
+    ----------
+    estimator : the fitted estimator
+    theta : (chain, draw, …) draws by block and name
+    """
     prior = estimator.prior_
     log_density = {}
-    if prior.classes.marginals():
+    if prior.classes.marginals():  # class probabilities that are learnt, not fixed
         log_density["pi"] = Variable(prior.classes.log_prob(theta[CLASS]))
     for part, blocks in estimator.part_blocks().items():
         terms = []
         for name in blocks:
-            if theta[name]:
+            if theta[name]:  # a block may have no parameters
                 terms.append(sum_of_pieces(prior.blocks[name], prior.blocks[name].log_prob(theta[name])))
         if terms:
             log_density[part] = Variable(np.sum(terms, axis=0))
@@ -109,10 +124,21 @@ def row_groups(
     *,
     sites: bool,
 ) -> dict[str, xr.Dataset]:
-    """The groups of rows, at draws (chain, draw, …) of the parameters.
+    """ArviZ's groups of rows, at draws (chain, draw, …) of the parameters.
+
+    - posterior_predictive and, with a proper prior, prior_predictive: class probabilities and new labels for the rows,
+      and new rows for the labels
+    - constant_data: the rows; observed_data: rows and labels, where labels are given
+    - log_likelihood: of each row and label, where labels are given
+
+    Arrays that would be too large are left out with a warning.
 
     Parameters
     ----------
+    estimator : the fitted estimator
+    data : rows, their names, and their labels or None
+    theta, prior_draws : draws of the posterior and of the prior (None where it is improper), by block and name
+    rng : source of new labels and rows
     sites : True adds to log_likelihood the sites whose sum is `joint`: `y`, log π of the label, and `x` of each part
     """
     posterior = estimator.posterior_
@@ -150,7 +176,14 @@ def row_groups(
 
 
 def _predicted(joint: np.ndarray, rng: np.random.Generator, too_large: list[str]) -> dict[str, Variable]:
-    """Class probabilities at each draw, and labels drawn from them, from log p(x_i, y = c | θ), (chain, draw, n, c)."""
+    """Class probabilities at each draw, and labels drawn from them, as variables of ArviZ: arrays with names of axes.
+
+    Parameters
+    ----------
+    joint : (chain, draw, n, c) log p(x_i, y = c | θ)
+    rng : draws the labels
+    too_large : gets the name of the class probabilities if they have too many numbers, and are left out
+    """
     log_p = log_normalize(joint)
     y = Variable(categorical(rng, log_p), ("row",), also=("class",))
     if log_p.size > _MOST_NUMBERS:
@@ -167,7 +200,16 @@ def _replicates(
     rng: np.random.Generator,
     too_large: list[str],
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """By block, rows (chain, draw, n, d) that the model draws for the given labels at each θ; of sparse rows none."""
+    """Replicated rows, (chain, draw, n, d) by block: new rows that the model draws for the given labels at each θ.
+
+    Parameters
+    ----------
+    model, data : the model, and the rows that are replicated, with their labels
+    theta : (chain, draw, …) draws of the parameters by block (the columns of one family) and name
+    lead : numbers of chains and draws
+    rng : source of the rows
+    too_large : gets the name of an array that would have too many numbers, and is left out
+    """
     if data.label is None:
         return
     for name, block in model.blocks.items():
@@ -186,10 +228,20 @@ def _replicates(
 def _rows_at(
     block: Block, theta: Theta, x: Data, label: Int[np.ndarray, " n"], rng: np.random.Generator
 ) -> Float[np.ndarray, "s n d"]:
-    """A row like each of x from every draw of θ, (s, …), for some draws at a time: each row has its class's numbers."""
+    """A new row for each row of x from every draw of θ, (s, n, d), made for some draws at a time to save memory.
+
+    Parameters
+    ----------
+    block : the model of the d columns
+    theta : (s, …) draws of its parameters by name
+    x, label : n rows, and the class of each: the new row has the same class
+    rng : source of the rows
+    """
+    # a multinomial draws counts of a row for a given total: that of the same row of x
     has_given_totals = block.cells_.measure == GIVEN_TOTALS
     totals = {"length": np.asarray(x.sum(1)).ravel()} if has_given_totals else {}
-    n_draws = len(next(iter(theta.values()), ()))
+    n_draws = len(next(iter(theta.values()), ()))  # 0 for a block without parameters
+    # each new row has the parameters of its class: at most so many numbers for each draw
     n_numbers = x.shape[0] * max((value[0].size for value in theta.values()), default=1)
     chunks = []
     with np.errstate(all="ignore"):  # draws of a wide prior have rates near the end of doubles
@@ -200,7 +252,11 @@ def _rows_at(
 
 
 def _observed_rows(model: NaiveBayes, data: RowData, too_large: list[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """By block, the dense rows; NaN in rows of other classes where a block is that of a single class."""
+    """The given rows, dense, by block (the columns of one family).
+
+    Rows of other classes become NaN where a block is the model of a single class. Blocks of too many cells are left
+    out, and named in `too_large`.
+    """
     for name, x in (data.rows or {}).items():
         if x.shape[0] * x.shape[1] > _MOST_NUMBERS:
             too_large.append("rows x")
@@ -215,15 +271,27 @@ def _observed_rows(model: NaiveBayes, data: RowData, too_large: list[str]) -> It
 def _log_likelihood(
     estimator: Any, data: RowData, theta: Parameters, joint: np.ndarray, sites: bool
 ) -> dict[str, Variable]:
-    """log p(x_i, y_i | θ) and log p(y_i | x_i, θ), (chain, draw, n); on request the sites of the first."""
+    """log p(x_i, y_i | θ) and log p(y_i | x_i, θ), (chain, draw, n); on request the terms of the first.
+
+    The terms are log π of the label, `y`, and log p(x_i | y_i, θ) of each part, `x`. A part is a set of columns with an
+    estimator of its own, as in MixedNB.
+
+    Parameters
+    ----------
+    estimator, data, theta : the fitted estimator, rows and labels, and draws (chain, draw, …) by block and name
+    joint : (chain, draw, n, c) log p(x_i, y = c | θ)
+    sites : whether the terms are wanted
+    """
     label = np.asarray(data.label)
 
     def of_label(table: np.ndarray) -> Variable:
+        """Of a table (chain, draw, n, c), the entry of each row in the column of its label, (chain, draw, n)."""
         return Variable(np.take_along_axis(table, label[None, None, :, None], axis=-1)[..., 0], ("row",))
 
     named = {"joint": of_label(joint), "y_given_x": of_label(log_normalize(joint))}
     if not sites:
         return named
+    # log π (chain, draw, c) is the same for all rows: it gets an axis of rows
     named["y"] = of_label(np.broadcast_to(theta[CLASS]["log_pi"][..., None, :], joint.shape))
     parts = estimator.part_blocks()
     tables = estimator.posterior_.log_parts(data.rows, [*parts.values()], theta)

@@ -111,7 +111,9 @@ class _LogStickBreaking(StickBreakingTransform):
 
     def __call__(self, x: Any) -> Any:
         """Shares (…, K) at coordinates (…, K − 1), by way of their logarithms."""
-        # log_sigmoid of a logit is the log of the fraction f, and of minus the logit that of 1 − f
+        # log_sigmoid of a logit is the log of the fraction f, and of minus the logit that of 1 − f. With K = 3 shares
+        # there are two coordinates, from which log 2 and log 1 are subtracted: x = (0, 0) gives the fractions 1/3 and
+        # 1/2, and so three equal shares
         logit_fraction = x - jnp.log(x.shape[-1] - jnp.arange(x.shape[-1]))  # (…, K − 1)
         log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-logit_fraction), -1)  # of the stick after each break
 
@@ -122,7 +124,11 @@ class _LogStickBreaking(StickBreakingTransform):
         return jnp.exp(log_share)
 
     def _inverse(self, y: Any) -> Any:
-        """Coordinates (…, K − 1) of shares (…, K): logit = log share − log of what remains after it."""
+        """Coordinates (…, K − 1) of shares (…, K): logit = log share − log of what remains after it.
+
+        Share k takes the fraction f = share / (share + remaining) of its stick, so that the odds f / (1 − f) are
+        share / remaining. Shares 0.5 0.3 0.2 have the remaining lengths 0.5 0.2 after them.
+        """
         remaining = jnp.flip(jnp.cumsum(jnp.flip(y[..., 1:], -1), -1), -1)  # added up from the last: no digit is lost
         shift = jnp.log(remaining.shape[-1] - jnp.arange(remaining.shape[-1]))
         return jnp.log(y[..., :-1]) - jnp.log(remaining) + shift
@@ -131,7 +137,8 @@ class _LogStickBreaking(StickBreakingTransform):
 def transforms_of(function: Callable[..., Any], data: tuple[Any, ...]) -> dict[str, Transform]:
     """The transform from unconstrained coordinates to each parameter of a NumPyro model, by name of its site.
 
-    Sites that are observed are data, and need none.
+    NumPyro calls each random variable of a model a site. Unconstrained coordinates are real numbers that stand for it,
+    such as the logarithm of a positive parameter. Sites that are observed are data, and need none.
 
     Parameters
     ----------
@@ -149,7 +156,10 @@ def transforms_of(function: Callable[..., Any], data: tuple[Any, ...]) -> dict[s
 
 
 def constrain(function: Callable[..., Any], data: tuple[Any, ...], u: Theta) -> Theta:
-    """The sites θ(u) of a NumPyro model at one point u of its unconstrained coordinates, both by name."""
+    """The parameters θ(u) of a NumPyro model, by site, at one point u of its unconstrained coordinates, by site too.
+
+    Unconstrained coordinates are real numbers, such as the logarithm of a positive parameter.
+    """
     return {name: transform(u[name]) for name, transform in transforms_of(function, data).items()}
 
 
@@ -161,7 +171,8 @@ def log_joint(function: Callable[..., Any], data: tuple[Any, ...], sites: Theta)
 def potential(function: Callable[..., Any], data: tuple[Any, ...], u: Theta) -> Any:
     """−log p(u, data), a scalar: what Hamiltonian chains take for the energy of one point u.
 
-    The density of the unconstrained coordinates is that of the sites θ(u) times the Jacobian determinants |dθ/du|.
+    Change of variables: p(u, data) = p(θ(u), data) |dθ/du|, with a Jacobian determinant for each site. u are
+    unconstrained coordinates of the parameters θ, such as logarithms of positive ones.
     """
     transforms = transforms_of(function, data)
     sites = {name: transform(u[name]) for name, transform in transforms.items()}
@@ -218,9 +229,10 @@ def run_chains(
     Parameters
     ----------
     twin : a NumPyro model and its data
-    starts : (chains, …) first state of each chain by site, unconstrained
-    metric : variances of the same coordinates, or their covariance, by the sorted names of the sites. It changes the
-        speed of a chain, not where it leads
+    starts : (chains, …) first state of each chain by site (a named array of parameters), unconstrained, such as the
+        logarithm of a positive parameter
+    metric : (D,) variances of the D coordinates of a state, or their (D, D) covariance, by the sorted names of the
+        sites. It changes the speed of a chain, not where it leads
     seed : of the random keys of the chains
     draws, warmup : numbers of states that are returned of each chain, and of those before them, which are dropped
     thin : transitions from one of these states to the next
@@ -261,8 +273,12 @@ def _nuts_paths(
 ) -> Any:
     """Sites and statistics of all states of all chains, two dictionaries of arrays (chains, warmup + draws, …).
 
-    There are three loops: over the chains, over the states of a chain, and over the `thin` transitions from one state
-    to the next.
+    There are three loops, all compiled by JAX:
+
+    - `jax.lax.map` over the chains, one after the other, each from its own key and start
+    - `jax.lax.scan` over the states of a chain: it calls `next_state` again and again with the state before, and stacks
+      what is kept of each state along a first axis
+    - `jax.lax.fori_loop` over the `thin` transitions from one kept state to the next
 
     Parameters
     ----------
@@ -285,7 +301,7 @@ def _nuts_paths(
         dense_mass=settings.is_dense,
     )
 
-    # the model has its arguments already: NumPyro's kernel is called with no others, () and {}
+    # the model has its arguments already, so both methods of the kernel, `init` and `sample`, get none: () and {}
 
     def next_state(before: Any, _: None) -> tuple[Any, Any]:
         """The state of NumPyro after `thin` transitions, and what is kept of it: its sites and statistics."""
@@ -324,8 +340,8 @@ def run_nuts(
     -------
     (chains, draws, …) draws by site, and sampler statistics, (chains, draws), by ArviZ's names
     """
-    # exact draws: one for each start at least, and, where parameters are dependent (`coupled`), ten for each of them,
-    # as the metric is then a covariance matrix
+    # exact draws: one for each start at least. Where parameters are dependent (`coupled`, as in a model with covariance
+    # matrices), the metric is a covariance of all parameters, which takes ten draws for each of them
     one_draw = posterior.sample(rng, (1,))
     n_parameters = sum(leaf[0].size for leaf in jax.tree.leaves(one_draw))
     n_pilot = max(_PILOT, chains, 10 * n_parameters if posterior.coupled else 0)
@@ -342,10 +358,13 @@ def run_nuts(
 def sites_in_floats(model: NaiveBayes, theta: Any) -> Theta:
     """Parameters as NumPyro's sites, moved to where NumPyro's densities are finite in floats.
 
-    Logarithms stay above −600, and logits between −600 and 30: 1 − θ of a larger one has no digits left.
+    A site is an array of parameters with one name, on their own scale (theta), where a block, the model of some
+    columns, may hold their logarithm or logit. Logarithms stay above −600, and logits between −600 and 30: of a larger
+    logit 1 − θ has no digits left.
 
     Parameters
     ----------
+    model : the prior or posterior, which knows the names of its sites
     theta : parameters by block and name; a name such as log_theta or logit_theta says on which scale they are held
 
     Returns
@@ -386,12 +405,13 @@ def start_points(
     (chains, …) unconstrained starts by site; and the metric, (D,) variances or a (D, D) covariance of all coordinates,
     by the sorted names of the sites
     """
-    coordinates = twin.unconstrained(sites)  # (s, …) by site
+    # with `spread` 3 a start is three times as far from the mean as the draw it is made of, in each coordinate
+    coordinates = twin.unconstrained(sites)  # (s, …) by site: real numbers, such as logarithms of positive parameters
     starts = {name: u.mean(0) + spread * (u[:chains] - u.mean(0)) for name, u in coordinates.items()}
 
     # the coordinates of each draw as one vector, in the order in which JAX flattens a dictionary
     flat = np.concatenate([coordinates[name].reshape(len(coordinates[name]), -1) for name in sorted(coordinates)], 1)
-    if dense:  # flat is (s, D)
+    if dense:  # flat is (s, D); a small number on the diagonal keeps the matrix invertible
         return starts, np.cov(flat.T) + _LEAST_VARIANCE * np.eye(flat.shape[1])
     return starts, np.maximum(flat.var(0), _LEAST_VARIANCE)
 
@@ -407,12 +427,14 @@ def run_short_chains(
     Without adaptation each transition leaves the posterior unchanged: starts drawn from it have ends drawn from it.
 
     A transition takes `leapfrog` steps of D^(−1/4) standard deviations, where D is the number of coordinates: with this
-    power of D the share of accepted transitions stays about the same. At random the step is a half or a
-    quarter of that, because the density of a small share falls steeply on one side.
+    power of D the share of accepted transitions stays about the same (Neal, §5.4.4). For each transition the step is
+    multiplied by 1, ½ or ¼ at random, because the density of a small share falls steeply on one side, where only short
+    steps are accepted.
 
     Parameters
     ----------
-    twin, starts, metric : as of `run_chains`: the model, (chains, …) first states, and variances or a covariance
+    twin, starts, metric : as of `run_chains`: the model, (chains, …) first states in unconstrained coordinates by site,
+        and variances (D,) or a covariance (D, D) of these coordinates
     rng : source of momenta, step sizes and decisions to accept
     transitions, leapfrog : transitions of a chain, and steps of each
 
@@ -434,10 +456,13 @@ def run_short_chains(
     # by this root of the covariance the coordinates are whitened, so that unit masses suit them
     root = np.linalg.cholesky(metric) if is_dense else np.sqrt(metric)
 
-    # thousands of small Cholesky factors side by side can lock XLA's threads on a CPU (jaxlib 0.10)
+    # how many chains run at once: all, or few with covariances, as thousands of small Cholesky factors side by side can
+    # lock XLA's threads on a CPU (jaxlib 0.10)
     batch = _SIDE_BY_SIDE if is_dense else chains
     with jax.enable_x64(True):
-        run = _short_program(twin.function, leapfrog, batch)  # compiled once, and kept
+        # a compiled function of data, starts, root and noise that moves every chain to its end (`_short_chain`); it is
+        # compiled once, and kept
+        run = _short_program(twin.function, leapfrog, batch)
         ends = run(twin.data, starts, root, noise)  # constrained sites, (chains, …)
         return jax.tree.map(np.asarray, ends)
 
@@ -469,7 +494,8 @@ def _short_program(function: Callable[..., Any], leapfrog: int, batch: int) -> A
     """
 
     def run(data: tuple[Any, ...], starts: Theta, root: JaxArray, noise: _Noise) -> Theta:
-        # starts as flat vectors, (chains, D); `unravel` turns one of them into coordinates by site
+        # starts as flat vectors, (chains, D); `unravel` turns one of them into coordinates by site. It is made from the
+        # first start, leaf[0], as all have the same shapes
         _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], starts))
         flat_starts = jax.vmap(lambda start: ravel_pytree(start)[0])(starts)
 
@@ -488,7 +514,10 @@ def _short_chain(
     leapfrog: int,
     start_and_noise: tuple[JaxArray, _Noise],
 ) -> Theta:
-    """The sites at the end of one chain, which moves in whitened coordinates v with u = start + root · v.
+    """The parameters θ, by site, at the end of one chain of Hamiltonian transitions.
+
+    The chain moves in whitened coordinates v, with u = start + root · v and θ = θ(u). If Σ is the covariance of the
+    unconstrained coordinates u and root rootᵀ = Σ, then v has about the unit matrix for covariance.
 
     Parameters
     ----------
@@ -515,6 +544,9 @@ def _short_chain(
 
 def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise) -> tuple[JaxArray, None]:
     """A Hamiltonian transition of whitened coordinates v (D,) with unit masses: leapfrog steps, then Metropolis.
+
+    With the energy U(v) = −log p and momenta z, the total energy is U(v) + |z|²/2. Metropolis accepts the end with
+    probability min(1, exp(−increase)), which is when log of a uniform number is below −increase.
 
     Parameters
     ----------
@@ -556,6 +588,7 @@ class _Moving(NamedTuple):
 def _leap(energy_and_slope: Any, leapfrog: int, step: JaxArray, i: JaxArray, moving: _Moving) -> _Moving:
     """Iteration i = 0 … leapfrog of a leapfrog trajectory: momenta move by the slope, then coordinates by momenta.
 
+    Hamilton's equations dv/dt = p and dp/dt = −∂E/∂v are solved in steps of time, where E is −log of the density of v.
     Half steps of momenta at both ends and full steps between them make `leapfrog` steps of coordinates; the last
     iteration moves only momenta. With two steps: p by ½, v; p by 1, v; p by ½.
 

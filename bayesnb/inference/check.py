@@ -99,10 +99,10 @@ def check(
     X, y = counted_rows(X, np.asarray(y), sample_weight)
     halves = _fit_one_half(estimator, X, y, seed)
     rng = generator(seed)
-    rate = false_alarm / _STATISTICAL
+    rate = false_alarm / _STATISTICAL  # of each of the five statistical rows (Bonferroni)
     with progress("check", _N_ROWS, "rows") as line:
         report = _Rows(on_row, line)
-        of_chains = _add_rows(report, halves, rng, seed, rate)
+        of_chains = _add_rows(report, halves, rng, seed, rate)  # adds all rows to the report
         line.begin("predictions of the held-out rows")
         tables = _prediction_tables(halves, seed)
         line.begin("dependence within a class")
@@ -132,7 +132,22 @@ def check(
 
 
 def _add_rows(report: "_Rows", halves: "_Halves", rng: np.random.Generator, seed: int, rate: float) -> "_Chains":
-    """All rows of a report, in their order; returned is what the chains say beside their rows."""
+    """Make all rows of the report, in their order, and add them to it.
+
+    The problem `whole` (prior, rows and labels) has all columns; `small` has few rows and columns, so that every term
+    of a formula counts.
+
+    Parameters
+    ----------
+    report : collects the rows
+    halves : the estimator fitted to one half of the rows, and the other half
+    rng, seed : source of random numbers, and seed of the chains
+    rate : probability of a false alarm of each statistical row
+
+    Returns
+    -------
+    how draws of NumPyro's chains predict the held-out rows, which the report shows beside its rows
+    """
     whole = _whole_problem(halves, rng)
     report.begin("Bayes' identity")
     report.add(identity_row(whole, rng))
@@ -212,7 +227,10 @@ class _Halves:
         return sum(x.shape[1] for x in self.rows.values())
 
     def columns(self) -> "_Columns":
-        """The columns of all blocks, and their names."""
+        """The columns of all blocks (models of the columns of one family), side by side, with their names.
+
+        Two blocks "a" and "b" of two columns and one have the block a a b and the positions 0 1 0.
+        """
         features = np.concatenate([self.fitted.block_columns()[name] for name in self.rows])
         names = getattr(self.fitted, "feature_names_in_", None)
         return _Columns(
@@ -227,13 +245,20 @@ class _Halves:
 
 
 def _fit_one_half(estimator: Any, X: Any, y: np.ndarray, seed: int) -> _Halves:
+    """A clone of the estimator fitted to one random half of the rows, with the other half for predictions.
+
+    Raises
+    ------
+    ValueError
+        if there are fewer than two rows, or no parameters to check
+    """
     if len(y) < 2:
         raise ValueError(f"`y` has {len(y)} rows; the check fits one half and predicts the other, so give at least two")
     train, test = split_halves(y, seed)
     fitted = clone(estimator).fit(take_rows(X, train), y[train])
     prior = fitted.prior_
-    prior.require_proper("draws from its generative model")
-    if not prior.marginals():
+    prior.require_proper("draws from its generative model")  # an error if the prior has no finite integral
+    if not prior.marginals():  # no parameter has a distribution: all are fixed
         raise ValueError(f"{estimator!r} has no free parameter with these settings, so there is no posterior to check")
     test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
     return _Halves(
@@ -276,10 +301,15 @@ class _Columns:
 
 
 def sub_problem(prior: NaiveBayes, rows: Rows, y: np.ndarray, columns: _Columns) -> Problem:
-    """The model of some columns.
+    """A problem, that is prior, rows and labels, with some of the columns only.
 
     Given the class the posterior factorises over the columns, so the model of some of them is a model of its own; for
     a multinomial it is that of the counts among the chosen events.
+
+    Parameters
+    ----------
+    prior, rows, y : the model of all columns, rows by block (the columns of one family), and the class of each row
+    columns : the columns to keep, by block and position in it
     """
     blocks = {name: prior.blocks[name].select(positions) for name, positions in columns.by_block().items()}
     return Problem(NaiveBayes(prior.classes, blocks), columns.of_rows(rows), y, names=tuple(columns.names))
@@ -303,8 +333,14 @@ def _small_problem(halves: _Halves, rng: np.random.Generator) -> Problem:
 def _chain_problem(halves: _Halves, rng: np.random.Generator) -> tuple[Problem | None, _Columns, str]:
     """Rows and columns that NumPyro's chains take; the columns; and what was left out, in words.
 
-    Where a posterior concentration is so small that NumPyro's chains do not mix, or its densities have no digits, the
-    column is left out. The problem is None if no column is left.
+    A concentration is a parameter of a beta, Dirichlet or gamma density. Where one of the posterior is so small that
+    NumPyro's chains do not mix, or its densities have no digits, the column is left out. The problem (prior, rows and
+    labels) is None if no column is left.
+
+    Parameters
+    ----------
+    halves : the estimator fitted to one half of the rows
+    rng : chooses rows and columns
     """
     n_rows = max(_CHAIN_ROWS, _CHAIN_ROWS_A_CLASS * halves.n_classes)
     chosen = choose(rng, len(halves.y), n_rows)
@@ -312,7 +348,10 @@ def _chain_problem(halves: _Halves, rng: np.random.Generator) -> tuple[Problem |
     y = halves.y[chosen]
     columns = halves.columns()
     posterior = Problem(halves.prior, rows, y).posterior
+    # (f,) booleans: whether a concentration of the column is too small for the chains
     is_sparse = np.concatenate([sparse_columns(posterior.blocks[name]) for name in rows])
+
+    # how many columns the chains take, chosen at random: fewer with more classes, and three with covariance matrices
     n_columns = max(2, min(_CHAIN_COLUMNS, _CHAIN_COLUMNS_TIMES_CLASSES // halves.n_classes))
     if halves.prior.coupled:
         n_columns = _CHAIN_COUPLED
@@ -321,6 +360,7 @@ def _chain_problem(halves: _Halves, rng: np.random.Generator) -> tuple[Problem |
 
     left_out = [columns.names[j] for j in np.flatnonzero(is_sparse)]
     prior = halves.prior
+    # class probabilities with a small concentration are fixed at their posterior mean, so that the chains lack them
     if has_sparse_classes(posterior):
         prior = NaiveBayes(FixedClasses(np.exp(posterior.classes.log_predictive())), prior.blocks)
         left_out.append("the class probabilities")
@@ -353,7 +393,15 @@ class _Chains(NamedTuple):
 
 
 def _add_chain_rows(report: _Rows, halves: _Halves, rng: np.random.Generator, seed: int, rate: float) -> _Chains:
-    """Rows 3a, 3b and 4; and how the draws of row 3b predict."""
+    """Add rows 3a, 3b and 4, which compare NumPyro's chains with the posterior, and return how their draws predict.
+
+    3a: short chains that start at exact draws. 3b: chains of NUTS that start elsewhere. 4: predictions from the draws
+    of 3b. If no column suits the chains, each of these rows says so and passes.
+
+    Parameters
+    ----------
+    report, halves, rng, seed, rate : as in `_add_rows`
+    """
     problem, columns, left_out = _chain_problem(halves, rng)
     if problem is None:
         for name in ("3a Posterior, exact starts", "3b Posterior, NUTS", "4  Prediction"):
@@ -373,10 +421,11 @@ def _add_chain_rows(report: _Rows, halves: _Halves, rng: np.random.Generator, se
 def _predict_by_chains(problem: Problem, sites: Theta, held_out: Rows, truth: np.ndarray, seed: int) -> _Chains:
     """The posterior mean of the class probabilities under the model of the chains, by exact draws and by NUTS."""
     posterior = problem.posterior
-    every = max(1, _CHAINS * _DRAWS // _DRAWN)
+    every = max(1, _CHAINS * _DRAWS // _DRAWN)  # of 4,000 draws every fourth, so that 1,000 are averaged
+    # sites have the axes (chain, draw, …); parameters by block and name have (draws of all chains, …)
     theta = parameters_of(posterior, {name: value[:, ::every] for name, value in sites.items()})
     chunks = log_joint_chunks(posterior, held_out, theta)  # (s, m, c) each
-    by_nuts = _log_mean(np.moveaxis(log_normalize(log_joint), 0, -1) for _, log_joint in chunks)
+    by_nuts = _log_mean(np.moveaxis(log_normalize(log_joint), 0, -1) for _, log_joint in chunks)  # from (m, c, s) each
     exact = _exact_log_mean(posterior, held_out, seed)
     n_columns = sum(x.shape[1] for x in held_out.values())
     tables = {MEAN: exact, NUTS: by_nuts}
@@ -390,7 +439,17 @@ def _predict_by_chains(problem: Problem, sites: Theta, held_out: Rows, truth: np
 
 
 def _prediction_tables(halves: _Halves, seed: int) -> dict[str, np.ndarray]:
-    """Log tables (n, c) of the held-out rows by way to predict; a row may be off by what its classes share."""
+    """Log class probabilities (n, c) of the held-out rows, by three ways to predict; up to a term of the row.
+
+    - MAP: the log joint at the mode of the posterior
+    - predictive: the log joint with parameters integrated out
+    - posterior mean: the mean of the class probabilities over draws of the parameters
+
+    Parameters
+    ----------
+    halves : the fitted estimator, and the held-out rows
+    seed : of the draws
+    """
     posterior, rows = halves.posterior, halves.held_out
     return {
         MAP: posterior.log_joint(rows, posterior.mode()),
@@ -405,5 +464,8 @@ def _exact_log_mean(posterior: NaiveBayes, rows: Rows, seed: int) -> Float[np.nd
 
 
 def _log_mean(chunks: Iterator[Float[np.ndarray, "m c s"]]) -> Float[np.ndarray, "n c"]:
-    """log of the mean of p over draws, from log p of some rows at a time."""
+    """log of the mean of p over draws, from log p of some rows at a time.
+
+    log (1/s Σ_s e^(log p_s)) = logaddexp of all log p_s, less log s, which does not underflow.
+    """
     return np.concatenate([np.logaddexp.reduce(log_p, axis=-1) - np.log(log_p.shape[-1]) for log_p in chunks])

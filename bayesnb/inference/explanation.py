@@ -63,10 +63,12 @@ def odds_against(c: int, against: int | None) -> Odds:
     Parameters
     ----------
     c : number of classes
-    against : class whose log p is subtracted; None for the geometric mean of all classes but the one itself
+    against : class whose log p is subtracted; None for the geometric mean of all classes but the one itself, which is
+        the mean of their log p
     """
 
     def odds(table: np.ndarray) -> np.ndarray:
+        """Log odds (…, c) from log p of c classes, (…, c)."""
         if against is not None:
             return table - table[..., [against]]
 
@@ -93,6 +95,9 @@ def contributions(
 ) -> Contributions:
     """What each feature adds to the log odds of each class, for all rows, with intervals over the posterior.
 
+    In naive Bayes the log odds of a row are a sum: one term of the class prior, and one contribution of each feature.
+    Rows are worked on in chunks (`_of_chunk`), whose results are then joined.
+
     Parameters
     ----------
     posterior : the fitted model
@@ -118,8 +123,9 @@ def contributions(
         seed=fix_seed(seed),  # a number, so that every chunk of rows sees the same draws
     )
 
-    # quantiles need all draws of a row at once: a number for each draw, class and slot. So many rows are done at a time
-    # that their draws fit into memory
+    # quantiles need all draws of a row at once: a number for each draw, class and slot. The slots of a row are the
+    # class prior, its features, all other features together, and the total. So many rows are done at a time that their
+    # draws fit into memory
     c = len(posterior.classes.log_predictive())
     numbers_per_row = n_draws * c * (_most_features(rows) + _MORE_SLOTS)
     rows_at_a_time = max(1, _KEPT // numbers_per_row)
@@ -156,11 +162,17 @@ def _n_rows(rows: Rows) -> int:
 
 
 def _most_features(rows: Rows) -> int:
-    """Features listed of a row, at most: all columns of a dense block, the stored cells of a sparse one."""
+    """Features listed of a row, at most: all columns of a dense block, the stored cells of a sparse one.
+
+    Parameters
+    ----------
+    rows : (n, d) cells of each block, the columns of one family; dense or sparse
+    """
     most = 0
     for x in rows.values():
         if is_sparse(x):
-            # in the CSR format the cells of row i stand from indptr[i] to indptr[i + 1]
+            # in the CSR format the cells of row i stand from indptr[i] to indptr[i + 1]: rows with 2, 0 and 3 stored
+            # cells have the indptr 0 2 2 5
             stored_cells = np.diff(x.tocsr().indptr)  # number of each row, (n,)
             most += int(stored_cells.max(initial=0))
         else:
@@ -179,17 +191,24 @@ def _concatenate(chunks: list[Contributions]) -> Contributions:
 def _of_chunk(posterior: Model, rows: Rows, request: _Request) -> Contributions:
     """`contributions` of so few rows that all their draws are kept: m rows, f features, of which k are listed.
 
-    Positions of rows are those within the chunk. `request` has the arguments of `contributions`.
+    Positions of rows are those within the chunk.
+
+    Parameters
+    ----------
+    posterior, rows : the fitted model, and m rows by block (a block has the columns of one family)
+    request : the arguments of `contributions`
     """
-    cells = _listed_cells(rows, request.columns, request.d)
+    cells = _listed_cells(rows, request.columns, request.d)  # the f features that at least one of the rows has
     view = _View(model=posterior, rows=rows, columns=cells.columns, places=cells.places, n_features=len(cells.features))
 
-    # log odds at the current estimate, by which the features to list are chosen; they may be infinite
+    # log odds at the current estimate and the contribution of every feature, (m, f, c), by which the k features to list
+    # are chosen; they may be infinite
     with np.errstate(over="ignore"):
         point = _log_odds(view, request.theta, request.odds)
     shown = _largest_features(point.by_feature, cells.is_listed, request)
 
-    # a value for each slot and class, (m, k + 3, c), and its mean and interval over the posterior
+    # a value for each slot and class, (m, k + 3, c), and its mean and interval over the posterior. The slots of a row
+    # are the class prior, the k features listed, all others together, and the log odds
     value = _assemble(point, shown)
     spread = _over_posterior(_with_fewer_parameters(view), shown, request)
     return _entries(value, spread, point, shown, cells.features)
@@ -227,7 +246,7 @@ def _listed_cells(rows: Rows, columns: dict[str, np.ndarray], d: int) -> _Listed
     is_listed = np.zeros((_n_rows(rows), d), bool)
     for name, x in rows.items():
         is_there = (x != 0).toarray() if is_sparse(x) else True
-        is_listed[:, columns[name]] |= is_there
+        is_listed[:, columns[name]] |= is_there  # "or", as several blocks may have columns of the same feature
 
     # features that no row has are dropped, and the others numbered anew: the place of a feature is the number of used
     # features before it. Of features 0 … 3, if 1 and 3 are used, 1 gets the place 0, and 3 the place 1
@@ -269,7 +288,8 @@ def _largest_features(by_feature: np.ndarray, is_listed: Bool[np.ndarray, "m f"]
     n_shown = is_listed.sum(1) if request.n is None else np.minimum(request.n, (size > 0).sum(1))
     k = n_shown.max(initial=0)
 
-    # the k largest of each row, and which of them it shows: the first n_shown
+    # the k largest of each row, and which of them it shows: the first n_shown. Contributions 1, −4, 2 have the places
+    # 1 2 0; with n_shown = 2 the row shows the first two, True True False
     place = np.argsort(-size, axis=1, kind="stable")[:, :k]  # (m, k)
     is_shown = np.arange(place.shape[1]) < n_shown[:, None]  # (m, k)
     return _Shown(place, is_shown)
@@ -327,7 +347,8 @@ def _log_odds(view: _View, theta: Parameters | None, odds: Odds) -> _LogOdds:
     log_pi = model.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]  # (…, c)
     *draws, c = log_pi.shape  # `draws` are the lengths of the axes of draws, none if parameters are integrated out
 
-    # terms of log p(x | y = c), (…, m, f, c); a feature may be in several blocks, whose terms are added
+    # terms of log p(x | y = c), (…, m, f, c). `columns` are the columns of a block that are listed, and `places` say
+    # which of the f features each of them is. A feature may be in several blocks, whose terms are added
     by_feature = np.zeros((*draws, _n_rows(rows), view.n_features, c))
     for name, block in model.blocks.items():
         block_theta = None if theta is None else theta[name]
@@ -342,9 +363,10 @@ def _log_odds(view: _View, theta: Parameters | None, odds: Odds) -> _LogOdds:
 
 
 def _assemble(point: _LogOdds, shown: _Shown) -> Float[np.ndarray, "*s m slots c"]:
-    """What is said of each row, (…, m, k + 3, c): class prior, the k features listed, all others, and the log odds.
+    """The terms of the log odds of each row, (…, m, k + 3, c): class prior, k listed features, all others, and total.
 
-    The slot of a feature that a row does not list is 0. All others are what remains of the log odds.
+    These are the k + 3 slots of a row. The slot of a feature that a row does not list is 0. "All others" is what
+    remains of the log odds after the class prior and the listed features.
 
     Parameters
     ----------
@@ -385,7 +407,7 @@ def _over_posterior(view: _View, shown: _Shown, request: _Request) -> _OverPoste
     shown : which k features each row lists
     request : with the number of draws, their seed, and the probabilities of the ends of the intervals
     """
-    # so many draws at a time that parameters, and contributions of all features, fit
+    # so many draws at a time that parameters, and contributions of all features, fit into memory
     rng = generator(request.seed)
     c = len(view.model.classes.log_predictive())
     numbers_of_table = _n_rows(view.rows) * (view.n_features + _MORE_SLOTS) * c
@@ -394,8 +416,8 @@ def _over_posterior(view: _View, shown: _Shown, request: _Request) -> _OverPoste
 
     draws = []
     for part in batches(request.n_draws, draws_at_a_time):  # slices of the draws
-        theta = view.model.sample(rng, (part.stop - part.start,))
-        log_odds = _log_odds(view, theta, request.odds)
+        theta = view.model.sample(rng, (part.stop - part.start,))  # parameters by block, an axis of draws in front
+        log_odds = _log_odds(view, theta, request.odds)  # of every feature, (draws of the batch, m, f, c)
         draws.append(_assemble(log_odds, shown))  # (draws of the batch, m, k + 3, c)
 
     all_draws = np.concatenate(draws)  # (draws, m, k + 3, c)
@@ -405,21 +427,29 @@ def _over_posterior(view: _View, shown: _Shown, request: _Request) -> _OverPoste
 
 
 def _with_fewer_parameters(view: _View) -> _View:
-    """The same contributions by a model with fewer parameters to draw, if there is one.
+    """The same rows under a model with fewer parameters, whose draws cost less; the view itself if there is none.
 
     Probabilities of words have a Dirichlet density, and merged words have one too, with the sum of their α (aggregation
     property). Words that none of these rows has may therefore be merged to a single one, with the count 0. Of the
     words a, b, c, d, if the rows have only a and c, Dirichlet(α_a, α_b, α_c, α_d) becomes Dirichlet(α_a, α_c,
-    α_b + α_d), and the rows (x_a, 0, x_c, 0) become (x_a, x_c, 0).
+    α_b + α_d), and the rows (x_a, 0, x_c, 0) become (x_a, x_c, 0). The contributions of a and c have the same
+    distribution as before.
+
+    Parameters
+    ----------
+    view : a model, rows, and the columns whose contributions are listed
     """
     if not isinstance(view.model, NaiveBayes) or view.model.blocks.keys() != {"x"}:
         return view  # only models of one block are worth it
     listed = view.columns["x"]
-    block = view.model.blocks["x"].lump_other_columns(listed)  # the listed columns, then the merged one
-    if block is None:  # the family cannot merge columns
+    # the posterior of the listed columns and, as the last column, of all others merged to one; None if the family
+    # cannot merge columns
+    block = view.model.blocks["x"].lump_other_columns(listed)
+    if block is None:
         return view
 
-    # the merged column is the last one. It is no feature, so that `columns` do not have it
+    # the rows get a column of zeros for the merged one. It is no feature, so that `columns` do not have it: they are
+    # the positions 0 … of the listed columns in the new block
     return view._replace(
         model=replace(view.model, blocks={"x": block}),
         rows={"x": _with_empty_column(view.rows["x"][:, listed])},
@@ -443,10 +473,16 @@ def _entries(
     shown: _Shown,
     features: Int[np.ndarray, " f"],
 ) -> Contributions:
-    """What is listed, entry after entry: all other features only where they have a share in the log odds.
+    """A table of slots turned to a list of entries: one entry for each slot that a row shows.
 
-    The slots of a row are the class prior, k features, all others, and the log odds. The log odds are no entry, but
-    have fields of their own; of the other slots those that the row shows are entries.
+    The k + 3 slots of a row are the class prior, k features, all other features together, and the log odds. For k = 2:
+
+        slot     0       1           2           3        4
+        holds    prior   feature 7   feature 4   others   log odds
+
+    The class prior is always an entry. A feature is one if the row lists it: a row with one feature leaves slot 2
+    empty. All others are one if they have a share in the log odds. The log odds are no entry, but have fields of their
+    own (`total`).
 
     Parameters
     ----------
@@ -463,10 +499,12 @@ def _entries(
     is_wide = abs(spread.high - spread.low)[:, _OTHERS_SLOT] > negligible
     has_others = (is_large | is_wide).any(1, keepdims=True)  # (m, 1)
 
-    # what stands in each slot but that of the log odds: the number of a feature, PRIOR or OTHERS, (m, k + 2)
+    # what stands in each slot but that of the log odds: the number of a feature, PRIOR or OTHERS, (m, k + 2); in the
+    # example −1 7 4 −2
     feature = np.hstack([np.full((m, 1), PRIOR), features[shown.place], np.full((m, 1), OTHERS)])
 
-    # which of these slots are entries, (m, k + 2); their positions come row after row, in the order of the slots
+    # which of these slots are entries, (m, k + 2). `nonzero` gives their positions row after row, in the order of the
+    # slots; row 0 with entries in the slots 0, 1 and 3 gives row 0 0 0 and slot 0 1 3
     has_prior = np.ones((m, 1), bool)
     is_entry = np.hstack([has_prior, shown.is_shown, has_others])
     row, slot = np.nonzero(is_entry)  # (t,) both

@@ -75,10 +75,15 @@ class Fold:
     def log_parts(self, rows: Rows, parts: list[Any], scores: bool = False) -> Float[np.ndarray, "p m c"]:
         """The predictions of the rows of this fold, by class, from the data without them (each row for itself).
 
+        There are two kinds of folds. If `leaving` is a table of weights, the model was fitted to all rows, these
+        included, and each row is subtracted from it for its own prediction. If `leaving` is None, the model was already
+        fitted without all rows of this fold, a group that is left out together, and predicts them as new rows.
+
         Parameters
         ----------
-        rows : all rows by block, of which `self.rows` are positions
-        parts : names of the blocks of each part of a row, whose log densities are added
+        rows : all rows by block (the columns of one family), of which `self.rows` are positions
+        parts : for each part of a row (a set of columns, such as a part of MixedNB) the names of its blocks, whose log
+            densities are added
         scores : True may leave out terms of a row that are the same in all classes
 
         Returns
@@ -102,7 +107,9 @@ class Fold:
 def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
     """Rows with the models that predict them: first all that leave one by one, then group by group.
 
-    Every row is in one fold.
+    A fold is a set of rows with one model for their leave-one-out predictions. Every row is in one fold. Rows that
+    leave alone, and whose weight is small beside what the prior adds, share the posterior of all rows: a row is
+    subtracted from it when it is predicted (`leaves_by_gain`). All others need a model without them, one a group.
 
     Parameters
     ----------
@@ -116,7 +123,8 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
         where an improper prior and all other rows do not make the posterior a density; where fewer than nine digits
         would remain and `data` are not all rows of the fit
     """
-    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)  # (n, c) sparse
+    # (n, c) sparse: the weight that leaves with row i, in the column of its class, and 0 elsewhere
+    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)
     leaves_by_gain = _rows_leaving_by_gain(estimator, data, prior)  # (n,) booleans
 
     # such rows are predicted at once, by one model that still holds them
@@ -182,9 +190,10 @@ def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, "
 def _rows_leaving_by_gain(estimator: Any, data: FittedRows, prior: str) -> np.ndarray:
     """Which rows may be left out by a difference of the posterior itself, without a model of their own, (n,) booleans.
 
-    That is so where a row leaves alone, also its prior, and where nine digits remain. What remains of a count is at
-    least the pseudo-count a of the prior, and the rounding of the difference is some 1e-16 of the weight w that
-    leaves: so 1e-16 w / a has to be at most 1e-9, which is w ≤ a / 1e-7.
+    "By gain" means: the row's statistics are subtracted from those of the posterior of all rows. A row may if it leaves
+    alone (no group), if its prior can do without it, and if nine digits remain. What remains of a count is at least the
+    pseudo-count a of the prior. The rounding of the difference is some 1e-16 of the weight w that leaves. So
+    1e-16 w / a has to be at most 1e-9, which is w ≤ a / 1e-7.
 
     Parameters
     ----------
@@ -196,10 +205,11 @@ def _rows_leaving_by_gain(estimator: Any, data: FittedRows, prior: str) -> np.nd
         return none
     if estimator.posterior_without_rows(prior) is None:  # only a fit takes a row out of the scale of the prior
         return none
-    if _has_lost_amounts(estimator):
+    if _has_lost_amounts(estimator):  # a prior's sum of squares is lost beside that of an outlier
         return none
 
-    # without groups all rows are alone, otherwise those whose group has one member
+    # without groups all rows are alone, otherwise those whose group has one member: groups 0 1 0 have the sizes 2 1,
+    # and by row 2 1 2, so that only the second is alone
     is_alone = np.ones(n, bool) if data.group is None else np.bincount(data.group)[data.group] == 1
 
     # a row of weight w takes w times the largest count among its cells out of a sum of counts. The largest of all
@@ -225,7 +235,7 @@ def _smallest_count(estimator: Any) -> float:
     Each family declares the kind of each of its fields; those of the kind COUNT are pseudo-counts.
     """
     smallest = np.inf
-    for prior, _ in _prior_and_posterior(estimator):
+    for prior, _ in _prior_and_posterior(estimator):  # class probabilities, then each block (the columns of a family)
         if isinstance(prior, OneDependence):  # its pseudo-counts are no declared field
             smallest = min(smallest, prior.alpha.min())
         for name, declared in prior.fields_.items():
@@ -309,12 +319,13 @@ class _Removal:
     def remainder(self, members: Int[np.ndarray, " m"]) -> Remainder:
         """Statistics and posterior of all rows but those at the positions `members`, to nine digits.
 
-        Statistics are sums over rows, so those of the members are subtracted. Where that cancels too many digits, the
-        other rows are summed again.
+        Statistics are sums over rows, so those of the members are subtracted from those of the fit. Where that cancels
+        too many digits, the other rows are summed again. `remaining.estimate` is the difference, `remaining.moved` the
+        same with every sum moved by the bound of its rounding; comparing the posteriors of both shows lost digits.
         """
         removed = self.estimator.prior_.suffstats(rows_at(self.data.rows, members), self.leaving[members])
 
-        # `remaining` has the difference as `estimate`, and the same moved by the bound of its rounding as `moved`
+        # an error if the members were never fitted, so that more would leave than there is
         remaining = self.estimator.remaining(removed, len(members))
         statistics = remaining.estimate
         model = self._posterior(statistics)
@@ -340,7 +351,11 @@ class _Removal:
             return doubt is not None
 
     def _posterior(self, statistics: Statistics) -> Any:
-        """The posterior after statistics, under the prior of the fit or under that of these statistics."""
+        """The posterior after statistics, under the prior of the fit or under that of these statistics.
+
+        Some default priors have a scale that is estimated from the rows. With prior="refit" it is estimated again from
+        the remaining rows, else it stays that of all rows.
+        """
         estimator = self.estimator
         if self.prior == "refit" and estimator.prior_follows_rows:
             # the statistics scale the default prior, as in a fit to these rows

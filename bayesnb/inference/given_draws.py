@@ -41,6 +41,18 @@ class JointAverage(NamedTuple):
 def parameters_of(model: Any, draws: Any) -> Parameters:
     """Draws by NumPyro site as the parameters of a model, each (s, …); chains one after the other.
 
+    A site is an array of parameters that NumPyro knows by one name. The draws are checked against the model: all sites
+    must be there, each with the shape that the model gives it, and all with the same number s of draws.
+
+    Parameters
+    ----------
+    model : the prior or posterior whose parameters were drawn
+    draws : (s, …) or (chain, draw, …) by site: a mapping, a sampler, or ArviZ data
+
+    Returns
+    -------
+    parameters by block (the columns of one family) and name, on the scale on which the model holds them, such as log π
+
     Raises
     ------
     ValueError
@@ -48,6 +60,7 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
     """
     if not isinstance(model, NaiveBayes):
         raise ValueError("`draws` need one NumPyro model of all columns, which OneDependenceNB has not; leave them out")
+    # shape of one draw of each site, as that of its mean; and what was given, a mapping by site
     shapes = {name: np.shape(value) for name, value in model.to_sites(model.mean()).items()}
     values = by_site(draws)
     missing = sorted(shapes.keys() - values.keys())
@@ -55,6 +68,8 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
         raise ValueError(
             f"`draws` have no site {missing[0]!r}, only {sorted(values)}; the model's sites are {sorted(shapes)}"
         )
+    # (s, …) each, and the number s of draws of each, which must be one number: a set of them has one entry. A model
+    # without sites has no numbers, and counts as 1
     sites = {name: _as_one_chain(name, np.asarray(values[name], float), shape) for name, shape in shapes.items()}
     numbers = {name: len(value) for name, value in sites.items()}
     if len(set(numbers.values())) > 1:
@@ -66,6 +81,12 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
 
 def by_site(draws: Any) -> Mapping[str, Any]:
     """Draws by site: of a mapping, of a sampler that has `get_samples`, or of the group `posterior` of ArviZ data.
+
+    ArviZ data are recognised by their attributes, not by their type, so that neither version of ArviZ is imported:
+
+    - ArviZ 1 has a tree of xarray (`children`), whose node "posterior" has the draws
+    - ArviZ below 1 has an `InferenceData` (`groups`), whose group "posterior" has the draws
+    - either gives a dataset of xarray (`data_vars`); the node or dataset may also be given itself
 
     Raises
     ------
@@ -88,13 +109,22 @@ def by_site(draws: Any) -> Mapping[str, Any]:
 
 
 def _of_variables(group: Any) -> dict[str, Any]:
-    """Draws (chain, draw, …) by site from ArviZ's variables, of which some are one column of a site each."""
+    """Draws (chain, draw, …) by site from ArviZ's variables, of which some are one column of a site each.
+
+    Such a variable says in its attributes which site it belongs to, and which column of it it is. The columns 0, 1, …
+    of a site are stacked along the last axis but one: (chain, draw, class, level) each becomes (chain, draw, class,
+    column, level).
+
+    Parameters
+    ----------
+    group : an xarray dataset of draws
+    """
     whole: dict[str, Any] = {}
-    columns: dict[str, dict[int, np.ndarray]] = {}
+    columns: dict[str, dict[int, np.ndarray]] = {}  # by site, then by number of the column
     for name, variable in group.data_vars.items():
         values = variable.transpose("chain", "draw", ...).to_numpy()
         site = variable.attrs.get(SITE)
-        if site is None:
+        if site is None:  # the variable is a whole site, under its name
             whole[str(name)] = values
         else:
             columns.setdefault(site, {})[int(variable.attrs[COLUMN])] = values
@@ -104,7 +134,14 @@ def _of_variables(group: Any) -> dict[str, Any]:
 
 
 def _as_one_chain(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Draws (s, *shape) of a site, from those or from (chain, draw, *shape)."""
+    """Draws (s, *shape) of a site, from those or from (chain, draw, *shape).
+
+    Parameters
+    ----------
+    name : of the site, for the message
+    values : the draws, with one or two axes before those of a single draw
+    shape : that of a single draw
+    """
     n_leading = values.ndim - len(shape)
     if n_leading not in (1, 2) or values.shape[n_leading:] != shape:
         raise ValueError(f"`draws` of {name!r} have the shape {values.shape}; one draw of it has {shape}")
@@ -112,7 +149,17 @@ def _as_one_chain(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.n
 
 
 def log_joint_chunks(model: NaiveBayes, rows: Rows, theta: Parameters) -> Iterator[tuple[slice, np.ndarray]]:
-    """log p(x_i, c | θ_s) of all draws, (s, m, c), for some rows at a time."""
+    """log p(x_i, c | θ_s) of all draws, (s, m, c), for some rows at a time: a table has at most 2 million numbers.
+
+    Parameters
+    ----------
+    model, rows : the model, and n rows by block
+    theta : s draws of the parameters, by block and name
+
+    Yields
+    ------
+    slice of m rows, and their table
+    """
     log_pi = theta[CLASS]["log_pi"]
     n, c = next(iter(rows.values())).shape[0], log_pi.shape[-1]
     n_draws = max((len(value) for value in _leading(theta)), default=1)
@@ -134,13 +181,22 @@ def proba_at_draws(model: Any, rows: Rows, draws: Any) -> Float[np.ndarray, "s n
 
 
 def joint_average(model: Any, rows: Rows, draws: Any) -> JointAverage:
-    """The average of p(x_i, c | θ_s) over draws, normalised, with the number of draws that it rests on."""
+    """The average of p(x_i, c | θ_s) over draws, normalised, with the number of draws that it rests on.
+
+    As p(x, c | θ_s) = p(x | θ_s) p(c | x, θ_s), this is the mean of the class probabilities p(c | x, θ_s) with the
+    weights w_s = p(x | θ_s) / Σ_s p(x | θ_s). The effective number of draws is 1 / Σ_s w_s².
+
+    Parameters
+    ----------
+    model, rows : the model, and n rows by block
+    draws : of the parameters, by site, as in `parameters_of`
+    """
     theta = parameters_of(model, draws)
     probabilities, effective = [], []
     for _, log_joint in log_joint_chunks(model, rows, theta):
         log_weight = np.logaddexp.reduce(log_joint, axis=-1)  # log p(x_i | θ_s), (s, m)
-        weight = np.exp(log_weight - log_weight.max(0))
-        weight /= weight.sum(0)
+        weight = np.exp(log_weight - log_weight.max(0))  # 1 for the largest, so that no exponential overflows
+        weight /= weight.sum(0)  # (s, m); adds up to 1 over the draws
         probabilities.append(np.einsum("sm,smc->mc", weight, np.exp(log_normalize(log_joint))))
         effective.append(1 / (weight**2).sum(0))
     return JointAverage(np.concatenate(probabilities), np.concatenate(effective))

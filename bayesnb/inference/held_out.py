@@ -93,8 +93,8 @@ def quality(name: str, rows: int, features: int, joint: np.ndarray, truth: np.nd
     # the bin 0 … 9 of each row; a confidence of 1 belongs to the last one
     bins = np.minimum((confidence * 10).astype(int), 9)
 
-    # Σ (confidence − accuracy) over the rows of each bin: the difference of the means times the number of rows, which
-    # is their weight
+    # Σ (confidence − is_right) over the rows of each bin: the difference of mean confidence and accuracy there, times
+    # the number of rows, which is the weight of the bin
     excess = np.bincount(bins, confidence - is_right)
     calibration_error = abs(excess).sum() / len(truth)
 

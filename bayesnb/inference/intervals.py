@@ -138,7 +138,8 @@ def means_and_intervals(
 
 def posterior_means(estimator: Any, X: Any) -> Float[np.ndarray, "n c"]:
     """The posterior mean of p(y = c | x_i, θ), (n, c): the point of `predict_interval` of any fitted estimator."""
-    # a discriminative model has no such posterior, and a calibrated one, with its `maps_`, changes the probabilities
+    # a discriminative model has no such posterior, and a calibrated one, with its `maps_`, changes the probabilities:
+    # of both the mean is taken over draws
     has_closed_form = hasattr(estimator, "posterior_") and not hasattr(estimator, "maps_")
     if not has_closed_form:
         p_of_draws = estimator.sample_proba(X, seed=0)  # (draws, n, c)
@@ -158,13 +159,16 @@ def _over_posterior(
 ) -> MeanAndInterval:
     """Posterior means of the class probabilities, (n, c), and the ends of their intervals, (n, c, 2).
 
-    With "auto" there are two passes: all rows by the analytic method, if the model has it, and then those rows from
-    draws whose log joint is too skewed for it.
+    θ are the parameters, and the posterior is that of θ given the data. The method "analytic" knows the distribution of
+    the log joint log p(x, y = c | θ) from its first three moments; "draws" draws θ. With "auto" there are two passes:
+    all rows by the analytic method, if the model has it, and then, from draws, those rows whose log joint is too skewed
+    for three moments. The second pass is a call of this function itself.
 
     Parameters
     ----------
     nb, rows, level, method, n_draws, seed : as in `intervals`
-    n_nodes : quantiles over which a closed form is averaged; with `_NO_MEANS` no means are computed, and they are 0
+    n_nodes : the closed form of two classes gives quantiles of p directly. Its mean is taken over this many equally
+        likely quantiles; with `_NO_MEANS`, which is 0, no means are computed, and they are returned as 0
     """
     check_level(level)
     used_method, size = resolve_method(nb, method, n_draws)  # "analytic" or "draws", and its points or draws
@@ -178,10 +182,10 @@ def _over_posterior(
     skewed_rows = []  # positions, an array for each chunk
     for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes):
         log_ends = chunk.log_ends  # (m, c, 2) where they have a formula
-        if log_ends is None:
+        if log_ends is None:  # no formula: quantiles over the points or draws s of log_p (m, c, s)
             quantiles = np.quantile(chunk.log_p, tails, axis=-1)  # over the points or draws, (2, m, c)
             log_ends = np.moveaxis(quantiles, 0, -1)
-        ends[chunk.rows] = np.exp(np.sort(log_ends))
+        ends[chunk.rows] = np.exp(np.sort(log_ends))  # sorted, as a formula gives them in any order
         if n_nodes != _NO_MEANS:
             mean[chunk.rows] = np.exp(chunk.log_p).mean(-1)
         skewed_rows.append(chunk.rows[chunk.is_skewed])
@@ -203,7 +207,11 @@ def uncertainty(
     n_draws: int | None = None,
     seed: int | np.random.Generator | None = 0,
 ) -> Uncertainty:
-    """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
+    """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`.
+
+    With p the class probabilities at parameters θ and p̄ their posterior mean, total = H(p̄), aleatoric = E H(p) and
+    epistemic = H(p̄) − E H(p) = E KL(p ‖ p̄), the mutual information of label and θ. H is the entropy −Σ_c p_c log p_c.
+    """
     method, n_draws = resolve_method(nb, method, n_draws)  # "analytic" or "draws", and its points or draws
     n, _ = _shape(nb, rows)
     total = np.zeros(n)
@@ -215,12 +223,13 @@ def uncertainty(
         log_mean = log_floor(mean)
         total[chunk.rows] = -(mean * log_mean).sum(-1)  # entropy of p̄
 
-        # the mutual information is the mean over θ of Σ_c p log(p/p̄). As Σ_c (p̄ − p) = 0 it is also that of
-        # Σ_c [p log(p/p̄) − p + p̄], whose terms are not negative: no digits cancel
-        log_ratio = np.maximum(chunk.log_p - log_mean[..., None], -1e3)  # where p is 0, p times it is 0 as well
+        # the mutual information is the mean over θ of KL(p ‖ p̄) = Σ_c p log(p/p̄). As Σ_c (p̄ − p) = 0 it is also that
+        # of Σ_c [p log(p/p̄) − p + p̄]. Each of these terms is at least 0, because log t ≥ 1 − 1/t with t = p/p̄, so
+        # that no digits cancel in the sum
+        log_ratio = np.maximum(chunk.log_p - log_mean[..., None], -1e3)  # log(p/p̄); where p is 0, p times it is 0 too
         gain = p * log_ratio - p + mean[..., None]  # (m, c, s)
         epistemic[chunk.rows] = np.maximum(gain.mean(-1), 0).sum(-1)
-    epistemic = np.minimum(epistemic, total)
+    epistemic = np.minimum(epistemic, total)  # rounding may exceed the total
     return Uncertainty(total, total - epistemic, epistemic)
 
 
@@ -230,7 +239,8 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
     Parameters
     ----------
     nb : the fitted model
-    method, n_draws : what the user asked for: "analytic", "draws" or "auto", and a number or None for the default
+    method, n_draws : what the user asked for: "analytic" (from moments of the log joint), "draws" (of all parameters)
+        or "auto", and a number or None for the default
 
     Raises
     ------
@@ -257,10 +267,15 @@ def _moments_suffice(block: Block) -> bool:
     """Whether closed forms say how log p(x | θ) is distributed: three moments, or quadratic forms given what is shared.
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe. A family without
-    closed forms returns None, which it also does for a table of no rows.
+    closed forms returns None, which it also does for a table of no rows: so a table of no rows is a cheap question.
+
+    Parameters
+    ----------
+    block : the model of some columns by one family
     """
     inner = block.unwrapped  # of a block about a single class, the model of that class
     no_rows = np.zeros((0, inner.shape[1]))
+    # classes that share a parameter, such as a variance, are not independent: they need the quadratic forms
     if inner.shares_parameters and not inner.is_composite:
         return inner.shared_quadratic(no_rows) is not None
     return inner.log_cumulants(no_rows) is not None
@@ -332,7 +347,8 @@ def _log_probabilities(
         moments = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
         positions = np.arange(n)[part]  # of these rows among all rows
 
-        # of two classes the log odds may be one Pearson III variable (`single`), whose quantiles have a formula
+        # of two classes the log odds may be one Pearson III variable (`single`, (n,) booleans), a shifted gamma
+        # variable, whose quantiles have a formula. Quadratic forms, of classes that share a variance, rule this out
         has_one_dimension = c == 2 and not moments.quadratics
         is_closed = moments.single if has_one_dimension else np.zeros(len(positions), bool)
         if is_closed.any():
@@ -351,7 +367,9 @@ def _closed_form(
 ) -> _Chunk:
     """Class probabilities of rows whose log odds, of two classes, are one Pearson III variable.
 
-    A probability increases with the log odds, so its quantiles are those of the log odds, transformed.
+    A Pearson III variable is a shifted gamma variable; its first three moments determine it. The probability of the
+    second class, 1 / (1 + e^−log odds), increases with the log odds, so its quantiles are those of the log odds,
+    transformed.
 
     Parameters
     ----------
@@ -391,11 +409,15 @@ def _at_points(
 ) -> Iterator[_Chunk]:
     """Class probabilities of some rows at quasi-random points of the log joint of all c classes.
 
-    A point is a vector of coordinates that are uniform on (0, 1), independent, and the same for all rows. They are read
-    in this order:
+    The log joint ℓ_c = log p(x, y = c | θ) is random because θ is. Here it is a function of a few standard random
+    numbers with the right moments: a Pearson III variable (shifted gamma) for each class, and for blocks whose classes
+    share a variance a quadratic form. A point is a vector of these numbers, uniform on (0, 1), independent, and the
+    same for all rows. Its coordinates are read in this order:
 
     - c of them, as normal numbers: one for each class, behind the Pearson III variable of its log joint
     - for each quadratic form, `dimensions` of them for what its classes share, and 2c for what each class has alone
+
+    Example: c = 2 classes and one form of 3 dimensions have the coordinates 0 1 | 2 3 4 5 6 7 8.
 
     Parameters
     ----------
@@ -408,7 +430,8 @@ def _at_points(
     c = moments.mean.shape[1]
     quadratics = moments.quadratics
 
-    # s = 2^power points; four times as many where the ends of intervals are quantiles over them
+    # s = 2^power points, rounded up: 1000 points have 999 = 1111100111 in binary, 10 bits, so that s = 2^10 = 1024;
+    # four times as many where the ends of intervals are quantiles over them
     power = max(1, (n_points - 1).bit_length())
     if is_for_tails and quadratics:
         power += 2
@@ -421,15 +444,15 @@ def _at_points(
     z = _normal_points(n_rounded, power, seed)  # (n_rounded, s)
     z_of_classes = z[:c]
 
-    # what each quadratic form makes of its own coordinates, which follow one another; the same for all rows
-    uniform = ndtr(z[c:])  # normal numbers back to uniform ones
+    # what each quadratic form makes of its coordinates, the next lengths[k] rows of `uniform`; the same for all rows
+    uniform = ndtr(z[c:])  # normal numbers back to uniform ones, by the normal distribution function
     points_of_quadratics = []
     start = 0
     for quadratic, length in zip(quadratics, lengths, strict=True):
         points_of_quadratics.append(quadratic_points(quadratic, uniform[start : start + length], c))
         start += length
 
-    rows_at_a_time = max(1, _TABLE // (c << power))  # a row has a table of c · 2^power numbers
+    rows_at_a_time = max(1, _TABLE // (c << power))  # a row has a table of c · 2^power = c << power numbers
     for batch in batches(len(chosen), rows_at_a_time):  # slices
         chosen_rows = chosen[batch]
         mean = moments.mean[chosen_rows]
@@ -465,12 +488,12 @@ def log_probability_draws(
     slice of the rows, and log p(y = c | x_i, θ_s) of its rows in nats, (rows, c, s) with s draws
     """
     n, c = _shape(nb, rows)
-    n_parameters = sum(leaf.size for leaf in leaves(nb))
-    draws_at_a_time = max(1, min(_DRAWN // n_parameters, _MOST_DRAWN))
-    rows_at_a_time = max(1, _KEPT // (n_draws * c))
+    n_parameters = sum(leaf.size for leaf in leaves(nb))  # numbers in all arrays of the model
+    draws_at_a_time = max(1, min(_DRAWN // n_parameters, _MOST_DRAWN))  # draws × parameters: at most 4 million numbers
+    rows_at_a_time = max(1, _KEPT // (n_draws * c))  # rows × draws × classes: at most 2 million probabilities
 
     for part in batches(n, rows_at_a_time):  # slices of the rows
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed)  # the same draws for every slice of rows
         rows_of_part = rows_at(rows, part)
         log_p = np.empty((part.stop - part.start, c, n_draws))
         for batch in batches(n_draws, draws_at_a_time):  # slices of the draws
@@ -520,8 +543,9 @@ class LogJointMoments:
             assert cumulants is not None, "see `resolve_method`"
             mean_of_block, variance_of_block, third_of_block = cumulants  # (n, c) each
             if block.is_composite:
-                # ℓ_c is a sum over the other classes, of variance Σ_{k≠c} v_k. Without the sum over all classes, which
-                # they share, it is the term of the class itself, of variance v_c = Σ_k v_k − Σ_{k≠c} v_k
+                # complement multinomial: ℓ_c = Σ_{k≠c} t_k, with independent terms t_k of variance v_k. As
+                # ℓ_c = Σ_k t_k − t_c, and Σ_k t_k is the same for all classes, −t_c serves as well. The block states
+                # V_c = Σ_{k≠c} v_k, and Σ_c V_c = (c − 1) Σ_k v_k, so that v_c = Σ_c V_c / (c − 1) − V_c
                 total = variance_of_block.sum(1, keepdims=True)
                 variance_of_block = total / max(variance_of_block.shape[1] - 1, 1) - variance_of_block
             mean = mean + mean_of_block
@@ -540,8 +564,9 @@ class LogJointMoments:
     def skewed(self) -> Bool[np.ndarray, " n"]:
         """Whether a class with a share in the variance is so skewed that three moments do not tell the tails, (n,).
 
-        Log θ of a kind that did not occur, under a concentration α < 1, is about exponential with scale 1/α. It ends at
-        0, and what is added to it goes beyond that end, unlike a Pearson III variable.
+        A Pearson III variable is a shifted gamma variable with the same three moments. Log θ of an event that did not
+        occur, under a concentration α < 1, is about minus an exponential variable with scale 1/α: it ends at 0. The
+        log joint adds other terms to it, which go beyond that end, and a Pearson III variable cannot.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             skewness = abs(self.third / self.variance**1.5)  # (n, c)
@@ -574,8 +599,9 @@ class LogJointMoments:
     def single(self) -> Bool[np.ndarray, " n"]:
         """Whether ℓ_1 − ℓ_0 has about the tails of the Pearson III variable with its three moments, (n,).
 
-        It has not where two skewed terms of about the same size meet: their difference is symmetric with heavy tails.
-        A Pearson III variable has the fourth cumulant 1.5 κ₃²/κ₂; those of independent terms add.
+        ℓ_c is the log joint of class c, itself about Pearson III (a shifted gamma). The difference of two skewed terms
+        of about the same size is symmetric with heavy tails, and is not. The test is the fourth cumulant κ₄: a Pearson
+        III variable has κ₄ = 1.5 κ₃²/κ₂, and cumulants of independent terms add.
         """
         _, variance, third = self.difference
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -597,9 +623,9 @@ def pearson_iii(
 ) -> Float[np.ndarray, "*n s"]:
     """Pearson III variables with these moments at quantiles z of the standard normal: mean + sd · T(z; 6e).
 
-    T = q (1 + eq + (eq)²/3) with q = z − e, where 1 + eq is not negative, and its bound −1/(3e) beyond. This is the
-    cube of Wilson & Hilferty, multiplied out. The skewness 6e is kept within ±6, at which the variable is a point and a
-    long tail.
+    A Pearson III variable is a shifted gamma variable, of skewness 6e. With q = z − e, T = q (1 + eq + (eq)²/3) where
+    1 + eq ≥ 0, and T = −1/(3e), where the variable ends, beyond. This is the cube of Wilson & Hilferty, multiplied out:
+    T = [(1 + eq)³ − 1] / (3e). The skewness is kept within ±6, at which the variable is a point and a long tail.
 
     Parameters
     ----------

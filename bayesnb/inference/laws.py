@@ -178,18 +178,21 @@ class Case:
 def cases(
     problem: Problem, rng: np.random.Generator, max_rows: int = _SAMPLE_ROWS, weights: Any = None
 ) -> Iterator[Case]:
-    """The blocks of a problem that have rows, and its class probabilities where they are learnt.
+    """The cases of a problem: one for each block that has rows, and one for the class probabilities if they are learnt.
 
-    A block may be about a single class, and say nothing of rows of the others. Its case has the rows of that class
-    only, and the block that is inside of it, which knows of one class: so the weights r have one column.
+    A block is the model of some columns: one family, such as the Gaussian, with its parameters for every class. A block
+    may be about a single class, and say nothing of rows of the others. Its case has the rows of that class only, and
+    the block that is inside of it, which knows of one class: so the weights r have one column.
 
     Parameters
     ----------
+    problem : a prior, rows by block, and the class of each row
+    rng : chooses the rows, and is handed on to each case
     max_rows : how many rows of a case are predicted and left out, at most
     weights : (n, c) weights of the rows in each class, in the place of one-hot labels
     """
     c = len(problem.prior.classes.log_predictive())
-    r = one_hot(problem.y, c).toarray() if weights is None else weights  # (n, c)
+    r = one_hot(problem.y, c).toarray() if weights is None else weights  # (n, c): class 1 of 3 is the row 0 1 0
 
     # the class probabilities, as a block whose rows have no columns
     if problem.prior.classes.marginals():  # there are none of probabilities that are fixed
@@ -205,11 +208,12 @@ def cases(
     for name, block in problem.prior.blocks.items():
         x = np.asarray(problem.rows[name], float)
         r_of_block = r
+        # a block about one class: keep the rows of that class, and of their weights only the column of that class
         if block.only_class is not None:
             is_member = problem.y == block.only_class
             x = x[is_member]
             r_of_block = r[is_member][:, [block.only_class]]  # (members, 1)
-        if len(x):
+        if len(x):  # a class may have no rows
             yield Case(
                 name=name,
                 prior=block.unwrapped,  # the block itself, or the block of one class inside of it
@@ -221,7 +225,7 @@ def cases(
 
 
 def choose(rng: np.random.Generator, n: int, max_chosen: int) -> np.ndarray:
-    """At most `max_chosen` of n positions, at random and in order."""
+    """At most `max_chosen` of the positions 0 … n − 1, at random without replacement, in ascending order."""
     return np.arange(n) if n <= max_chosen else np.sort(rng.choice(n, max_chosen, replace=False))
 
 
@@ -268,7 +272,7 @@ def gap(what: str, got: Any, want: Any, scale: Any = None) -> Gap:
     want = np.asarray(want, float)
     if got.shape != want.shape:
         return Gap(f"{what} of shape {got.shape} for {want.shape}", np.inf)
-    unit = np.maximum(abs(want), 1) if scale is None else np.maximum(scale, 1e-300)
+    unit = np.maximum(abs(want), 1) if scale is None else np.maximum(scale, 1e-300)  # never 0, as it divides
     with np.errstate(invalid="ignore"):  # ∞ − ∞ is no number, but equal infinite values have no gap
         difference = np.where(got == want, 0, abs(got - want))
         return Gap(what, float(np.max(difference / unit, initial=0)))
@@ -290,15 +294,22 @@ def shared(what: str, score: Any, table: Any) -> Gap:
 
 
 def _pairs(n: int, c: int) -> list[tuple[int, int]]:
-    """Pairs (i, k) of a row and a class to compare: all, or 24 at most, evenly spaced among all of them."""
+    """Pairs (i, k) of a row and a class to compare: all, or 24 at most, evenly spaced among all of them.
+
+    Parameters
+    ----------
+    n, c : numbers of rows and classes
+    """
     pairs = [(i, k) for k in range(c) for i in range(n)]
-    stride = -(-len(pairs) // _MAX_COMPARED)  # rounded up
+    stride = -(-len(pairs) // _MAX_COMPARED)  # rounded up: of 50 pairs every third is taken, which are 17
     return pairs[::stride]
 
 
 def _evidence(block: Any, row: np.ndarray, k: int) -> float:
     """Log evidence of a row (1, d) in class k: the log probability of the row with the parameters integrated out."""
-    weights = np.eye(block.shape[0])[[k]]  # (1, c), one-hot
+    weights = np.eye(block.shape[0])[[k]]  # (1, c): weight 1 in class k, 0 in the others
+    # `suffstats` are the sufficient statistics of the row; `log_marginal` gives their log evidence as terms to add up,
+    # one for each class or other independent piece of the block
     return float(np.sum(block.log_marginal(block.suffstats(row, weights))))
 
 
@@ -317,11 +328,14 @@ def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarr
     cheb = np.polynomial.chebyshev
     coefficients = cheb.chebinterpolate(lambda t: f(reach * t), _DEGREE)  # a_j, (degree + 1,)
 
-    # derivatives of each T_j at 0, three arrays (25,), one for each order; x = reach · t, so that d/dx = d/dt / reach.
-    # Row j of the unit matrix has the coefficients of T_j
+    # the k-th derivative of every T_j at 0, for k = 1, 2, 3: three arrays (25,). Column j of the unit matrix has the
+    # coefficients of T_j, `chebder` those of its k-th derivative, and `chebval` the value of that at 0. The argument is
+    # x = reach · t, so that each order of d/dx is d/dt divided by reach
     slopes = [cheb.chebval(0.0, cheb.chebder(np.eye(_N_COEFFICIENTS), k)) / reach**k for k in (1, 2, 3)]
 
-    # rounding: three times what it is if every coefficient has the error of the largest unused one, of the worst sign
+    # a derivative is Σ_j a_j · slope_j. The unused a_j should be 0, so the largest of them, ε, is the rounding error of
+    # a coefficient. If all have the error ε with the worst sign, the sum is off by ε Σ_j |slope_j|; three times that is
+    # the bound
     noise = 3 * abs(coefficients[_N_COEFFICIENTS:]).max() * abs(np.array(slopes)).sum(1)  # (3,)
     return slopes @ coefficients[:_N_COEFFICIENTS], noise
 
@@ -330,9 +344,10 @@ def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarr
 
 
 def likelihood(case: Case) -> Iterator[Gap]:
-    """Law 5: log p(x_i | θ) against Bayes' identity of single rows, at draws of θ, under prior and posterior.
+    """Law 5: `log_likelihood` must equal log p(x_i | θ) = log p(θ | x_i) − log p(θ) + log p(x_i), Bayes' identity.
 
-    Also compared is what equals the likelihood up to a term of the row: scores, and a linear form.
+    It is compared at three draws of θ, from the prior and from the posterior. Two more results are compared that equal
+    the likelihood up to a term of the row that all classes share: `log_score` and `linear_form`.
     """
     x = case.x[case.sample]
     for block in (case.prior, case.posterior):
@@ -341,7 +356,7 @@ def likelihood(case: Case) -> Iterator[Gap]:
         pairs = _pairs(*table.shape[-2:])  # (i, k): row and class
         want = _log_likelihoods_by_bayes(block, theta, x, pairs)
         yield gap("log_likelihood", [table[..., i, k] for i, k in pairs], want)
-        if not isinstance(block, Labels):
+        if not isinstance(block, Labels):  # the class probabilities have no columns, and neither of these
             yield shared("log_score of θ", block.log_score(x, theta), table)
             first_draw = {name: value[0] for name, value in theta.items()}
             yield from _linear_form(block, first_draw, x)
@@ -362,6 +377,7 @@ def _log_likelihoods_by_bayes(block: Any, theta: Theta, x: np.ndarray, pairs: li
     log_likelihoods = []
     for i, k in pairs:
         stats = block.suffstats(x[i : i + 1], np.eye(block.shape[0])[[k]])  # of row i in class k alone
+        # log p(θ | x) − log p(θ), added over the independent pieces; then + log p(x), the evidence of the row
         gain = sum_of_pieces(block, block.update(stats).log_prob(theta) - log_density)  # (draws,)
         log_likelihoods.append(gain + np.sum(block.log_marginal(stats)))
     return log_likelihoods
@@ -377,7 +393,7 @@ def _linear_form(block: Any, theta: Theta, x: np.ndarray) -> Iterator[Gap]:
     theta : the parameters of a single draw
     x : (n, d) rows, which may have missing cells
     """
-    form = block.linear_form(theta)
+    form = block.linear_form(theta)  # weights and intercept, or None
     complete = x[~np.isnan(x).any(1)]  # a linear form has no place for missing cells
     if form is None or not len(complete):
         return
@@ -394,7 +410,14 @@ def _linear_form(block: Any, theta: Theta, x: np.ndarray) -> Iterator[Gap]:
 
 
 def predictive(case: Case) -> Iterator[Gap]:
-    """Law 6: the predictive of rows against the evidence of each; the evidence against normalisers and an update."""
+    """Law 6: predictive density and evidence must agree, by the chain rule of probability, in three comparisons.
+
+    - log p(x_i | y = k, data), `log_predictive`, is the log evidence of row i alone under the posterior
+    - the log evidence of all rows is the difference of log normalisers of posterior and prior, plus log h of the rows
+    - log p(all rows) − log p(all but the last) is the log evidence of the last row after an update with the others
+
+    A log evidence is a log probability of rows with the parameters integrated out.
+    """
     # log p(x_i | y = k, data) of single rows, under prior and posterior
     x = case.x[case.sample]
     for block in (case.prior, case.posterior):
@@ -431,10 +454,11 @@ def _evidence_by_normalisers(case: Case, stats: Any, evidence: Any) -> Gap:
     stats : statistics of all rows; their `log_h`, if they have one, is Σ log h(x_i)
     evidence : log evidence of each independent piece of the block
     """
-    normalizer = case.posterior.log_normalizer()
+    normalizer = case.posterior.log_normalizer()  # log Z of each independent piece
     ratio = normalizer - case.prior.log_normalizer()
     log_h = getattr(stats, "log_h", np.zeros(1))
-    if np.shape(log_h) != np.shape(ratio):  # it is by class, but classes have one piece together
+    # where classes share a parameter they are one piece together, but log h has an entry for each class: add these
+    if np.shape(log_h) != np.shape(ratio):
         log_h = np.sum(log_h, 0)
 
     # the ratio cancels digits where the normalisers are large
@@ -443,11 +467,12 @@ def _evidence_by_normalisers(case: Case, stats: Any, evidence: Any) -> Gap:
 
 
 def leave_one_out(case: Case) -> Iterator[Gap]:
-    """Law 7: some rows left out of the posterior against their prediction by a posterior of all the others.
+    """Law 7: the shortcut `log_loo` must equal what a posterior fitted to all other rows predicts of a row.
 
-    The log density of row i in class k, D₋ᵢ being all other rows, is the evidence of the row under the posterior of
-    D₋ᵢ. Families that have no evidence of single rows, such as kernel densities, say so by `reason_against`; of them it
-    is the predictive of that posterior.
+    `log_loo` subtracts a row from the posterior of all rows. The slow way, compared with it, fits a posterior to D₋ᵢ,
+    all rows but i. The log density of row i in class k is then the log evidence of the row alone under that posterior.
+    Some families, such as kernel densities, have no evidence of single rows: their `reason_against` is a text, not
+    None. For them the slow way takes `log_predictive` of the posterior of D₋ᵢ instead.
     """
     x = case.x[case.sample]
     r = case.r[case.sample]
@@ -465,6 +490,7 @@ def leave_one_out(case: Case) -> Iterator[Gap]:
         else:
             want.append(without.log_predictive(row)[0])
 
+    # scores are the same but for a term of the row that all classes share; class probabilities (`Labels`) have none
     yield gap("log_loo", table, want)
     if not isinstance(case.posterior, Labels):
         yield shared("log_loo_score", case.posterior.log_loo_score(x, r), table)
@@ -473,15 +499,17 @@ def leave_one_out(case: Case) -> Iterator[Gap]:
 def cumulants(case: Case) -> Iterator[Gap]:
     """Law 8: mean, variance and third cumulant of log p(x | θ) against derivatives of the evidence of a row.
 
-    The log evidence of a row of weight t, log E p(x | θ)^t, generates the cumulants of log p(x | θ). Its derivatives at
-    t = 0 are those of the block. Here they are taken at t = 1, where every statistic is smooth in the weight. They are
-    then those of the block with the row, at weight 1.
+    With Z = log p(x | θ), a function of the random θ, the log evidence of a row of weight t is log E p(x | θ)^t =
+    log E e^(tZ): the cumulant generating function of Z. Its k-th derivative at t = 0 is the k-th cumulant of Z under
+    the block. Here derivatives are taken at t = 1, where every statistic is smooth in the weight. They are then the
+    cumulants under the block that was updated with the row once.
     """
     x = case.x[case.sample[:2]]  # two rows are enough: each pair of a row and a class takes 33 evidences
     for block in (case.prior, case.posterior):
         n_classes = block.shape[0]
         for i, k in _pairs(len(x), n_classes):
             other = (k + 1) % n_classes  # any other class, or the same if there is no other
+            # class probabilities have cumulants of differences only, blocks of columns have those of each class
             if isinstance(block, Labels):
                 yield _cumulants_of_labels(block, x[i : i + 1], k, other)
             else:
@@ -489,10 +517,16 @@ def cumulants(case: Case) -> Iterator[Gap]:
 
 
 def _cumulants_of_labels(block: Any, row: np.ndarray, k: int, other: int) -> Gap:
-    """Cumulants of log π_k minus those of log π_other; `log_cumulants` says nothing of each alone.
+    """Cumulants of log π_k minus those of log π_other, as stated by the block and as derivatives.
+
+    Only differences are compared, because `log_cumulants` may leave out of all classes the same term. The derivatives
+    are those of the log evidence in the weight of the row in class k, minus those in its weight in the other class
+    (`_slopes`). In both the row is in both classes with the weight 1 to begin with, so that they are about the same
+    posterior, `after`.
 
     Parameters
     ----------
+    block : class probabilities, as a block whose rows have no columns
     row : (1, 0) a row without columns; it is given to both classes
     k, other : the two classes
     """
@@ -508,15 +542,20 @@ def _cumulants_of_rows(block: Any, row: np.ndarray, k: int, other: int) -> Itera
     """Mean, variance and third cumulant of log p(x | θ_k) of a row (1, d), where the family states them.
 
     They should be the first three derivatives of the log evidence of the row in its weight in class k. For a composite
-    block this holds of mean and variance only. Such a block is the complement multinomial: θ_k describes the rows of
-    all classes but k, and the log density of a row in class k is Σ_{j≠k} log Multinomial(x; θ_j). It equals
-    −log Multinomial(x; θ_k) plus a term that all classes share, and the third cumulant that the block states is that of
-    −log Multinomial(x; θ_k). To see θ_k the row is given to the class `other`. The log evidence is then a sum over the
-    θ's, its pieces, and the piece of θ_k generates the cumulants of +log Multinomial(x; θ_k). The third cumulant of −Z
-    is minus that of Z, so that the third derivative of the piece should be minus what is stated.
+    block this holds of mean and variance only, and the third cumulant needs another path:
+
+    1. A composite block is the complement multinomial. θ_k describes the rows of all classes but k, and the log density
+       of a row in class k is Σ_{j≠k} log Multinomial(x; θ_j).
+    2. Write Z_j = log Multinomial(x; θ_j). Then Σ_{j≠k} Z_j = −Z_k + Σ_j Z_j, where the last sum is the same for all
+       classes. The third cumulant that the block states is that of −Z_k.
+    3. A row in class k does not inform θ_k, so the row is given to the class `other`. The log evidence is a sum of
+       pieces, one for each θ_j, and the third derivative of the piece of θ_k is the third cumulant of +Z_k.
+    4. An odd cumulant changes its sign with Z: κ₃(−Z) = −κ₃(Z). So the third derivative has to be minus what is stated.
 
     Parameters
     ----------
+    block : a block before the row, of c classes
+    row : (1, d) the row
     k, other : the class, and one of the other classes
     """
     of_k = _slopes(block, row, [k])
@@ -558,7 +597,8 @@ def _slopes(
 ) -> _Slopes:
     """Derivatives of the log evidence of a row (1, d) in its weight in some classes, at weight 1.
 
-    They are those of t ↦ log evidence of the row with the weight 1 + t, at t = 0.
+    They are those of t ↦ log evidence of the row with the weight 1 + t, at t = 0. Example: of three classes, with
+    `classes` [0] and `known_in` [1, 0], the weights of the row in the classes are (1 + t, 1, 0).
 
     Parameters
     ----------
@@ -582,7 +622,7 @@ def _slopes(
         return np.array([evidence(step) for step in t])
 
     slope, noise = _derivatives(evidences, _REACH)  # (3,) both
-    after = block.update(block.suffstats(row, base))
+    after = block.update(block.suffstats(row, base))  # the posterior after the row at t = 0
     return _Slopes(slope, noise, after)
 
 
@@ -590,14 +630,18 @@ def _slopes(
 
 
 def estimates(case: Case) -> Iterator[Gap]:
-    """Law 9: the mean against the marginals; the mode and the maximum likelihood estimate against slopes, which are 0.
+    """Law 9: posterior mean, posterior mode and maximum likelihood estimate (MLE) are what their names say.
 
-    Slopes are in units of the curvature. Parameters on the boundary are left out. Shares have to add up to one.
+    The mean must equal the means of the marginal distributions. At the mode the log posterior density, and at the MLE
+    the log likelihood, must have the slope 0 along every parameter. Slopes are measured as Newton steps, slope / minus
+    the curvature (`_slopes_at`). Parameters on the boundary of their space, such as a probability of 0, are left out.
+    Shares that form a distribution have to add up to one.
     """
-    # the mean of each scalar parameter is that of its marginal, where that has one
+    # the mean of each scalar parameter is that of its marginal, where that has one. `to_sites` goes from the names of a
+    # block, which may hold logarithms (log_theta), to the parameters as NumPyro has them (theta)
     block = case.posterior
     means = to_sites(block.mean())
-    for name, marginal in block.marginals().items():
+    for name, marginal in block.marginals().items():  # frozen distributions in the manner of scipy.stats
         want = np.asarray(marginal.mean(), float)
         exists = np.isfinite(want)
         yield gap("mean", np.asarray(means[name])[exists], want[exists], abs(want[exists]))
@@ -648,7 +692,8 @@ def _slopes_at(
         indices = [*np.ndindex(*value.shape)]
         stride = -(-len(indices) // _SCALARS)  # rounded up
         for index in indices[::stride]:
-            # there is no slope to be 0 where the estimate lies on the boundary, and cannot move
+            # an array like the site: by how much the parameter, and what must move with it, moves at t = 1. It is about
+            # 0 where the estimate lies on the boundary: there a maximum need not have the slope 0
             direction = _direction(value, index, kind, spread[name][index])
             if abs(direction[index]) <= max(1e-12 * spread[name][index], _ON_BOUNDARY):
                 continue
@@ -678,7 +723,8 @@ def _along(
     # the point len(t) times, (len(t), …) by site
     path = {key: np.repeat(value[None], len(t), 0) for key, value in point.items()}
 
-    # of one site each copy moves by its t: t has the shape (len(t), 1, …, 1), and so goes with the direction (…)
+    # in the site that moves, copy i becomes value + t_i · direction. For a direction (2, 3) and four t, t is reshaped
+    # to (4, 1, 1), so that the product has the shape (4, 2, 3)
     ones = (1,) * direction.ndim
     path[name] = path[name] + t.reshape(-1, *ones) * direction
     return density(from_sites(parameters, path))
@@ -690,8 +736,9 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
     A small step of it, or of minus it, stays in the space of the site. It is 0 where the parameter is on the boundary.
     What moves, and how far, depends on the kind of the site:
 
-    - "matrix": an entry (i, j) of a covariance matrix S and the entry (j, i), by ½ √(variance of i · variance of j),
-      each given all other columns: 1/(S⁻¹)_ii. Then S + t E is positive definite for |t| < 1, as |x'Ex| ≤ x'Sx
+    - "matrix": an entry (i, j) of a covariance matrix S and the entry (j, i), by ½ √(v_i v_j), where v_i = 1/(S⁻¹)_ii
+      is the conditional variance of column i given all others. With E this change, |x'Ex| ≤ x'Sx for every x, so that
+      S + t E stays positive definite for |t| < 1
     - "simplex": a share gains what the next share loses, at most all that the smaller of the two has
     - "interval": a number between 0 and 1, as far as the nearer end
     - "real": a number, by the distance of its quartiles
@@ -704,6 +751,9 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
     kind : as of `kind_of`
     spread : distance of the quartiles of the parameter
     """
+    # value[index] is one number. Of a site of several matrices, shape (c, d, d), the index (2, 0, 1) is the entry
+    # (0, 1) of matrix 2: `lead` = (2,) picks the matrix, and (0, 1) the entry in it. Of shares (c, K) the last index
+    # picks the share
     direction = np.zeros_like(value)
     number = value[index]
     match kind:
@@ -754,7 +804,7 @@ class Law(NamedTuple):
 
         Parameters
         ----------
-        tried : the cases, each a block with rows
+        tried : the cases, each a block (the model of the columns of one family) with rows
         """
         gaps: list[Gap] = []
         left_out: list[str] = []
@@ -776,9 +826,10 @@ class Law(NamedTuple):
 
 
 def limit_of(count: int, rate: float) -> float:
-    """What the largest of `count` absolute standard normal statistics exceeds with probability `rate`, at most.
+    """The limit for the largest of `count` absolute standard normal statistics, at a given rate of false alarms.
 
-    Bonferroni's bound: each may exceed it, on either side, with probability rate / count.
+    The largest exceeds it with probability `rate` at most. By Bonferroni's bound that holds if each statistic exceeds
+    it, on either of two sides, with probability rate / count. `isf` is the inverse of the upper tail probability.
     """
     return float(stats.norm.isf(rate / max(count, 1) / 2))
 
@@ -823,11 +874,13 @@ def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> lis
     whole : all rows and columns: predictions are compared under its posterior too
     small : a few rows of each class, under which all terms of a formula count. It may be `whole` itself
     """
-    small_cases = [*cases(small, rng)]
+    small_cases = [*cases(small, rng)]  # one for each block and one for the class probabilities
     all_cases = small_cases
     if whole is not small:
         all_cases = [*cases(whole, rng, max_rows=2), *small_cases]
 
+    # predictions are compared in all cases; the other laws in small ones only, because in a posterior of many rows the
+    # terms of the prior are too small to be seen
     rows = []
     for law in LAWS:
         is_of_predictions = law.compare in (predictive, leave_one_out)

@@ -128,7 +128,10 @@ class LooResult:
         return self.weights.terms(pointwise, self._groups)
 
     def _of_label(self, table: np.ndarray) -> np.ndarray:
-        """Of a table (n, c), the value of each row in the column of its own label, (n,)."""
+        """Of a table (n, c), the value of each row in the column of its own label, (n,).
+
+        Of the table [[1, 2], [3, 4]] with the labels 1 and 0 these are 2 and 3.
+        """
         own_column = self.index[:, None]  # (n, 1)
         return np.take_along_axis(table, own_column, 1)[:, 0]
 
@@ -173,13 +176,19 @@ class LooResult:
 
     @property
     def p_loo(self) -> float:
-        """Effective number of parameters: how much Σ_i w_i log p(y_i | x_i) decreases if each row is left out."""
+        """Effective number of parameters: how much Σ_i w_i log p(y_i | x_i) decreases if each row is left out.
+
+        It is Σ_i w_i [log p(y_i | x_i, D) − log p(y_i | x_i, D₋ᵢ)], with D all rows and D₋ᵢ all but row i.
+        """
         of_fit = self._of_label(log_normalize(self._log_joint_of_fit))  # log p(y_i | x_i, D), (n,)
         return float(self.weights.total_of(of_fit - self.pointwise))
 
     @property
     def p_loo_joint(self) -> float:
-        """Effective number of parameters: how much Σ_i w_i log p(x_i, y_i) decreases if each row is left out."""
+        """Effective number of parameters: how much Σ_i w_i log p(x_i, y_i) decreases if each row is left out.
+
+        It is Σ_i w_i [log p(x_i, y_i | D) − log p(x_i, y_i | D₋ᵢ)], with D all rows and D₋ᵢ all but row i.
+        """
         of_fit = self._of_label(self._log_joint_of_fit)  # log p(x_i, y_i | D), (n,)
         return float(self.weights.total_of(of_fit - self.pointwise_joint))
 
@@ -309,7 +318,8 @@ def loo(
     weights = row_weights(sample_weight, len(index))
     group = None if groups is None else group_places(groups, len(index))
 
-    # rows that were never fitted cannot leave: an error if these are such
+    # rows that were never fitted cannot be left out: an error if these are such. `one_hot` is the table (n, c) with the
+    # weight of each row in the column of its class
     _check_fitted(estimator, rows, one_hot(index, len(estimator.classes_), weights.values))
 
     # a class, or a column, that loses its only row has logarithms and quotients of 0
@@ -346,9 +356,11 @@ def leave_out(
     prior : "kept" or "refit", as in `loo`
     scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
+    # a part is a set of columns with an estimator of its own, as in MixedNB; a block has the columns of one family
     parts = estimator.part_blocks()  # name of each part of a row → names of its blocks
 
-    # rows, a fold at a time, with the model that predicts them; their predictions, a table (n, c) of each kind
+    # a fold is a set of rows with one model that predicts them without themselves. All predictions together are one
+    # table (n, c) of log p(y = c | D₋ᵢ), then one of log p(x_i,part | y = c, D₋ᵢ) for each part
     by_fold = folds(estimator, FittedRows(rows, index, weights, group), prior)
     shape = (len(index), len(estimator.classes_))
     log_prior, *tables = _log_tables(by_fold, rows, shape, [*parts.values()], scores)
@@ -373,7 +385,7 @@ def _log_tables(
 
     Parameters
     ----------
-    by_fold : rows with the model that predicts them; every row is in one fold
+    by_fold : folds, sets of rows with the model that predicts them; every row is in one fold
     rows : all n rows, by block
     shape : (n, c), numbers of rows and classes
     parts : names of the blocks of each part of a row
@@ -414,7 +426,8 @@ def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:
     """ValueError where the rows, put back, would make more squares than the fit has: they were no part of it.
 
     Foreign rows of very large cells bring so much rounding that their difference from the fit is within its bound, and
-    then 0 seems to remain. They show when `remaining` and `removed` are added again.
+    then 0 seems to remain. They show when `remaining` and `removed` are added again: the sum should have the squares of
+    the fit, and has more.
 
     Parameters
     ----------
@@ -424,7 +437,8 @@ def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:
     before = fitted.moments()
     again = remaining.moments() + removed.moments()
 
-    # squares about the mean of the fit: those about their own mean, and n times the squared distance of the two means
+    # squares about the mean m of the fit, by Steiner's theorem: Σ (x − m)² = Σ (x − x̄)² + n (x̄ − m)², with x̄ the mean
+    # of the sum
     squares = again.ss + before.n * (again.mean - before.mean) ** 2
 
     # those of the fit, and what rounding explains: a share of the squares, and a share of the mean in every cell
@@ -492,8 +506,9 @@ def copies(X: Any, y: Any) -> np.ndarray:
     if len(keys[-1]) != len(keys[0]):
         raise ValueError(f"`y` has {len(keys[-1])} labels, and `X` {len(keys[0])} rows; give each row its label")
 
-    # a data frame with a column for each key, called 0, 1, …: rows equal in all of them are a group of pandas, which
-    # takes missing cells for equal with dropna=False, and numbers groups by their first rows with sort=False
+    # a data frame with a column for each key, called 0, 1, …, and its rows grouped by all of these columns: rows equal
+    # in all of them are one group. Missing cells are equal with dropna=False. `ngroup` is the number of the group of
+    # each row, and with sort=False groups are numbered by their first rows: rows a b a have the numbers 0 1 0
     table = pd.DataFrame(dict(enumerate(keys)))
     by_all_keys = table.groupby([*range(len(keys))], dropna=False, sort=False)
     return by_all_keys.ngroup().to_numpy(copy=True)
@@ -513,7 +528,8 @@ def _hashes(x: Sparse) -> list[int]:
     rows.sum_duplicates()
     rows.eliminate_zeros()
 
-    # in the CSR format the cells of row i stand from indptr[i] to indptr[i + 1]
+    # in the CSR format the cells of row i stand from indptr[i] to indptr[i + 1]: for rows with 2, 0 and 3 stored cells
+    # indptr is 0 2 2 5, and the pairs (start, end) are (0, 2), (2, 2) and (2, 5)
     hashes = []
     for start, end in itertools.pairwise(rows.indptr.tolist()):
         columns = rows.indices[start:end].tobytes()

@@ -18,6 +18,9 @@ def sample_posterior(
 ) -> Any:
     """Draws of the parameters as ArviZ data; see `AbstractNB.sample_posterior`.
 
+    ArviZ data are datasets, called groups, with names that ArviZ knows: "posterior" with the draws; "prior", if the
+    prior can be drawn from; and, where rows are given, groups of predictions, rows and log likelihoods.
+
     Parameters
     ----------
     estimator : a fitted estimator
@@ -25,6 +28,7 @@ def sample_posterior(
     method : "exact" for independent draws from the closed form, "nuts" for chains on the NumPyro model
     X, y : rows and labels of which predictions and log likelihoods are wanted too; None for none
     chains, draws, warmup : number of chains, draws of each, and steps of NUTS before them
+    sites : True adds the terms of the log likelihood of a row: that of its label, and that of each part of its cells
     """
     check_choice("method", method, ("exact", "nuts"))
     if X is None and y is not None:
@@ -35,7 +39,7 @@ def sample_posterior(
     if method == "nuts":  # an error where the prior is improper
         prior.require_proper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
 
-    data = _row_data(estimator, X, y)
+    data = _row_data(estimator, X, y)  # rows by block (the columns of one family), their names and their labels
 
     # draws of the posterior, parameters (chain, draw, …) by block
     rng = generator(seed)
@@ -44,7 +48,8 @@ def sample_posterior(
     else:
         drawn = _draw_by_nuts(estimator, data, rng, seed, chains, draws=draws, warmup=warmup)
 
-    # as many draws of the prior, always exact; an improper prior is no density to draw from, and gives no such groups
+    # as many draws of the prior, always exact. An improper prior has an infinite integral, as the flat prior on all
+    # real numbers: nothing can be drawn from it, and the groups of the prior are left out
     prior_draws = None if prior.is_improper else prior.sample(rng, (chains, draws))
 
     # datasets of xarray by the names that ArviZ has for them; those without variables are left out
@@ -55,7 +60,13 @@ def sample_posterior(
 
 
 def _row_data(estimator: Any, X: Any, y: Any) -> RowData:
-    """Rows by block, with the index of a data frame as their names, and the class index of each."""
+    """Rows by block, with the index of a data frame as their names, and the class index of each.
+
+    Parameters
+    ----------
+    estimator : the fitted estimator
+    X, y : rows and labels as a user gives them; None for none
+    """
     import pandas as pd
 
     if X is None:
@@ -89,7 +100,8 @@ def _draw_by_nuts(
 ) -> _Drawn:
     """Draws of NumPyro's NUTS, from the rows where both they and their labels are given, else from the statistics.
 
-    Both models have the same posterior if these are the rows of the fit, as the statistics are sufficient.
+    Both models have the same posterior if these are the rows of the fit, as the statistics (sums over the rows of the
+    fit) are sufficient.
 
     Parameters
     ----------

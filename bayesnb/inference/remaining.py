@@ -39,6 +39,9 @@ class Remaining(NamedTuple):
 def without(fitted: Statistics, removed: Statistics) -> Remaining:
     """The statistics of the rows that are left when some of the fitted rows are removed: their difference.
 
+    Statistics are sums over rows: the weight of each class, and for each block (the columns of one family) sums such as
+    squares or counts. So they subtract. The result holds them twice, as computed and moved by their possible rounding.
+
     Parameters
     ----------
     fitted, removed : statistics of all rows, and of those to remove; both hold the variances of their rounding
@@ -130,6 +133,7 @@ def _remaining_counts(difference: Counts) -> Remaining:
 
     A number of events is treated as a weight. `log_h` may have either sign, so that nothing about it can be wrong.
     """
+    # n twice, as `estimate` and `moved`; then log_h moved by the bound of its rounding
     n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
     estimate = replace(difference, n=n.estimate, error=difference.error or {})
     log_h = difference.log_h + _bound(difference, "log_h", difference.log_h)
@@ -139,7 +143,13 @@ def _remaining_counts(difference: Counts) -> Remaining:
 def _remaining_totals(difference: Totals) -> Remaining:
     """What is left of sums of counts: numbers of cells n, their sum and their log base measure, (c, d) each.
 
-    A sum without cells is exactly 0, and so is its rounding.
+    `difference` is that of the statistics of all rows and of the removed ones. The log base measure is Σ log h(x_i),
+    the factor of the likelihood without parameters, such as −log x! of Poisson counts. A sum without cells is exactly
+    0, and so is its rounding.
+
+    Returns
+    -------
+    the statistics twice, as computed (`estimate`) and with every sum larger by the bound of its rounding (`moved`)
     """
     n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
     total_bound = _bound(difference, "total", difference.total)  # (c, d)
@@ -150,7 +160,7 @@ def _remaining_totals(difference: Totals) -> Remaining:
         raise ValueError(NEVER_FITTED.format("counts"))
 
     is_empty = n.estimate <= 0  # no cell is left of the class and column
-    total = np.where(is_empty, 0, np.maximum(difference.total, 0))
+    total = np.where(is_empty, 0, np.maximum(difference.total, 0))  # rounding leaves no sum below 0
     log_h = np.where(is_empty, 0, difference.log_h)
     estimate = replace(difference, n=n.estimate, total=total, log_h=log_h, error=_error_of_rows(difference, is_empty))
     moved = replace(
@@ -169,8 +179,13 @@ def _remaining_moments(difference: Moments | Scatter) -> Remaining:
     difference rounding is left of both, which would count as spread. So a column is set to the exact values where
     rounding explains all of its spread.
 
-    c classes, d columns. `Moments` hold n, mean and ss as (c, d); `Scatter` holds n (c,), mean (c, d) and cross
-    products ss (c, d, d), whose diagonal is `own`. Their errors are by class and column, (c, d), in both.
+    c classes, d columns. `Moments` hold n, mean and ss, the sums of squares about the mean, as (c, d). `Scatter` holds
+    n (c,), mean (c, d) and cross products ss (c, d, d). `own` are the squares of each column, (c, d), in both: ss, or
+    its diagonal. `error` has the variance of the rounding of n, of n·mean and of ss, by class and column, (c, d).
+
+    Returns
+    -------
+    `estimate`, and `moved`, in which n, mean and squares are larger by the bound of their rounding
     """
     # a scatter has one weight for all columns of a class: it takes the largest of their bounds
     n_bound = _bound(difference, "n", difference.mean)  # (c, d)
@@ -226,15 +241,18 @@ def _constant_columns(
 ) -> _ConstantColumns:
     """Which columns have one value in all remaining cells, of all classes, and that value.
 
-    A column is called constant if rounding alone explains its spread in every class, and the differences of the class
-    means from the common mean.
+    In exact arithmetic such a column has squares of 0 about its mean, and the same mean in every class. Here both are
+    known up to a bound on their rounding. So a column is called constant if rounding alone explains its squares in
+    every class, and the differences of the class means from the common mean. Example: squares of 3e-10 with the bound
+    4e-10 count as 0, squares of 5e-10 do not.
 
     Parameters
     ----------
     difference : statistics of the remaining rows; `own` are their squares by class and column
     weight, mean_bound, ss_bound : (c, d) weight of the cells, and bounds on the rounding of their mean and squares
     """
-    # the value is the mean of all classes; it has at most the rounding of the worst of them
+    # the value is the weighted mean of all classes; it has at most the rounding of the worst of them. A difference of a
+    # class mean and this value has at most the sum of both bounds
     value = (weight * difference.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)  # (d,)
     largest_bound = abs(mean_bound).max(0)  # (d,)
     has_no_spread = difference.own <= ss_bound  # (c, d)
@@ -245,8 +263,9 @@ def _constant_columns(
     # a value within its bound is taken for 0
     value = np.where(is_constant & (abs(value) <= largest_bound), 0, value)
 
-    # it is certain where bounds are tiny beside the value itself, a share of 1e-12 at most. If every cell were off by
-    # 1e-12 · |value|, the squares would be weight · (1e-12 · value)²
+    # that it is constant is certain where the bounds are tiny beside the value itself, a share of 1e-12 at most. If
+    # every cell were off by 1e-12 · |value|, the squares would be weight · (1e-12 · value)². `_safe` puts 1 for a
+    # weight of 0
     ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2  # (c, d)
     mean_is_sure = mean_bound <= _NOISE * abs(value)  # (c, d)
     is_certain = is_constant & (ss_is_sure & mean_is_sure).all(0)  # (d,)
@@ -259,7 +278,8 @@ def _squares(difference: Moments | Scatter, is_constant: Bool[np.ndarray, " d"])
     Rounding leaves no square below 0; cross products stay as they are, as they may have either sign.
     """
     if isinstance(difference, Scatter):
-        # an entry (j, k) is 0 if column j or column k is constant
+        # an entry (j, k) is 0 if column j or column k is constant: (d,) along the columns of the matrix, or (d, 1)
+        # along its rows
         return np.where(is_constant | is_constant[:, None], 0, difference.ss)
     return np.where(is_constant, 0, np.maximum(difference.ss, 0))
 
@@ -285,7 +305,8 @@ def _error_of_rows(stats: Any, is_empty: np.ndarray) -> dict[str, Any]:
 def _zero_where(is_empty: np.ndarray, values: Any) -> np.ndarray:
     """Values that are 0 for the classes, or cells, of which no row is left.
 
-    `values` have the axes of `is_empty`, and perhaps more after them, over which it is repeated.
+    `values` have the axes of `is_empty`, and perhaps more after them, over which it is repeated: `is_empty` (c,) is
+    reshaped to (c, 1, 1) for values (c, d, d).
     """
     trailing_axes = (1,) * (np.ndim(values) - is_empty.ndim)
     return np.where(is_empty.reshape(is_empty.shape + trailing_axes), 0, values)
@@ -302,14 +323,17 @@ def _safe(weight: np.ndarray) -> np.ndarray:
 def is_certain(remaining: Remaining) -> bool:
     """Whether the statistics alone show that rounding leaves nine digits of every field of a posterior.
 
-    That is so if rounding moves every sum by at most 1e-10 of itself, and every mean by at most 1e-10 standard
-    deviations. For a field of a posterior is such a sum s plus an amount a of the prior, which is not negative: if s
-    has the error e, the relative error of the field, e / (s + a), is at most e / s. A posterior mean is an average of
-    the prior mean and that of the rows, and moves by no more than the latter.
+    A field is one array of a posterior's hyperparameters. The answer is True if rounding moves every sum by at most
+    1e-10 of itself, and every mean by at most 1e-10 standard deviations. Why this suffices:
 
-    False does not mean doubt, only that two posteriors have to be compared, by `find_doubt`. It is the answer for cross
-    products, of which nothing can be seen here, as columns may nearly be multiples of each other, and for statistics
-    whose rounding is not known.
+    - a field other than a mean is a sum s of the rows plus an amount a ≥ 0 of the prior. If s has the error e, the
+      relative error of the field is e / (s + a) ≤ e / s
+    - a posterior mean is a weighted average of the prior mean and the mean of the rows, so it moves by no more than the
+      latter
+
+    The limit is 1e-10, not 1e-9, to leave a factor of ten. False does not mean doubt, only that the two posteriors have
+    to be compared entry by entry, by `find_doubt`. It is always the answer for cross products, because columns that are
+    nearly multiples of each other lose digits in the inverse matrix, and for statistics whose rounding is not known.
 
     Parameters
     ----------
@@ -326,11 +350,11 @@ def is_certain(remaining: Remaining) -> bool:
                 if (abs(moved.mean - block.mean) > _NO_DOUBT * spread).any():
                     return False
                 pairs += [(block.n, moved.n), (block.ss, moved.ss)]
-            case Totals():
+            case Totals():  # sums of counts
                 pairs += [(block.n, moved.n), (block.total, moved.total)]
-            case Counts():
+            case Counts():  # numbers of events
                 pairs.append((block.n, moved.n))
-            case _:
+            case _:  # cross products, or statistics of unknown rounding
                 return False
     changes_are_small = [(abs(moved - value) <= _NO_DOUBT * value).all() for value, moved in pairs]
     return all(changes_are_small)
@@ -352,13 +376,18 @@ class Doubt(NamedTuple):
 def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
     """The first field of a posterior that is known to fewer than nine digits; None if there is none.
 
+    A field is one array of hyperparameters, such as the means of the columns. The posterior was computed twice: from
+    the statistics as they are, and from statistics moved by the bound of their rounding. Where the two differ, rounding
+    can matter.
+
     Parameters
     ----------
     posterior : that of the remaining statistics
     moved : that of the same statistics, moved by the bound of their rounding. Where a field of the two differs by more
         than 1e-9 of itself, it is in doubt
     """
-    # class prior, under an empty name, and blocks by name, each with its moved copy
+    # class prior, under an empty name, and blocks (the posterior of the columns of one family) by name, each with its
+    # moved copy. `unwrapped` is the block itself or, of a block about a single class, the model of that class
     pairs = {"": (posterior.classes, moved.classes)}
     for name, block in posterior.blocks.items():
         pairs[name] = (block.unwrapped, moved.blocks[name].unwrapped)
@@ -368,7 +397,9 @@ def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
             value = getattr(block, field.name)
             if not isinstance(value, np.ndarray):  # a setting, such as a flag
                 continue
-            is_doubtful = _is_doubtful(field.name, value, getattr(moved_block, field.name), block)  # by entry
+            # by entry: whether it changes by more than 1e-9 of its scale. The scale of a mean is a standard deviation,
+            # that of other fields their own size
+            is_doubtful = _is_doubtful(field.name, value, getattr(moved_block, field.name), block)
             if is_doubtful.any():
                 first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
                 return Doubt(name, _column_of(block, field.name, first_entry))
@@ -376,7 +407,15 @@ def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
 
 
 def _column_of(block: Any, field: str, position: np.ndarray) -> int | None:
-    """The column of the entry of a field at `position`, its index along each axis; None if no axis is of columns."""
+    """The column of the entry of a field at `position`, its index along each axis; None if no axis is of columns.
+
+    Example: a field with the axes (class, feature) and the position (2, 5) has the column 5.
+
+    Parameters
+    ----------
+    block, field : the posterior, and the name of an array of it, whose axes `fields_` declares
+    position : index of an entry along each axis
+    """
     declared = block.fields_.get(field)
     if declared is None or "feature" not in declared.axes:
         return None
@@ -388,7 +427,8 @@ def _column_of(block: Any, field: str, position: np.ndarray) -> int | None:
 def _is_doubtful(name: str, value: np.ndarray, moved: np.ndarray, block: Any) -> np.ndarray:
     """Where a field of a posterior is known to fewer than nine digits.
 
-    That is where it changes by more than 1e-9 of its scale. By the names that the families give their fields:
+    That is where it changes by more than 1e-9 of its scale when the statistics are moved by their rounding. Which scale
+    that is depends on the name that the families give a field:
 
     - "S", the scale matrix of an inverse-Wishart density: only the diagonal is looked at. S may be nearly singular, so
       the scale of S_jj is what column j has alone, its squares about the regression on all other columns
@@ -409,9 +449,9 @@ def _is_doubtful(name: str, value: np.ndarray, moved: np.ndarray, block: Any) ->
         change = abs(moved - value)
         if name == "S":
             change = change.diagonal(axis1=-2, axis2=-1)  # (c, d)
-            scale = _squares_given_others(block)
+            scale = _squares_given_others(block)  # 1/(S⁻¹)_jj, (c, d)
         elif name == "m":
-            scale = _standard_deviation(block)
+            scale = _standard_deviation(block)  # of the cells, (c, d)
         else:
             scale = abs(value)
         return np.asarray(change > _SURE * scale)

@@ -152,7 +152,13 @@ def heading_text(verbose: bool) -> str:
 
 
 def row_text(row: CheckRow, verbose: bool) -> str:
-    """A row in plain words; with its figure, threshold and reason where it fails or where they are asked for."""
+    """A row in plain words; with its figure, threshold and reason where it fails or where they are asked for.
+
+    Parameters
+    ----------
+    row : a comparison, with its figure, the threshold for it, and texts
+    verbose : True puts figure and threshold on the first line; a row that fails without it has them on a last line
+    """
     result = "pass" if row.passed else "FAIL"
     is_detailed = verbose or not row.passed
     figures = f"{row.figure:>10.2g}{row.threshold:>11.2g}  {row.unit:<18}" if verbose else ""
@@ -165,7 +171,14 @@ def row_text(row: CheckRow, verbose: bool) -> str:
 
 
 def _as_text(report: CheckReport, verbose: bool, first: int) -> str:
-    """Rows from the first one on, and the quality of prediction on held-out rows, at most 120 columns wide."""
+    """The report as text: settings, comparisons, quality of prediction on held-out rows, dependence, and a conclusion.
+
+    Parameters
+    ----------
+    report : what is shown
+    verbose : True adds the figure, the threshold and the reason of every row
+    first : how many rows to leave out, because they were printed when they were done; 0 also prints the heading
+    """
     s = report.settings
     lines = [
         f"{report.model}: fitted on {s['rows_fitted']} rows, held out {s['rows_held_out']}; "
@@ -206,7 +219,13 @@ def _difference_text(gap: Differences) -> str:
 
 
 def _dependence_lines(dependence: Dependence) -> list[str]:
-    """The largest rank correlations within classes, and in plain words whether the model has them."""
+    """The largest rank correlations within classes, and in plain words whether the model has them.
+
+    Parameters
+    ----------
+    dependence : some pairs of columns in a class, with their correlation and the range of those in tables drawn from
+        the model; and how many of all pairs are outside of their range (`beyond`). Without pairs its remark says why
+    """
     if not dependence.pairs:
         return [f"  dependence of columns within a class: not shown, because {dependence.remark}"]
     lines = [f"  dependence of columns within a class, against {dependence.tables} tables of rows drawn from the model"]
@@ -245,4 +264,5 @@ def _conclusion_lines(rows: tuple[CheckRow, ...]) -> list[str]:
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
+    """Lines of a text of at most 114 columns, each with so many blanks in front; no line for an empty text."""
     return textwrap.wrap(text, 114, initial_indent=" " * indent, subsequent_indent=" " * indent)

@@ -54,7 +54,9 @@ class Parameter:
         parameter_axes = [1] * np.ndim(self.law.mean())
         values = method(np.reshape(x, (-1, *parameter_axes)))  # (m, *shape of the parameters)
 
-        # the law may have more entries than l: levels that only other features have, or all other features in one
+        # the parameter axes after the class flattened to one: that of levels, or of a single entry. The law may have
+        # more entries than l: levels that only other features have, or all other features merged to one; these come
+        # last, and are cut off
         by_class = values.reshape(len(x), len(self.classes), -1)
         return by_class[..., : len(self.levels)]
 
@@ -71,7 +73,8 @@ def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Para
     if j is None:
         return _class_probabilities(estimator, model)
 
-    # a block has the numbers of the features in its columns; several blocks may hold a feature, one for each class
+    # a block is the model of some columns by one family, and `block_columns` has the number of the feature in each of
+    # its columns; several blocks may hold a feature, one for each class
     parameters: list[Parameter] = []
     for name, columns in estimator.block_columns().items():
         for position in np.flatnonzero(columns == j).tolist():
@@ -107,9 +110,13 @@ def _class_probabilities(estimator: Any, model: NaiveBayes) -> list[Parameter]:
 def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position: int) -> list[Parameter]:
     """The parameters of a feature in a block, one for each NumPyro site.
 
+    A site is an array of parameters with one name, such as "mu" (class, feature); a parameter here is the slice of it
+    that belongs to the feature, with its marginal distributions.
+
     Parameters
     ----------
-    block, name : a block of the model, and its name
+    estimator : the fitted estimator, with the names of classes and levels
+    block, name : a block of the model (the columns of one family), and its name
     j : number of the feature
     position : of the feature among the columns of the block
     """
@@ -189,6 +196,7 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
 
     # the estimate by block and NumPyro site: the plug-in one of the estimator, if it has one, else the posterior mean
     theta = estimator.point_estimate() or estimator.posterior_.mean()
+    # `to_sites` goes from the scale of a block, such as log_theta, to that of NumPyro's site theta
     points = {name: to_sites(theta[name]) for name in estimator.block_columns()}
     frames = []
     for j in features:
@@ -204,13 +212,16 @@ def _lines(parameter: Parameter, point: np.ndarray, level: Scalar) -> list[tuple
     """Lines of a table, for each class and level of a parameter: class, name, estimate and ends of the interval.
 
     Of a variance the standard deviation is shown: its interval has the roots of the ends, as the root increases.
+    Example: a mean in the classes "a" and "b" gives the lines ("a", "mean", …) and ("b", "mean", …).
 
     Parameters
     ----------
+    parameter : one parameter of a feature, with its distributions for each class and level
     point : the estimate, for each class and level
     level : posterior mass inside the interval
     """
-    # (classes, levels) each
+    # quantiles of the marginal distributions at both tails, (2, classes, levels): (classes, levels) each. The estimate
+    # may lack an axis of length 1, and is brought to the same shape
     tails = [(1 - level) / 2, (1 + level) / 2]
     low, high = parameter.of_each(parameter.law.ppf, tails)
     estimate = point.reshape(low.shape)

@@ -55,7 +55,10 @@ def dataset(
 
     Parameters
     ----------
-    coords : coordinates by name; those that no variable has are left out
+    variables : arrays with the names of their axes, by name. The names in `also` are coordinates that belong to a
+        variable though none of its axes has them
+    coords : labels of the entries of an axis, by its name; those that no variable has are left out
+    sampled : whether the arrays are draws
     library : the package that made the draws
     """
     lead = ["chain", "draw"] if sampled else []
@@ -87,6 +90,7 @@ def elpd_data(pointwise: np.ndarray, se: float, p: float) -> Any:
     se : standard error of their sum
     p : effective number of parameters
     """
+    # three versions of ArviZ have three classes for this result: below 1, 1.0, and later ones
     arviz = import_arviz()
     n = len(pointwise)
     values = xr.DataArray(pointwise, dims=["row"], coords={"row": np.arange(n)}, name="loo_i")
