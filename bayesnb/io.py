@@ -44,7 +44,7 @@ _LEARNT = re.compile(r"statistics|(maps|modes|draws)_")  # names of tensors whos
 
 
 def require(holds: Any, what: str) -> None:
-    """Refuse contents of a file that are no model's: a ValueError that says what they are."""
+    """Raise a ValueError with the message `what` if `holds` is false: contents of a file that are no model's."""
     if not holds:
         raise ValueError(what)
 
@@ -85,7 +85,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise FileNotFoundError(f"there is no file {name}; check the path")
     require(os.path.isfile(name), f"{name} is a folder or a device; name the file that `save` wrote")
 
-    # The JSON text says how values are put together; the tensors are their numbers.
+    # The JSON text says how values are put together; the tensors are their arrays of numbers, by name. `text` is None
+    # in a safetensors file of another program. `document` is the JSON as dictionaries and lists, after its checks.
     text, tensors = _text_and_tensors(name)
     require(
         text is not None, f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote"
@@ -116,7 +117,9 @@ def _text_and_tensors(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
             text = (file.metadata() or {}).get(_KEY)
             if text is not None:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}
-    except OSError:  # of the disk, such as a missing permission: not for the ValueError below, as it says what is wrong
+    except OSError:
+        # Of the disk, such as a missing permission: the file need not be damaged, and the message of the system says
+        # what is wrong. Without this branch the next one would turn it into "is damaged".
         raise
     except Exception as error:  # whatever safetensors and NumPy stumble over
         fault = f"{name} is damaged, or was not written by `save`"
@@ -127,14 +130,18 @@ def _text_and_tensors(name: str) -> tuple[str | None, dict[str, np.ndarray]]:
 def _checked_document(name: str, text: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """The JSON tree of a file, if it has a format that is read here and nothing in it is damaged; else a ValueError.
 
+    The checks, in this order: the text is JSON with the keys that `save` writes; its format is not newer than this
+    release knows; the SHA-256 in it is that of text and tensors; and statistics are finite.
+
     Parameters
     ----------
     name : of the file, for the messages
     text : the JSON text
-    tensors : of the file, by name
+    tensors : the arrays of the file, by name
     """
-    # The number of the format, and whether the digest in the text is that of text and tensors. A newer format may have
-    # another digest: it is refused for its number, and its digest is not looked at.
+    # `_digest` computes the SHA-256 of text and tensors, which must be the one that the text holds. A newer format may
+    # compute it in another way, and then the two differ although nothing is damaged. So `or` skips the comparison for a
+    # newer format: such a file counts as sound here, and is refused below for its format, with the better message.
     try:
         document: dict[str, Any] = json.loads(text)
         is_newer = document["format"] > FORMAT
@@ -148,7 +155,8 @@ def _checked_document(name: str, text: str, tensors: dict[str, np.ndarray]) -> d
     require(not is_newer, f"{name} has {written}, but {reads}. Install a newer release")
     require(is_sound, f"{name} is damaged: the contents do not have the SHA-256 of the header; {_REPAIR}")
 
-    # A file with a right digest may still have been written by hand: statistics are always finite.
+    # A file with a right digest may still have been written by hand. Statistics, modes and draws, whose names `_LEARNT`
+    # matches, are always finite; other tensors, such as hyperparameters, need not be. Kind "f" are floats.
     for key, tensor in tensors.items():
         if _LEARNT.search(key) and tensor.dtype.kind == "f":
             require(
@@ -186,10 +194,16 @@ def _canonical(tree: Any) -> str:
 
 
 def _digest(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
-    """SHA-256 of all that a file says but the digest itself."""
+    """SHA-256 of all that a file says but the digest itself: of the JSON text, then of each tensor by its name.
+
+    Parameters
+    ----------
+    document : the JSON tree, with or without the key "sha256"
+    tensors : the arrays, by name
+    """
     signed = {key: value for key, value in document.items() if key != "sha256"}
     digest = hashlib.sha256(_canonical(signed).encode())
-    for name, tensor in sorted(tensors.items()):
+    for name, tensor in sorted(tensors.items()):  # in the order of the names, as a file may have them in any
         digest.update(f"{name} {tensor.dtype.name} {tensor.shape}".encode())
         digest.update(tensor.tobytes())
     return digest.hexdigest()
@@ -219,7 +233,10 @@ class _Codec(NamedTuple):
 
 @functools.cache
 def _codecs() -> dict[str, _Codec]:
-    """Types that JSON lacks, by the key they have in a file."""
+    """Types that JSON lacks, by the key they have in a file, with the functions that write and read their values.
+
+    slice(0, 5) is written as {"slice": [0, 5, null]}, and NaN as {"float": "nan"}.
+    """
     return {
         "float": _Codec(float, repr, float),  # NaN and infinity, which JSON does not know
         "interval": _Codec(pd.Interval, lambda interval: [interval.left, interval.right, interval.closed], pd.Interval),
@@ -253,7 +270,8 @@ def _readers() -> dict[str, Callable[..., Any]]:
     The key holds a text, or a list that `_read` passes item by item, as arguments: `{"slice": [0, 5, null]}` becomes
     `slice(0, 5, None)`, and `{"strings": ["<U2", [3], ["a", "b", "cd"]]}` an array of three texts.
     """
-    # Types of Python and pandas that JSON lacks, such as slices and times, have a codec, which writes and reads them.
+    # Types of Python and pandas that JSON lacks, such as slices and times, have a codec: a pair of functions, one that
+    # writes a value as text or list, and `read`, which makes it again.
     readers = {key: codec.read for key, codec in _codecs().items()}
 
     # The others are written by the methods of `_Writer`.
@@ -263,6 +281,7 @@ def _readers() -> dict[str, Callable[..., Any]]:
         "type": _TYPES.__getitem__,  # of a name
         "dict": lambda *pairs: dict(pairs),  # pairs [key, item]
         "scalar": lambda array: array[()],  # a number of NumPy, written as an array without axes
+        # By way of a Series, because `np.array` would make axes of cells that are lists or tuples.
         "objects": lambda shape, cells: pd.Series(cells, dtype=object).to_numpy().reshape(shape),
         "strings": lambda kind, shape, cells: np.array(cells, kind).reshape(shape),
     }
@@ -282,6 +301,8 @@ def _class_of(name: str) -> type | None:
     `CLASSES` has the classes of imported modules. A public one of ours that is not there yet is imported by looking it
     up in its package; the classes it uses enter with it.
     """
+    # Modules of the package are imported when one of their names is first asked for. `getattr` does that here, and the
+    # class then enters itself into `CLASSES`.
     for home in (bayesnb, bayesnb.families):
         if name not in CLASSES and name in home.__all__:
             getattr(home, name)
@@ -308,7 +329,7 @@ class _Writer:
         A hyperparameter that is an estimator is written as it was given, not fitted: `clone` sees to it.
         """
         parameters = clone(nb).get_params(deep=False)
-        learnt = nb._to_save()  # attributes by name
+        learnt = nb._to_save()  # by name the attributes that a fit has set, such as the statistics
 
         # `value` makes JSON of each, and sets its arrays aside under the path.
         tree = {
@@ -322,14 +343,17 @@ class _Writer:
 
         ValueError for types that are not listed, such as functions. `path` is where the value is in the estimator.
         """
-        # What JSON has itself. The type is compared exactly, as a subclass would be read as its parent.
+        # What JSON has itself; NaN and infinity are no numbers in JSON. The type is compared exactly, as a subclass
+        # would be read as its parent.
         kind = type(value)
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
         if kind is list:
             return [self.value(item, f"{path}.{i}") for i, item in enumerate(value)]
 
-        # All else is an object with one key, which says what it is.
+        # All else is an object with one key, which says what it is. A dictionary becomes a list of pairs [key, item],
+        # as keys in JSON are text and those of Python need not be. Numbers of NumPy (kinds b, i, u, f: booleans,
+        # integers, floats; m, M: times; U: text) are written as arrays without axes.
         if kind is dict:
             return {"dict": [[self.value(key, path), self.value(item, f"{path}.{key}")] for key, item in value.items()]}
         if kind is np.ndarray:
@@ -344,7 +368,8 @@ class _Writer:
         The result is an object with one key, the name of a reader in `_readers` or of a class; ValueError for all other
         values.
         """
-        # A type itself, scikit-learn's selector of columns, and types that JSON lacks.
+        # A type itself, such as `float`; scikit-learn's selector of columns; and types that JSON lacks, which a codec
+        # writes as text or list.
         kind = type(value)
         type_name = _name_of(value, _TYPES) if isinstance(value, type) else None
         if type_name:
@@ -355,7 +380,8 @@ class _Writer:
             if kind is codec.kind:
                 return {key: self.value(codec.write(value), path)}
 
-        # Classes of this package, and those that a user derives from them.
+        # Classes of this package, and those that a user derives from them, are in the table `CLASSES` by name. A
+        # `Saved` is an estimator; the others are dataclasses, which are written field by field.
         class_name = _name_of(kind, CLASSES)
         if class_name and isinstance(value, Saved):
             return self.estimator(value, f"{path}.")
@@ -375,21 +401,31 @@ class _Writer:
         raise ValueError(f"`{path}` holds a {type_name}, which a file cannot hold; use a NumPy type.")
 
     def array(self, value: np.ndarray, path: str) -> Any:
-        """An array as JSON: text and objects are lists, numbers and times the name of a tensor."""
+        """An array as JSON: text and objects are lists, numbers and times the name of a tensor.
+
+        Parameters
+        ----------
+        value : array of text (kind "U"), objects ("O"), booleans, numbers or times ("biufmM")
+        path : where the array is in the estimator; it becomes the name of the tensor
+        """
+        # Text and objects: the shape, and all cells as one flat list.
         if value.dtype.kind == "U":
             return {"strings": [value.dtype.str, list(value.shape), value.ravel().tolist()]}
         if value.dtype.kind == "O":
             return {"objects": [list(value.shape), self.value(value.ravel().tolist(), path)]}
+        # All else must have a type that safetensors has: no long doubles (more than 8 bytes), and no complex numbers.
         is_plain = value.dtype.kind in "biufmM" and value.dtype.itemsize <= 8
         require(is_plain, f"`{path}` is an array of {value.dtype}, which a file cannot hold; use float64.")
 
-        # Keys such as 1 and "1" of a dictionary have the same path: the second tensor gets another name.
+        # Keys such as 1 and "1" of a dictionary have the same path: the second tensor gets another name. Half of a
+        # surrogate pair, which no file can hold as UTF-8, is written with a backslash.
         name = path.encode(errors="backslashreplace").decode()
         while name in self.tensors:
             name += "'"
 
-        # Times are stored as whole numbers. The copy is in C order and in the machine's byte order, as safetensors
-        # writes the memory as it lies; the type and order that the array had stand beside its name.
+        # Times (m, M) are stored as whole numbers, which they are in memory. The copy is in C order and in the byte
+        # order of the machine ("="), as safetensors writes the memory as it lies. The type and the memory order that
+        # the array had stand beside its name in the JSON: "F" (column after column) if only that is true, else "C".
         cells = value.view(np.int64) if value.dtype.kind in "mM" else value
         self.tensors[name] = np.array(cells, dtype=cells.dtype.newbyteorder("="), order="C")
         return {"array": [name, value.dtype.str, "F" if value.flags.fnc else "C"]}
@@ -399,23 +435,30 @@ def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
     """The value that JSON and tensors stand for; a ValueError where no type that is listed does.
 
     Only values of listed types and of classes that exist are built: no text of a file is ever run.
+
+    Parameters
+    ----------
+    tree : JSON as Python reads it: a dictionary with one key, a list, text, a number, True, False or None
+    tensors : the arrays of the file, by name
     """
     if isinstance(tree, list):
         return [_read(item, tensors) for item in tree]
     if not isinstance(tree, dict):
         return tree
 
-    # An object has one key, which says what it is. First arrays, whose numbers are tensors; then other types.
+    # An object has one key, which says what it is; the next line takes the only pair of key and content. First arrays,
+    # whose numbers are tensors: `view` makes times of whole numbers again, and `astype` restores byte and memory order.
     ((key, content),) = tree.items()
-    if key == "array":  # in the type and memory order that it was saved from
+    if key == "array":
         name, kind, order = content
         return tensors[name].view(np.dtype(kind).newbyteorder("=")).astype(kind, order=order)
+    # Then other types, such as a slice or text. Their content is read first; a list are the arguments of the reader.
     reader = _readers().get(key)
     if reader is not None:
         value = _read(content, tensors)
         return reader(*value) if isinstance(value, list) else reader(value)
 
-    # Else it is the name of a class.
+    # Else the key is the name of a class: an estimator, or a dataclass that is built of its fields.
     cls: Any = _class_of(key)
     require(cls, f"an unknown type {key!r}; import the module that defines it first")
     if issubclass(cls, Saved):
@@ -432,7 +475,10 @@ def _read_all(trees: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
-    """Raise the error that `replace_file` would raise for a path, as far as it can be known before the work is done."""
+    """Raise the error that `replace_file` would raise for a path, as far as it can be known before the work is done.
+
+    A long fit that is to be saved can so fail at once, and not at its end.
+    """
     name = os.fsdecode(path)
     if os.path.isdir(name):
         raise IsADirectoryError(f"{name} is a directory; name a file in it")
@@ -452,14 +498,17 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     OSError
         if the path is a directory or in a folder that does not exist, or the system refuses
     """
-    check_target(path)
+    check_target(path)  # raises an OSError for a directory, or where there is no folder to write to
     path = os.fsdecode(path)
+    # A device, a pipe or a terminal cannot be replaced: the bytes are written to it.
     if path.startswith("/dev/") or (os.path.exists(path) and not os.path.isfile(path)):
         with open(path, "ab", buffering=0) as file:  # what the process has written there stays
             file.write(data)
         return
 
-    # A link stays a link: the file it leads to is replaced. Only on the same disk is `os.replace` done at once.
+    # A link stays a link: the file it leads to is replaced. The new file is first written in a temporary folder beside
+    # the old one, because `os.replace` puts it in its place in one step only on the same disk. So there is no moment at
+    # which the file is missing or half written.
     path = os.path.realpath(path)
     with tempfile.TemporaryDirectory(prefix=".bayesnb-", dir=os.path.dirname(path)) as folder:
         new = os.path.join(folder, "new")
@@ -468,7 +517,7 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())  # not only handed to the system
         with contextlib.suppress(FileNotFoundError):  # there may be no old file
-            os.chmod(new, os.stat(path).st_mode & 0o7777)
+            os.chmod(new, os.stat(path).st_mode & 0o7777)  # the permissions, without the bits of the kind of file
         os.replace(new, path)
 
 
@@ -505,7 +554,9 @@ class Saved:
         nb: Any = copy.copy(self)  # one state of it, whatever another thread fits meanwhile
         _check_class_is_named(nb)
 
-        # What was written is read again before any file is touched, so that a file can be loaded once it is there.
+        # `document` is the JSON text, and `tensors` are the arrays by name. They are read again before any file is
+        # touched, so that a file can be loaded once it is there. Then the prior of the estimator has to be the one that
+        # its hyperparameters give, or an error says that one was set after the fit.
         document, tensors = _document(nb)
         _check_prior_is_rebuilt(nb, _read(json.loads(document)["model"], tensors))
         replace_file(path, save(tensors, metadata={_KEY: document}))
@@ -513,6 +564,7 @@ class Saved:
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
         """An estimator with the hyperparameters and the learnt attributes of a file, and all that follows from them."""
+        # only attributes that a fit sets may be set: a file must not be able to replace a method, say
         estimator = cls(**parameters)
         for name, value in learnt.items():
             require(name in cls._learnt_names, f"an attribute {name!r} that cannot be learnt")
@@ -525,7 +577,10 @@ class Saved:
 
 
 def _check_class_is_named(nb: Any) -> None:
-    """Raise a ValueError where the class of an estimator cannot be found again by its name."""
+    """Raise a ValueError where the class of an estimator cannot be found again by its name.
+
+    `CLASSES` has all classes that a file can name, by name. One that was defined inside a function is not among them.
+    """
     name = f"{type(nb).__module__}.{type(nb).__qualname__}"
     require(
         type(nb) in CLASSES.values(),
@@ -541,7 +596,8 @@ def _check_prior_is_rebuilt(nb: Any, again: Any) -> None:
     ----------
     nb, again : the estimator, and the same as it is read from what was written. All arrays of their priors are compared
     """
-    # The arrays of each prior, in the same order; where one prior has more of them, they are compared with ().
+    # `leaves` lists the arrays of a prior, always in the same order. Where one prior has more of them, its surplus is
+    # compared with (), to which no array with a number in it is equal.
     before = leaves(getattr(nb, "prior_", None))
     after = leaves(getattr(again, "prior_", None))
     pairs = itertools.zip_longest(before, after, fillvalue=())

@@ -34,8 +34,12 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, s
     The density and its mode are to be those of NumPyro's model. Draws by Laplace's approximation are to predict as
     draws of NUTS do. And the columns, log densities of a row left out, are to be those of a model that lacks the row.
 
+    The model is a softmax regression p(y_i | x_i) with weights w of columns and coefficients B of a linear term. Its
+    columns are log densities t_ij = log p(x_ij | y = c, D₋ᵢ) of the cells of row i given all other rows.
+
     Parameters
     ----------
+    fitted : the fitted `DiscriminativeNB`
     X, y, sample_weight : the rows that `fitted` was fitted to
     seed : of all draws
 
@@ -43,8 +47,8 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, s
     -------
     Four rows: density, mode and predictions of the weights, then their columns
     """
-    training = fitted.training(X, y, sample_weight)
-    rows = fitted.left_out(training)
+    training = fitted.training(X, y, sample_weight)  # encoded cells, class numbers and weights; copies are one row
+    rows = fitted.left_out(training)  # what the regression reads: t, z, labels; each row left out of its own t
     mode = minimise(rows, fitted.modes_[0], _MODE_GAIN).mode  # at the most probable scales
 
     # NumPyro's chains run on one vector (P,) of unconstrained parameters: log w, then B row by row.
@@ -56,18 +60,23 @@ def weight_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, s
         return {"w": flat[..., :j], "B": flat[..., j:].reshape(*flat.shape[:-1], *mode.b.shape)}
 
     def value(flat: np.ndarray) -> float:
-        # −log posterior: NumPyro has ½ log 2π of each normal prior of B, which f leaves out.
+        # −log posterior at (log w, B). `moved` takes the mode there, and `height` is f, the −log posterior without
+        # constants. NumPyro has ½ log 2π for each element of B, whose prior is normal: it is added.
         point = point_at(functools.partial(likelihood, rows), mode.moved(flat - flat_mode))
         return point.height + mode.b.size * np.log(2 * np.pi) / 2
 
     def proba(w: np.ndarray, B: np.ndarray) -> np.ndarray:
+        # Class probabilities of all rows at each of s draws, (s, n, c).
         return np.exp([rows.log_proba(w_of_draw, b_of_draw) for w_of_draw, b_of_draw in zip(w, B, strict=True)])
 
-    # Laplace's approximation at the mode: its covariance (P, P), column by column, and draws.
+    # Laplace's approximation at the mode is a normal density of (log w, B). Its covariance (P, P) is the inverse of the
+    # Hessian of f: `solve` of each unit vector gives one column of it. Draws of it are made about this mode alone,
+    # whose share is therefore set to 1.
     precision = precision_at(rows, mode, np.exp(rows.log_proba(mode.w, mode.b)))  # the Hessian of f, factored
     covariance = np.stack([precision.solve(unit) for unit in np.eye(len(flat_mode))])
     drawn = draw(rows, (replace(mode, share=1.0),), _N_DRAWS, seed)
 
+    # Four rows of a report: densities, modes, predictions and intervals of Laplace's approximation and of NumPyro.
     compared = compare_with_numpyro(
         "Weights",
         LaplaceAndTwin(
@@ -95,20 +104,24 @@ def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: i
     training, rows : its training rows, and what the regression reads of them: t of `rows` is compared, for a few rows
     seed : of the choice of these
     """
-    # The rows as the model of single columns takes them: its columns are the first of t.
+    # The rows as the model of single columns takes them: its log densities are the first columns of t. Encoded rows are
+    # arrays by the name of a block, which is the columns that share one conjugate prior.
     model = fitted.models_[0]
     of_single_columns = fitted.layout_.columns(training.cells).single
     encoded, code = model.encode_labelled(of_single_columns, model.classes_[training.code])  # rows, and class numbers
     leaving = one_hot(code, len(model.classes_), training.leaving)  # (n, c): the weight that leaves, in its class
 
-    # A few rows at random, without repetition; each is an array of one position, so that it selects a table of one row.
+    # Five rows at random, or all if there are fewer, without repetition. With the shape (5, 1) each `i` is an array of
+    # one position, which selects a table of one row, where a number would select the row without its axis.
     shape = (min(_LEFT_OUT, len(code)), 1)
     worst = 0.0
     for i in generator(seed).choice(len(code), shape, replace=False):
-        # The posterior of the prior and the statistics without the row, in place of the formulas of leave-one-out.
+        # The model without row i: the statistics of this row are subtracted from those of all rows, and the prior is
+        # updated by the difference. No formula of leave-one-out is used, so that this is an independent check.
         row = rows_at(encoded, i)
         without = model.prior_.update(model.statistics_without(model.prior_.suffstats(row, leaving[i])))
 
+        # log p of the cells of the row under each column's density, (columns, 1, c), and their contrasts Kᵀ log p.
         t = fitted.layout_.contrasts_of(without.log_parts(row, [*model.part_blocks().values()]))  # (1, c − 1, columns)
         worst = max(worst, float(abs(t - rows.t[i, :, : t.shape[2]]).max()))
     return worst

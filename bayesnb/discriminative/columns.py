@@ -64,13 +64,16 @@ class ColumnLayout:
         weight : (n,) weights of rows
         n_classes : number of classes, on which the number of bins depends
         """
-        # Numbers that do not vary, beyond rounding, are not used.
+        # Encoded rows have the numbers first, then the codes 0 … k−1 of columns with levels. A number whose standard
+        # deviation is at most 1e-12 of its mean does not vary, beyond rounding, and is not used.
         numbers, codes = _numbers_and_codes(cells, sizes)  # (n, columns) each
         spreads = [_spread(x, weight) for x in numbers.T]  # mean and standard deviation of each column
         used = [j for j, spread in enumerate(spreads) if spread.scale > _CONSTANT * abs(spread.mean)]
 
-        # Bins hold equally many rows. Of very many rows a sample says where they end: `_edges` gives k − 1 ends of k
-        # bins. The cut is log n, but at least log 2.
+        # Each number is also read in bins of equally many rows: 3 to 12 bins, by the number of rows, for the model of
+        # single columns; and four bins, the quarters, for the model of pairs. k bins have k − 1 inner edges. Of very
+        # many rows a sample is enough to find them. `cut` is log n, but at least log 2: how far the log density of a
+        # class may lie below that of the best class.
         bins = _bin_count(weight.sum(), n_classes)
         sample = _sample_positions(len(weight))
         layout = cls(
@@ -84,7 +87,7 @@ class ColumnLayout:
             cut=float(np.log(max(weight.sum(), 2))),
         )
 
-        # Axes are those of the columns that the rest of the layout makes.
+        # The principal axes need the columns of the linear term, which the rest of the layout makes.
         return replace(layout, axes=layout._principal_axes(cells, weight, n_classes))
 
     def _principal_axes(self, cells: Any, weight: np.ndarray, n_classes: int) -> Any:
@@ -98,8 +101,8 @@ class ColumnLayout:
         cells, weight : (n, columns) encoded training rows, and their weights (n,)
         n_classes : c; an axis needs c − 1 coefficients, whose number is limited
         """
-        # n rows have no more than n axes. Each axis has c − 1 coefficients, which are limited. Counts, which may have
-        # very many columns, get 256 axes at most.
+        # The number of axes is at most that of the rows, and so small that their coefficients, c − 1 for each axis, are
+        # no more than 1,500. Sparse counts, which may have very many columns, get 256 axes at most.
         n_rows = len(weight)
         one_row = self.raw(cells[:1])  # a row is enough to know the columns of the linear term
         n_columns = one_row.shape[1]
@@ -109,7 +112,8 @@ class ColumnLayout:
         if n_columns <= max_axes:
             return None
 
-        # The svd of √weight · rows gives its right singular vectors as rows, the one of the most variation first.
+        # A singular value decomposition U D Vᵀ of the rows, each times the square root of its weight, so that a row of
+        # weight 2 counts as two rows. Its last factor Vᵀ has the axes as rows, the one with the most variation first.
         sample = _sample_positions(n_rows)
         rows = self.raw(cells[sample]) * np.sqrt(weight[sample])[:, None]
         if is_sparse(rows):
@@ -123,7 +127,12 @@ class ColumnLayout:
 
         For the model of single columns they are the numbers that vary, the codes of levels, and the same numbers in
         bins; or the counts as they are. For the model of pairs, the numbers in quarters, and the codes of levels.
+
+        Parameters
+        ----------
+        cells : (n, columns) encoded rows: numbers, then the codes 0 … k−1 of columns with levels; or sparse counts
         """
+        # `binned` gives each number the position 0 … k−1 of its bin, NaN where the cell is missing.
         numbers, codes = _numbers_and_codes(cells, self.sizes)
         numbers = numbers[:, self.used]
         pairs = np.hstack([binned(numbers, self.quarters), codes])
@@ -136,20 +145,28 @@ class ColumnLayout:
 
         Counts are log(1 + count), each row scaled to one length. Other rows are standardised numbers, then a column for
         each level: 1 in the rows that have it and 0 in others, minus its share among training rows.
+
+        Parameters
+        ----------
+        cells : (n, columns) encoded rows: numbers, then the codes 0 … k−1 of columns with levels; or sparse counts
         """
-        if is_sparse(cells):
+        if is_sparse(cells):  # counts: log(1 + count), each row scaled to the Euclidean length 10
             return _LENGTH * normalize(sparse.csr_array(cells).log1p())
+
+        # Numbers are centred and divided by their standard deviation, and cut off at six standard deviations.
         numbers, codes = _numbers_and_codes(cells, self.sizes)
         standardised = np.clip((numbers[:, self.used] - self.centre) / self.scale, -_FAR, _FAR)
 
-        # Where the cell is missing the one-hot columns are 0, and no share is taken off.
+        # A column with the shares .5, .3 and .2 of its levels has three columns here: a cell of level 1 is (−.5, .7,
+        # −.2). A missing cell is (0, 0, 0): `is_known` repeats for each level whether the cell is known, so that no
+        # share is subtracted there.
         is_known = np.repeat(~np.isnan(codes), self.sizes, axis=1)  # (n, Σ sizes)
         centred_levels = _one_hot(codes, self.sizes) - self.shares * is_known
         return np.hstack([np.nan_to_num(standardised), centred_levels])
 
     def linear(self, cells: Any) -> Float[np.ndarray, "n r"]:
         """z: the columns of the linear term, on principal axes where there are such, and a last column of ones."""
-        raw = self.raw(cells)
+        raw = self.raw(cells)  # standardised numbers and centred levels, or scaled log counts, (n, columns)
         if self.axes is not None:
             raw = raw @ self.axes
         if is_sparse(raw):
@@ -159,6 +176,9 @@ class ColumnLayout:
     def contrasts_of(self, tables: Float[np.ndarray, "j n c"]) -> Float[np.ndarray, "n m j"]:
         """The m = c − 1 contrasts Kᵀ t_ij of log densities t, for n rows and j columns; K has orthonormal columns.
 
+        A constant that is added to the log densities of all classes changes no class probability. The columns of K
+        (c, m) sum to 0, so that Kᵀ t does not have this constant: it is what of t matters, in c − 1 numbers.
+
         t is log p(x_ij | y = c) relative to the best class, and not below −log n, where n is the weight of all training
         rows: so many rows cannot show that a class is rarer than one in n.
 
@@ -166,6 +186,8 @@ class ColumnLayout:
         ----------
         tables : log p(x_ij | y = c) of each column
         """
+        # A row of the log densities −1, −3 and −9 is (0, −2, −8) relative to the best class; with the cut at 5 it is
+        # (0, −2, −5).
         relative = tables - tables.max(2, keepdims=True)  # (j, n, c), 0 of the best class
         np.maximum(relative, -self.cut, out=relative)
         k = contrasts(tables.shape[2])  # K, (c, m)
@@ -182,7 +204,8 @@ class ColumnLayout:
         if self.class_order is None:
             return table
 
-        # Column k of the table is the class at position `class_order[k]`. `argsort` of an order is its inverse.
+        # Column k of the table is the class at position `class_order[k]`. The inverse of that order says in which
+        # column each position is. `argsort` of an order is its inverse: of 2, 0, 1 it is 1, 2, 0.
         return table[..., np.argsort(self.class_order)]
 
 
@@ -201,7 +224,7 @@ class _Spread(NamedTuple):
 
 
 def _spread(x: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> _Spread:
-    """Weighted mean and standard deviation of a column; missing cells, NaN, have weight 0."""
+    """Weighted mean and standard deviation of a column x, (n,); missing cells, NaN, have weight 0."""
     known_weight = np.where(np.isnan(x), 0, weight)
     total = max(known_weight.sum(), 1e-300)  # a column may be missing in all rows
     cells = np.where(known_weight > 0, x, 0)  # as 0 · NaN would be NaN
@@ -216,9 +239,10 @@ def _bin_count(n: float, n_classes: int) -> int:
 
 
 def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
-    """Upper ends of the first k − 1 of k bins of equal weight: the smallest cells that i/k of the weight is not above.
+    """Upper ends of the first k − 1 of k bins of a column, such that each bin has the same weight of rows.
 
-    Ends that fall together, as cells are equal, are one; a column without a known cell has no ends.
+    They are the weighted quantiles 1/k … (k−1)/k: end i is the smallest cell for which the cells up to it have at least
+    i/k of the weight. Ends that fall together, as cells are equal, are one; a column without a known cell has no ends.
 
     Parameters
     ----------
@@ -233,10 +257,10 @@ def _edges(x: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
 
 def _level_shares(codes: Table, sizes: list[int], weight: np.ndarray) -> np.ndarray:
     """Share of each level among the known cells of its column by weight, column after column: (Σ sizes,)."""
-    shares = [np.empty(0)]  # there may be no column
+    shares = [np.empty(0)]  # `concatenate` needs an array, and there may be no column
     for column, size in zip(codes.T, sizes, strict=True):
         is_known = ~np.isnan(column)
-        of_level = np.bincount(column[is_known].astype(int), weight[is_known], size)
+        of_level = np.bincount(column[is_known].astype(int), weight[is_known], size)  # weight of each level, (size,)
         shares.append(of_level / max(of_level.sum(), 1e-300))
     return np.concatenate(shares)
 
@@ -258,6 +282,7 @@ def _numbers_and_codes(cells: Any, sizes: list[int]) -> tuple[np.ndarray, np.nda
 
 def _one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
     """Whether a row has each level, column after column, (n, Σ sizes); False where the cell is missing."""
-    # With sizes 2 and 3 the levels are 0 1 | 0 1 2, and each code stands beside all levels of its column.
+    # With sizes 2 and 3 the levels are 0 1 | 0 1 2. The codes 1, 0 of a row are repeated to 1 1 | 0 0 0, and so are
+    # equal to the level of their column where the row has it: F T | T F F. NaN equals nothing.
     level = np.concatenate([np.arange(0), *map(np.arange, sizes)])  # (Σ sizes,); `arange(0)`, as there may be no column
     return np.repeat(codes, sizes, axis=1) == level

@@ -28,33 +28,40 @@ def loo_log_proba(
 ) -> Table:
     """log p(y = c | D₋ᵢ) of each row, (n, c), by one step of Newton's method from the mode of all rows.
 
-    Without its loss the row's own m contrasts Σ_j w_j t_ij + Bᵀ z_i move from where the mode has them. By how much, one
-    step of Newton's method says, from the gradient and the Hessian of the row's loss in its contrasts, and from its
-    leverage: the covariance of its contrasts by Laplace's approximation. The log densities t_i saw no label of the row
-    in the first place.
+    The model is a softmax regression: a row has c log odds η_i = offset_i + K a_i, which are a function of its
+    m = c − 1 *contrasts* a_i = Σ_j w_j t_ij + Bᵀ z_i. Fitted without the row, the parameters w and B would be others,
+    and so would a_i. One step of Newton's method gives the change of a_i from three things: the gradient r_i and the
+    Hessian S_i of the loss −l_i log p_i,y(i) that leaves with the row, in a_i; and the *leverage* G_i of the row, the
+    covariance of a_i by Laplace's approximation. The log densities t_i saw no label of the row in the first place.
 
     Parameters
     ----------
-    rows : training rows, each left out of its own densities
+    rows : training rows. `weight` is how much a row counts in the fit, and `leaving_weight`, l_i, the part of it that
+        is taken away when the row is left out: 1 where the weight counts equal rows, of which one leaves; all of the
+        weight where it is the importance of the row. Rows with the same number in `group` leave together
     mode : w and B that were fitted to all rows
-    p, precision : (n, c) class probabilities, and the Hessian, at the mode, where they have been computed
+    p, precision : (n, c) class probabilities, and the factored Hessian of −log posterior, at the mode; both are
+        computed if they are not given
     """
     if p is None:
         p = np.exp(rows.log_proba(mode.w, mode.b))
     if precision is None:
         precision = precision_at(rows, mode, p)
-    single, groups = _leaving_together(rows)  # positions of rows
+    single, groups = _leaving_together(rows)  # positions of rows that leave alone; and of the members of each group
     residual = residuals(rows, p, rows.leaving_weight)  # gradient of each row's loss in its contrasts, (n, m)
     shift = np.empty(residual.shape)  # of these contrasts, (n, m)
 
-    # Rows that leave alone, in batches of limited memory: a row has its own leverage and curvature, (m, m).
+    # Rows that leave alone: each has its own leverage G and curvature S, (m, m). They are worked on in batches, because
+    # G needs `width` numbers for each row.
     width = rows.t.shape[1] * rows.n_parameters
     for batch in batches(len(single), max(1, _NUMBERS // width)):
         members = single[batch]
         curvature = label_curvature(p[members], rows.leaving_weight[members])  # Hessian of each row's loss
         shift[members] = _shift_when_left_out(precision.leverage(members), curvature, residual[members])
 
-    # A group is one row of q = m · size stacked contrasts. Its rows have no curvature in common: a block for each.
+    # A group is treated as one row whose contrasts are those of all its members, one after the other: q = m · size. The
+    # loss of a member depends on its own contrasts only, so that S has a block (m, m) for each member on its diagonal,
+    # and 0 elsewhere. `[None]` makes a batch of this one row, as `_shift_when_left_out` takes several.
     for members in groups:
         curvature = label_curvature(p[members], rows.leaving_weight[members])  # (size, m, m)
         of_group = _shift_when_left_out(
@@ -62,7 +69,9 @@ def loo_log_proba(
             s=linalg.block_diag(*curvature)[None],
             r=residual[members].reshape(1, -1),
         )
-        shift[members] = of_group.reshape(len(members), -1)
+        shift[members] = of_group.reshape(len(members), -1)  # (size, m) again
+
+    # log p by the softmax of η_i = offset_i + K (a_i + shift_i).
     return rows.log_proba(mode.w, mode.b, shift)
 
 
@@ -80,8 +89,10 @@ def _shift_when_left_out(
     g : F (∂²f)⁻¹ Fᵀ of each row, or group of rows with q stacked contrasts
     s, r : Hessian and gradient of its loss in its contrasts
     """
+    # Derivation with Woodbury's identity, where H = ∂²f and G = F H⁻¹ Fᵀ:
+    # F (H − FᵀSF)⁻¹ Fᵀ = G + G S (I − G S)⁻¹ G = (I − G S)⁻¹ G.
     q = g.shape[1]
-    if q == 1:  # two classes: division is much faster than solving 1 × 1 systems
+    if q == 1:  # two classes, so m = 1: division is much faster than solving 1 × 1 systems
         leverage = g[:, 0]  # (b, 1)
         return leverage * r / (1 - leverage * s[:, 0])
 
@@ -103,12 +114,20 @@ class _Leaving(NamedTuple):
 
 
 def _leaving_together(rows: Regression) -> _Leaving:
-    """The rows that leave alone, and the groups of two and more that leave together."""
+    """The positions of rows that leave alone, and of the members of groups of two and more that leave together.
+
+    The rows 0 … 3 of the groups 1, 0, 1, 2 have `single` 1 and 3, and one group of the rows 0 and 2.
+
+    Parameters
+    ----------
+    rows : `group` has the number of the group of each row, (n,); None where each row leaves alone
+    """
     if rows.group is None:
         return _Leaving(np.arange(rows.n_rows), [])
-    size = np.bincount(rows.group)
+    size = np.bincount(rows.group)  # number of rows of each group: 1, 2, 1 in the example
 
-    # Sorted by group, the rows of a group stand side by side: cut where the next group begins.
+    # Sorted by group, the rows of a group stand side by side: 1 | 0 2 | 3. The list is cut behind 1 and behind 3 rows,
+    # which are the cumulative sums of the sizes without the last one.
     order = np.argsort(rows.group, kind="stable")
     members = np.split(order, np.cumsum(size)[:-1])
     return _Leaving(np.flatnonzero(size[rows.group] == 1), [group for group in members if len(group) > 1])

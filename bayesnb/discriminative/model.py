@@ -138,6 +138,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the densities to all rows, and the weights to their leave-one-out densities.
 
+        The model has log odds log p(y = c) + Σ_j w_j log p(x_j | y = c) + (Bᵀz)_c. The *densities* are naive Bayes, the
+        *weights* are w and B, and z are standardised numbers and one-hot levels.
+
         Parameters
         ----------
         X : rows in any form that `MixedNB` accepts; or a sparse matrix of counts
@@ -151,13 +154,16 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ValueError
             if there is one class, or if `MixedNB` refuses the rows
         """
-        # All is learnt by a copy, so that a fit that fails leaves this estimator as it was.
+        # All is learnt by a copy, so that a fit that fails leaves this estimator as it was. The reader is a fitted
+        # `MixedNB`, which encodes rows. `training` has encoded cells (n, columns), the position in `classes_` of each
+        # row's label as `code`, and weights.
         new = clone(self)
         new.reader_ = self._fitted_reader(X, y, sample_weight)
         n_classes = len(new.classes_)
         training = new._given_rows(X, y, sample_weight, groups)
 
-        # The layout says how rows become columns of the regression.
+        # The layout says how encoded cells become columns of the regression: which numbers vary, where bins end, and
+        # how the linear term is centred and scaled.
         new.layout_ = ColumnLayout.of(training.cells, new._level_counts(), training.weight, n_classes)
 
         # Classes get new numbers that depend on their rows and not on their labels, so that relabelled classes are
@@ -169,7 +175,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         new.layout_ = replace(new.layout_, class_order=order)
         training = replace(training, code=number_of_position[training.code])
 
-        # First the densities p(x_j | y = c), then the weights of their logarithms, then draws of these weights.
+        # First naive Bayes models of the densities p(x_j | y = c). Then `rows` are what the softmax regression reads:
+        # the log densities of each row given all other rows. Then the most probable weights of these log densities, one
+        # mode for each pair of scales of their priors; and 200 draws of the weights around these modes.
         new.models_ = new._fitted_densities(training)
         rows = new._rows_for_weights(training)
         new.modes_ = find_modes(rows)
@@ -182,30 +190,48 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """The fitted `MixedNB` of `parts`, which reads rows; ValueError if this model cannot take labels or `parts`.
 
         It says which columns there are, their types and levels, and what the labels are.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
         """
-        has_counts = is_sparse(X) and isinstance(self.parts, str)  # "auto" takes all columns of sparse rows for counts
+        # `parts` is a text, "auto", or a list. "auto" takes all columns of sparse rows for counts of one multinomial.
+        has_counts = is_sparse(X) and isinstance(self.parts, str)
         reader = MixedNB([("counts", MultinomialNB(), slice(None))] if has_counts else self.parts)
         reader.fit(X, y, sample_weight)
         if len(reader.classes_) < 2:
             raise ValueError(f"`y` has one class, {reader.classes_[0]!r}; DiscriminativeNB needs rows of two classes")
 
-        # The last of the four fields of a part is the class that its estimator is for, None where it is for all.
+        # A part is described by four fields; the last is the class that its estimator is for, None if it is for all.
         if any(of_class is not None for *_, of_class in reader.part_estimators()):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         return reader
 
     def _class_sums(self, training: TrainingRows) -> "_ClassSums":
-        """What tells classes apart whatever their labels are: weighted sums over the rows of each, and its weight."""
+        """What tells classes apart whatever their labels are: weighted sums over the rows of each, and its weight.
+
+        The sums are Σ_i w_i z_i over the rows i of each class, with w_i the weight of a row and z_i (r,) its columns of
+        the linear term.
+
+        Parameters
+        ----------
+        training : encoded cells, the class number of each row as `code`, and weights
+        """
         n_classes = len(self.classes_)
-        sums: Any = 0
+        sums: Any = 0  # then (c, r)
         for part in batches(len(training.code), _FIT_ROWS):  # all of z may be too large for memory
             z = self.layout_.linear(training.cells[part]) * training.weight[part, None]  # w z, (rows, r)
-            sums_of_columns = [np.bincount(training.code[part], column, n_classes) for column in z.T]  # r times (c,)
+            # `bincount` with weights adds up the numbers of a column over the rows of each class: r times (c,).
+            sums_of_columns = [np.bincount(training.code[part], column, n_classes) for column in z.T]
             sums = sums + np.stack(sums_of_columns, 1)
         return _ClassSums(sums, np.bincount(training.code, training.weight, n_classes))
 
     def _fitted_densities(self, training: TrainingRows) -> list[Any]:
         """The fitted models of the densities p(x | y = c), whose logarithms the regression weighs.
+
+        Parameters
+        ----------
+        training : encoded cells (n, columns), numbers before the codes of levels; the class number of each row; weights
 
         Returns
         -------
@@ -214,7 +240,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         layout = self.layout_
         has_counts = is_sparse(training.cells)
-        estimators = self._column_estimators(has_counts)
+        estimators = self._column_estimators(has_counts)  # not fitted; one for each column, or one for all counts
         if not estimators:
             raise ValueError("`X` has no column that varies; give at least one")
 
@@ -228,8 +254,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if len(pair_sizes) > 1 and sum(pair_sizes) <= _MAX_PAIR_LEVELS:
             models.append(OneDependenceNB(min_categories=pair_sizes))
 
-        # Statistics of batches add up, so that this is a fit to all rows. `layout.columns` gives the rows as the first
-        # model takes them, then as the model of pairs does; the latter are not used where there is no such model.
+        # Statistics of batches add up, so that this is a fit to all rows. `layout.columns` gives the rows in two forms,
+        # (columns of the first model) and (columns of the model of pairs). `zip` stops at the shorter list, so that the
+        # second form is not used where there is no model of pairs.
         classes = np.arange(len(self.classes_))
         for part in batches(len(training.code), _FIT_ROWS):
             rows = training.take(part)
@@ -249,7 +276,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ----------
         has_counts : whether the rows are sparse counts, which one estimator takes all together
         """
-        # In the order of X: the estimator of each column, by its position.
+        # In the order of X: the estimator of each column, by its position. A part of the reader is (name, estimator,
+        # positions of its columns).
         layout = self.layout_
         of_position: dict[int, Any] = {}
         for _, estimator, columns in self.reader_.parts_:
@@ -263,17 +291,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if has_counts:
             return of_numbers[:1]
 
-        # In the order of the regression: `layout.used` are the positions, among all numbers, of those that vary.
-        n_categories = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]  # k − 1 edges are between k bins
+        # In the order of the regression: `layout.used` are the positions, among all numbers, of those that vary. Then
+        # columns of levels, with their numbers of levels, and the used numbers in bins. k − 1 edges are between k bins.
+        n_categories = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]
         of_levels_and_bins = [CategoricalNB(min_categories=n) for n in n_categories]
         return [of_numbers[j] for j in layout.used] + of_levels_and_bins
 
     def _rows_for_weights(self, training: TrainingRows) -> Regression:
         """The rows that the weights are fitted to, each left out of its own densities: all, or a sample of very many.
 
-        The sample takes each class at its own rate, rare ones more often. The logarithm of the rate in the offset makes
-        up for it: see `sample_of`.
+        The sample takes each class at its own rate f_c, rare ones more often. Among the rows taken the odds of class c
+        are then higher by the factor f_c. log f_c in the offset, which is added to the log odds of each row, makes up
+        for it, so that the weights are those of all rows: see `sample_of`.
+
+        Parameters
+        ----------
+        training : all training rows, encoded, with class numbers and weights
         """
+        # The size of the regression. A model has one log density for each of its parts, and each is a column of it.
         n_contrasts = len(self.classes_) - 1  # c − 1 numbers tell c log probabilities up to a constant
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
         n_linear = self.layout_.linear(training.cells[:1]).shape[1]
@@ -284,6 +319,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             numbers_of_row=n_columns * n_contrasts + n_linear,  # t_i of the columns, and z_i of the linear term
         )
         rows = self._without_own_label(training.take(sample.rows), is_fitted=True)
+
+        # Of class c a share f_c of the rows was taken. The offset is the log odds before any column, and gets log f_c.
         return replace(rows, offset=rows.offset + sample.log_rate)
 
     @property
@@ -300,6 +337,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         A block is columns of X that the reader models by one prior, such as all those with three levels.
         """
+        # what a block is made of is known from its prior: yes/no cells are read as two levels, 0 and 1
         columns = self.reader_.block_columns()  # positions in X, by name of the block
         of_numbers = {}
         of_levels = {}
@@ -308,14 +346,18 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             if kind == "yes/no":
                 of_levels[name] = _Block(columns[name], n_levels=2)
             elif kind == "levels":
-                # α, (…, levels), are pseudo-counts of a Dirichlet prior, one for each level.
+                # α, (class, column, level), are pseudo-counts of a Dirichlet prior, one for each level.
                 of_levels[name] = _Block(columns[name], n_levels=block.alpha.shape[-1])
             else:
                 of_numbers[name] = _Block(columns[name], n_levels=0)
         return of_numbers | of_levels
 
     def _level_counts(self) -> list[int]:
-        """Number of levels of each column of levels, in the order of encoded rows."""
+        """Number of levels of each column of levels, in the order of encoded rows.
+
+        A block is columns of X that share one prior, such as all with three levels: with two of these it gives 3, 3.
+        Blocks of numbers have no levels and are left out.
+        """
         counts: list[int] = []
         for block in self._blocks().values():
             if block.n_levels:
@@ -323,28 +365,44 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return counts
 
     def _cells(self, X: Any) -> Any:
-        """Encoded rows, (n, columns): numbers, then codes of levels, NaN where missing. Sparse counts stay sparse."""
-        rows = self.reader_.encode(X)  # a table (n, columns) for each block
-        names = [*self._blocks()]
+        """Encoded rows, (n, columns): numbers, then codes of levels, NaN where missing. Sparse counts stay sparse.
+
+        Parameters
+        ----------
+        X : rows in any form that the reader, a fitted `MixedNB`, accepts
+        """
+        rows = self.reader_.encode(X)  # a table (n, columns) for each block, by its name
+        names = [*self._blocks()]  # blocks of numbers first, then those of levels
         if len(names) > 1:
             return np.hstack([rows[name] for name in names])
 
-        # Only a multinomial block is counts whose density is no product over the columns, which makes it not separable.
+        # A single block. Counts become sparse if their density is no product over the columns (not `separable`): that
+        # is so of the multinomial only, whose columns share the total of a row. Poisson counts are numbers like others.
         block = self.reader_.prior_.blocks[names[0]]
         is_multinomial = block.cells_.kind == "counts" and not block.unwrapped.separable
         return sparse.csr_array(rows[names[0]]) if is_multinomial else rows[names[0]]
 
     def _given_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingRows:
-        """The rows, classes and weights of a fit; classes are positions in `classes_`, and copies are merged."""
+        """The rows, classes and weights of a fit; classes are positions in `classes_`, and copies are merged.
+
+        Equal rows with fractions count as one row that was seen again, and become one row with the sum of the weights.
+        """
         index = self.reader_.class_index(y)
         return training_rows(self._cells(X), index, row_weights(sample_weight, len(index)), groups)
 
     def training(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TrainingRows:
-        """Training rows, copies merged, with their classes as the regression numbers them. Provisional."""
+        """Training rows, copies merged, with their classes as the regression numbers them. Provisional.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups : as in `fit`
+        """
+        # Encoded cells (n, columns), class numbers `code` as positions in `classes_`, and weights.
         training = self._given_rows(X, y, sample_weight, groups)
 
-        # `ordered` has the position in `classes_` of each class of the regression. Its inverse, which `argsort` of an
-        # order is, gives each position its number in the regression.
+        # The regression numbers the classes in another order: `ordered` has the position in `classes_` of each of its
+        # classes. The inverse of an order, which `argsort` gives, has the number of each position: of 2, 0, 1 it is
+        # 1, 2, 0. So a row of the class at position 2 gets the code 0.
         number_of_position = np.argsort(self.layout_.ordered(len(self.classes_)))
         return replace(training, code=number_of_position[training.code])
 
@@ -359,16 +417,21 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _without_own_label(self, training: TrainingRows, is_fitted: bool) -> Regression:
         """What the regression reads of training rows, each of them left out of its own densities.
 
+        A density fitted to row i itself knows its label, so that log p(x_i | y) would look more trustworthy than it is.
+        Each row is therefore predicted by exact leave-one-out, from all other rows D₋ᵢ. Rows of a group leave together.
+
         Parameters
         ----------
-        training : rows, classes and weights
+        training : encoded cells, class numbers, weights, and groups if there are any
         is_fitted : True if these rows were certainly fitted, so that nothing needs to check it
 
         Returns
         -------
-        Regression of n rows: offset (n, c) with log p(y = c | D₋ᵢ), contrasts t (n, c − 1, columns) of the log
-        densities log p(x_ij | y = c, D₋ᵢ), the linear columns z (n, r), labels and weights
+        Regression of n rows: offset (n, c) with log p(y = c | D₋ᵢ); t (n, c − 1, columns), which says the same as the
+        log densities log p(x_ij | y = c, D₋ᵢ) of the columns j up to a constant of the row, in c − 1 numbers, its
+        contrasts; the linear columns z (n, r); labels and weights
         """
+        # The tables below are filled batch by batch. A model of densities has one column of t for each of its parts.
         n_classes = len(self.classes_)
         n = len(training.code)
         n_columns = sum(len(model.part_blocks()) for model in self.models_)
@@ -380,10 +443,12 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # Batches save memory. The rows of a group leave together, so that they must not be in different batches.
         for part in self._row_slices(n, is_whole=training.group is not None):
             rows = training.take(part)
-            results = self._loo_results(rows, is_fitted)
+            results = self._loo_results(rows, is_fitted)  # leave-one-out of each model: tables by the name of a part
             tables: list[Any] = []  # log p(x_ij | y = c, D₋ᵢ) of each column j, (rows, c)
             for result in results:
                 tables += result.by_block.values()
+            # The offset is log p(y = c | D₋ᵢ) by the first model, that of single columns. `contrasts_of` takes the log
+            # densities relative to the best class, and makes c − 1 contrasts of them.
             offset[part] = results[0].log_prior
             t[part] = self.layout_.contrasts_of(np.stack(tables))
             z.append(self.layout_.linear(rows.cells))
@@ -400,9 +465,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         results = []
         for model, x in self._rows_by_model(rows.cells):
-            labels = model.classes_[rows.code]
+            labels = model.classes_[rows.code]  # the models of densities have class numbers as their labels
             if is_fitted:
-                # What `loo` does after its checks, with the class prior of all rows "kept".
+                # What `loo` does after its checks. "kept": a prior that the rows scale stays that of all rows.
+                # `encoded` are the rows by block, and `index` the class of each.
                 encoded, index = model.encode_labelled(x, labels)
                 with np.errstate(invalid="ignore", divide="ignore"):  # a density may be 0
                     result = leave_out(model, encoded, index, rows.weights, rows.group, "kept")
@@ -414,10 +480,16 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _new_rows(self, cells: Any) -> Regression:
         """What the regression reads of n new rows: offset (n, c), t (n, c − 1, columns) and z (n, r), without labels.
 
-        Their densities are those that all training rows made: a new row need not be left out.
+        offset is log p(y = c). t are contrasts of the log densities log p(x_ij | y = c): c − 1 numbers that say the
+        same up to a constant of the row. z are standardised numbers and levels. The densities are those that all
+        training rows made: a new row need not be left out.
+
+        Parameters
+        ----------
+        cells : (n, columns) encoded rows: numbers, then codes of levels; or sparse counts
         """
         tables: list[Any] = []  # log p(x_ij | y = c) of each column j, (n, c)
-        for model, x in self._rows_by_model(cells):
+        for model, x in self._rows_by_model(cells):  # `x` are the rows as this model takes them
             tables += model.predict_part_log_likelihood(x).values()
         log_prior = self.models_[0].class_log_prior_
         offset = np.broadcast_to(log_prior, (len(tables[0]), len(log_prior)))
@@ -446,20 +518,27 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """Draws of the class probability, (s, n, c), over scales, weights and the parameters of the densities.
 
         Each draw takes one of the 200 draws of scales and weights that `fit` made, and the parameters of all densities
-        from their posterior.
+        from their posterior. A density is p(x_j | y = c) of a column j, by naive Bayes; the weights w multiply the
+        logarithms of the densities, and B is the matrix of a linear term.
+
+        Parameters
+        ----------
+        X : (n, d) rows, as in `predict`
+        n_draws, seed : number s of draws, and seed or NumPy generator
         """
         check_is_fitted(self, "modes_")
         check_least(1, n_draws=n_draws)
         rng = generator(seed)
 
-        # What all draws share: offset and linear columns; and for each model of densities its rows and columns.
+        # What all draws share: the offset and the linear columns of the rows; and for each model of densities its rows
+        # by block, and the names of the blocks that make each column of the regression.
         cells = self._cells(X)
         rows = self._new_rows(cells)
         encoded_rows = []
         for model, x in self._rows_by_model(cells):
             encoded_rows.append(_EncodedRows(model, model.encode(x), [*model.part_blocks().values()]))
 
-        # Draws of the fit are taken equally often, in random order.
+        # The 200 draws of the fit are used in turn, in random order: for 500 draws each of them twice or three times.
         w, b = self.draws_  # weights (200, columns), and B (200, r, c − 1)
         draws = []
         for k in rng.permutation(np.arange(n_draws) % len(w)):
@@ -480,7 +559,14 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _owners(self, cells: Any) -> "_Owners":
         """The column of X that each column of the regression is made of, as a position in the table of `explain`.
 
+        The regression has columns t, log densities, and z of its linear term. One column of X is behind several of
+        these: a number is in t under its own family and in bins, and in z standardised.
+
         Positions 0 … d − 1 are the d columns of X, d stands for pairs of columns, and d + 1 for all counts together.
+
+        Parameters
+        ----------
+        cells : (n, columns) encoded rows; only whether they are sparse counts matters
         """
         layout = self.layout_
         d = self.n_features_in_
@@ -488,6 +574,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if is_sparse(cells):  # one density of all counts; the linear term has each of them
             return _Owners(np.array([d + 1]), columns)
 
+        # `columns` has the positions in X of all numbers, then those of the columns with levels. There is a model of
+        # pairs, whose log density is the last column of t, or none: then `pairs` is empty.
         n_numbers = len(columns) - len(layout.sizes)
         numbers = columns[:n_numbers][layout.used]
         levels = columns[n_numbers:]
@@ -496,7 +584,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # As `ColumnLayout.columns` has them, numbers stand in t twice: under their own family, and in bins.
         of_t = np.concatenate([numbers, levels, numbers, pairs]).astype(int)
 
-        # z has a one-hot column for each level.
+        # z has a one-hot column for each level: a column of X with three levels owns three columns of z.
         of_z = np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int)
         return _Owners(of_t, of_z)
 
@@ -534,18 +622,26 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             of_t = (k @ (rows.t * mode.w)).transpose(2, 0, 1)  # (columns of t, n, c)
             of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]  # (raw columns, n, c)
 
-            # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` would not.
+            # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` with a list of
+            # repeated positions would keep the last only. Each is multiplied by the share of the mode in each row (n,).
             np.add.at(added, owners.of_t, of_t * share[:, None])
             np.add.at(added, owners.of_z, of_z * share[:, None])
             added[-1] += (rows.offset + k @ mode.b[-1]) * share[:, None]
         return added
 
     def _shares_in_row(self, rows: Regression) -> Float[np.ndarray, "modes n"]:
-        """How much each mode counts in the mean of η of each row; the shares of a row add up to 1.
+        """How much each mode counts in the mean of the log odds η of each row; the shares of a row add up to 1.
 
-        It is the share of the mode times √(1 − Σ_c p_c²), which is near 0 where the mode is sure of a class.
+        A mode is the most probable weights w and B at some scales of their priors, with a share in the prediction. It
+        counts by its share times √(1 − Σ_c p_c²), which is near 0 where the mode is sure of a class: log odds of a sure
+        mode may be huge, and would decide the mean alone.
+
+        Parameters
+        ----------
+        rows : offset, t and z of n rows, from which each mode gives class probabilities p
         """
         p = np.exp([rows.log_proba(mode.w, mode.b) for mode in self.modes_])  # (modes, n, c)
+        # 1e-99 keeps the sum of shares above 0 where all modes are sure.
         doubt = np.sqrt(1 - np.square(p).sum(2) + 1e-99)
         share = np.array([mode.share for mode in self.modes_])[:, None] * doubt
         return share / share.sum(0)
@@ -571,14 +667,16 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         labels = self.classes_.tolist()
         check_choice("against", against, (None, *labels))
 
-        # Terms of log p of each class. "(averaging)" is log p of the prediction minus the sum of all other terms.
+        # Terms of log p of each class: of the d columns of X, of pairs of columns, of all counts, and of the class
+        # prior. "(averaging)" is log p of the prediction minus the sum of these, so that all terms together are log p.
         cells = self._cells(X)
         rows = self._new_rows(cells)
         added = self._contributions(rows, cells)  # (d + 3, n, c)
         averaging = self._log_mean_proba(rows) - added.sum(0)  # (n, c)
         table = self.layout_.in_label_order(np.concatenate([added, averaging[None]]).swapaxes(0, 1))  # (n, d + 4, c)
 
-        # Log odds are linear in log p, so that each term can be turned into log odds by itself.
+        # `odds` turns log p of c classes into log odds of each. It is linear, so that it can be applied to each term by
+        # itself. The table is listed with rows outermost and classes innermost, as the index of the frame is.
         odds = odds_against(len(labels), None if against is None else labels.index(against))
         names = [*self.feature_names(), *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
@@ -599,16 +697,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         X, y, sample_weight, groups : the training rows, as they were fitted
         level : level of the interval of `information`
         """
+        # Of each feature the information about the labels by naive Bayes, and other columns that are replaced below.
         check_is_fitted(self, "modes_")
         names = self.feature_names()
         table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level)
 
-        # Terms of η of each training row, left out of its own densities.
+        # Terms of the log odds η of each training row, left out of its own densities: `added` has those of the d
+        # columns of X, then of pairs of columns, of all counts, and of the class prior.
         training = self.training(X, y, sample_weight, groups)
         rows = self.left_out(training)
         added = self._contributions(rows, training.cells)  # (d + 3, n, c)
 
-        # log p(y_i | x_i) with all terms, minus the same without the term of each column of X.
+        # log p(y_i | x_i) with all terms, minus the same without the term of each column of X. `log_normalize`
+        # subtracts log Σ_c exp from the log odds of each row, which gives log p.
         is_label = rows.label > 0  # (n, c): one True a row, that of its class
         log_odds = added.sum(0)
         with_all = log_normalize(log_odds)[is_label]  # (n,)
@@ -645,21 +746,23 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             is `elpd`
         """
         check_is_fitted(self, "modes_")
-        index = self.reader_.class_index(y)
-        weights = row_weights(sample_weight, len(index))
-        training = self.training(X, y, weights, groups)
-        rows = self.left_out(training)
+        index = self.reader_.class_index(y)  # position of each label among the classes, (rows of X,)
+        weights = row_weights(sample_weight, len(index))  # with `are_counts`: whether they count rows
+        training = self.training(X, y, weights, groups)  # encoded; equal rows with fractions are one training row
+        rows = self.left_out(training)  # what the regression reads of training rows, by densities without the row
 
-        # Tables (n, c) of training rows, left out and by all rows. Copies of a row are one training row: `position`
-        # gives each of the rows in X the result of its training row.
+        # Tables log p, (n, c): of training rows that are left out, of training rows predicted by all rows, and of the
+        # classes alone. Equal rows may have been merged into one training row: `position`, (rows of X,), says which
+        # training row each row of X is, and as an index gives it the result of that row.
         in_label_order = self.layout_.in_label_order
         log_p = in_label_order(self._log_mean_loo_proba(rows))[training.position]
         fitted = in_label_order(self._log_mean_proba(self._new_rows(training.cells)))[training.position]
         log_prior = in_label_order(rows.offset)[training.position]
         group = training.position if training.has_merged_copies else training.group
 
-        # A result adds up the class prior and its blocks. With one block of what is left, the sum is log p itself. To
-        # show how much a row matters it asks `_posterior` for `_rows` by all rows; `Known` gives that table back.
+        # A `LooResult` adds up the log class prior and a table for each block of columns. Here one block holds all
+        # else, log p − log prior, so that the sum is log p itself. To show how much a row matters, the result asks
+        # `_posterior` to predict `_rows`, with all rows learnt: `Known` is a stand-in that returns the table itself.
         return LooResult(
             self.classes_,
             index,
@@ -676,12 +779,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _log_mean_loo_proba(self, rows: Regression) -> np.ndarray:
         """log of the mean over modes of p(y = c | x_i, D₋ᵢ), (n, c), classes as the regression numbers them.
 
-        The share of a mode grows with its evidence to the power ¼. Without row i the evidence lacks the factor
-        p(y_i | D₋ᵢ), so that a mode which predicts the row well counts for less.
+        A *mode* is the most probable weights w and B at some scales of their priors; the prediction is a mean over
+        modes, each by its share. The share of a mode grows with its evidence to the power ¼. Without row i the evidence
+        lacks the factor p(y_i | D₋ᵢ), so that a mode which predicts the row well counts for less.
+
+        Parameters
+        ----------
+        rows : n training rows, each left out of its own densities; `label` is one-hot (n, c), and `group` are numbers
+            of rows that leave together, or None
         """
         log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])  # (modes, n, c)
 
-        # Log likelihood that leaves with the row, or with all rows of its group.
+        # Log likelihood l_i log p(y_i | D₋ᵢ) that leaves with the row, with l_i the weight that leaves; or that of all
+        # rows of its group: `bincount` adds it up by group, and `[rows.group]` gives each row the sum of its group.
         leaving = rows.leaving_weight * (log_p * rows.label).sum(2)  # (modes, n)
         if rows.group is not None:
             leaving = np.array([np.bincount(rows.group, of_mode)[rows.group] for of_mode in leaving])

@@ -54,15 +54,17 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
     rng = np.random.default_rng(seed)
     chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])  # (s,) numbers of modes
 
-    # A draw is measured by all rows, or by a sample of very many. Where they are so many all modes are near each other,
-    # and one Hessian of the log loss, (P, P), is enough for all.
+    # How far a draw may be from the mode is measured by all rows, or by a random sample of very many. With so many rows
+    # all modes are near each other, and one Hessian of the log loss, (P, P), is made for all of them.
     guard_rows = _guard_rows(rows)
     is_sample = guard_rows is not rows
     fisher = None
     if is_sample:
         fisher = fisher_matrix(rows, np.exp(rows.log_proba(modes[0].w, modes[0].b)))
 
-    # Mode after mode, as draws about one mode share the factored Hessian of f.
+    # Mode after mode, as draws about one mode share `precision`, the factored Hessian of f = −log posterior. `guard`
+    # tells how much f rises from the mode to a draw. `mode_numbers` are the modes that were chosen, and `counts` how
+    # often each was: three draws of the modes 0, 2, 0 are made as two of mode 0 and one of mode 2.
     draws: list[WeightsMode] = []
     mode_numbers, counts = np.unique(chosen, return_counts=True)
     for k, n_draws in zip(mode_numbers, counts, strict=True):
@@ -77,8 +79,13 @@ def _guard_rows(rows: Regression) -> Regression:
     """Rows by which it is measured how much less probable a draw is than the mode.
 
     They are all rows; or a random sample of very many, always the same, with weights that add up to those of all.
+
+    Parameters
+    ----------
+    rows : all training rows: t (n, m, j), z (n, r), labels and weights
     """
-    # A row tells of as many contrasts as there are classes, less one.
+    # t is (n, m, j). The label of a row is known from m = c − 1 numbers, its contrasts. So n rows have n m of them, and
+    # there should be ten for each parameter.
     _, m, _ = rows.t.shape
     n = max(_GUARD_ROWS, _GUARD_ROWS_PER_PARAMETER * rows.n_parameters // m)
     if rows.n_rows <= n:
@@ -117,12 +124,14 @@ def _guard(rows: Regression, mode: WeightsMode, is_sample: bool) -> _Guard:
     Parameters
     ----------
     rows : that f is taken of
+    mode : w and B, the most probable ones by all rows
     is_sample : whether these are not all rows, to which the mode was fitted. Then f has a slope at the mode, which is
         taken off: f is convex in w and B, so that without its slope it is lowest there
     """
     lowest = point_at(lambda end: likelihood(rows, end), mode)  # f and its gradient in (log w, B)
 
-    # ∂f/∂w is ∂f/∂log w divided by ∂w/∂log w = w.
+    # The slope in w and B. By the chain rule ∂f/∂log w = ∂f/∂w · ∂w/∂log w = ∂f/∂w · w; `parameter_scale` has w for
+    # the weights and 1 for B. All rows have no slope at their mode.
     tilt = lowest.gradient / mode.parameter_scale if is_sample else np.zeros(len(lowest.gradient))
     return _Guard(rows, mode, lowest.height, tilt)
 
@@ -130,24 +139,28 @@ def _guard(rows: Regression, mode: WeightsMode, is_sample: bool) -> _Guard:
 def _draw_near(guard: _Guard, precision: AbstractPrecision, rng: np.random.Generator) -> WeightsMode:
     """A draw from Laplace's Gaussian around a mode, moved towards the mode where f rises more than the Gaussian says.
 
-    f = −log posterior of the parameters log w (j,), then B row by row: P in all.
+    f = −log posterior of the parameters log w (j,), then B row by row: P in all. Laplace's Gaussian has its mean at the
+    mode, and the inverse of the Hessian of f as its covariance.
 
     Parameters
     ----------
-    guard : the mode, and how much f rises from it
-    precision : the Hessian of f at the mode, factored
+    guard : the mode, and `rise`, which gives by how much f is higher at other parameters than at the mode
+    precision : the Hessian of f at the mode, factored; it draws from the Gaussian and knows its variances
+    rng : NumPy's generator
     """
     mode = guard.mode
     j = len(mode.w)
-    drawn = precision.draw(rng)
-    step = drawn.change  # (P,)
+    drawn = precision.draw(rng)  # from N(0, (∂²f)⁻¹)
+    step = drawn.change  # (P,) the change of log w and of B
     quadratic_rise = drawn.rise  # of f, were it the quadratic function of the Gaussian
 
     # log w ~ N(m, v) makes w lognormal, whose mean is exp(m + v/2). With m lower by v/2 the mean of w is its mode.
     step[:j] -= precision.variances[:j] / 2
 
-    # A draw is too far out if f rises by more than twice what the Gaussian says. Of a quadratic f, a step times k rises
-    # k² as much: k = √(quadratic rise / rise) would be right at once. f is not quadratic, so it is tried again.
+    # A draw is too far out if f rises by more than twice what the Gaussian says, as where a cliff is beside a flat
+    # mode. If f were quadratic, a step that is k times as long would rise k² times as much, so that the factor
+    # k = √(quadratic rise / rise) would give the rise of the Gaussian at once. f is not quadratic, so this is repeated.
+    # The step is shortened to no less than .3 of itself at a time, as a cliff would make k far too small.
     rise = guard.rise(mode.moved(step))
     while rise > _RISE * quadratic_rise:
         step = step * max(np.sqrt(quadratic_rise / rise), _LEAST_SHRINKAGE)

@@ -104,12 +104,15 @@ Solver: TypeAlias = Callable[[Place, WeightsMode, Any], Solved]  # of a place, a
 
 
 def score(mode: WeightsMode) -> float:
-    """Logarithm of the share of a mode, up to a constant."""
+    """Logarithm of the share of a mode, up to a constant: ¼ (log evidence + Σ_i v_i log p(y_i | D₋ᵢ))."""
     return SHARES_POWER * (mode.log_evidence + mode.elpd)
 
 
 def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
     """The most probable w and B at each pair of scales of their priors that has a share in the prediction.
+
+    The model is a softmax regression with positive weights w_j of columns, w_j ~ Exponential(mean s), and coefficients
+    B ~ Normal(0, ρ²) of a linear term.
 
     The scales, s of w and ρ of B, are on a lattice that is searched from its middle outwards. Few rows are looked at
     again for each of its points. With many, an expansion of their likelihood is searched instead; where it proves too
@@ -119,7 +122,11 @@ def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
     -------
     modes with shares that add up to 1, the most probable first
     """
-    # Few rows: each point of the lattice is found from all of them.
+    # A *place* is a point of the lattice, in steps from its middle (0, 0). A *solver* finds the mode at the scales of a
+    # place, from a start and a Hessian of the log loss, `fisher`, that is near enough; `_search` asks it for one place
+    # after the other. A *mode* is the most probable w and B at given scales, with its evidence and leave-one-out.
+    #
+    # Few rows: the solver looks at all rows at each place.
     middle = middle_mode(rows)
     if not _may_be_expanded(rows):
 
@@ -128,7 +135,9 @@ def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
 
         return _with_shares(_search({(0, 0): middle}, from_rows).modes)
 
-    # The expansion is enough where many rows are undecided, so that a single one says little.
+    # Many rows: an *expansion* is the log likelihood to second order about one mode, and the lattice is searched with
+    # it in place of the rows. It is exact enough where many rows are undecided, so that a single one says little;
+    # `information` is their number. `_polished` then moves the modes to where the rows themselves have them.
     nearby = _search_by_expansion(rows, middle)
     if nearby.expansion.information >= _LEAST_INFORMATION * rows.n_parameters:
         return _with_shares(_polished(rows, nearby))
@@ -156,7 +165,11 @@ def middle_mode(rows: Regression) -> WeightsMode:
 
 
 def _may_be_expanded(rows: Regression) -> bool:
-    """Whether rows are so many that the likelihood may be quadratic around its mode; never with groups."""
+    """Whether rows are so many that the likelihood may be quadratic around its mode; never with groups.
+
+    n rows have n · m contrasts, m = c − 1 numbers that the label of a row tells of: there must be ten for each
+    parameter, and 500 in all.
+    """
     n, m, _ = rows.t.shape
     return rows.group is None and n * m >= max(_MANY_ROWS * rows.n_parameters, _MIN_EXPANDED)
 
@@ -166,6 +179,9 @@ def _may_be_expanded(rows: Regression) -> bool:
 
 def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None) -> Lattice:
     """Modes at some places of the lattice of scales, then at their neighbours, and so on while a neighbour matters.
+
+    A place is a pair of whole numbers (x, y): x steps in log s and y steps in log ρ from the middle of the lattice.
+    Here s and ρ are the scales of the priors of w and B, and each step is a factor of 3.
 
     Parameters
     ----------
@@ -179,9 +195,10 @@ def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None)
     with progress("weights of columns", unit="scales of their prior tried") as line:
         while starts:
             for place, start in starts.items():
-                solved = solve(place, start, fisher)
+                solved = solve(place, start, fisher)  # the mode there, and the Hessian of the log loss at it
                 modes[place] = solved.mode
                 line.advance()
+                # A score is the logarithm of the share that the mode gets in the prediction, up to a constant.
                 if score(solved.mode) > best_score:
                     best_score = score(solved.mode)
                     fisher = solved.fisher
@@ -195,11 +212,15 @@ def _next_starts(modes: dict[Place, WeightsMode]) -> dict[Place, WeightsMode]:
     """The next places of the search: new ones beside those whose share is not negligible, by place.
 
     Each starts with the scales of its place, and the w and B of its neighbour.
+
+    Parameters
+    ----------
+    modes : all modes that were found, by place: steps from the middle of the lattice
     """
     best_score = max(score(mode) for mode in modes.values())  # a score is the log of a share
     starts = {}
     for (x, y), mode in modes.items():
-        if score(mode) <= best_score - _NEGLIGIBLE:
+        if score(mode) <= best_score - _NEGLIGIBLE:  # the share is below 1/e of the best one: not worth going on from
             continue
         for place in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
             if place not in modes:
@@ -223,6 +244,8 @@ def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float
     fisher : (P, P) Hessian of the log loss near the mode, if there is one
     gain : nats that the last step of Newton's method may promise
     """
+    # By Newton's method. `point` has the mode, with f = −log posterior and its gradient there; `precision` is the
+    # Hessian of f, factored.
     point = minimise(rows, start, gain, fisher)
     p = point.likelihood.p  # class probabilities at the mode, (n, c)
     precision = precision_at(rows, point.mode, p, point.slope)
@@ -238,7 +261,7 @@ def _with_shares(modes: dict[Place, WeightsMode]) -> tuple[WeightsMode, ...]:
 
     A share is in proportion to exp(score), the scores being those of evidence and leave-one-out.
     """
-    share = softmax([score(mode) for mode in modes.values()])
+    share = softmax([score(mode) for mode in modes.values()])  # exp(score) / Σ exp(score)
     share = np.where(share < _LEAST_SHARE, 0, share)
     share = share / share.sum()
     shared = [replace(mode, share=float(p)) for mode, p in zip(modes.values(), share, strict=True) if p > 0]
@@ -268,14 +291,21 @@ class Expansion(NamedTuple):
 
     @classmethod
     def about(cls, rows: Regression, mode: WeightsMode) -> "Expansion":
-        """The expansion about w and B of a mode: one look at all rows."""
-        at_mode = likelihood(rows, mode)
+        """The expansion about w and B of a mode: one look at all rows.
+
+        Parameters
+        ----------
+        rows : training rows with weights v_i
+        mode : w and B, the centre; they need not be at a mode
+        """
+        at_mode = likelihood(rows, mode)  # the log loss, its gradient in (w, B), and class probabilities `p`
         return cls(
             centre=mode.flat,
             loss=at_mode.loss,
             gradient=at_mode.gradient,
-            fisher=fisher_matrix(rows, at_mode.p),
-            scores=_score_products(rows, at_mode.p),
+            fisher=fisher_matrix(rows, at_mode.p),  # H = Σ F_iᵀ S_i F_i, the Hessian of the log loss
+            scores=_score_products(rows, at_mode.p),  # J = Σ v_i l_i ∇_i ∇_iᵀ, products of the rows' gradients
+            # Σ_i v_i (1 − Σ_c p_ic²): near 0 of a row whose class is certain, ½ of one between two classes.
             information=float(rows.weight @ (1 - np.square(at_mode.p).sum(1))),
         )
 
@@ -284,8 +314,9 @@ class Expansion(NamedTuple):
 
         With δ = θ − θ₀ they are loss + gᵀδ + ½ δᵀHδ and g + Hδ, where θ is w, then B row by row.
         """
+        # H is `fisher`, the Hessian of the log loss at the centre. loss + gᵀδ + ½ δᵀHδ = loss + δᵀ(g + ½ Hδ).
         step = mode.flat - self.centre  # δ, (P,)
-        bend = self.fisher @ step
+        bend = self.fisher @ step  # Hδ
         return Likelihood(self.loss + float(step @ (self.gradient + bend / 2)), self.gradient + bend)
 
     def solve(self, rows: Regression, start: WeightsMode) -> Solved:
@@ -301,10 +332,12 @@ class Expansion(NamedTuple):
         """
         point = point_at(self.likelihood, start)  # f and its gradient there
         for _ in range(_MAX_STEPS):
-            # ∂²f is H, with w scaled for log w, plus the diagonal of the prior.
+            # The Hessian of f in (log w, B), factored: W H W with W = diag(w; 1), as ∂w/∂log w = w, plus the diagonal
+            # that the prior adds.
             precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
 
-            # A step promises to lower f by half of gradientᵀ(∂²f)⁻¹ gradient. At a mode that is next to nothing.
+            # Newton's step −(∂²f)⁻¹ gradient. `promise` is gradientᵀ(∂²f)⁻¹ gradient: if f were quadratic, it would
+            # fall by half of that. At a mode it is next to nothing, and the search ends.
             step = newton_step(point, precision)
             if step.promise < _SEARCH_GAIN:
                 break
@@ -320,10 +353,18 @@ class Expansion(NamedTuple):
         """A mode near the centre with its evidence, by Laplace, and its leave-one-out, by Takeuchi.
 
         Σ_i v_i log p(y_i | D₋ᵢ) ≈ −loss − tr J (∂²f)⁻¹, with J the products of the rows' gradients and ∂²f the Hessian
-        of −log posterior at the mode.
+        of f = −log posterior at the mode. v_i is the weight of row i, and D₋ᵢ are all other rows.
+
+        Parameters
+        ----------
+        rows : of which only the numbers of columns matter here
+        point : the mode, with the log loss, f and the gradient of f there
         """
+        # The Hessian of f, factored: that of the log loss at the centre, and the diagonal that the prior adds. Its
+        # `covariance` is the inverse, in w and B. The trace of a product of symmetric matrices is Σ of the products of
+        # their elements, which `vdot` computes.
         precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
-        elpd = -point.likelihood.loss - float(np.vdot(self.scores, precision.covariance))  # tr AB = Σ of products
+        elpd = -point.likelihood.loss - float(np.vdot(self.scores, precision.covariance))
         mode = replace(point.mode, log_evidence=log_evidence(point, precision), elpd=elpd)
         return Solved(mode, self.fisher)
 
@@ -338,10 +379,14 @@ def _score_products(rows: Regression, p: np.ndarray) -> Float[np.ndarray, "p p"]
     ----------
     p : (n, c) class probabilities of the rows
     """
-    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m); its square has v_i l_i
+    # `residuals` multiplies Kᵀ(p_i − onehot y_i) by a weight of each row. With √(v_i l_i) the product of a gradient
+    # with itself has the factor v_i l_i.
+    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m)
     n_parameters = rows.n_parameters
     products = np.zeros((n_parameters, n_parameters))
     for part in batches(rows.n_rows, max(64, _BLOCK // n_parameters)):
+        # By the chain rule, with a the contrasts: ∂/∂w_j = Σ_k ∂/∂a_k · ∂a_k/∂w_j = Σ_k residual_k t_kj, a product
+        # (1, m) (m, j) for each row; and ∂/∂B_dk = ∂/∂a_k · z_d.
         of_w = (residual[part, None] @ rows.t[part])[:, 0]  # (rows, j)
         of_b = (rows.z[part, :, None] * residual[part, None]).reshape(len(of_w), -1)  # (rows, r · m)
         gradient = np.hstack([of_w, of_b])  # √(v_i l_i) ∇_i
@@ -362,15 +407,21 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
     The first expansion is about a mode at the middle of the lattice, or where a sample of very many rows has its best
     scales. Each next one is about the mode at the best scales of the one before, until these move by a step at most.
 
+    An *expansion* is the log likelihood to second order in (w, B) about some parameters, its *centre*. A *mode* is the
+    most probable (w, B) at given scales (s, ρ) of their priors. A *place* is a pair of whole numbers: so many steps,
+    each a factor of 3, of s and of ρ from the middle of the lattice.
+
     Parameters
     ----------
+    rows : training rows: t (n, m, j) and z (n, r) of the regression, labels and weights
     middle : scales in the middle of the lattice, with w and B to begin from
     """
     n, m, _ = rows.t.shape  # rows, contrasts of each
     best: Place = (0, 0)  # the middle of the lattice
     centre = middle
 
-    # A sample is worth its search only if it is much smaller than the rows.
+    # With very many rows the search begins at the best place of a search by a sample of them. A sample is worth that
+    # only if it is much smaller than the rows: 16 times.
     n_start = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
     if n > _MANY_STARTS * n_start:
         sampled = _search_by_expansion(_sample(rows, n_start), middle).lattice
@@ -378,7 +429,8 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
         centre = sampled.modes[best]
 
     for _ in range(_MAX_EXPANSIONS):
-        # The centre is a mode of all rows. The search begins in the middle and at the best place, both with its w, B.
+        # The centre is moved to a mode of all rows, roughly. About it the likelihood is expanded, and the lattice
+        # searched again, from the middle and from the best place so far, both with the w and B of the centre.
         centre = minimise(rows, centre, _ROUGH_GAIN).mode
         nearby = _expand(rows, centre, {(0, 0): replace(centre, scales=middle.scales), best: centre})
 
@@ -394,7 +446,13 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
 def _expand(rows: Regression, centre: WeightsMode, starts: dict[Place, WeightsMode]) -> Nearby:
     """The expansion of the likelihood about w and B of `centre`, and the lattice as it sees it.
 
-    `starts` are the places where the search of the lattice begins.
+    An expansion is the log likelihood of the rows to second order. With it a mode at other scales is found without a
+    look at the rows.
+
+    Parameters
+    ----------
+    centre : w and B, about which the likelihood is expanded
+    starts : where the search of the lattice begins: scales, w and B, by place
     """
     expansion = Expansion.about(rows, centre)
 
@@ -415,8 +473,14 @@ def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
 
     They are found by chords: steps of Newton's method with the gradients of the rows, and the matrix of the expansion.
     Their evidence and leave-one-out are by the matrices of the expansion too.
+
+    Parameters
+    ----------
+    rows : all training rows
+    nearby : the expansion of their likelihood, and the modes of the lattice as it sees them
     """
-    # A score is the logarithm of a share, up to a constant: modes far below the best have none.
+    # A score is the logarithm of a share, up to a constant: a mode with less than a thousandth of the share of the best
+    # one is left out. `minimise` starts from the mode of the expansion, with its Hessian, and looks at all rows.
     expansion, lattice = nearby
     best_score = score(lattice.modes[lattice.best])
     least = best_score + np.log(_LEAST_SHARE)

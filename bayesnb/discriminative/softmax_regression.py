@@ -107,17 +107,20 @@ class Regression:
         b : (r, m) coefficients of the linear term
         shift : (n, m) added to the contrasts of η, such as those of leave-one-out
         """
+        # The contrasts Σ_j w_j t_ij + Bᵀ z_i, (n, m). Rows and contrasts are one axis for the product with w, as one
+        # large product is quicker than n small ones. K makes c log odds of the m = c − 1 contrasts of a row.
         n, m, j = self.t.shape
-        score = (self.t.reshape(n * m, j) @ w).reshape(
-            n, m
-        ) + self.z @ b  # contrasts of η: all but K and offset, (n, m)
+        score = (self.t.reshape(n * m, j) @ w).reshape(n, m) + self.z @ b
         if shift is not None:
             score += shift
         eta = score @ contrasts(self.offset.shape[1]).T + self.offset  # (n, c)
         return log_normalize(eta, out=eta)
 
     def take(self, rows: Any) -> "Regression":
-        """The regression of some of its rows, by positions or a slice; groups do not come with them."""
+        """The regression of some of its rows, by positions or a slice; groups do not come with them.
+
+        Groups say which rows leave together; some rows of a group would be another group.
+        """
         return Regression(
             offset=self.offset[rows],
             t=self.t[rows],
@@ -195,7 +198,8 @@ LikelihoodAt: TypeAlias = Callable[[WeightsMode], Likelihood]
 
 def loss_of(rows: Regression, log_p: Table) -> float:
     """The log loss −Σ_i v_i log p_i,y(i) of rows with weights v, nats; `log_p` is the table log p(y_i = c), (n, c)."""
-    return -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))  # labels are one-hot
+    # labels are one-hot, so that Σ_c label_ic log p_ic is the log probability of the row's own label, (n,)
+    return -float(rows.weight @ np.einsum("nc,nc->n", rows.label, log_p))
 
 
 def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
@@ -217,8 +221,9 @@ def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
     loss = loss_of(rows, log_p)
     p = np.exp(log_p, out=log_p)  # in the memory of log p, which is needed no more
 
-    # With r_ik = ∂ loss/∂a_ik the chain rule gives ∂ loss/∂w_j = Σ_ik r_ik t_ikj: rows and contrasts, i and k, are one
-    # axis of n · m here. And ∂ loss/∂B = Σ_i z_i r_iᵀ.
+    # The chain rule, with r_ik = ∂ loss/∂a_ik and a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id:
+    # ∂ loss/∂w_j = Σ_ik r_ik ∂a_ik/∂w_j = Σ_ik r_ik t_ikj, where rows i and contrasts k are made one axis of n · m;
+    # ∂ loss/∂B_dk = Σ_i r_ik ∂a_ik/∂B_dk = Σ_i r_ik z_id, which is zᵀ r.
     residual = residuals(rows, p, rows.weight)  # r, (n, m)
     gradient_w = residual.ravel() @ rows.t.reshape(-1, len(mode.w))  # (j,)
     gradient_b = rows.z.T @ residual  # (r, m)
@@ -251,7 +256,8 @@ def label_curvature(p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarr
     k = contrasts(p.shape[1])
     c, m = k.shape
 
-    # Kᵀ diag p_i K = Σ_c p_ic k_c k_cᵀ, with k_c the rows of K: one matrix product for all rows of the table.
+    # Kᵀ diag p_i K = Σ_c p_ic k_c k_cᵀ, with k_c the rows of K. The c matrices k_c k_cᵀ do not depend on i: written as
+    # rows of m² numbers, they are multiplied by the table p in one matrix product.
     products_of_k = (k[:, :, None] * k[:, None]).reshape(c, m * m)  # row c is k_c k_cᵀ
     curvature = (p @ products_of_k).reshape(-1, m, m)
 
@@ -273,7 +279,8 @@ def features(rows: Regression, part: Any) -> Float[np.ndarray, "n m p"]:
     t = rows.t[part]  # (n, m, j): the derivative in w
     z = rows.z[part]  # (n, r)
 
-    # Element (d, k) of B moves contrast k by z_id, and no other contrast.
+    # Element (d, k) of B moves contrast k by z_id, and no other contrast: ∂a_l/∂B_dk = z_d [k = l]. So z, broadcast to
+    # the axes (row, l, d, k), is multiplied by the unit matrix in l and k; then (d, k) become one axis, B row by row.
     of_b = z[:, None, :, None] * np.eye(t.shape[1])[:, None]  # (n, m, r, m)
     return np.concatenate([t, of_b.reshape(*of_b.shape[:2], -1)], 2)
 
@@ -282,39 +289,44 @@ def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
     """The Hessian Σ_i F_iᵀ S_i F_i of the log loss in its P parameters, w (j,) and then B (r, m) row by row.
 
     S_i (m, m) is the Hessian of row i in its contrasts Σ_j w_j t_ij + Bᵀ z_i, and F_i = (t_i, z_i ⊗ I), (m, P), their
-    derivative in the parameters. F would repeat z for each contrast, and is never made. The blocks of the matrix, w and
-    w, w and B, B and B, are sums of products of t, z and S, over batches of rows that stay in a core's cache.
+    derivative in the parameters. The m = c − 1 contrasts of a row are what its c log odds are made of. F would repeat z
+    for each contrast, and is never made. The blocks of the matrix, w and w, w and B, B and B, are sums of products of
+    t, z and S, over batches of rows that stay in a core's cache.
 
     Parameters
     ----------
+    rows : t (n, m, j), z (n, r) and weights (n,)
     p : (n, c) class probabilities of the rows
     """
     n, m, j = rows.t.shape  # rows, contrasts, columns
     r = rows.z.shape[1]  # columns of the linear term
-    of_w = np.zeros((j, j))
-    of_w_and_b = np.zeros((m * j, r))
-    of_b = np.zeros((r, m, r, m))
+    of_w = np.zeros((j, j))  # ∂²/∂w∂w
+    of_w_and_b = np.zeros((m * j, r))  # ∂²/∂w_j ∂B_da at (a · j + column, d), with a the contrast
+    of_b = np.zeros((r, m, r, m))  # ∂²/∂B_da ∂B_eb at (d, a, e, b)
 
     for part in batches(n, max(64, _BLOCK // (m * j + r))):
         t = rows.t[part]
         z = rows.z[part]
         s = label_curvature(p[part], rows.weight[part])  # S, (rows, m, m)
 
-        # Σ_i t_iᵀ S_i t_i, and Σ_i (S_i t_i) z_iᵀ for each contrast.
+        # Σ_i t_iᵀ S_i t_i, and Σ_i (S_i t_i) z_iᵀ for each contrast. The sum over rows i and contrasts is one matrix
+        # product, in which the two are one axis: of (rows, m, j) becomes (rows · m, j).
         s_t = s * t if m == 1 else s @ t  # (rows, m, j); with two classes S_i is a number
         of_w += t.reshape(-1, j).T @ s_t.reshape(-1, j)
         of_w_and_b += s_t.reshape(len(z), m * j).T @ z
 
-        # Σ_i S_i,ab z_i z_iᵀ for contrasts a and b ≥ a, (r, r) each.
+        # Σ_i S_i,ab z_i z_iᵀ for contrasts a and b ≥ a, (r, r) each, as ∂²/∂B_da ∂B_eb = Σ_i S_i,ab z_id z_ie. All b
+        # stand side by side in one product, (r, (m − a) · r), which is cut into (d, b, e) and turned to (d, e, b).
         for a in range(m):
             s_z = (s[:, a, a:, None] * z[:, None, :]).reshape(len(z), -1)  # S_i,ab z_i for all these b
             of_b[:, a, :, a:] += (z.T @ s_z).reshape(r, m - a, r).swapaxes(1, 2)
 
-    # The same for b < a: S is symmetric.
+    # The same for b < a: S is symmetric, so that the block (a, b) is the transpose of the block (b, a).
     for a in range(m):
         of_b[:, a + 1 :, :, a] = of_b[:, a, :, a + 1 :].transpose(1, 2, 0)
 
-    # From (contrast, column, row of B) to the order of the parameters.
+    # From (contrast, column, row of B) to the order of the parameters: w in rows; B row by row, and within a row its
+    # contrasts, in columns.
     cross = of_w_and_b.reshape(m, j, r).transpose(1, 2, 0).reshape(j, r * m)
     return np.block([[of_w, cross], [cross.T, of_b.reshape(r * m, r * m)]])
 
@@ -378,10 +390,14 @@ def precision_at(
 
     Parameters
     ----------
+    rows : t (n, m, j), z (n, r), labels and weights
+    mode : w (j,), B (r, m), and the scales of their priors
     p : (n, c) class probabilities at the mode
     slope : (j,) ∂f/∂log w_j; 0 at a mode
     fisher : (P, P) Hessian of the log loss, if it has been made; not used where rows are fewer than parameters
     """
+    # ∂²f is the Hessian of the log loss plus a diagonal d that the prior adds. With fewer rows than parameters it is
+    # factored by way of a matrix of the size of the rows; otherwise by one of the size of the parameters.
     d = prior_curvature(mode, slope)
     if is_wide(rows):
         return RowPrecision(rows, mode, p, d)
@@ -389,16 +405,24 @@ def precision_at(
 
 
 def is_wide(rows: Regression) -> bool:
-    """Whether rows are fewer than parameters."""
+    """Whether rows times contrasts, m = c − 1 numbers of a row that its label tells of, are fewer than parameters."""
     n, m, _ = rows.t.shape
     return n * m < rows.n_parameters
 
 
 def prior_curvature(mode: WeightsMode, slope: Any = 0.0) -> Float[np.ndarray, " p"]:
-    """The diagonal that the prior adds to ∂²f: 1 + ∂f/∂u_j in log w, and the precision of the prior in B.
+    """The diagonal that the prior adds to ∂²f: 1 + ∂f/∂u_j in u = log w, and the precision of the prior in B.
 
-    A negative slope counts as 0, so that the matrix stays positive definite where a search has not reached the mode.
+    f is −log posterior; w_j ~ Exponential(mean s), and B is normal. A negative slope counts as 0, so that the matrix
+    stays positive definite where a search has not reached the mode.
+
+    Parameters
+    ----------
+    mode : w (j,), B (r, m) and the scales
+    slope : (j,) ∂f/∂u; 0 at a mode
     """
+    # In u = log w the prior −log p(u) = w/s − u + … has the second derivative w/s, and the chain rule adds w g, with g
+    # the slope of the loss in w. As ∂f/∂u = w g + w/s − 1, the two together are 1 + ∂f/∂u.
     of_w = np.ones(len(mode.w)) + np.maximum(slope, 0)
     return np.concatenate([of_w, mode.precision.ravel()])
 
@@ -409,8 +433,12 @@ class ParameterPrecision(AbstractPrecision):
     def __init__(self, rows: Regression, mode: WeightsMode, fisher: np.ndarray, d: Float[np.ndarray, " p"]) -> None:
         """Factor I + d^−½ W H W d^−½, with W = diag(w; 1). Its eigenvalues are at least 1, so Cholesky never fails.
 
+        The Hessian of f = −log posterior in (log w, B) is ∂²f = W H W + diag(d), which is this matrix times √d from
+        both sides.
+
         Parameters
         ----------
+        rows : t (n, m, j), z (n, r), which leverages need
         mode : w (j,) and B at which ∂²f is taken
         fisher : (P, P) H, the Hessian of the log loss in (w, B)
         d : (P,) what the prior adds to the diagonal of ∂²f
@@ -421,11 +449,12 @@ class ParameterPrecision(AbstractPrecision):
         self._sd = d**-0.5
         self._scale = mode.parameter_scale * self._sd  # diagonal of W d^−½
 
+        # h = I + d^−½ W H W d^−½. Multiplied by √d on both sides it is ∂²f = W H W + diag(d).
         h = fisher * self._scale * self._scale[:, None]  # (P, P)
         h[np.diag_indices(len(h))] += 1
         self.shape = np.diag(h)[:j] * d[:j]  # ∂²f/∂u_j²; before `cholesky` writes over h
 
-        # log det ∂²f is that of the factored matrix plus Σ log d.
+        # log det ∂²f is that of h plus Σ log d. With h = L Lᵀ half of log det h is Σ log of the diagonal of L.
         self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
         self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
 
@@ -461,6 +490,8 @@ class ParameterPrecision(AbstractPrecision):
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
         """G_i = F_i C F_iᵀ of some rows: the covariance, by Laplace, of the m contrasts Σ_j w_j t_ij + Bᵀ z_i of a row.
 
+        Leave-one-out needs it: how far the contrasts of a row move when the row leaves depends on their covariance.
+
         C (P, P) is the covariance of w (j,) and B (r, m), and F_i = (t_i, z_i ⊗ I), (m, P), the derivative of the
         contrasts in these. So G_i is the sum of t C tᵀ, of t C zᵀ and its transpose, and of z C zᵀ, each with the block
         of C that it needs. These products are smaller than F.
@@ -474,19 +505,21 @@ class ParameterPrecision(AbstractPrecision):
         n, m, j = t.shape
         r = z.shape[1]
 
-        # The blocks of C.
+        # The blocks of C: w and w; w and B; B and B. B stands row by row in C, so that its axis is cut into (r, m).
         of_w = self.covariance[:j, :j]
         of_w_and_b = self.covariance[:j, j:].reshape(j, r, m)
         of_b = self.covariance[j:, j:].reshape(r, m, r, m)
 
-        # t C tᵀ + t C zᵀ + z C tᵀ is h tᵀ plus its transpose, with h = ½ t C + z C.
+        # t C tᵀ + t C zᵀ + z C tᵀ is h tᵀ plus its transpose, with h = ½ t C + z C: ½ t C tᵀ is half of a symmetric
+        # matrix, and z C tᵀ is the transpose of t C zᵀ.
         half = (t.reshape(-1, j) @ (of_w / 2)).reshape(n, m, j)  # ½ t C
         half += (z @ of_w_and_b.transpose(1, 2, 0).reshape(r, m * j)).reshape(n, m, j)  # z C
         g = half @ t.swapaxes(1, 2)  # (n, m, m)
         g += g.swapaxes(1, 2).copy()
 
-        # z C zᵀ for the contrasts a and b ≥ a, with `of_b[:, a, :, b]` the covariance of the columns a and b of B. G is
-        # symmetric, so that elements with b > a are added at (b, a) too.
+        # z C zᵀ for the contrasts a and b ≥ a, with `of_b[:, a, :, b]` the covariance (r, r) of the columns a and b of
+        # B. All b stand side by side in the product z C, which is then cut into (rows, b, r). G is symmetric, so that
+        # elements with b > a are added at (b, a) too.
         for a in range(m):
             z_c = (z @ of_b[:, a, :, a:].transpose(0, 2, 1).reshape(r, -1)).reshape(n, m - a, r)
             z_c_z = (z_c @ z[:, :, None])[..., 0]  # (n, m − a)
@@ -511,8 +544,13 @@ class RowPrecision(AbstractPrecision):
     def __init__(self, rows: Regression, mode: WeightsMode, p: Table, d: Float[np.ndarray, " p"]) -> None:
         """Make Φ (N, P) and factor I + ΦΦᵀ (N, N), with N rows times contrasts.
 
+        The Hessian of f is √d (I + ΦᵀΦ) √d, since ΦᵀΦ = d^−½ W (Σ_i F_iᵀ S_i F_i) W d^−½. With fewer rows than
+        parameters the matrix I + ΦΦᵀ is much smaller than I + ΦᵀΦ.
+
         Parameters
         ----------
+        rows : t (n, m, j), z (n, r), labels and weights
+        mode : w (j,) and B (r, m) at which ∂²f is taken
         p : (n, c) class probabilities at the mode
         d : (P,) what the prior adds to the diagonal of ∂²f
         """
@@ -521,7 +559,8 @@ class RowPrecision(AbstractPrecision):
         self._sd = d**-0.5
         self._scale = mode.parameter_scale * self._sd  # diagonal of W d^−½
 
-        # Φ has rows S_i^½ F_i W d^−½: with S_i = L Lᵀ, Lᵀ is a root. S_i may be singular to rounding.
+        # Φ has rows S_i^½ F_i W d^−½, m for each row i. With the Cholesky factor L, S_i = L Lᵀ, the matrix Lᵀ serves as
+        # S_i^½, because (Lᵀ F)ᵀ(Lᵀ F) = Fᵀ S F. S_i may be singular to rounding, hence a small number on its diagonal.
         s = label_curvature(p, rows.weight)  # (n, m, m)
         root = np.linalg.cholesky(s + _JITTER * np.eye(s.shape[1])).swapaxes(1, 2)
         self._phi = (root @ self._scaled_features(slice(None))).reshape(-1, len(d))
@@ -548,17 +587,20 @@ class RowPrecision(AbstractPrecision):
         Bhattacharya et al. (2016): with standard normal ε (P,) and δ (N,), ε − Φᵀ(I + ΦΦᵀ)⁻¹(Φε + δ) has covariance
         (I + ΦᵀΦ)⁻¹. It takes no factor of a P × P matrix.
         """
+        # Φ has N rows and P columns, and `_factor` is the Cholesky factor of I + ΦΦᵀ (N, N). The step is one for
+        # √d (log w, B), and is divided by √d at the end.
         noise = rng.standard_normal(len(self._sd))  # ε
         noise_of_rows = self._phi @ noise + rng.standard_normal(len(self._phi))  # Φε + δ
         step = noise - self._phi.T @ linalg.cho_solve((self._factor, True), noise_of_rows)
 
-        # ½ stepᵀ(I + ΦᵀΦ) step.
+        # How much a quadratic f rises: ½ stepᵀ(I + ΦᵀΦ) step = ½ (|step|² + |Φ step|²).
         rise = float(step @ step + np.square(self._phi @ step).sum()) / 2
         return GaussianStep(self._sd * step, rise)
 
     @functools.cached_property
     def variances(self) -> Float[np.ndarray, " p"]:
         """Diagonal of (∂²f)⁻¹: by Woodbury's identity 1 − Σ (L⁻¹Φ)² in each column, scaled, with L Lᵀ = I + ΦΦᵀ."""
+        # (I + ΦᵀΦ)⁻¹ = I − Φᵀ(L Lᵀ)⁻¹Φ = I − (L⁻¹Φ)ᵀ(L⁻¹Φ), whose diagonal needs the column sums of squares of L⁻¹Φ
         half = linalg.solve_triangular(self._factor, self._phi, lower=True)
         return (1 - np.square(half).sum(0)) * self._sd**2
 
@@ -573,6 +615,7 @@ class RowPrecision(AbstractPrecision):
 
     def _inner_products(self, f: Float[np.ndarray, "b q p"]) -> Float[np.ndarray, "b q q"]:
         """f (I + ΦᵀΦ)⁻¹ fᵀ = f fᵀ − h hᵀ with h = (L⁻¹Φfᵀ)ᵀ and L Lᵀ = I + ΦΦᵀ, by Woodbury's identity."""
+        # Woodbury: (I + ΦᵀΦ)⁻¹ = I − Φᵀ(L Lᵀ)⁻¹Φ. So f(…)⁻¹fᵀ = f fᵀ − (L⁻¹Φfᵀ)ᵀ(L⁻¹Φfᵀ), for b matrices f at once.
         right = self._phi @ f.reshape(-1, f.shape[2]).T  # (N, b · q)
         half = linalg.solve_triangular(self._factor, right, lower=True).T.reshape(*f.shape[:2], -1)  # (b, q, N)
         return f @ f.swapaxes(1, 2) - half @ half.swapaxes(1, 2)
@@ -586,6 +629,8 @@ def height(mode: WeightsMode, loss: float) -> float:
 
     The prior of w is exponential with mean s, so that of log w is w/s · exp(−w/s); that of B is normal.
     """
+    # −log of the prior of log w: w/s + log s − log w. −log of the normal prior of B with the precision q: ½ q B² − ½
+    # log q.
     s = mode.scales[0]
     precision = mode.precision
     prior_w = (mode.w / s + np.log(s / mode.w)).sum()
@@ -596,7 +641,13 @@ def height(mode: WeightsMode, loss: float) -> float:
 def gradient_of_height(mode: WeightsMode, of_likelihood: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
     """∂f/∂(log w, B) of f = loss − log prior, from the gradient of the loss in (w, B).
 
-    It is w_j (∂ loss/∂w_j + 1/s) − 1 in log w_j, as ∂w/∂log w = w, and ∂ loss/∂B + B/ρ² in B.
+    It is w_j (∂ loss/∂w_j + 1/s) − 1 in log w_j, as ∂w/∂log w = w, and ∂ loss/∂B + B/ρ² in B: −log of the priors is
+    w/s − log w in log w, for an exponential prior of w with mean s, and B²/2ρ² in B.
+
+    Parameters
+    ----------
+    mode : w (j,), B (r, m), and the scales s and ρ
+    of_likelihood : (P,) gradient of the loss in w, then in B row by row
     """
     j = len(mode.w)
     slope = mode.w * (of_likelihood[:j] + 1 / mode.scales[0]) - 1
@@ -626,7 +677,13 @@ class Point(NamedTuple):
 
 
 def point_at(likelihood_at: LikelihoodAt, mode: WeightsMode) -> Point:
-    """f and its gradient at some parameters; `likelihood_at` is that of the rows, or an approximation of it."""
+    """f = −log posterior and its gradient at some parameters.
+
+    Parameters
+    ----------
+    likelihood_at : a function that gives the log loss and its gradient at any w and B: of the rows, or an approximation
+    mode : w, B and the scales of their priors, which need not be at a mode
+    """
     at_mode = likelihood_at(mode)
     return Point(mode, at_mode, height(mode, at_mode.loss), gradient_of_height(mode, at_mode.gradient))
 
@@ -634,19 +691,20 @@ def point_at(likelihood_at: LikelihoodAt, mode: WeightsMode) -> Point:
 def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: np.ndarray | None = None) -> Point:
     """The mode of the posterior of log w and B for the scales of `start`, by Newton's method from its w and B.
 
-    f = −log posterior falls with each step. H, the Hessian of the log loss, is dear and changes little, so steps share
-    one. It is made again where a step with an old one promises hardly less than the step before. The gradient is always
-    true, so an old H costs steps and no digits.
+    w are the positive weights of the columns of a softmax regression, B the coefficients of its linear term. Newton's
+    step is −(∂²f)⁻¹ ∇f for f = −log posterior, which falls with each step. H, the Hessian of the log loss, is dear and
+    changes little, so steps share one. It is made again where a step with an old one promises hardly less than the step
+    before. The gradient is always true, so an old H costs steps and no digits.
 
     Parameters
     ----------
     rows : what w and B are fitted to
     start : the scales of the priors, with w and B to begin from
-    gain : nats that the last step may promise
+    gain : nats that the last step may promise; a smaller promise ends the search
     fisher : (P, P) H near the mode, to begin with; None makes it at the start
     """
-    likelihood_at = functools.partial(likelihood, rows)
-    point = point_at(likelihood_at, start)
+    likelihood_at = functools.partial(likelihood, rows)  # a function of w and B: log loss, its gradient, p (n, c)
+    point = point_at(likelihood_at, start)  # f and its gradient at the start
     last_promise = np.inf
     is_fresh = False  # whether H was made at `point`
     for _ in range(_MAX_STEPS):
@@ -655,7 +713,9 @@ def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: n
             fisher = fisher_matrix(rows, point.likelihood.p)
             is_fresh = True
 
-        # The step ends the search, or shows that H is from too far away, or is taken as far as f falls.
+        # `promise` is twice the fall of f, were it quadratic. Three cases. It is tiny: this is the mode. H is an old
+        # one and the promise has hardly shrunk since the last step: H is from too far away, and is made again here.
+        # Else the step is taken as far as f falls; `lower` is None if rounding lets no part of it lower f.
         step = newton_step(point, precision_at(rows, point.mode, point.likelihood.p, point.slope, fisher))
         if step.promise < gain:
             break
@@ -686,7 +746,15 @@ class Step(NamedTuple):
 
 
 def newton_step(point: Point, precision: AbstractPrecision) -> Step:
-    """Newton's step −(∂²f)⁻¹ ∇f, from a point to where a quadratic f has its minimum."""
+    """Newton's step −(∂²f)⁻¹ ∇f, from a point to where a quadratic f has its minimum.
+
+    `promise` is ∇fᵀ(∂²f)⁻¹∇f, which is twice the fall of a quadratic f.
+
+    Parameters
+    ----------
+    point : with the gradient ∇f, (P,)
+    precision : the Hessian ∂²f, factored; `solve(g)` is (∂²f)⁻¹ g
+    """
     change = -precision.solve(point.gradient)
     return Step(change, float(-point.gradient @ change))
 
@@ -694,8 +762,9 @@ def newton_step(point: Point, precision: AbstractPrecision) -> Step:
 def lower_point(likelihood_at: LikelihoodAt, point: Point, step: Step) -> Point | None:
     """The end of the longest part of Newton's step that lowers f as promised; None where rounding forbids any.
 
-    The step is shortened to at most 2 in any log w, and then halved until f falls by a small share of what the slope
-    promises: Armijo's rule.
+    f is −log posterior in (log w, B), which Newton's step would take to its minimum if it were quadratic. The step is
+    shortened to at most 2 in any log w, and then halved until f falls by a small share of what the slope promises:
+    Armijo's rule.
 
     Parameters
     ----------
@@ -703,6 +772,9 @@ def lower_point(likelihood_at: LikelihoodAt, point: Point, step: Step) -> Point 
     point : where the step begins, with f there
     step : Newton's step, and what it promises
     """
+    # `change` is (P,), log w first. A change of log w by 2 is a factor of 7 in w, beyond which the quadratic says
+    # little. Along the step f has the slope −`promise`, so that a share of the step promises share · promise; f has to
+    # fall by 1e-4 of it.
     longest = abs(step.change[: len(point.mode.w)]).max(initial=1e-300)  # in log w; never 0, as it divides
     share = min(1.0, _LONGEST_STEP / longest)  # of the step
     while share > _SHORTEST_STEP:
@@ -716,9 +788,14 @@ def lower_point(likelihood_at: LikelihoodAt, point: Point, step: Step) -> Point 
 def log_evidence(point: Point, precision: AbstractPrecision) -> float:
     """log Z(s, ρ) p(s) p(ρ) at a mode, up to a constant: Laplace's approximation, with Stirling's error in log w.
 
+    Z(s, ρ) = ∫ exp(−f) is the evidence of the scales s and ρ of the priors: the likelihood times the prior, integrated
+    over u = log w and over B.
+
     Of a column that says nothing, ∫ exp(−f) over log w is a gamma function. Laplace's approximation replaces log Γ(a),
     with a = ∂²f/∂u_j², by Stirling's formula (a − ½) log a − a + ½ log 2π; the difference is added back.
     """
+    # Laplace: log ∫ exp(−f) ≈ −f − ½ log det ∂²f + const. `shape` has the a of each weight. The prior of the scales is
+    # normal in log s and log ρ.
     shape = precision.shape
     stirling = gammaln(shape) - (shape - 0.5) * np.log(shape) + shape  # with ½ log 2π each
     log_prior = -np.square((np.log(point.mode.scales) - MIDDLE) / SPREAD).sum() / 2
@@ -729,7 +806,13 @@ def log_evidence(point: Point, precision: AbstractPrecision) -> float:
 
 
 def numpyro_model(rows: Regression, scales: np.ndarray) -> None:
-    """The regression in NumPyro, given the scales (s, ρ) of the priors: sites `w`, `B` and `y`."""
+    """The regression in NumPyro, given the scales (s, ρ) of the priors: sites `w`, `B` and `y`.
+
+    Parameters
+    ----------
+    rows : t (n, m, j), z (n, r), offset (n, c), one-hot labels and weights
+    scales : s of the weights w, and ρ of the coefficients B
+    """
     import jax.numpy as jnp
     import numpyro
     from numpyro import distributions as dist
@@ -741,7 +824,8 @@ def numpyro_model(rows: Regression, scales: np.ndarray) -> None:
     sd = jnp.full((rows.z.shape[1], m), scales[1]).at[-1].set(SD_SHIFT)
     b = numpyro.sample("B", dist.Normal(0.0, sd).to_event(2))
 
-    # The likelihood: a row's log probability counts as often as its weight says.
+    # The likelihood: log odds η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i). `scale` multiplies a row's log probability by
+    # its weight.
     eta = rows.offset + (jnp.asarray(rows.t) @ w + jnp.asarray(rows.z) @ b) @ contrasts(m + 1).T  # (n, c)
     with numpyro.plate("row", n), numpyro.handlers.scale(scale=jnp.asarray(rows.weight)):
         numpyro.sample("y", dist.Categorical(logits=eta), obs=rows.label.argmax(1))

@@ -56,7 +56,10 @@ class TrainingRows:
         return len(self.position) > len(self.code)
 
     def take(self, rows: Any) -> "TrainingRows":
-        """Some of the rows, by positions or a slice; they forget which given rows they stand for."""
+        """Some of the rows, by positions or a slice.
+
+        They forget which of the rows that the user gave they stand for: `position` becomes 0, 1, 2, ….
+        """
         code = self.code[rows]
         return TrainingRows(
             cells=self.cells[rows],
@@ -81,17 +84,21 @@ def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, 
     positions = np.arange(n)
     importance = replace(weights, are_counts=False)  # under which a row leaves whole
 
-    # With groups nothing is merged. Groups of one row each, numbered 0 … n − 1, are the same as none.
+    # With groups nothing is merged. `group_places` numbers the groups 0, 1, … in the order of their first rows. If the
+    # largest number is n − 1, each row is a group by itself, which is the same as no groups.
     if groups is not None:
         group = group_places(groups, n)
         has_companions = group.max(initial=0) < n - 1
         return TrainingRows(cells, code, importance, group if has_companions else None, positions)
 
-    # Counts that are given say of themselves how many rows a row is.
+    # Weights of an integer type, given by the user, say how many rows a row stands for: equal rows are then different
+    # observations, and stay apart.
     if weights.are_counts and weights.are_given:
         return TrainingRows(cells, code, weights, None, positions)
 
-    # Each row belongs to the first one that is its copy, and `position` numbers these first ones.
+    # Equal rows are merged. Each row belongs to the first one that is its copy: if row 2 is a copy of row 0, the owners
+    # of the rows 0 to 3 are 0, 1, 0, 3. Then `first` are the different owners 0, 1, 3, and `position`, 0, 1, 0, 2, says
+    # which of them each row belongs to. The weights of the rows of an owner are added.
     owner = first_copies(cells, code)
     first, position = np.unique(owner, return_inverse=True)
     if len(first) == n:
@@ -110,7 +117,8 @@ def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n
     cells : (n, columns) encoded rows
     code : (n,) class of each
     """
-    # A quick hash rules most rows out. Rows of whole numbers may be equal by chance.
+    # A quick hash rules most rows out: a row whose hash no other row has is no copy. Rows of whole numbers are not
+    # looked at, because they may be equal by chance.
     owner = np.arange(len(code))
     candidates = np.flatnonzero(_shares_its_hash(cells, code))
     if len(candidates):
@@ -120,6 +128,8 @@ def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n
     if len(candidates):
         group = copies(cells[candidates], code[candidates])  # 0 … g − 1, equal for copies
         _, first = np.unique(group, return_index=True)  # the first candidate of each group
+        # Of the candidates 3, 5, 8 with the groups 0, 1, 0 the first of each group are the rows 3 and 5, and so the
+        # owners of the three rows are 3, 5, 3.
         owner[candidates] = candidates[first][group]
     return owner
 
@@ -149,8 +159,9 @@ def _shares_its_hash(cells: Any, code: Int[np.ndarray, " n"]) -> np.ndarray:
         canonical = np.where(np.isnan(column), np.inf, column + 0.0)
         bits = canonical.view(np.uint64)
 
-        # The low bits of a short fraction are all 0, and a product would keep them so. The xor with the bits 29 places
-        # higher fills them, and can be undone.
+        # The low bits of a short fraction such as 0.5 are all 0, and a product would keep them so. `^` is the exclusive
+        # or of two numbers, bit by bit: it fills the low bits from those 29 places higher. It can be undone from the
+        # top bits down, so that different cells stay different.
         mixed = bits ^ (bits >> np.uint64(29))
         hashes += mixed * factor
 
@@ -185,17 +196,21 @@ def sample_of(training: TrainingRows, n_classes: int, n_parameters: int, numbers
     n_classes, n_parameters : of the regression: more parameters need more rows
     numbers_of_row : that the regression holds of a row, which limits the sample by memory
     """
+    # `most` is the number of rows to take, about: 50,000 or 1,000 for each parameter, if memory allows it. Fewer rows,
+    # and groups, are taken whole, at the rate 1, whose log is 0.
     n = len(training.code)
     most = min(max(_MIN_SAMPLE, _ROWS_PER_PARAMETER * n_parameters), _MAX_NUMBERS // numbers_of_row)
     if training.group is not None or n <= most:
         return Sample(slice(None), np.zeros(n_classes))
 
-    # Each class gets its proportional part, but a rare one at least half of an even part, or all of its rows.
+    # The number of rows of each class. A class gets its proportional part; but a rare one gets at least half of an even
+    # part most/c, or all of its rows if it has fewer.
     of_class = np.bincount(training.code, minlength=n_classes)  # (c,) rows
     even = _LEAST_SHARE_OF_EVEN * most / n_classes
     quota = np.maximum(of_class * most / n, np.minimum(of_class, even)).astype(int)
 
-    # Shuffled rows, sorted by class: the first of each class are a random sample of it.
+    # Shuffled rows, sorted by class with a stable sort, which keeps their random order within a class: the first of
+    # each class are a random sample of it. Classes with 4, 2 and 3 rows begin at 0, 4 and 6.
     order = np.random.default_rng(0).permutation(n)
     by_class = order[np.argsort(training.code[order], kind="stable")]
     starts = np.cumsum(of_class) - of_class  # where each class begins

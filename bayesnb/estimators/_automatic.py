@@ -20,10 +20,18 @@ from .gaussian import GaussianNB
 
 
 def positions(X: Any, columns: Any, name: str) -> np.ndarray:
-    """Column positions of a part's `columns`; a ValueError that names the part where `X` does not have them."""
+    """Column positions of a part's `columns`; a ValueError that names the part where `X` does not have them.
+
+    Parameters
+    ----------
+    X : the rows
+    columns : a name, a position, a list of either, a slice, a mask, or a function of X that gives one of these
+    name : of the part, for the message
+    """
     if callable(columns):
         columns = columns(X)
     elif isinstance(columns, slice) and columns.start is None and columns.stop is None:
+        # all columns, or each second one: scikit-learn cannot tell whether a slice without ends has positions or names
         columns = list(range(X.shape[1]))[columns]
     try:
         return np.asarray(_get_column_indices(X, columns), int)
@@ -38,8 +46,15 @@ def default_estimators() -> dict[str, AbstractNB]:
 
 
 def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
-    """The parts for columns of these roles, in order; columns that are "dropped" are left out."""
-    estimators: dict[str, Any] = {**default_estimators(), "dropped": "drop"}
+    """The parts (name, estimator, positions) for columns of these roles; columns that are "dropped" are left out.
+
+    Two columns of the roles "numbers" and "yes/no" give ("yes_no", BernoulliNB, [1]) and ("numbers", GaussianNB, [0]).
+
+    Parameters
+    ----------
+    roles : of each column "yes/no", "numbers", "counts", "levels" or "dropped"
+    """
+    estimators: dict[str, Any] = {**default_estimators(), "dropped": "drop"}  # "drop" is a part that nothing models
     parts = []
     for role, estimator in estimators.items():
         places = [j for j, column_role in enumerate(roles) if column_role == role]
@@ -49,9 +64,15 @@ def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
 
 
 def automatic_contract(X: pd.DataFrame) -> ColumnContract | None:
-    """What the columns are, with a warning if some are left out; None where two have one name."""
-    if not X.columns.is_unique:
+    """What the columns are, with a warning if some are left out; None where two have one name.
+
+    Parameters
+    ----------
+    X : data frame, whose cells may be numbers written as text
+    """
+    if not X.columns.is_unique:  # a contract names columns, so that each needs a name of its own
         return None
+    # a contract says of each column its role, such as "numbers" or "dropped", and how its cells become numbers
     contract = describe(X)
     left_out = [column.name for column in contract.dropped if column.warning]
     if left_out:
@@ -60,14 +81,21 @@ def automatic_contract(X: pd.DataFrame) -> ColumnContract | None:
 
 
 def as_described(X: pd.DataFrame, contract: ColumnContract) -> pd.DataFrame:
-    """A table with its cells as the contract reads them; the columns stay."""
+    """A table with its cells as the contract reads them: numbers as floats, levels as text. The columns stay."""
+    # a contract knows columns by text; the names that the table has are put back at the end
     named = X.set_axis([str(name) for name in X.columns], axis=1)
     return contract.apply(named, used_only=False).set_axis(X.columns, axis=1)
 
 
 def automatic_parts(X: Any, contract: ColumnContract | None) -> list[tuple[str, Any, list[int]]]:
-    """The parts for a table: by the contract of its columns, or else by the types of their cells."""
-    if contract is None:
+    """The parts for a table: by the contract of its columns, or else by the types of their cells.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse array
+    contract : the role of each column; None if there is no contract
+    """
+    if contract is None:  # of an array, or a frame with two columns of one name
         return parts_of_roles([role_of_type(X, j) for j in range(X.shape[1])])
     roles = [column.role for column in contract.columns]
     if set(roles) == {"dropped"}:
@@ -77,12 +105,18 @@ def automatic_parts(X: Any, contract: ColumnContract | None) -> list[tuple[str, 
 
 
 def role_of_type(X: Any, j: int) -> str:
-    """The role of a column by the type of its cells."""
+    """The role of a column by the type of its cells: "levels" of text, "yes/no" of 0 and 1, else "numbers".
+
+    Parameters
+    ----------
+    X : data frame, array or sparse array
+    j : position of the column
+    """
     if isinstance(X, pd.DataFrame):
         column = X.iloc[:, j]
     else:
         column = pd.Series(np.asarray(_safe_indexing(X, j, axis=1)))
-    if column.dtype == object:
+    if column.dtype == object:  # numbers that are held as objects get their own type; text stays
         column = column.infer_objects()
     if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
         return "levels"

@@ -94,7 +94,9 @@ class AbstractNB(AbstractFitted):
         if average == "posterior":
             return self.sample_proba(X, draws=draws).mean(0)
 
-        # the mean over the draws of p(x_i, y = c | θ_s), normalised over c
+        # the mean over the draws of p(x_i, y = c | θ_s), normalised over c. A *state* is all that the estimator has
+        # learnt: labels, columns, statistics, prior and posterior. `rows` are checked; a block is the columns that
+        # share one conjugate prior, and `_float_rows_by_block` gives an array (n, d_block) for each, by its name
         from ..inference.given_draws import ENOUGH_DRAWS, joint_average
 
         state = self._fitted()
@@ -120,8 +122,8 @@ class AbstractNB(AbstractFitted):
         first label.
         """
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        scores = nb._joint_table(X, scores=True)  # (n, c)
-        return nb.classes_[most_probable(scores, nb.tie_prior())]
+        scores = nb._joint_table(X, scores=True)  # log p(x_i, y = c) up to a term of each row, (n, c)
+        return nb.classes_[most_probable(scores, nb.tie_prior())]  # the column of the largest score of each row, (n,)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The decision score in nats: the log odds of the second of two classes, (n,).
@@ -152,11 +154,17 @@ class AbstractNB(AbstractFitted):
         tables of the training rows are `loo(X, y).by_block`.
 
         With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood, without its option `norm`.
+
+        Parameters
+        ----------
+        X : (n, d) rows, as in `predict`
         """
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        # a block is the columns that share one conjugate prior; a part of a `MixedNB` may have several blocks, such as
+        # one for each number of levels, whose tables are added
         blocks_by_part = nb.part_blocks()  # names of the blocks of each part
         block_names = [*blocks_by_part.values()]
-        theta = nb.point_estimate(nb._state)
+        theta = nb.point_estimate(nb._state)  # parameters to plug in; None integrates them out
         posterior = nb._state.posterior
 
         def tables_of(rows: Rows) -> np.ndarray:
@@ -184,6 +192,7 @@ class AbstractNB(AbstractFitted):
 
         def table_of_slice(part: slice) -> np.ndarray:
             rows_of_slice = cut_rows(rows, part)
+            # log p(x_i, y = c), (rows, c), of rows as arrays by the name of a block of columns
             log_joint = posterior.log_table(self._rows_by_block(state, rows_of_slice), theta, scores=scores)
             # an infinite cell makes log p of its row the lowest number or NaN. So dense rows are not searched for
             # infinite cells before, but only if there is such a number
@@ -191,7 +200,8 @@ class AbstractNB(AbstractFitted):
                 self._check_finite(rows_of_slice)
             return log_normalize(log_joint, out=log_joint) if normalized else log_joint
 
-        # the function gives the smallest number of cells that is worth a slice, as in `NaiveBayes.log_joint`
+        # `by_rows` cuts the rows into slices, calls the function for each, in several threads, and joins the tables.
+        # The last argument gives the smallest number of cells that is worth a slice, as in `NaiveBayes.log_joint`
         return by_rows(table_of_slice, {BLOCK: rows}, lambda: posterior.min_chunk_cells() // 8)
 
     def _table_of_all_rows(self, state: State, X: Any, table_of: Callable[[Rows], np.ndarray]) -> np.ndarray:
@@ -205,6 +215,7 @@ class AbstractNB(AbstractFitted):
         """
         rows, _, _ = self._validate(X, state)
 
+        # `by_rows` cuts the rows into slices, calls the function for each, and joins the tables along the rows
         def table_of_slice(part: slice) -> np.ndarray:
             return table_of(self._float_rows_by_block(state, cut_rows(rows, part)))
 
@@ -213,11 +224,17 @@ class AbstractNB(AbstractFitted):
     def point_estimate(self, state: State | None = None) -> Parameters | None:
         """Parameters that `estimate` plugs in; None for "predictive". Provisional.
 
+        - "predictive" : none, because the parameters are integrated out
+        - "mean" : the mean of the posterior
+        - "map" : the mode of the posterior. Where the mode is not unique the posterior takes its mean
+        - "mle" : what maximises the likelihood of the rows; of a class without rows, what the prior says
+
         Warns if the mode lies on the boundary of the parameter space, where probabilities are 0.
 
         Parameters
         ----------
-        state : what was learnt; the current state by default
+        state : what was learnt, with the statistics of the rows, the prior, and the posterior; the current state by
+            default
 
         Returns
         -------
@@ -228,7 +245,10 @@ class AbstractNB(AbstractFitted):
         estimate = self.estimate
         if estimate == "predictive":
             return None
-        check_choice("estimate", estimate, ESTIMATES)
+        check_choice("estimate", estimate, ESTIMATES)  # a ValueError if it is none of the four
+
+        # a Dirichlet or beta density with a pseudo-count of 1 or less has its largest values at the boundary, where a
+        # probability is 0
         if estimate == "map" and state.posterior.on_boundary():
             warnings.warn(
                 "the posterior mode has parameters on the boundary (a concentration of at most 1): some probabilities "
@@ -237,7 +257,7 @@ class AbstractNB(AbstractFitted):
                 stacklevel=3,
             )
         if estimate == "mle":
-            theta = state.prior.mle(state.statistics)  # the prior is used only for classes without rows
+            theta = state.prior.mle(state.statistics)  # a method of the prior, which is used for classes without rows
         elif estimate == "mean":
             theta = state.posterior.mean()
         else:
@@ -263,7 +283,7 @@ class AbstractNB(AbstractFitted):
     def tie_prior(self) -> np.ndarray:
         """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
         state = self._fitted()
-        classes = state.posterior.classes
+        classes = state.posterior.classes  # the Dirichlet posterior of the class probabilities, or fixed ones
         if self.estimate == "mle":
             return classes.mle(state.statistics.n)["log_pi"]
         return classes.log_predictive()
@@ -274,6 +294,7 @@ class AbstractNB(AbstractFitted):
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         state = nb._fitted()
         theta = nb.point_estimate(state)
+        # None means "predictive": log p(y = c) with the class probabilities integrated out
         if theta is None:
             return state.posterior.classes.log_predictive()
         return theta[CLASS]["log_pi"]
@@ -298,7 +319,8 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         theta = theta or self.point_estimate(state) or state.posterior.mean()  # `point_estimate` may be None
 
-        # of each block its weights (k_block, c) and intercepts (c,); None if the block is not linear
+        # a block is the columns that share one conjugate prior. Of each block its weights (k_block, c) and intercepts
+        # (c,), such that log p(x_block | y = c) = x·w_c + b_c; None if it is not linear in x
         forms = [block.linear_form(theta[name]) for name, block in state.posterior.blocks.items()]
         if None in forms:
             raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
@@ -320,7 +342,7 @@ class AbstractNB(AbstractFitted):
         are the weights of the posterior mean.
         """
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        weights, _ = nb.linear_form()
+        weights, _ = nb.linear_form()  # (k, c), for k columns, or k levels of all columns
         coef = weights.T  # (c, k)
         if coef.shape[1] != nb.n_features_in_:
             raise AttributeError(f"{type(nb).__name__} is linear in levels, not in `X`; use rank_features")
@@ -356,8 +378,8 @@ class AbstractNB(AbstractFitted):
 
             return proba_at_draws(state.posterior, rows, draws)
 
-        # exact draws. Their log probabilities come some rows at a time, (rows, c, s); the seed is made a number, so
-        # that all rows see the same draws of θ
+        # exact draws. `log_probability_draws` gives log p(y = c | x_i, θ_s) of some rows at a time: a slice, and
+        # (rows, c, s). The seed is made a number, so that all slices see the same draws of θ
         seed = fix_seed(seed)
         n_rows = next(iter(rows.values())).shape[0]
         proba = np.empty((int(n_draws), n_rows, len(state.classes)))
@@ -415,7 +437,9 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         fixed_seed = fix_seed(seed)
 
-        # the rows are worked on in slices, whose tables (…, rows, c) are put together: so the two ends come first
+        # the rows are worked on in slices, whose tables (…, rows, c) are put together along the rows. `intervals` has
+        # the two ends of an interval on the last axis, (rows, c, 2), so this axis is moved to the front, and back at
+        # the end
         def ends_of(rows: Rows) -> np.ndarray:
             low_and_high = intervals(state.posterior, rows, level, method, n_draws, fixed_seed)  # (rows, c, 2)
             return np.moveaxis(low_and_high, 2, 0)  # (2, rows, c)
@@ -437,7 +461,7 @@ class AbstractNB(AbstractFitted):
         fixed_seed = fix_seed(seed)
 
         def entropies_of(rows: Rows) -> np.ndarray:
-            entropies = uncertainty(state.posterior, rows, method, n_draws, fixed_seed)
+            entropies = uncertainty(state.posterior, rows, method, n_draws, fixed_seed)  # three arrays (rows,)
             # the slices of rows are put together as tables (…, rows, c): here three tables with a single column
             return np.stack(entropies)[..., None]  # (3, rows, 1)
 
@@ -536,7 +560,7 @@ class AbstractNB(AbstractFitted):
         """
         from ..inference.explanation import contributions, odds_against
 
-        state = self._fitted()
+        state = self._fitted()  # all that was learnt: labels, columns, statistics, prior and posterior
         labels = state.classes
         if len(labels) < 2:
             raise ValueError(
@@ -552,6 +576,7 @@ class AbstractNB(AbstractFitted):
             settings["n"] = min(settings["n"], state.columns.n)  # no row has more features than there are
 
         rows, _, _ = self._validate(X, state)
+        # entries: of each row one for the class prior, each listed feature, and all others together
         values = contributions(
             posterior=state.posterior,
             rows=self._float_rows_by_block(state, rows),
@@ -582,7 +607,7 @@ class AbstractNB(AbstractFitted):
         # are the last name and the one before it
         names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
         is_feature = contributions.feature >= 0
-        cells = _cells_at(X, contributions.row, contributions.feature, is_feature)  # (e,)
+        cells = _cells_at(X, contributions.row, contributions.feature, is_feature)  # (e,), the cell of each entry or ""
 
         # the place of each kind of entry within its row: the class prior first, then the features, then all others
         rank = np.zeros(len(is_feature), int)
@@ -606,10 +631,12 @@ class AbstractNB(AbstractFitted):
                 }
             )
             size = abs(contributions.value[:, k])
-            order = np.lexsort([-size, rank, contributions.row])  # `lexsort` sorts by its last key first
+            # `lexsort` takes the keys in reverse: first by row, within a row by rank, and within a rank by −size
+            order = np.lexsort([-size, rank, contributions.row])
             frames.append(frame.iloc[order])
 
-        # all entries of row 0 come first, class after class: a stable sort keeps the order of the entries within a row
+        # the frames of the classes stand one below the other, so that row 0 comes once in each. Sorted by row, all of
+        # its entries stand together, class after class: a stable sort keeps the order of the entries with one row
         return pd.concat(frames).sort_values("row", kind="stable", ignore_index=True)
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------
@@ -647,7 +674,8 @@ class AbstractNB(AbstractFitted):
         columns = self._fitted().columns
         check_level(level)
 
-        # the features that were asked for, as names or numbers, and their positions in X
+        # the features that were asked for, as names or numbers, and their positions in X. A name or a number by itself,
+        # which `is_single` tells from a list, is one feature
         all_names = columns.labels.tolist()
         if features is None:
             names = all_names
@@ -687,6 +715,7 @@ class AbstractNB(AbstractFitted):
     @property
     def log_evidence_(self) -> float:
         """log p(X, y) of all training rows in nats, with all constants."""
+        # log p(X, y) = Σ over labels and blocks of the log marginal likelihood, the parameters integrated out
         state = self._fitted()
         for block in state.prior.blocks.values():
             if block.evidence_error:  # the reason why there is none, such as an improper prior
@@ -713,6 +742,8 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         check_least(0, n_samples=n_samples)
         check_choice("source", source, ("posterior", "prior"))
+        # a new row is drawn in the form in which the model holds rows: numbers or codes of levels, by the name of a
+        # block of columns; `_as_input` makes cells of X of them, and `y` are class indices
         rng = generator(seed)
         model = state.posterior if source == "posterior" else state.prior  # the density of the parameters
         if source == "prior" and model.is_improper:
@@ -733,12 +764,15 @@ class AbstractNB(AbstractFitted):
         length : number of events of a row of counts whose total is given, or (n,); None is the average of the training
             rows
         """
-        # first the label of each row, then its columns given the label
+        # first the label of each row, then its columns given the label. A block is the columns that share one conjugate
+        # prior; it draws parameters and then cells (n, d_block)
         log_pi = model.classes.log_predictive()  # (c,)
         y = categorical(rng, np.broadcast_to(log_pi, (n, len(state.classes))))
         rows = {}
         for name, block in model.blocks.items():
-            if block.cells_.measure == GIVEN_TOTALS:  # the model says how the events of a row divide, not how many
+            # a multinomial has a measure `GIVEN_TOTALS`: it says how the events of a row divide, but not how many there
+            # are
+            if block.cells_.measure == GIVEN_TOTALS:
                 events = _average_length(state, name) if length is None else length
                 rows[name] = block.sample_predictive(rng, y, length=events)
             else:
@@ -803,7 +837,7 @@ class AbstractNB(AbstractFitted):
         else:
             nb = copy.copy(self)
             state = nb._fitted()
-        prior = nb._prior(state) if state.prior is None else state.prior
+        prior = nb._prior(state) if state.prior is None else state.prior  # a state without rows has no prior yet
         prior.require_proper("draws from its generative model")  # or a ValueError with the reason
 
         # rows and labels as the prior takes them: columns by block, and class indices
@@ -841,6 +875,7 @@ class AbstractNB(AbstractFitted):
 
         if not is_traced(y):
             return places_of(checked_labels(y), state.classes)
+        # traced labels: numbers (kinds boolean, integer, float) are labels, and all else are class indices already
         are_classes_numbers = state.classes.dtype.kind in "biuf"
         if not are_classes_numbers:
             return y
@@ -851,9 +886,11 @@ class AbstractNB(AbstractFitted):
         return jnp.searchsorted(jnp.asarray(state.classes), y)
 
     def _before_a_fit(self, classes: Any, n_features: int | None) -> Self:
-        """A copy that knows its labels and the number of its columns, and has seen no rows.
+        """A copy of the estimator that knows its labels and the number of its columns, and has seen no rows.
 
-        Its prior follows from the settings alone, so `numpyro_model` can draw from it before there are data.
+        Its prior follows from the settings alone, so `numpyro_model` can draw from it before there are data: this is a
+        prior predictive simulation. A `GaussianNB`, say, whose default prior has the mean and spread of the rows, has
+        none before a fit; that is an error.
 
         Parameters
         ----------
@@ -864,15 +901,17 @@ class AbstractNB(AbstractFitted):
             missing = "classes" if classes is None else "n_features"
             raise ValueError(f"`{missing}` is None; before a fit the model needs `classes` and `n_features`")
         check_least(1, n_features=n_features)
-        if self.prior_follows_rows:
+        if self.prior_follows_rows:  # whether the rows scale the prior
             raise ValueError(
                 f"the rows scale the default prior of {type(self).__name__}, so there is none before a fit; "
                 "give `prior`, or fit first"
             )
         labels, _ = classes_of(np.asarray(classes))  # distinct and sorted
 
-        # `learn_columns` reads the number of columns off a table, so it gets a row of zeros. It learns no statistics;
-        # features with levels start with the level 0, and may have more from `min_categories`
+        # `learn_columns` is the step of a fit that learns what the columns are: their number, their names and the
+        # levels of each. It learns no statistics, and never counts a row. It reads the number of columns off a table,
+        # so it gets a table with one row. What its cells are does not matter, except to features with levels: these
+        # have the level 0, and those that `min_categories` asks for
         row_of_zeros = np.zeros((1, int(n_features)))
         return copy.copy(self).learn_columns(row_of_zeros, labels)
 
@@ -999,7 +1038,7 @@ class AbstractNB(AbstractFitted):
         kind : of the cells: "yes/no", "levels", "counts", "amounts" or "real"
         n, d : number of rows and of columns
         """
-        if d > cls._most_columns or n * d > cls._most_cells:
+        if d > cls._most_columns or n * d > cls._most_cells:  # a fit would take long; limits of the class
             return False
         cells = cls._family.cells_
         if cells.measure == COMPOSITE:  # no density of rows, so it cannot be compared with other models
@@ -1018,6 +1057,8 @@ class AbstractNB(AbstractFitted):
 
     def part_blocks(self) -> dict[str, list[str]]:
         """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
+        # a part is columns with one estimator, a block the columns of it that share one prior. An entry of `parts` with
+        # an estimator for each class comes several times here, under the same name: its blocks are joined
         blocks_by_part: dict[str, list[str]] = {}
         for name, _, block_names, _ in self.part_estimators():
             blocks_by_part.setdefault(name, []).extend(block_names.values())
@@ -1055,7 +1096,7 @@ class AbstractNB(AbstractFitted):
 
 
 def _position_of_label(label: Any, labels: np.ndarray) -> int:
-    """The position of the class `against` among the labels; ValueError if it is none of them."""
+    """The position of the class `against` among the labels (c,); ValueError if it is none of them."""
     # a list or an array is no label; compared with the labels it would give a table
     matches = np.flatnonzero(labels == label) if is_single(label) else np.zeros(0, int)
     if not matches.size:
@@ -1074,6 +1115,7 @@ def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.nda
     """
     table = as_table(X)  # a data frame of pandas, an array, a sparse array or a list
     cells = table.tocsr() if is_sparse(table) else np.asarray(table, object)  # both can be indexed by pairs
+    # entry i is about the cell (rows[i], features[i]); both CSR arrays and NumPy arrays take two arrays of positions
     values = np.full(len(rows), "", object)
     if is_feature.any():
         cells_of_features = cells[rows[is_feature], features[is_feature]]
@@ -1083,6 +1125,7 @@ def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.nda
 
 def _default_length(state: State, prior: Any) -> int | None:
     """The average number of events of a row, where a block's rows are counts with given totals; otherwise None."""
+    # blocks of multinomial counts, whose rows need a number of events
     names = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]
     if not names:
         return None
@@ -1093,6 +1136,6 @@ def _default_length(state: State, prior: Any) -> int | None:
 
 def _average_length(state: State, name: str) -> int:
     """Rounded average of the number of events of a row, in the block of that name."""
-    n_events = state.statistics.blocks[name].n.sum()
-    n_rows = state.statistics.n.sum()
+    n_events = state.statistics.blocks[name].n.sum()  # (c, d) counts of each event in each class
+    n_rows = state.statistics.n.sum()  # (c,) weights of the classes; 0 before any rows
     return round(n_events / max(n_rows, 1))

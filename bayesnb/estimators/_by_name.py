@@ -13,7 +13,11 @@ from ._base import AbstractNB
 
 
 def variants() -> dict[str, AbstractNB]:
-    """A new estimator by each name that the command line knows."""
+    """A new estimator by each name that the command line knows.
+
+    Each class of `estimators` has `variants`: settings of its constructor by a name, such as {"gaussian": {}, "pooled":
+    {"variance": "pooled"}}.
+    """
     by_name = {}
     for class_name in dir(estimators):
         kind = getattr(estimators, class_name)
@@ -42,7 +46,7 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
     column_of = {column.name: column for column in contract.columns}
     roles = [column_of[name].role for name in X.columns]  # such as "numbers" or "levels"
 
-    # the name of a model: of the estimator for the only role, or "mixed" if there are several roles
+    # "auto" becomes the name of a model: that of the estimator for the only role, or "mixed" if there are several
     if model == "auto":
         is_of_one_kind = len({*roles}) == 1
         if is_of_one_kind:
@@ -65,7 +69,7 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
             for name, nb, columns in parts_of_roles(roles):
                 part = models.get(kind_of_numbers, nb) if name == "numbers" else nb
                 chosen.parts.append((name, part, X.columns[columns].astype(str).tolist()))
-    elif not chosen.__sklearn_tags__().input_tags.string:
+    elif not chosen.__sklearn_tags__().input_tags.string:  # the estimator takes no text
         _refuse_text(X, model)
     return chosen
 
@@ -100,7 +104,7 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
     names = model.feature_names_in_.tolist()
     nb = getattr(model, "estimator_", model)  # the estimator inside of a calibrated model, or the model itself
     contract = getattr(nb, "contract_", None)
-    if contract is None:  # fitted in Python
+    if contract is None:  # fitted in Python: numbers, and levels where the model knows some that are text
         columns_of_model = [_column_of_model(nb, name, j) for j, name in enumerate(names)]
         contract = ColumnContract(tuple(columns_of_model), rows=0)
 
@@ -108,11 +112,13 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
     for column in contract.columns:
         new_column = column
         if column.role == "dropped" and column.name in names:
-            # the model was fitted to a table with this column and does not use it. New rows have to have the column,
-            # but any cell will do: any text is a level. `missing` is the share of missing cells in the training rows; a
-            # larger one in new rows is reported, and none is larger than 1
+            # the model was fitted to a table with this column and does not use it (an identifier, say). New rows have
+            # to have the column, because the model expects as many columns as before, but any cell will do: as "levels"
+            # any text can be read. `missing` is the share of missing cells in the training rows; a larger share in new
+            # rows is reported, and none is larger than 1, so that nothing is reported here
             new_column = replace(column, role="levels", missing=1.0)
         elif column.role != "levels" and (decimal or thousands):
+            # a column of numbers, with the separators that the user names for the new file
             new_column = replace(column, written=_format_with(decimal, thousands, column))
         columns.append(new_column)
     return replace(contract, columns=tuple(columns))
@@ -128,8 +134,9 @@ def _column_of_model(nb: Any, name: str, feature: int) -> Column:
     """
     levels = nb.levels_of(feature)  # their labels, None if the column has no levels
 
-    # nothing is known of the training cells. A share of missing cells that is larger than `missing` is reported in new
-    # rows, so it is 1
+    # nothing is known of the training cells, so that the number of different cells and the example are left open. A
+    # share of missing cells that is larger than `missing` is reported in new rows, so it is 1. Levels none of
+    # which is text are numbers, and are read as such
     if levels is None or not any(isinstance(level, str) for level in levels):
         return Column(name, role="numbers", why="", distinct=0, missing=1, example="")
     texts: tuple[str, ...] = ()  # a contract lists no levels if there are too many
@@ -148,6 +155,7 @@ def _format_with(decimal: str | None, thousands: str | None, column: Column) -> 
     decimal, thousands : the separators; at least one is given, and the other may be None
     column : whose sign of a currency or unit stays
     """
+    # thousands "." alone gives decimal ","; decimal "," alone gives thousands "."
     decimal_mark = decimal or ("," if thousands == "." else ".")
     thousands_mark = thousands or ("." if decimal_mark == "," else ",")
     sign = column.written.sign if column.written else ""

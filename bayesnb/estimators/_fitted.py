@@ -132,6 +132,8 @@ class State:
         """
         mine = self.statistics
         theirs = other.statistics
+        # `error` holds variances of the rounding of each sum; None where nobody has asked for them yet. `bounded` are
+        # the same statistics with them
         if (mine.error is None) != (theirs.error is None):
             mine = self.bounded
             theirs = other.bounded
@@ -145,10 +147,11 @@ class State:
     @functools.cached_property
     def posterior(self) -> Any:
         """The model after the rows; a ValueError where an improper prior and few rows do not make it a density."""
+        # the conjugate update: sufficient statistics condition the prior. A block is the columns that share one prior
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, which is looked at below
             posterior = self.prior.update(self.statistics)
         for name, block in self.prior.blocks.items():
-            reason = improper(posterior.blocks[name])  # None if the block is a density
+            reason = improper(posterior.blocks[name])  # in words why it has no normaliser; None if it is a density
             if reason and block.is_improper:
                 raise Unavailable(
                     f"`prior` is improper, and with the rows so far the posterior is not a density: {reason}. "
@@ -203,7 +206,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         columns : number and names of the columns
         """
         fitted_columns = None if state is None else state.columns
-        sparse = self._family.cells_.sparse
+        sparse = self._family.cells_.sparse  # whether the family takes sparse rows
         return checked_rows(self, X, fitted_columns, *y, numbers=not self._takes_text, sparse=sparse)
 
     def _learn_encoding(self, state: State, X: Any) -> State:
@@ -223,10 +226,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         by the name of a block its columns (n, d_block), here all columns in the only block; they may be held in fewer
         bytes than float64
         """
-        # an infinite cell of dense rows may show in the result, and then it is looked for only if it does
+        # an infinite cell of dense rows may show in the result (`_infinite_shows`): then log p is infinite or NaN, and
+        # the caller looks for the cell only if that happens. Otherwise all cells are looked at here
         shows_later = self._infinite_shows and not is_sparse(X)
         if not shows_later:
             self._check_finite(X)
+        # what the family declares of a cell: any real number needs no check, a count must not be negative, and so on
         cells = self._family.cells_
         if cells.kind != "real":
             check_cells(self, X, state.columns, cells, self._cell_advice(), self._n_levels)
@@ -234,7 +239,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _check_finite(self, X: Any) -> None:
         """Raise a ValueError if a cell of validated rows is infinite, or missing where it must not be."""
-        marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
+        # what the family takes for a missing cell: NaN, or 0, or None if no cell may be missing
+        marker = self._family.missing_value
         allows_nan = marker is not None and bool(np.isnan(marker))
         if not self._takes_text:
             check_finite(self, X, gaps=allows_nan)
@@ -323,6 +329,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
         if probabilities is not None:
             requirement = f"{n_classes} {SIMPLEX.describe()}, in the order of `classes_`"
+            # `align` puts a Series of pandas in the order of the classes; `as_numbers` makes float64 of it, or raises
+            # an error that states the requirement. `SIMPLEX.holds`: no number is negative, and the sum is 1
             pi = as_numbers(name, align(name, probabilities, state.classes), requirement)
             if pi.shape != (n_classes,) or not SIMPLEX.holds(pi):
                 raise ValueError(f"`{name}` is {shortened(probabilities)}; it needs {requirement}")
@@ -332,6 +340,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             return FixedClasses(np.full(n_classes, 1 / n_classes))
 
         alpha = align("class_alpha", self.class_alpha, state.classes)
+        # `checked_numbers` broadcasts to (c,), and raises an error unless all are positive
         return DirichletClasses(np.array(checked_numbers("class_alpha", alpha, (n_classes,))))
 
     def _concentration(self, state: State, shape: tuple[int, ...]) -> np.ndarray:
@@ -366,7 +375,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         if prior == "kept" or not self.prior_follows_rows:
             return posterior
 
-        # blocks that know the rule by which rows scale their prior can apply it without a row
+        # "refit": the prior of a block is made of the rows by some rule, such as the rule of thumb of a bandwidth.
+        # Blocks that are given this rule apply it to all rows but one; None if the families of this estimator cannot
         blocks = self._blocks_with_rules(posterior.blocks)
         if blocks is None:
             return None
@@ -452,12 +462,13 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             )
         class_labels = None if classes is None else _labels_of_all_calls(classes, state)
 
-        # the state of the batch alone, in an encoding that knows all levels so far and those that are new in the batch
+        # the state of the batch alone. The *encoding* is what turns cells into numbers, such as the levels of a
+        # column; it knows all levels so far and those that are new in the batch. Counts of earlier rows are moved to it
         rows, labels, columns = self._validate(X, state, y)
         if state is None:
             state = State(class_labels, columns)  # type: ignore[arg-type]  # the first call names them
         state = self._learn_encoding(state, rows)
-        class_index = places_of(labels, state.classes)  # (n,)
+        class_index = places_of(labels, state.classes)  # (n,) position of each label; an error for an unknown one
         batch = self._compute_statistics(state, rows, class_index, sample_weight)
 
         # statistics of disjoint sets of rows add; those of all earlier rows are scaled by the decay first
@@ -491,8 +502,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         class_index = places_of(labels, state.classes)  # (n,)
         removed = self._compute_statistics(state, rows, class_index, sample_weight)
 
-        # the difference of the statistics, twice: as computed, and moved by what rounding may have done to it. If the
-        # two posteriors differ by too much, the difference has lost its digits, and the rows are not removed
+        # the difference of the statistics, twice: `estimate` as computed, and `moved` by what rounding may have done to
+        # it. `bounded` are statistics that know how large the rounding of each sum can be. If the two posteriors differ
+        # by more than 1e-9, the difference has lost its digits: `check_digits` raises an error, and no row is removed
         remaining = without(state.bounded, removed.bounded)
         after = self._with_prior(replace(state, statistics=remaining.estimate))
         check_digits(after, self._with_prior(replace(state, statistics=remaining.moved)))
@@ -520,7 +532,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             raise ValueError(f"`other` is a {type(other).__name__}; merge a {type(self).__name__} with one of its kind")
         other_state = other._fitted()
 
-        # both have to be the same model: hyperparameters, labels and columns
+        # both have to be the same model: hyperparameters, labels and columns. `alike` compares values of any type, such
+        # as arrays and priors; `_require_equal` raises an error where labels or columns differ
         settings = other.get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
             if not alike(value, settings[name]):
@@ -531,6 +544,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         _require_equal("classes", other_state.classes, state.classes)
         _require_equal("features", other_state.columns.labels, state.columns.labels)
 
+        # statistics add, in an encoding that knows the levels of both; the prior may be on the scale of all rows
         self._state = self._with_prior(self._merge_states(state, other_state))
         return self
 
@@ -578,8 +592,10 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         index : (n,) class index of each
         sample_weight : (n,) as the user gave it, or None
         """
+        # r_ic is the weight of row i if its class is c, and otherwise 0: of two classes and the labels 0, 1, 1 it has
+        # the rows (1, 0), (0, 1), (0, 1). It is sparse, (n, c)
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        r = one_hot(index, len(state.classes), weights)  # (n, c), sparse
+        r = one_hot(index, len(state.classes), weights)
 
         # a model has the formulas of the statistics; the numbers in it do not matter. The prior of earlier rows will
         # do, unless there is an encoding: with new levels its blocks may have other shapes than these rows need
@@ -590,15 +606,18 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             rows = self._rows_by_block(state, cut_rows(X, part))
             return model.statistics(rows, csr_slice(r, part))
 
+        # `row_slices` cuts the rows into slices of limited memory, and `fold_rows` adds up the statistics of all
         parts = row_slices({BLOCK: X}, model.min_chunk_cells)
         with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are refused below
             stats = fold_rows(statistics_of_slice, parts)
+        # a sum is infinite if a cell is, which `_check_finite` says by its own error; or if cells are very large
         if not all(map(_can_be_squared, stats.blocks.values())):
-            self._check_finite(X)  # which names an infinite cell
+            self._check_finite(X)
             raise ValueError(
                 f"Values too large to be summed in data passed to {type(self).__name__} (input X); "
                 "rescale the columns or the weights, because sums or squares overflow"
             )
+        # how many rows were summed at a time, and how many such sums were added, bounds the rounding of the sums
         n_rows_of_slice = len(index[parts[0]])
         return replace(state, statistics=stats, longest=n_rows_of_slice, pieces=len(parts))
 
@@ -618,6 +637,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
         """The estimator of a model file: its hyperparameters, and the attributes of `_to_save`."""
+        # a file has statistics but no prior, which is made anew of the settings and the statistics
         estimator = super()._from_file(parameters, learnt)
         if estimator.__sklearn_is_fitted__():
             estimator._state = estimator._with_prior(estimator._state)
@@ -707,7 +727,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
           counts given their total, need not have one there; scikit-learn's own have this tag too
         """
         tags = super().__sklearn_tags__()
-        cells = self.cells  # kind, support and measure of a cell
+        # `cells` says what a cell may be. Its `measure` is GIVEN_TOTALS of counts whose sum in each row is given (the
+        # multinomial), and COMPOSITE of a likelihood that is no density of rows
+        cells = self.cells
         is_discrete = cells.kind in ("levels", "yes/no")
         marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
         tags.input_tags.allow_nan = marker is not None and bool(np.isnan(marker))
@@ -726,7 +748,7 @@ def _labels_of_all_calls(classes: Any, state: State | None) -> np.ndarray:
     ----------
     state : after the earlier calls; None at the first one
     """
-    with naming("classes"):
+    with naming("classes"):  # an error inside names the argument
         labels = np.unique(checked_labels(classes, "classes"))
     if state is not None and not np.array_equal(labels, state.classes):
         raise ValueError(

@@ -27,7 +27,9 @@ def check_digits(after: "State", moved: "State") -> None:
     with np.errstate(all="ignore"):  # an improper prior without rows: `posterior_` refuses it
         posterior = after.prior.update(after.statistics)
         moved_posterior = moved.prior.update(moved.statistics)
-    doubt = find_doubt(posterior, moved_posterior)  # block and column of the first doubtful field, or None
+    # a field is an array of hyperparameters of the posterior, such as m (c, d). `find_doubt` gives the block and the
+    # column of the first one in which the two posteriors differ by more than 1e-9 of it; None if there is none
+    doubt = find_doubt(posterior, moved_posterior)
     if doubt is None:
         return
 

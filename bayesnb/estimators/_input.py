@@ -70,8 +70,13 @@ class Columns:
         """The position of a column given by its name or its number; None where there is no such column.
 
         A number that is the name of a column means that column, whatever its position.
+
+        Parameters
+        ----------
+        column : name or number
         """
         names = [] if self.names is None else self.names.tolist()
+        # names first: a data frame may have numbers as names
         if column in names:
             return names.index(column)  # of the first, if several columns have the name
         is_number = isinstance(column, int | np.integer)
@@ -109,18 +114,20 @@ def checked_rows(
     """
     table = as_table(X)  # a data frame of pandas, an array or a sparse array; or a list, as it is
     labels = None
-    with naming("X", "y"):  # adds the name of the argument to errors of scikit-learn
+    # several checks are scikit-learn's. Inside this `with` their errors get the name of the argument in front
+    with naming("X", "y"):
         # names of the columns, which have to be those of the fit; None where X has none
         names = None if isinstance(table, np.ndarray) else _get_feature_names(table)
         if numbers:
-            _refuse_times(table, names)
+            _refuse_times(table, names)  # a ValueError on columns of dates
+        # scikit-learn compares the names with those that the estimator has; no names on either side is not an error
         if fitted is not None and (names is not None or fitted.names is not None):
             _check_feature_names(estimator, table, reset=False)
 
         if y:
             labels = checked_labels(*y)
 
-        # cells: numbers, or anything that a data frame holds
+        # cells: numbers, or anything that a data frame holds. A frame of any cells stays as it is, unless it is empty
         if numbers or not isinstance(table, pd.DataFrame):
             rows = _checked_array(estimator, table, names, numbers, sparse)
         elif all(table.shape):
@@ -154,7 +161,7 @@ def _checked_array(estimator: Any, table: Any, names: np.ndarray | None, numbers
             table,
             accept_sparse="csr" if sparse else False,
             dtype=_NUMBERS if numbers else None,
-            ensure_all_finite=False,
+            ensure_all_finite=False,  # NaN and infinity are looked for later
             estimator=estimator,
             input_name="X",
         )
@@ -168,6 +175,7 @@ def _canonical(rows: Any) -> Any:
     # a `spmatrix` of SciPy's older interface has sums that are matrices, and its `*` is a matrix product
     if isinstance(rows, spmatrix):
         rows = csr_array(rows)
+    # a sparse array may hold a cell in several entries, which mean their sum; `sum_duplicates` makes one of them
     if is_sparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()  # the user's own rows do not change
         rows.sum_duplicates()
@@ -187,7 +195,8 @@ def align(name: str, value: Any, *labels: Any) -> Any:
     is_pandas = hasattr(value, "iloc")
     if not is_pandas:
         return value
-    # axis by axis: the same labels in another order are put in order, other labels are an error
+    # axis by axis: the same labels in another order are put in order, other labels are an error. A Series has one axis,
+    # and `labels[-1:]` is its counterpart, the last one. An index 0, 1, 2 … is the default of pandas and names nothing
     aligned = value
     for axis, expected in enumerate(labels[-value.ndim :]):
         index = value.axes[axis]
@@ -204,6 +213,8 @@ def align(name: str, value: Any, *labels: Any) -> Any:
 def as_table(X: Any) -> Any:
     """Rows in one of few forms: every data frame as one of pandas, every missing cell as NaN.
 
+    Libraries are told apart by the methods that their tables have, in this order:
+
     - a LazyFrame of polars is refused, because its rows are not computed yet
     - a Table of Arrow and a DataFrame of polars become data frames of pandas
     - in data frames of pandas and in arrays, cells that are masked, None or pandas.NA become NaN
@@ -211,6 +222,10 @@ def as_table(X: Any) -> Any:
 
     Levels that a type declares stay declared: those of Arrow's dictionaries, and of polars' Enum. polars and Arrow need
     not be installed, so they are not imported: their tables are recognised by methods that only they have.
+
+    Parameters
+    ----------
+    X : rows as the user gives them
     """
     # a lazy frame comes first, because to ask it for `columns`, as below, costs time and makes polars warn
     is_polars_lazy = hasattr(X, "collect_schema") and hasattr(X, "collect")
@@ -219,7 +234,7 @@ def as_table(X: Any) -> Any:
 
     is_arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
     if is_arrow:
-        return X.to_pandas()  # with NaN for missing cells, and categories for dictionaries
+        return X.to_pandas()  # with NaN for missing cells, and a categorical for a column with a dictionary of levels
 
     is_polars = hasattr(X, "columns") and hasattr(X, "get_column")
     if is_polars:
@@ -233,7 +248,8 @@ def as_table(X: Any) -> Any:
 
 
 def _plain_array(X: np.ndarray) -> np.ndarray:
-    """An array with NaN where a cell is masked, None or pandas.NA."""
+    """An array with NaN where a cell is masked, None or pandas.NA; other arrays as they are, without a copy."""
+    # a masked array marks missing cells by a second array of booleans. NaN needs floats, or objects beside text
     if isinstance(X, np.ma.MaskedArray):
         holds_numbers = X.dtype.kind in "biuf"
         return np.ma.filled(X.astype(float if holds_numbers else object), np.nan)
@@ -248,10 +264,15 @@ def _plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
     - a column of objects gets NaN where a cell is None or pandas.NA
     - a column that pandas holds as a dictionary of Arrow, `ArrowDtype(dictionary<…>)`, becomes a categorical of pandas
       with the same levels
+
+    Parameters
+    ----------
+    frame : of pandas; it does not change
     """
     new_columns = {}  # cells by position of the column
     for j, dtype in enumerate(frame.dtypes):
         cells = frame.iloc[:, j]
+        # objects are Python values of any type; the name of a type that holds a dictionary begins with "dictionary<"
         if isinstance(dtype, np.dtypes.ObjectDType):
             new_columns[j] = _plain_array(cells.to_numpy())
         elif str(dtype).startswith("dictionary<"):
@@ -284,6 +305,7 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
     names : of the columns, for the message; None if they have none
     """
     # only data frames, and arrays of objects (O), durations (m) or dates (M) can hold times
+    # (the kinds of NumPy's types). The types of the columns are looked at as those of a data frame
     may_have_times = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OmM"
     frame = pd.DataFrame(X) if may_have_times else X
     if not isinstance(frame, pd.DataFrame):
@@ -310,13 +332,13 @@ def _refuse_text(X: Any, names: np.ndarray | None, error: ValueError) -> None:
     names : of the columns; None if they have none
     error : what was raised when numbers were made of X
     """
-    # a list of documents in place of a table
+    # a list of documents in place of a table: scikit-learn says that it has one dimension, and its first item is text
     if "Expected 2D array, got 1D array" in str(error) and _is_text(np.asarray(X, dtype=object)[:1]):
         raise ValueError(f"`X` is a list of texts, such as {shortened(np.asarray(X)[0])}; {COUNT_WORDS}") from error
     if "could not convert string to float" not in str(error):
         return
 
-    # the first column with a cell that is no number
+    # the first column with a cell that is neither missing nor a number: `to_numeric` makes NaN of it
     table = pd.DataFrame(X if hasattr(X, "shape") else np.asarray(X, dtype=object))
     for j in range(table.shape[1]):
         cells = table.iloc[:, j]
@@ -348,6 +370,7 @@ def check_finite(estimator: Any, X: Any, gaps: bool) -> None:
     """
     if X.dtype.kind != "f":  # integers and booleans are finite
         return
+    # arguments of scikit-learn's `assert_all_finite`, which raises the error and names the estimator and X
     options = {
         "allow_nan": gaps and not is_sparse(X),
         "estimator_name": type(estimator).__name__,
@@ -364,12 +387,13 @@ def check_finite(estimator: Any, X: Any, gaps: bool) -> None:
 def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: str, levels: int | None = None) -> None:
     """Raise a ValueError if a cell is outside the range of a family, such as a negative count.
 
-    The message shows one such cell and its column: the first negative one, or the first one if none is negative.
+    The message shows one such cell and its column: the first negative one, or the first one if none is negative. A
+    missing cell, NaN, is no error here.
 
     Parameters
     ----------
     estimator, columns : for the message: the class, and the names of the columns
-    X : array or sparse array
+    X : array or sparse array (n, d), checked to hold numbers
     cells : what the family declares of a cell
     advice : what to do, the end of the message
     levels : number of levels, if the family fixes it
@@ -377,8 +401,9 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
     # an empty cell of sparse rows is 0, which every family of sparse rows allows: only stored cells are looked at, (m,)
     values = X.data if is_sparse(X) else X
 
-    # a shortcut: counts and amounts that need not be whole only have to be ≥ 0, and a minimum is quicker than a mask.
-    # If a cell is missing, the minimum is NaN and the comparison False, so the cells are looked at one by one
+    # a shortcut: counts and amounts that need not be whole only have to be ≥ 0. If the minimum is, all cells are, and a
+    # minimum is quicker than the mask below. If a cell is missing, NumPy's minimum is NaN, and NaN >= 0 is False: then
+    # the shortcut is not taken, although no cell need be wrong, and the mask below decides
     needs_sign_only = cells.kind in ("counts", "amounts") and not cells.whole
     if needs_sign_only and values.size and values.min() >= 0:
         return
@@ -386,7 +411,9 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
     if not is_wrong.any():
         return
 
-    # the cell that the message shows, and its column: stored cells know theirs, the cells of an array by their place
+    # the cell that the message shows: the first negative one if there is one, because its message can say more. Its
+    # column: of a sparse array in CSR form `indices` has the column of each stored cell; of an array `nonzero` gives
+    # the rows and the columns of all True cells of the mask, in the order in which the mask selects values
     is_negative = is_wrong & (values < 0)
     is_shown = is_negative if is_negative.any() else is_wrong
     value = values[is_shown][0]
@@ -401,7 +428,13 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
 
 
 def _wrong_values(value: Scalar, cells: Cells) -> str:
-    """What is wrong with a cell that the family does not know: the begin of a message."""
+    """What is wrong with a cell that the family does not know: the begin of a message.
+
+    Parameters
+    ----------
+    value : the cell
+    cells : what the family declares of a cell: its kind, and whether it has to be a whole number
+    """
     if value < 0:
         return "Negative values"
     if cells.kind == "yes/no":
@@ -410,9 +443,16 @@ def _wrong_values(value: Scalar, cells: Cells) -> str:
 
 
 def cut_rows(X: Any, part: slice) -> Any:
-    """A slice of the rows of an array, sparse array or data frame; X itself, without a copy, if it is all of them."""
+    """A slice of the rows of an array, sparse array or data frame; X itself, without a copy, if it is all of them.
+
+    Parameters
+    ----------
+    X : (n, d) rows
+    part : slice with a start and a stop; positions from 0 on
+    """
     if part.start == 0 and part.stop >= X.shape[0]:
         return X
+    # sparse rows in CSR form are cut without a copy of their cells; `_safe_indexing` of scikit-learn knows data frames
     if is_sparse(X) and X.format == "csr":
         return csr_slice(X, part)
     if isinstance(X, np.ndarray):
@@ -422,9 +462,11 @@ def cut_rows(X: Any, part: slice) -> Any:
 
 @contextmanager
 def naming(*names: str) -> Iterator[None]:
-    """Within, an error of scikit-learn's checks that names no argument gets the names of these in front.
+    """Put the names of arguments in front of an error that names none of them, in the block of a `with`.
 
-    A whole number that no float can hold is an OverflowError, and becomes a ValueError.
+    In `with naming("X"): …` the error "wrong shape" becomes "`X`: wrong shape", and "X is empty" stays as it is.
+    The block of the `with` runs at the `yield`, and an error in it appears there. A whole number that no float can hold
+    is an OverflowError, and becomes a ValueError.
 
     Parameters
     ----------
@@ -433,7 +475,7 @@ def naming(*names: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
-        has_name = re.search(rf"\b({'|'.join(names)})\b", str(error))
+        has_name = re.search(rf"\b({'|'.join(names)})\b", str(error))  # one of the names as a word of its own
         if has_name:  # the message says which argument is wrong already
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -447,16 +489,26 @@ def naming(*names: str) -> Iterator[None]:
 def checked_labels(y: Any, name: str = "y") -> np.ndarray:
     """Labels that are all strings or all numbers, none of them missing; a ValueError on those of a regression.
 
+    `dtype.kind` of NumPy is one letter for each kind of type: b boolean, i and u integer, f float, S bytes, U text, O
+    any Python objects, which is what pandas uses for text.
+
     Parameters
     ----------
+    y : labels as the user gives them: a list, an array, a Series
     name : of the argument, for the message: "y", or "classes" where all labels are listed
+
+    Returns
+    -------
+    (n,) array
     """
-    # arrays of booleans (b), integers (i, u), bytes (S) or text (U) have no value that means "missing"
+    # arrays of booleans, integers, bytes or text have no value that means "missing", as NaN and None do. In all other
+    # labels such values are looked for, and are an error
     cannot_be_missing = isinstance(y, np.ndarray) and y.dtype.kind in "biuSU"
     if not cannot_be_missing:
         _refuse_missing(y, name)
 
-    # labels as an array (n,): such an array with one axis needs no check, all else is checked by scikit-learn
+    # labels as an array (n,). An array of such a type with one axis is what is needed. All else goes through
+    # scikit-learn's check, which makes an array of lists and of columns (n, 1), and refuses tables
     if cannot_be_missing and y.ndim == 1:
         labels = y
     else:
@@ -465,11 +517,12 @@ def checked_labels(y: Any, name: str = "y") -> np.ndarray:
 
     # objects have to be texts: those of several types, such as 1 and "a", cannot be sorted
     if labels.dtype == object:
-        kind = pd.api.types.infer_dtype(labels)  # of all objects together: "string", "mixed", "date" …
+        kind = pd.api.types.infer_dtype(labels)  # pandas looks at all objects: "string", "mixed", "date" …
         if kind != "string":
             raise ValueError(f"Unknown label type: `{name}` has objects ({kind}); make all strings, or all integers")
 
-    # floats have to be whole numbers: others are the targets of a regression, which scikit-learn refuses
+    # floats have to be whole numbers: others are the targets of a regression, which scikit-learn refuses. It does so
+    # for labels of rows only; `classes` is a list of labels that the user has made, each once
     if name == "y" and labels.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # scikit-learn casts numbers to int64, however large
             check_classification_targets(labels)
@@ -484,8 +537,8 @@ def _refuse_missing(y: Any, name: str) -> None:
     y : labels in any form; what has no single axis is left to other checks
     name : of the argument, for the message
     """
-    # one boolean for each label; arrays and pandas have a type that `pd.isna` knows; lists and Series of polars are
-    # first made arrays of objects
+    # one boolean for each label. `pd.isna` looks at the items of arrays and of pandas objects. Of a list or of a Series
+    # of polars it would not, so that these are first made arrays of objects
     is_known_to_pandas = hasattr(y, "dtype") and not type(y).__module__.startswith("polars")
     is_missing = pd.isna(y if is_known_to_pandas else np.asarray(y, object))
     if np.ndim(is_missing) != 1 or not is_missing.any():
@@ -506,8 +559,13 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct labels in order, (c,), and the position of each label among them, (n,).
 
     Warns if there are more classes than half of the rows.
+
+    Parameters
+    ----------
+    y : (n,) labels, checked
     """
-    # integers and objects are hashed by pandas, which then sorts the few classes only; `np.unique` sorts all rows
+    # integers and objects (kinds i, u, O; in the byte order of the machine) are hashed by pandas, which then sorts the
+    # few classes only; `np.unique` sorts all rows. For b, a, b both give the classes a, b and the positions 1, 0, 1
     can_be_hashed = y.dtype.kind in "iuO" and y.dtype.isnative
     if can_be_hashed:
         index, classes = pd.factorize(y, sort=True)
@@ -526,8 +584,9 @@ def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     classes : (c,), sorted
     """
     try:
-        # a binary search tells where each label would have to stand among the sorted classes, at most at the last
-        # place; the label is known if it does stand there
+        # a binary search tells where each label would have to stand among the sorted classes; one that is larger than
+        # all would stand behind the last, and is sent to the last. The label is known if it does stand there: of the
+        # classes 1, 3 the labels 3 and 2 both get place 1, which holds 3, so 2 is unknown
         index = np.minimum(classes.searchsorted(y), len(classes) - 1)
         unknown = y[classes[index] != y]
     except TypeError:  # labels and classes cannot be compared, such as dates and numbers: no label is known
@@ -547,7 +606,7 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """
     with naming("sample_weight"):
         # scikit-learn refuses weights that are all 0, so ones are checked in their place, and made 0 again at the end
-        values = np.asarray(sample_weight)
+        values = np.asarray(sample_weight)  # numbers of the kinds boolean, integer and float are compared with 0
         all_zero = values.dtype.kind in "biuf" and values.size > 0 and not values.any()
         to_check = np.ones_like(values) if all_zero else sample_weight
         weights = _check_sample_weight(to_check, X, dtype=np.float64, ensure_non_negative=True)
@@ -583,11 +642,17 @@ def alike(a: Any, b: Any) -> bool:
     """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them.
 
     `==` is not enough: of arrays it gives an array, and two equal estimators or priors are different objects.
+
+    Parameters
+    ----------
+    a, b : values of the same hyperparameter of two estimators
     """
     if distributions.is_distribution(a) and distributions.is_distribution(b):  # of NumPyro
         return distributions.alike(a, b)
 
-    # numbers, arrays and texts have no parts and are compared as they are; everything else is compared part by part
+    # lists, mappings, estimators and dataclasses (such as priors) have parts, by position or name, and are compared
+    # part by part: both must have the same names. Of numbers, arrays and texts `_parts_of` is None: they are compared
+    # as they are
     parts_of_a = _parts_of(a)
     parts_of_b = _parts_of(b)
     if parts_of_a is None or parts_of_b is None:
@@ -602,7 +667,7 @@ def _parts_of(value: Any) -> dict[Any, Any] | None:
 
     The parts of an object include its class, under the name "".
     """
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple):  # by position: ["a", 1] has the parts {0: "a", 1: 1}
         return dict(enumerate(value))
     if isinstance(value, BaseEstimator):
         return {"": type(value), **value.get_params(deep=False)}

@@ -71,35 +71,46 @@ class AbstractLevels(AbstractNB):
         state : its encoding is the list of the levels of each column, None before the first rows
         X : validated rows
         """
-        min_levels = self._min_levels(state.columns.n)
+        min_levels = self._min_levels(state.columns.n)  # `min_categories` of each column, 0 where it is not given
         levels = []  # of each column
         refused = []  # (smallest number that is no code, position of the column)
         for j, column in enumerate(columns_of(_largest_codes(X))):
-            codes = _codes_in(column)  # the cells as floats; None if they are no numbers, or the type declares levels
+            # `column` has the cells, and the levels that its type declares, or None. `codes` are the known cells as
+            # floats; None if they are no numbers, or the type declares levels
+            codes = _codes_in(column)
             if column.declared is not None:
-                levels.append(column.declared)
+                levels.append(column.declared)  # case 1
             elif codes is None:
-                levels.append(_distinct(column.cells))
+                levels.append(_distinct(column.cells))  # case 2: the values, sorted
             elif not len(codes):
-                levels.append(np.arange(min_levels[j], dtype=np.uint64))
+                levels.append(np.arange(min_levels[j], dtype=np.uint64))  # case 3
             elif not _is_no_code(codes).any():
-                n_levels = max(int(codes.max()) + 1, min_levels[j])
+                n_levels = max(int(codes.max()) + 1, min_levels[j])  # case 4
                 levels.append(np.arange(n_levels))
-            else:
+            else:  # case 5
                 refused.append((codes[_is_no_code(codes)].min(), j))
         if refused:  # the message shows the smallest such number of all columns
             smallest, j = min(refused)
             self._refuse_codes(state, smallest, j)
 
-        # levels that were known before keep their positions; new ones follow
+        # levels that were known before keep their positions; new ones follow. `_recode` gives the state these levels,
+        # and moves the counts of earlier rows to them
         if state.encoding is None:
             return self._recode(state, levels)
         all_levels = [_union(before, new) for before, new in zip(state.encoding, levels, strict=True)]
         return self._recode(state, all_levels)
 
     def _refuse_codes(self, state: State, value: float, j: int) -> None:
-        """Raise the ValueError for a number in column j that is no code."""
+        """Raise the ValueError for a number in column j that is no code.
+
+        Parameters
+        ----------
+        state : with the names of the columns
+        value : the number
+        j : position of its column
+        """
         name = type(self).__name__
+        # scikit-learn's checks of estimators look for these words if a number is negative
         start = f"Negative values in data passed to {name}: " if value < 0 else ""
         raise ValueError(
             f"{start}`X` has {value:g} in column {state.columns.label(j)}; {name} takes whole numbers as codes "
@@ -110,9 +121,14 @@ class AbstractLevels(AbstractNB):
         """The argument `min_categories`, checked, as a number for each of d features; 0 where it is None.
 
         It is the least number of levels of a feature whose levels are codes 0 … K−1.
+
+        Parameters
+        ----------
+        d : number of features
         """
+        # whole numbers (kinds i, u): one for all features, of shape (), or one for each, of shape (d,)
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
-        is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))  # integers: one for all features, or one each
+        is_whole = value.dtype.kind in "iu" and value.shape in ((), (d,))
         if not is_whole or value.min(initial=0) < 0 or value.max(initial=0) > _MAX_LEVELS:
             raise ValueError(
                 f"`min_categories` is {self.min_categories!r}; it needs whole numbers from 0 to {_MAX_LEVELS}, "
@@ -127,11 +143,13 @@ class AbstractLevels(AbstractNB):
 
         Parameters
         ----------
+        state : its encoding is the list of the levels of each column; its statistics are counts by class and level
         levels : of each column, all that the state knows among them
         """
         after = replace(state, encoding=levels)
         if state.statistics is None or all(map(np.array_equal, levels, state.encoding)):
             return after  # no counts to move, or no level is new
+        # a block of statistics is the counts of some columns; each level keeps its counts at its new position
         blocks = self._move_counts(state, after)
         return replace(after, statistics=replace(state.statistics, blocks=blocks))
 
@@ -146,7 +164,7 @@ class AbstractLevels(AbstractNB):
         raise NotImplementedError
 
     def _merge_states(self, state: State, other: State) -> State:
-        """The state of the rows of both, with the levels that either knows."""
+        """The state of the rows of both, with the levels that either knows: counts are moved to these, and added."""
         levels = [*map(_union, state.encoding, other.encoding)]
         return super()._merge_states(self._recode(state, levels), self._recode(other, levels))
 
@@ -160,13 +178,14 @@ class AbstractLevels(AbstractNB):
         state : its encoding is the list of the levels of each column
         X : validated rows
         """
-        # quickly for an array of numbers, if the levels of all columns are codes 0 … K−1: a cell is its own position
+        # quickly for an array of numbers (booleans b, integers i and u, floats f), if the levels of all columns are
+        # codes 0 … K−1: a cell is its own position
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(map(are_codes, state.encoding)):
             n_levels = np.array([*map(len, state.encoding)])
             return _code_table(X, n_levels)
 
         # otherwise column by column: each cell is looked up among the levels that the fit knows
-        codes = []
+        codes = []  # of each column (n,)
         for j, (column, levels) in enumerate(zip(columns_of(X), state.encoding, strict=True)):
             codes.append(_positions(column.cells, levels, state.columns.label(j)))
         return np.stack(codes, 1)
@@ -179,7 +198,7 @@ class AbstractLevels(AbstractNB):
         state : its encoding is the list of the levels of each column
         rows : by the name of a block the codes (n, columns of the block)
         """
-        # the blocks are taken apart into columns of X
+        # a block is some columns, whose positions in X `block_columns` has. Blocks are taken apart into columns
         codes: dict[int, np.ndarray] = {}  # of each column, (n,)
         for name, columns in self.block_columns(state).items():
             codes_of_block = rows[name].T.astype(int)  # (columns of the block, n)
@@ -204,7 +223,7 @@ def _are_unseen(levels: np.ndarray) -> bool:
 
 
 def _shown_levels(state: State) -> list[np.ndarray]:
-    """Levels of each column; the codes of a column without a cell, at least the code 0."""
+    """Levels of each column as the user sees them; of a column without a cell its placeholders, at least the code 0."""
     shown = []
     for levels in state.encoding:
         shown.append(np.arange(max(1, len(levels))) if _are_unseen(levels) else levels)
@@ -222,19 +241,27 @@ def counted_levels(levels: np.ndarray) -> np.ndarray:
 
 
 def places_among(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Positions of levels among others, which hold them."""
+    """Positions of levels among others, which hold them: of b, c among a, b, c they are 1, 2."""
     return pd.Index(after).get_indexer(pd.Index(before))
 
 
 def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """All levels of a column: the old ones in their order, then those that are new.
 
+    The levels of a column are held in one of three ways, which the type of the array tells:
+
+    - *codes*: the numbers 0 … K−1, signed integers, where cells are whole numbers
+    - *names*: any values, such as texts, as objects
+    - *placeholders*: the numbers 0 … `min_categories` − 1, unsigned integers, where the column has had no cell so far,
+      so that nobody knows its levels
+
+    For the names a, c and c, b the result is a, c, b. For 3 and 5 codes it is the 5 codes.
+
     Parameters
     ----------
-    old, new : levels that two sets of rows gave to the same column: codes 0 … K−1 (integers), names (objects), or
-        placeholders of a column without a cell (unsigned integers)
+    old, new : levels that two sets of rows gave to the same column
     """
-    # placeholders give way to levels that cells have shown
+    # placeholders give way to levels that cells have shown; of two sets of placeholders the longer one stays
     if _are_unseen(old) and _are_unseen(new):
         return max(old, new, key=len)
     if _are_unseen(old):
@@ -246,7 +273,8 @@ def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     if are_codes(old) and are_codes(new):
         return max(old, new, key=len)
 
-    # names, or codes beside names: all become objects
+    # names, or codes beside names: then the codes become names, and the array one of objects. A set finds quickly which
+    # of the new levels are not among the old ones
     old_levels = set(old.tolist())
     added = [level for level in new.tolist() if level not in old_levels]
     if not added:
@@ -275,11 +303,17 @@ def columns_of(X: Any) -> list[Column]:
 
     Of a sparse column only the stored cells and one 0 are given, in place of all its empty cells. So it shows which
     levels the column has, but not how many rows.
+
+    Parameters
+    ----------
+    X : validated rows (n, d)
     """
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray):  # its type declares no levels
         return [Column(cells, None) for cells in X.T]
     if sparse.issparse(X):
-        X = sparse.csc_array(X)  # the stored cells of column j are data[indptr[j] : indptr[j + 1]]
+        # compressed columns (CSC) hold the stored cells column after column: those of column j are
+        # data[indptr[j] : indptr[j + 1]]. With 2, 0 and 3 cells in three columns `indptr` is 0, 2, 2, 5
+        X = sparse.csc_array(X)
         columns = []
         for start, end in itertools.pairwise(X.indptr):
             cells = np.append(X.data[start:end], 0)
@@ -289,13 +323,19 @@ def columns_of(X: Any) -> list[Column]:
 
 
 def _column_of_frame(column: Any) -> Column:
-    """A column of a data frame of pandas, with the levels that its type declares."""
+    """A column of a data frame of pandas, with the levels that its type declares.
+
+    Parameters
+    ----------
+    column : a Series of pandas, (n,)
+    """
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return Column(column.to_numpy(dtype=object), None)
     # the categories as objects, so that numbers among them are names and no codes
     declared = column.dtype.categories.to_numpy(dtype=object)
-    # pandas holds each cell as the position of its category, and a missing one as −1, which as an index takes the NaN
-    # at the end. pandas' own conversion would make floats of whole numbers beside a missing cell
+    # pandas holds each cell as the position of its category, and a missing one as −1. As an index −1 takes the last
+    # entry, which is the NaN that is appended: with the categories a, b the positions 1, −1, 0 give b, NaN, a. pandas'
+    # own conversion would make floats of whole numbers beside a missing cell
     cells = np.append(declared, np.nan)[column.cat.codes]
     return Column(cells, declared)
 
@@ -326,12 +366,18 @@ def _codes_in(column: Column) -> np.ndarray | None:
 
 
 def _is_no_code(codes: np.ndarray) -> np.ndarray:
-    """Whether numbers are below 0, not whole or too large."""
+    """Whether each number is no code 0 … K−1 of a level: it is below 0, not whole, or larger than a million."""
     return (codes < 0) | (codes != np.floor(codes)) | (codes >= _MAX_LEVELS)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:
-    """Values (m,) of any type as floats, if all of them are real numbers; otherwise None."""
+    """Values (m,) of any type as floats, if all of them are real numbers; otherwise None.
+
+    Parameters
+    ----------
+    values : (m,), none of them missing, of any type
+    """
+    # booleans, integers, floats and fractions of Python and NumPy are `numbers.Real`
     if values.dtype == object and not all(isinstance(value, numbers.Real) for value in values.tolist()):
         return None
     if values.dtype.kind not in "biufO":  # not booleans, integers, floats or objects: text or times
@@ -365,6 +411,7 @@ def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     X : (n, d), numbers
     n_levels : (d,), K of each column
     """
+    # integers (i, u) of which all are levels are codes already
     if X.dtype.kind in "iu" and X.size and (_as_unsigned(X).max(0) < n_levels).all():
         return X
     return _valid(X.astype(float), n_levels)
@@ -386,7 +433,8 @@ def _positions(cells: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     cells, levels : (n,) and (k,), of one column
     label : how the warning names the column
     """
-    # among codes 0 … K−1 a number is its own position
+    # among codes 0 … K−1 a number is its own position, and NaN if it is none of them. `codes` is None where some cell
+    # is no number
     if are_codes(levels):
         codes = _as_numbers(np.where(pd.isna(cells), np.nan, cells))
         if codes is not None:
@@ -409,7 +457,7 @@ def _warn_of_types(cells: np.ndarray, levels: np.ndarray, label: str) -> None:
     cells, levels : (n,) and (k,), of one column
     label : how the warning names the column
     """
-    values = cells[~pd.isna(cells)].tolist()
+    values = cells[~pd.isna(cells)].tolist()  # known cells
     level_names = counted_levels(levels).tolist()  # without the placeholders of a column that had no cell
     if values and level_names and isinstance(values[0], str) != isinstance(level_names[0], str):
         warnings.warn(

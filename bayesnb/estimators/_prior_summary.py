@@ -25,7 +25,9 @@ class PriorSummary(str):
 def prior_summary(nb: Any) -> PriorSummary:
     """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`.
 
-    A line says how many rows there are, the next is that of the classes; then follow the columns.
+    A line says how many rows there are, the next is that of the classes; then follow the columns. A *block* of the
+    prior holds some columns that are of one family; its arrays have a position for each of these columns. Columns of a
+    block whose priors have the same numbers form a *group*, and share their lines of the text.
 
     Parameters
     ----------
@@ -33,13 +35,18 @@ def prior_summary(nb: Any) -> PriorSummary:
     """
     prior = nb.prior_
     stats = nb.statistics_  # sufficient statistics of the rows, `n` the weight of each class
-    rows_alone = prior.mle(stats)  # maximum likelihood: what the rows say without the prior
+    # maximum likelihood estimates, which are what the rows say without the prior: by the name of a block, or "class"
+    # for the labels, a mapping from parameter to array
+    rows_alone = prior.mle(stats)
 
     lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes"]
     lines.append(_line_of_classes(prior.classes, np.exp(rows_alone[CLASS]["log_pi"])))
 
-    # a line for all columns that have the same prior, and below it a line for each of its parameters
-    groups = _groups_of_equal_priors(prior.blocks)  # name of the block, the block, and positions in it
+    # a line for all columns that have the same prior, such as "column 0 ~ Beta(2, 8)", and below it a line for each of
+    # its parameters with the prior median, the 90 % range, and the estimates from the rows. `to_sites` turns estimates
+    # such as logits into the parameters as NumPyro names them. A group has the name of its block, the block, and the
+    # positions of its columns in the block
+    groups = _groups_of_equal_priors(prior.blocks)
     block_columns = nb.block_columns()  # positions in X of the columns of each block
     feature_names = nb.feature_names()
     for group in groups[:_MAX_PRIORS]:
@@ -82,7 +89,15 @@ def _listed(names: list[Any]) -> str:
 
 
 def _groups_of_equal_priors(blocks: dict[str, Any]) -> list[_Group]:
-    """The columns of all blocks, grouped by their prior."""
+    """The columns of all blocks, grouped by their prior.
+
+    A block is the conjugate prior of some columns of one family. `unwrapped` takes off a wrapper, such as that of a
+    prior for a single class.
+
+    Parameters
+    ----------
+    blocks : by name
+    """
     groups: list[_Group] = []
     for name, block in blocks.items():
         for columns in _equal_columns(block.unwrapped):
@@ -101,12 +116,15 @@ def _equal_columns(block: Any) -> list[np.ndarray]:
     block : of a family whose `fields_` declares the axes of each field
     """
     n_columns = block.shape[1]
-    # a field without an axis of features, or with two, belongs to all columns together
+    # a field is an array of hyperparameters, such as α (class, feature). One without an axis of features, or with two
+    # of them, as a matrix (feature, feature), belongs to all columns together: they are one group
     for field, declared in block.fields_.items():
         is_of_single_columns = declared.axes.count("feature") == 1
         if isinstance(getattr(block, field), np.ndarray) and not is_of_single_columns:
             return [np.arange(n_columns)]
 
+    # otherwise each column has a text of its own, and columns with the same text are a group: of three columns with
+    # "Beta(2, 8)", "Beta(1, 1)" and "Beta(2, 8)" the groups are 0, 2 and 1
     columns_by_text: dict[str, list[int]] = {}
     for j in range(n_columns):
         text = _density(block, np.array([j]))
@@ -122,8 +140,9 @@ def _density(block: Any, columns: np.ndarray) -> str:
     block : of a family whose `fields_` declares the axes of each field
     columns : positions in the block
     """
-    # the name and arguments of a NumPyro distribution, if its arguments are all fields of the family; otherwise the
-    # name of the family, and its fields with their names
+    # `distribution_` is the NumPyro distribution that the prior of the family is, as a pair of its name and a mapping
+    # from field to argument; None if there is none. If the arguments are just the fields of the family, the text is
+    # such as Beta(2, 8). Otherwise it is the name of the family, and its fields with their names
     has_name = block.distribution_ is not None and block.distribution_[1].keys() == block.fields_.keys()
     arguments = []
     for field, declared in block.fields_.items():
@@ -131,7 +150,7 @@ def _density(block: Any, columns: np.ndarray) -> str:
         if not declared.fitted or not isinstance(value, np.ndarray):  # a constant of the model
             continue
         if declared.axes.count("feature") == 1:
-            # of independent columns with the same prior the first is enough
+            # of columns with the same prior the first is enough, if they are independent given the class (`separable`)
             shown_columns = columns[:1] if block.separable else columns
             value = np.take(value, shown_columns, declared.axes.index("feature"))
         arguments.append(_numbers(value) if has_name else f"{field}={_numbers(value)}")
@@ -156,7 +175,8 @@ def _lines_of_parameters(block: Any, columns: np.ndarray, rows_alone: dict[str, 
         if isinstance(marginal, InverseWishartMarginal):  # of a covariance only the variances are shown
             distribution = marginal.diagonal()
             estimate = np.diagonal(estimate, axis1=-2, axis2=-1)
-        # `ppf` is the quantile function; the range is over all classes and columns
+        # `ppf` is the quantile function of `scipy.stats`, here (c, d) or (d,), of which the columns of the group are
+        # taken. The range goes from the smallest 5 % to the largest 95 % quantile over all classes and columns
         median = _of_columns(distribution.ppf(0.5), columns)
         low = _of_columns(distribution.ppf(0.05), columns).min()
         high = _of_columns(distribution.ppf(0.95), columns).max()
@@ -167,7 +187,7 @@ def _lines_of_parameters(block: Any, columns: np.ndarray, rows_alone: dict[str, 
 
 def _of_columns(array: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """The numbers of some columns, of an array (c, d, …) or (d,)."""
-    feature_axis = min(np.ndim(array) - 1, 1)
+    feature_axis = min(np.ndim(array) - 1, 1)  # axis 1 behind that of the classes; axis 0 if there is only one
     return np.take(array, columns, feature_axis)
 
 
@@ -186,7 +206,7 @@ def _numbers(value: np.ndarray) -> str:
     ----------
     value : (…, d), whose first axis is that of the classes if it has more than one
     """
-    by_class = np.reshape(value, (-1, np.shape(value)[-1]))  # (c, d)
+    by_class = np.reshape(value, (-1, np.shape(value)[-1]))  # (c, d): all axes but the last become one
     is_same_in_all_classes = (by_class == by_class[0]).all()
     numbers = by_class[0] if is_same_in_all_classes else by_class.ravel()
 

@@ -42,15 +42,16 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
         range, or names a column that is not there; the message names the entry
     """
     # a mapping from columns. If some columns are not named, they keep the default prior, which uses `alpha` and `beta`;
-    # otherwise nothing uses these two, and setting them is an error
+    # otherwise nothing uses these two, and `_refuse_unused` raises an error if one of them was set
     if _is_by_column(state, nb.prior, default):
         if not _leaves_some_column(nb.prior, state):
             _refuse_unused(nb)
         return _blocks_by_column(nb, state, default)
 
-    # one prior for all columns: the fields of every block come from it
+    # one prior for all columns: the fields of every block come from it. `_block_of` checks the fields and broadcasts
+    # them to the shape of the block. `labels` name the classes and columns, in whose order a Series of pandas is put
     _refuse_unused(nb)
-    block_columns = nb.block_columns(state)
+    block_columns = nb.block_columns(state)  # by name of the block the positions in X of its columns
     blocks = {}
     for name, block in default.items():
         labels = {"class": state.classes, "feature": state.columns.take(block_columns[name]).names}
@@ -60,7 +61,10 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
 
 
 def leaves_default(nb: Any) -> bool:
-    """Whether the estimator's default prior is used, for some column at least."""
+    """Whether the estimator's default prior is used, for some column at least.
+
+    `prior` replaces it for all columns, unless it is None, or a mapping that names only some of them.
+    """
     if not isinstance(nb.prior, Mapping):
         return nb.prior is None
     return _leaves_some_column(nb.prior, nb._state)
@@ -70,7 +74,10 @@ def leaves_default(nb: Any) -> bool:
 
 
 def _leaves_some_column(prior: Mapping[Any, Any], state: "State") -> bool:
-    """Whether a mapping from columns names some columns and leaves others to the default."""
+    """Whether a mapping from columns names some columns and leaves others to the default.
+
+    A mapping of fields, such as {"a": 2, "b": 8}, names no column, so that the result is False.
+    """
     positions = {state.columns.place(key) for key in prior}
     positions.discard(None)  # of a key that is no column
     return 0 < len(positions) < state.columns.n
@@ -91,8 +98,9 @@ def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> boo
     if not isinstance(prior, Mapping):
         return False
 
-    # keys that name a field of the family, such as "alpha". Where NumPyro has no distribution for the family, names of
-    # its parameters, such as "mu", count as fields too: they are none, but the error about them is then about fields
+    # keys that name a field of the family, such as "alpha". The default blocks are all of one family, so that the first
+    # one shows its fields. Where NumPyro has no distribution for the family, names of its parameters, such as "mu",
+    # count as fields too: they are none, but the error about them is then about fields
     block = next(iter(default.values()))
     fields = set(block.fields_)
     if not block.distribution_:
@@ -114,8 +122,9 @@ def _is_by_column(state: "State", prior: Any, default: Mapping[str, Any]) -> boo
 def _blocks_by_column(nb: Any, state: "State", default: dict[str, Any]) -> dict[str, Any]:
     """The default blocks, with the user's own prior in the columns that `prior` names.
 
-    `prior` is then a mapping such as {"age": dist.Normal(40, 9)}. A block is the prior of some columns of X, and its
-    fields are arrays such as m (c, d_block). Each entry of the mapping is written over one column of these arrays.
+    `prior` is then a mapping such as {"age": dist.Normal(40, 9)}. A *block* is the conjugate prior of some columns of X
+    that are of one family. Its *fields* are the hyperparameters, as arrays such as m (c, d_block): a row for each class
+    and a column for each column of the block. Each entry of the mapping is written over one column of these arrays.
 
     Parameters
     ----------
@@ -130,13 +139,16 @@ def _blocks_by_column(nb: Any, state: "State", default: dict[str, Any]) -> dict[
     block_columns = nb.block_columns(state)  # by name of the block the positions in X of its columns
     blocks = {name: _with_copied_fields(block) for name, block in default.items()}
     for key, value in nb.prior.items():
-        # the only block that has the column, and the position of the column among those of the block, (1,)
+        # the only block that has the column, and the position of the column among those of the block, (1,): if block
+        # "x" has the columns 0, 2, 5 of X, column 5 is at position 2 of it
         column = _position(state, key)
         name = next(name for name, columns in block_columns.items() if column in columns)
         within_block = np.flatnonzero(block_columns[name] == column)
 
-        # an array for one column has one number for each class along its last axis, which is the axis "feature" of the
-        # field. So it is there that a Series of pandas is put in the order of the class labels
+        # `_Entry` holds the value as the user wrote it, with what is needed to read it: how messages name it, and the
+        # labels of the axes of its values. A value of one column may be a Series with a number for each class. It is a
+        # one-dimensional array, and `align` puts the last axis in order, which is the axis "feature" of the field
+        # (class, feature). So the class labels are given under the name "feature" here
         entry = _Entry(
             label=f"prior[{key!r}]",
             value=value,
@@ -163,7 +175,8 @@ def _set_column(block: Any, column: np.ndarray, entry: "_Entry") -> None:
     column : (1,), its position in the block
     entry : the prior of this column
     """
-    # a field without an axis of features, or with two of them (a covariance), has no column that could be replaced
+    # a field declares the names of its axes, such as ("class", "feature"). A field without an axis of features, or with
+    # two of them (a covariance), has no column that could be replaced
     if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
         raise ValueError(
             f"`{entry.label}` is the prior of one column, but all columns of a {type(block).__name__} share one prior; "
@@ -189,9 +202,11 @@ def _position(state: "State", key: Any) -> int:
     state : with the columns of X
     key : name or position of a column
     """
-    position = state.columns.place(key)
+    position = state.columns.place(key)  # by name, then by number; None if there is no such column
     if position is not None:
         return position
+
+    # the message says what the columns are called
     names = state.columns.names
     named = "no names" if names is None else f"names, such as {str(names[0])!r}"
     raise ValueError(
@@ -201,10 +216,15 @@ def _position(state: "State", key: Any) -> int:
 
 
 def _refuse_unused(nb: Any) -> None:
-    """Raise a ValueError if `alpha` or `beta` was set although `prior` replaces the default prior in every column.
+    """Raise a ValueError if the estimator has an `alpha` or `beta` other than the default of its constructor.
 
-    They are the hyperparameters of the default prior, so they would have no effect. A value that equals the default of
-    the constructor counts as not set.
+    It is called if the argument `prior` replaces the default prior in every column. `alpha` and `beta` are the
+    hyperparameters of the default prior, so they would have no effect. The caller has seen to the condition: here
+    nothing looks at `prior`. A value that equals the default of the constructor counts as not set.
+
+    Parameters
+    ----------
+    nb : the estimator
     """
     parameters = inspect.signature(type(nb).__init__).parameters
     for name in ("alpha", "beta"):
@@ -251,8 +271,9 @@ def _block_of(entry: _Entry, block: Any) -> Any:
     """
     fields = _fields_of(entry, block)  # values by name of the field, as the user gave them
 
-    # an array with one axis too few may be meant for classes or for features. Not so in the entry of a column, where it
-    # is for classes, and not in a family, whose fields have all their axes
+    # an array with one axis too few may be meant for classes or for features: with 3 classes and 3 features nobody can
+    # tell what an array (3,) is, and `_refuse_ambiguous` raises an error. Not so in the entry of a column, where it is
+    # for classes, and not in a family (an `AbstractConjugate`), whose fields have all their axes
     if not (entry.of_column or isinstance(entry.value, AbstractConjugate)):
         for field, value in fields.items():
             _refuse_ambiguous(entry.label, field, np.shape(value), block)
@@ -262,7 +283,9 @@ def _block_of(entry: _Entry, block: Any) -> Any:
         axis_labels = [entry.labels.get(axis) for axis in block.fields_[field].axes]
         fields[field] = align(f"{entry.label}.{field}", value, *axis_labels)
 
-    if entry.of_column and not is_distribution(entry.value):  # a distribution has the axis already
+    # the values of a single column lack the axis of features, which the fields of the block have with length 1. A
+    # distribution has got it already, in `_fields_of_distribution`
+    if entry.of_column and not is_distribution(entry.value):
         fields = {field: _with_feature_axis(block, field, value) for field, value in fields.items()}
     return checked_prior(entry.label, block, _axis_sizes(block), fields)
 
@@ -275,7 +298,7 @@ def _fields_of(entry: _Entry, block: Any) -> dict[str, Any]:
     block : the default block, whose family the entry must have
     """
     prior = entry.value
-    # a family has values for all fields
+    # a family, such as GammaPoisson(2, 1), has values for all fields
     if isinstance(prior, AbstractConjugate):
         if type(prior) is not type(block):
             raise ValueError(
@@ -304,6 +327,8 @@ def _fields_of_distribution(entry: _Entry, block: Any) -> dict[str, Any]:
         """An argument of the distribution, such as the `loc` of a normal, with the axes of the field it gives."""
         return _with_feature_axis(block, first_field, value) if entry.of_column else value
 
+    # `fields_from` is the family's own: it gives the value of each field by name, such as m and κ = σ²/s² of a
+    # Normal(m, s), and raises a ValueError if the distribution is no prior of it
     try:
         return dict(block.fields_from(entry.value, with_axes))
     except ValueError as error:
@@ -318,7 +343,7 @@ def _fields_of_mapping(entry: _Entry, block: Any) -> dict[str, Any]:
     entry : with the mapping as its value
     block : the default block, whose family declares the fields
     """
-    required = _required_fields(block)
+    required = _required_fields(block)  # names; a field such as a known variance need not be given
     family = type(block).__name__
     listed = f"{{{', '.join(required)}}}"
     unknown = [key for key in entry.value if key not in block.fields_]
@@ -370,7 +395,10 @@ def _with_feature_axis(block: Any, field: str, value: Any) -> Any:
     array = np.asarray(value)
     if "feature" not in axes:
         return array
-    from_the_end = len(axes) - axes.index("feature")  # 1 if it is the last axis
+    # the position of the axis of features, counted from the end: 1 if it is the last. A value with fewer axes than
+    # there are behind it ends before that place, and broadcasts without it. For (class, feature, level) the axis is 2
+    # from the end: an array (c, levels) becomes (c, 1, levels), (levels,) becomes (1, levels), and a number stays
+    from_the_end = len(axes) - axes.index("feature")
     reaches_the_axis = array.ndim >= from_the_end - 1
     return np.expand_dims(array, -from_the_end) if reaches_the_axis else array
 
@@ -388,7 +416,8 @@ def _refuse_ambiguous(label: str, field: str, shape: tuple[int, ...], block: Any
     """
     axes = block.fields_[field].axes  # such as ("class", "feature", "level")
     n_classes, n_features = block.shape
-    # only a field with one axis of classes and one of features can be taken in two ways
+    # only a field with one axis of classes and one of features can be taken in two ways, and only if both axes have the
+    # same length, which is 2 or more
     by_class_and_feature = axes[:2] == ("class", "feature") and axes.count("feature") == 1
     if not by_class_and_feature or n_classes != n_features or n_classes < 2:
         return

@@ -109,7 +109,7 @@ class BernoulliNB(AbstractNB):
             problem = f"`binarize` is {self.binarize}, which would turn every empty cell of sparse rows into a one"
             raise ValueError(f"{problem}. Pass dense rows.")
         table = sparse.csr_array(X, dtype=float, copy=True)  # a copy, because the user's own rows do not change
-        table.data = (X.data > self.binarize).astype(float)
+        table.data = (X.data > self.binarize).astype(float)  # `data` holds the stored cells, (m,)
         table.eliminate_zeros()  # stored cells that are now 0 become empty
         return {BLOCK: table}
 
@@ -130,14 +130,20 @@ class BernoulliNB(AbstractNB):
     def _default_blocks(self, state: State) -> dict[str, Any]:
         """The default prior of each probability of a one: Beta(α, α); with alpha="clop" it is Beta(m, 1 − m).
 
-        m is the share of ones of the column in all rows, whatever their class.
+        m is the share of ones of the column in all rows, whatever their class. The result is the only *block*, the
+        prior of all columns, by its name.
+
+        Parameters
+        ----------
+        state : with classes and columns; its statistics give the share of ones. Without statistics the prior only
+            computes them, and any numbers will do
         """
         if isinstance(self.alpha, str):
             if self.alpha != "clop":
                 raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
             m = np.broadcast_to(_share_of_ones(state), state.shape)  # (c, d)
             return {BLOCK: BetaBernoulli(m, 1 - m)}
-        alpha = self._concentration(state, state.shape)
+        alpha = self._concentration(state, state.shape)  # the argument `alpha`, checked, (c, d)
         return {BLOCK: BetaBernoulli(alpha, alpha)}
 
     @property
@@ -157,6 +163,10 @@ def _share_of_ones(state: State) -> np.ndarray:
 
     n is the number of cells of the column. So both pseudo-counts m and 1 − m of the prior are positive, also where a
     column has only zeros or only ones.
+
+    Parameters
+    ----------
+    state : its statistics are the counts of zeros and of ones; None before there are rows
     """
     if state.statistics is None:
         return np.full(state.columns.n, 0.5)  # a prior that only computes statistics
@@ -164,6 +174,7 @@ def _share_of_ones(state: State) -> np.ndarray:
     zeros = counts[:, 0]
     ones = counts[:, 1]
     smallest_share = 0.5 / (zeros + ones + 1)
-    # the maximum gives a column without cells 0/½ = 0, in place of 0/0
+    # a column without cells has the smallest share ½. The maximum gives it 0/½ = 0, in place of 0/0, and both limits of
+    # `clip` are ½, which is then its share
     share = ones / np.maximum(zeros + ones, smallest_share)
     return np.clip(share, smallest_share, 1 - smallest_share)

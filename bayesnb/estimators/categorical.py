@@ -77,8 +77,11 @@ class CategoricalNB(AbstractLevels):
     variants: ClassVar = {"categorical": {}}
 
     def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
-        """Positions of the columns of each block: those with the same number of levels. Provisional."""
-        sizes = sizes_of(state or self._state)
+        """Positions of the columns of each block: those with the same number of levels. Provisional.
+
+        Columns with 2, 3 and 2 levels give {"levels_2": [0, 2], "levels_3": [1]}.
+        """
+        sizes = sizes_of(state or self._state)  # (d,)
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes)}
 
     def _move_counts(self, state: State, after: State) -> dict[str, Any]:
@@ -93,7 +96,8 @@ class CategoricalNB(AbstractLevels):
         state : with counts; its encoding is the list of the levels of each column
         after : the same columns with all levels of `state` and new ones; its own statistics are not read
         """
-        # from the old blocks: for each column of X the counts (c, k), and the variances of their rounding
+        # from the old blocks: for each column of X, by its position, the counts (c, k), and the variances of their
+        # rounding, which are 0 where nobody has asked for them
         n_of_column = {}
         error_of_column = {}
         for name, columns in self.block_columns(state).items():
@@ -111,13 +115,14 @@ class CategoricalNB(AbstractLevels):
             n = np.zeros((len(state.classes), len(columns), n_levels))
             error = np.zeros_like(n)
             for within_block, j in enumerate(columns.tolist()):
-                # where the old levels stand among the new ones. A column without a cell has placeholder levels, which
-                # have no counts to move
+                # where the old levels stand among the new ones: of a, b among a, b, c the positions are 0, 1. A column
+                # without a cell has placeholder levels, which have no counts to move
                 positions = places_among(counted_levels(state.encoding[j]), after.encoding[j])
                 n_moved = len(positions)
                 n[:, within_block, positions] = n_of_column[j][:, :n_moved]
                 error[:, within_block, positions] = error_of_column[j][:, :n_moved]
-            # the base measure of a categorical is 1, so its logarithms are 0
+            # sufficient statistics are the counts, and Σ log h(x) of the base measure h of the family, (c, columns). Of
+            # a categorical h is 1, so its logarithm is 0. The error is left out where it is 0
             blocks[name] = Counts(n, np.zeros(n.shape[:2]), {"n": error} if error.any() else {})
         return blocks
 
@@ -125,9 +130,15 @@ class CategoricalNB(AbstractLevels):
         """Some validated rows as codes, the position of each cell among the levels of its column, by block.
 
         The columns with k levels form the block `levels_k`.
+
+        Parameters
+        ----------
+        state : its encoding is the list of the levels of each column
+        X : some validated rows
         """
         if sparse.issparse(X):
             return self._sparse_rows_by_block(state, X)
+        # of the cells "b", "a" of a column with the levels a, b the codes are 1, 0
         block_columns = self.block_columns(state)  # positions in X of the columns of each block
         codes = self._codes(state, X)  # (n, d), NaN where a cell is missing or its level unknown
         if len(block_columns) == 1:
@@ -138,7 +149,13 @@ class CategoricalNB(AbstractLevels):
         """Sparse rows by block: an empty cell is level 0, and a cell that is not whole is a missing one.
 
         Only codes 0 … K−1 are possible: a level with a name has no number that an empty cell could stand for.
+
+        Parameters
+        ----------
+        state : its encoding is the list of the levels of each column
+        X : some validated sparse rows
         """
+        # columns whose levels are names, not the numbers 0 … K−1
         without_codes = [j for j, levels in enumerate(state.encoding) if not are_codes(levels)]
         if without_codes:
             label = state.columns.label(without_codes[0])
@@ -146,6 +163,7 @@ class CategoricalNB(AbstractLevels):
                 f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1; pass dense rows"
             )
         codes = sparse.csr_array(X, dtype=float, copy=True)  # a copy, because stored cells are changed
+        # `data` holds the stored cells, (m,). A number such as 1.5 is no code
         codes.data[codes.data != np.floor(codes.data)] = np.nan
         return {name: codes[:, columns] for name, columns in self.block_columns(state).items()}
 
@@ -157,6 +175,10 @@ class CategoricalNB(AbstractLevels):
         """Dirichlet(α_j) for each class and column j, one block for each number of levels.
 
         The pseudo-count α_j is that of every level of column j in every class.
+
+        Parameters
+        ----------
+        state : with classes and columns, and the levels of each column as its encoding
         """
         n_classes, n_columns = state.shape
         alpha = self._concentration(state, (n_columns,))  # (d,), the argument `alpha` for each column
@@ -171,6 +193,7 @@ class CategoricalNB(AbstractLevels):
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
+        # a block is the columns with one number of levels; its parameters are (class, feature, level)
         names = super().block_labels(block)["feature"]  # of all columns of X
         block_columns = self.block_columns()  # positions in X of the columns of each block
         n_levels = int(block.removeprefix("levels_"))
@@ -184,6 +207,7 @@ class CategoricalNB(AbstractLevels):
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
+        # weights are those of the levels: all levels of a column, such as "pet=cat" and "pet=dog", then of the next
         feature_names = super().weight_labels(names)
         columns_in_order = np.concatenate([*self.block_columns().values()])  # block after block
         labels = []

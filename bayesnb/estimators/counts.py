@@ -48,13 +48,15 @@ class AbstractRates(AbstractNB):
         state : with classes and columns; its statistics, if there are any, are those of the rows
         """
         alpha = state.numbers("alpha", self.alpha)  # (c, d)
+        # a *block* is the conjugate prior of some columns, here of all. β is the user's, checked against the range that
+        # the family declares for its field b; or any number, before there are rows; or that of the rows
         if self.beta is not None:
             beta = state.numbers("beta", self.beta, self._family.fields_["b"].support)
             return {BLOCK: self._family(alpha, beta)}
         if state.statistics is None:  # a prior that only computes statistics
             return {BLOCK: self._family(alpha, alpha)}
         totals = state.statistics.blocks[BLOCK]  # number and sum of the cells, (c, d) each
-        shape, rate = self._shape_and_rate(alpha, totals.n.sum(0), totals.total.sum(0))
+        shape, rate = self._shape_and_rate(alpha, totals.n.sum(0), totals.total.sum(0))  # sums over the classes, (d,)
         return {BLOCK: self._family(shape, rate)}
 
     @property
@@ -171,7 +173,13 @@ class ExponentialNB(AbstractRates):
 
         A column of zeros has no scale. It gets pseudo-rows of the value 1, so many that the classes hardly differ in
         it.
+
+        Parameters
+        ----------
+        alpha : (c, d), the argument `alpha`
+        n, total : (d,), number and sum of the cells of each feature, in all classes together
         """
+        # the prior mean of the rate λ is shape/rate = α/(α x̄) = 1/x̄, and an exponential of rate 1/x̄ has the mean x̄
         mean = total / np.where(n > 0, n, 1)  # (d,)
         is_positive = mean > _MIN_MEAN
         pseudo_rows = np.broadcast_to(_EMPTY_PSEUDO_ROWS * (1 + n), alpha.shape)  # (c, d)
@@ -372,7 +380,7 @@ class ComplementNB(AbstractNB):
         if not self.norm:
             return super()._joint_table(X, scores, normalized)
         state = self._fitted()
-        weights, intercept = self.linear_form()
+        weights, intercept = self.linear_form()  # w (d, c), divided by their sums because of `norm`, and b (c,)
         rows, _, _ = self._validate(X, state)
         counts = self._float_rows_by_block(state, rows)[BLOCK]
         scores_by_class = counts @ weights + intercept
@@ -382,6 +390,7 @@ class ComplementNB(AbstractNB):
         """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""
         weights, intercept = super().linear_form(theta)  # (d, c), −log θ of the complements; and (c,)
         if self.norm:
+            # weights −log θ are ≥ 0; their sum is 0 only if there is a single feature, whose θ is 1
             total = weights.sum(0)  # (c,)
             weights = weights / np.where(total > 0, total, 1)
         return weights, intercept

@@ -97,11 +97,13 @@ class FamilyNB(AbstractNB):
         ----------
         state : with classes and columns
         """
+        # `_family` is `family` itself, or the abstract base class if the object is no family
         if self._family is not self.family or self.family.is_composite or not self.family.fields_:
             raise ValueError(
                 f"`family` is {shortened(self.family)}; it needs a conjugate family with declared fields that is a "
                 "density of rows, as families.GammaPoisson(1, 1)"
             )
+        # every field is broadcast to the lengths of its axes; an axis that is not named here stays as long as it is
         n_classes, n_columns = state.shape
         return {BLOCK: checked_prior("family", self._family, {"class": n_classes, "feature": n_columns})}
 
@@ -119,6 +121,7 @@ class FamilyNB(AbstractNB):
         axes = block_prior.sites()[parameter].axes  # of the NumPyro site, such as ("class", "feature", "event")
 
         # NumPyro calls an axis "event" if its entries are one random vector. Beside an axis of features these are the
-        # levels of a feature; otherwise they are the features: once for a mean, twice for a covariance
+        # levels of a feature; otherwise they are the features: once for a mean, twice for a covariance. `next` gives
+        # the names in turn: ("class", "event", "event") becomes ["class", "feature", "feature_"]
         event_dims = iter(["level"] if "feature" in axes else ["feature", "feature_"])
         return [next(event_dims) if axis == "event" else axis for axis in axes]

@@ -111,7 +111,8 @@ class GaussianNB(AbstractNB):
         self._check_variance_settings()
         c, d = state.shape
 
-        # mean and variance of each column over all rows, (d,), and the pseudo-rows of a column that never varies
+        # mean and variance of each column over all rows, (d,): `column_scale` adds up the moments of all classes, and
+        # gives a column that never varies the variance 0. Such a column has 100,000 pseudo-rows for each row
         centre = np.zeros(d)
         spread = np.ones(d)
         constant_rows = _CONSTANT_PSEUDO_ROWS
@@ -138,7 +139,11 @@ class GaussianNB(AbstractNB):
         return {BLOCK: NormalInverseGamma(m, kappa, zeros + a, zeros + b)}
 
     def _check_variance_settings(self) -> None:
-        """Raise a ValueError if a setting of the variance is out of range, or if two exclude each other."""
+        """Raise a ValueError if a setting of the variance is out of range, or if two exclude each other.
+
+        `var_smoothing` is a number from 0 to a million. A variance that is known is not learnt, so that it cannot be
+        pooled over the classes.
+        """
         check_choice("variance", self.variance, ("class", "pooled"))
         if not isinstance(self.var_smoothing, Real) or not 0 <= self.var_smoothing <= _MAX_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MAX_SMOOTHING:g}")
@@ -155,7 +160,7 @@ class GaussianNB(AbstractNB):
         state : with the statistics of the rows
         theta : by block the mapping from parameter to array; here "mu" and "variance"
         """
-        parameters = theta[BLOCK]
+        parameters = theta[BLOCK]  # "mu" (c, d), and "variance" (c, d), or (d,) if the classes share it
         if "variance" not in parameters:  # it is known
             return theta
         _, spread = column_scale(state.statistics.blocks[BLOCK])  # variance of each column over all rows, (d,)
@@ -183,9 +188,9 @@ def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     moments : weight `n`, `mean` and centred sum of squares `ss` of each class and feature
     """
     pooled = moments.pooled()  # of all rows together: the same as (1, d), as if there were one class
-    n = pooled.n[0]
+    n = pooled.n[0]  # (d,), weight of the cells that are not missing
     mean = pooled.mean[0]
-    variance = pooled.ss[0] / np.where(n > 0, n, 1)
+    variance = pooled.ss[0] / np.where(n > 0, n, 1)  # a column may have no cell
 
     # rounding of the mean may give a constant column a spread of about 1e-16 of the constant: that counts as none
     variance_of_rounding = np.maximum((1e-15 * mean) ** 2, 1e-280)

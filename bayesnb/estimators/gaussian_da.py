@@ -101,8 +101,10 @@ class GaussianDA(AbstractNB):
         centre = np.zeros(d)
         spread = np.ones(d)
         if state.statistics is not None:
+            # with a known Σ the statistics are weight, mean and sum of squares of each column. Otherwise they have
+            # matrices of cross products (d, d), and `moments` takes their diagonals. `column_scale` adds up the classes
             stats = state.statistics.blocks[BLOCK]
-            moments = stats if is_identity else stats.moments()  # the diagonal of the matrices of squares
+            moments = stats if is_identity else stats.moments()
             centre, spread = column_scale(moments)
 
         # Σ = I: independent normal cells with variance 1, each mean with κ pseudo-rows
@@ -111,8 +113,9 @@ class GaussianDA(AbstractNB):
             kappa_of_cells = np.full((c, d), _KAPPA)
             return {BLOCK: KnownVarianceNormal(m, kappa_of_cells, variance=np.ones((c, d)), log_c=np.zeros((c, d)))}
 
-        # Σ is learnt: κ pseudo-rows behind the mean of each class, ν degrees of freedom, and a diagonal scale, in which
-        # a constant column has variance 1
+        # Σ is learnt: κ pseudo-rows behind the mean of each class, ν = d + 1 degrees of freedom, and a diagonal scale
+        # 2 s², in which a constant column has variance 1. InverseWishart(ν, S) gives each variance the marginal
+        # InverseGamma((ν − d + 1)/2, S_jj/2) = InverseGamma(1, s²), which is the prior of `GaussianNB`
         kappa = np.full(c, _KAPPA)
         nu = d + _DEGREES
         scale = 2 * np.where(spread > 0, spread, 1) * np.eye(d)  # (d, d)
@@ -140,7 +143,7 @@ class GaussianDA(AbstractNB):
         correlation = covariance / unit[:, :, None] / unit[:, None, :]
         rank = np.linalg.matrix_rank(correlation, hermitian=True)  # (c,)
         if (rank < d).any():
-            k = int(np.argmin(rank))
+            k = int(np.argmin(rank))  # the class with the lowest rank; if the classes share Σ, there is only one
             of_class = ""
             if len(covariance) > 1:
                 of_class = f" of class {state.classes[k]} ({state.statistics.n[k]:g} rows)"
@@ -169,7 +172,8 @@ class GaussianDA(AbstractNB):
         state = nb._fitted()
         if nb.covariance != "class":
             raise AttributeError(f"covariance={nb.covariance!r} has no quadratic term; use coef_")
-        theta = nb.point_estimate(state) or state.posterior.mean()
+        theta = nb.point_estimate(state) or state.posterior.mean()  # None, of "predictive", becomes the mean
+        # log p(x | μ, Σ) = −½ (x − μ)ᵀΣ⁻¹(x − μ) + … as xᵀAx + w·x + b: here only A, (c, d, d)
         quadratic, _, _ = state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])
         return quadratic
 

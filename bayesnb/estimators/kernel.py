@@ -96,9 +96,11 @@ class KernelNB(AbstractNB):
     _most_cells = 20_000
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
-        """A kernel density without cells, because a prior has seen no rows.
+        """The prior: a kernel density without cells, because a prior has seen no rows, with what is known of h.
 
-        Its bandwidth h depends on the setting `bandwidth`:
+        A *cell* is one entry of X. The density of a feature in a class is the mean of normal densities with standard
+        deviation h, one around each of the class's own training cells. An update adds these cells later. The bandwidth
+        h depends on the setting `bandwidth`:
 
         - numbers: known
         - "nrd0": known, by the rule of thumb of the training cells
@@ -108,6 +110,8 @@ class KernelNB(AbstractNB):
         ----------
         state : with classes and columns, and with statistics if the rows give the rule of thumb
         """
+        # the statistics of this family are the cells themselves: a `Sample` has the distinct values of each class and
+        # feature, with their weights. This one is empty
         no_cells = Sample.none(*state.shape)
 
         # given by the user, in the unit of the feature
@@ -115,11 +119,14 @@ class KernelNB(AbstractNB):
             widths = state.numbers("bandwidth", self.bandwidth, LENGTH)  # (c, d)
             return {BLOCK: KernelDensity(np.log(widths), no_cells)}
 
-        # from the training cells; without rows the block only collects cells, and any bandwidth will do
+        # from the training cells. The rule of thumb gives h⁰ from the spread and the number of cells of a class. The
+        # logarithm log h has the prior Normal(centre, 1) between the limits `low` and `high`, where `centre` is log h⁰,
+        # or the logarithm of half the smallest gap between cells if that is larger. Without rows the block only
+        # collects cells, and any bandwidth will do
         check_choice("bandwidth", self.bandwidth, ("posterior", "nrd0"))
         training_cells = no_cells if state.statistics is None else state.statistics.blocks[BLOCK]
-        prior = self._rule.of_cells(training_cells)  # of t = log h its `centre`, and its limits `low`, `high`, (c, d)
-        if self.bandwidth == "nrd0":
+        prior = self._rule.of_cells(training_cells)  # `centre`, `low` and `high` of log h, (c, d) each
+        if self.bandwidth == "nrd0":  # without limits the bandwidth is known
             return {BLOCK: KernelDensity(prior.centre, no_cells)}
         return {BLOCK: KernelDensity(prior.centre, no_cells, prior.low, prior.high)}
 

@@ -59,7 +59,7 @@ class Part:
         return f"{self.name}: {type(self.estimator).__name__} of {self.at.tolist()}"
 
     def table(self, X: Any) -> Any:
-        """Its columns of X."""
+        """The columns of X that belong to the part, as a table of the same kind."""
         return _safe_indexing(X, self.at, axis=1)
 
     def state(self, whole: State) -> State:
@@ -72,11 +72,13 @@ class Part:
         ----------
         whole : the state of all parts
         """
+        # before there are rows: the estimator's own state, which has labels, columns and encoding
         stats = whole.statistics
         if stats is None:
             return self.estimator._state
 
-        # class weights and their rounding: of all classes, or of the only class of the part
+        # the weights of the classes, (c,), and the variances of their rounding: of all classes, or of the only class of
+        # the part. `inner` picks the statistics of its own blocks. `longest` and `pieces` say how the sums were made
         classes = slice(None) if self.k is None else [self.k]
         error = None if stats.error is None else stats.error[classes]
         of_part = Statistics(stats.n[classes], self.inner(stats.blocks), error)
@@ -171,7 +173,7 @@ class MixedNB(AbstractNB):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` also the parameters of the parts, as `part__parameter`."""
-        params = super().get_params(deep=False)
+        params = super().get_params(deep=False)  # `parts` and those of the labels
         if not deep:
             return params
         for name, estimator, _ in self._listed():
@@ -225,6 +227,8 @@ class MixedNB(AbstractNB):
         fitted_columns = None if state is None else state.columns
         rows, labels, columns = checked_rows(self, X, fitted_columns, *y, numbers=False, sparse=takes_sparse)
 
+        # a list of `parts` needs no contract, and an array has cells of one type. `as_described` gives the cells as the
+        # contract reads them: numbers as floats, levels as text
         if self._is_automatic and isinstance(rows, pd.DataFrame):
             if state is None:  # the first rows
                 columns = replace(columns, contract=automatic_contract(rows))
@@ -248,10 +252,14 @@ class MixedNB(AbstractNB):
         state : with labels and columns; its encoding is the list of parts, None at the first rows
         X : validated rows
         """
+        # a part is some columns with an estimator. A state is what an estimator has learnt: the part's state has the
+        # statistics of its own columns, which are kept by `MixedNB` and handed down here
         learnt: list[tuple[Part, State]] = []  # each part, and the state that its estimator gets
         is_first = state.encoding is None
         parts = self._resolve(state, X) if is_first else state.encoding
         for part in parts:
+            # a new estimator has no state. `_validate` checks the columns of the part as the estimator needs them, and
+            # `_learn_encoding` adds the levels that are new in these rows
             part_state = part.state(state) if hasattr(part.estimator, "_state") else None
             rows, _, columns = part.estimator._validate(part.table(X), part_state)
             if part_state is None:  # a new estimator; that of a part for one class knows only the label of this class
@@ -271,7 +279,8 @@ class MixedNB(AbstractNB):
         ----------
         state, other : what two estimators with the same parts have learnt
         """
-        # the text of a part has its name, its columns and the kind of its estimator
+        # the text of a part has its name, its columns and the kind of its estimator, as "levels: CategoricalNB of [2]".
+        # Equal texts mean that the two have the same parts in the same order
         parts = ", ".join(map(str, state.encoding))
         other_parts = ", ".join(map(str, other.encoding))
         if parts != other_parts:
@@ -284,7 +293,8 @@ class MixedNB(AbstractNB):
             state_of_twin = twin.state(other)
             merged.append((part, part.estimator._merge_states(state_of_part, state_of_twin)))
 
-        # the weights of the classes belong to no part
+        # the weights of the classes belong to no part: they add, without the statistics of columns. `_state_of_parts`
+        # then puts the statistics of all parts into this state
         class_weights = _without_blocks(state).with_rows(_without_blocks(other))
         return _state_of_parts(class_weights, merged)
 
@@ -299,15 +309,17 @@ class MixedNB(AbstractNB):
         state : with labels and columns, before parts are known
         X : validated rows
         """
+        # "auto" makes a list of (name, estimator, columns) as well, from the roles of the columns
         parts = automatic_parts(X, state.columns.contract) if self._is_automatic else self.parts
         _check_parts(parts)
         labels = state.columns.labels.tolist()  # names of the columns, or their numbers
         part_of_column: dict[int, str] = {}  # name of the part by position of the column, of all parts so far
         for name, estimator, columns in parts:
-            part_columns = positions(X, columns, name)
+            part_columns = positions(X, columns, name)  # (m,), positions in X of the columns that the user names
             _refuse_taken(part_columns, part_of_column, labels, name)
             part_of_column |= dict.fromkeys(part_columns.tolist(), name)
 
+            # columns that are dropped count as listed, but make no part; nor does an empty selection
             if estimator == "drop" or not len(part_columns):
                 continue
             if isinstance(estimator, dict):  # an estimator for each class
@@ -322,6 +334,8 @@ class MixedNB(AbstractNB):
     @property
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
         """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
+        # estimators of the parts keep no statistics: `holding` gives a copy of the part whose estimator has those of
+        # its columns
         state = self._known_state()
         parts = []
         for part in state.encoding:
@@ -332,10 +346,16 @@ class MixedNB(AbstractNB):
     # --- what the parts supply --------------------------------------------------------------------------------------
 
     def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
-        """Positions of the columns of each block. Provisional."""
+        """Positions of the columns of each block. Provisional.
+
+        Parameters
+        ----------
+        state : its encoding is the list of parts; the current state by default
+        """
         block_columns: dict[str, np.ndarray] = {}
         for part in (state or self._state).encoding:
-            # the estimator numbers the columns of its part 0, 1, …; `part.at` are their positions in X
+            # the estimator numbers the columns of its part 0, 1, …; `part.at` are their positions in X: in a part with
+            # the columns 2, 5, 7 of X, a block of the columns 0 and 2 has the columns 2 and 7 of X
             columns_within_part = part.outer(part.estimator.block_columns())  # by the names of the blocks here
             for name, within_part in columns_within_part.items():
                 block_columns[name] = part.at[within_part]
@@ -351,7 +371,7 @@ class MixedNB(AbstractNB):
         """
         state = self._state
         result = []
-        for part in state.encoding:
+        for part in state.encoding:  # the list of parts; `holding` puts the statistics of its columns into a copy
             fitted = part.holding(part.state(state))
             name = part.name.split(".")[0]  # without the label of the class, as in "numbers.spam"
             result.append((name, fitted.estimator, part.names, part.k))
@@ -375,12 +395,15 @@ class MixedNB(AbstractNB):
         for part in self._known_state().encoding:  # the list of parts, each with an estimator of its own
             if not part.estimator.prior_follows_rows:
                 continue
-            # the blocks of the part by their names in the estimator; a block for one class without its wrapper
+            # a rule says how the rows scale a prior, so that leave-one-out can make the prior without a row. The
+            # estimator of the part knows it. It gets its blocks by the names that they have there, a block for one
+            # class without the wrapper that `MixedNB` puts around it
             inner_blocks = part.inner_blocks(blocks)
             inner_with_rules = part.estimator._blocks_with_rules(inner_blocks)
             if inner_with_rules is None:
                 return None
-            for name, block in part.outer(inner_with_rules).items():  # by their names here, in the wrapper again
+            # back under their names among the blocks of all parts, in the wrapper again
+            for name, block in part.outer(inner_with_rules).items():
                 with_rules[name] = part.placed(blocks[name], block)
         return with_rules
 
@@ -394,7 +417,9 @@ class MixedNB(AbstractNB):
         """
         rows: dict[str, Any] = {}
         for part in state.encoding:
-            nb = part.estimator  # its `_state` knows the encoding of its columns
+            # the estimator of a part has a `_state` of its own, which knows the encoding of its columns, such as their
+            # levels. It gives its rows as arrays by the names that its blocks have there
+            nb = part.estimator
             part_rows, _, _ = nb._validate(part.table(X), nb._state)
             nb._check_finite(part_rows)
             part_blocks = nb._rows_by_block(nb._state, part_rows)
@@ -402,7 +427,7 @@ class MixedNB(AbstractNB):
         return rows
 
     def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
-        """Rows that JAX traces as columns by block; see `_rows_by_block`."""
+        """Rows (n, d) that JAX traces as columns by block; see `_rows_by_block`. They have no values to check."""
         rows: dict[str, Any] = {}
         for part in state.encoding:
             nb = part.estimator
@@ -419,6 +444,7 @@ class MixedNB(AbstractNB):
         """
         blocks: dict[str, Any] = {}
         for part in state.encoding:
+            # a block is the conjugate prior of some columns. `outer` puts the name of the part in front of its name
             blocks_of_part = part.estimator._blocks(part.state(state))
             for name, block in part.outer(blocks_of_part).items():
                 if part.k is None:
@@ -441,7 +467,8 @@ class MixedNB(AbstractNB):
         for part in state.encoding:
             nb = copy.copy(part.estimator)  # the user's own estimator does not change
             nb.estimate = self.estimate  # which an error message names
-            theta_of_part = {CLASS: theta[CLASS], **part.inner(theta)}  # by the names of blocks in that estimator
+            # parameters of the labels, and of the blocks of the part by the names that they have in its estimator
+            theta_of_part = {CLASS: theta[CLASS], **part.inner(theta)}
             refined = nb._refined(part.state(state), theta_of_part)
             all_refined = {**all_refined, **part.outer(refined)}
         return all_refined
@@ -454,6 +481,7 @@ class MixedNB(AbstractNB):
         state : its encoding is the list of parts
         rows : by the name of a block its columns (n, d_block), as the model draws them
         """
+        # all cells as objects, because parts have numbers or text; missing at first
         n_rows = len(next(iter(rows.values())))
         cells = np.full((n_rows, state.columns.n), np.nan, object)
         for part in state.encoding:
@@ -472,18 +500,32 @@ class MixedNB(AbstractNB):
         return np.concatenate(labels)
 
     def levels_of(self, feature: int) -> Any:
-        """Labels of the levels of a column, None where it has no levels. Provisional."""
+        """Labels of the levels of a column, None where it has no levels. Provisional.
+
+        Parameters
+        ----------
+        feature : position of the column in X
+        """
         for part in self._state.encoding:
-            for within_part in np.flatnonzero(part.at == feature):  # its position there, if the part has the column
+            # `part.at` has the positions in X of the columns of the part. Its estimator numbers them 0, 1, …: the
+            # column 5 of X is number 1 in a part of the columns 2, 5. `flatnonzero` is empty if the part has it not
+            for within_part in np.flatnonzero(part.at == feature):
                 levels = part.estimator.levels_of(int(within_part))
                 if levels is not None:
                     return levels
         return None
 
     def _part_of(self, block: str) -> tuple[Part, str]:
-        """The part that a block belongs to, and the block's name in the estimator of that part."""
+        """The part that a block belongs to, and the block's name in the estimator of that part.
+
+        For the block "pet.levels_3" of the part "pet" the second is "levels_3".
+
+        Parameters
+        ----------
+        block : name among the blocks of all parts
+        """
         for part in self._state.encoding:
-            for inner, name in part.names.items():
+            for inner, name in part.names.items():  # from the names in the estimator to those here
                 if name == block:
                     return part, inner
         raise KeyError(block)
@@ -504,7 +546,9 @@ class MixedNB(AbstractNB):
 
         The names begin with the part, as in "numbers_feature", except for the axis of all classes.
         """
-        part, inner = self._part_of(block)  # and the name that the block has in the estimator of the part
+        # the names come from the estimator of the part, in which the block has another name, `inner`. If the part is
+        # for one class, `k`, its axis of classes has length 1 and is not that of all classes
+        part, inner = self._part_of(block)
         dims = []
         for name in part.estimator.block_dims(inner, parameter, ndim):
             is_axis_of_all_classes = name == "class" and part.k is None
@@ -518,7 +562,7 @@ class MixedNB(AbstractNB):
         """
         # the input tags of all estimators that `parts` lists; `isinstance` leaves out "drop", and entries that `fit`
         # will refuse
-        tags_of_parts = []
+        tags_of_parts = []  # whether each estimator takes sparse rows, negative numbers, and so on
         for _, estimator, _ in self._listed():
             is_by_class = isinstance(estimator, dict)  # a mapping from class label to estimator
             estimators = estimator.values() if is_by_class else [estimator]
@@ -535,7 +579,13 @@ class MixedNB(AbstractNB):
 
 
 def _check_parts(parts: Any) -> None:
-    """Raise a ValueError unless the parts are tuples of name, estimator and columns, with names that can be used."""
+    """Raise a ValueError unless the parts are tuples of name, estimator and columns, with names that can be used.
+
+    Parameters
+    ----------
+    parts : as the user gave them, or as "auto" has made them
+    """
+    # a list that is not empty, of tuples (name, estimator, columns)
     is_list_of_triples = (
         isinstance(parts, list) and parts and all(isinstance(part, tuple) and len(part) == 3 for part in parts)
     )
@@ -597,6 +647,8 @@ def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
     block : a prior block of its estimator, which knows one class
     n_classes : number of all classes
     """
+    # of rows of other classes the part knows nothing: in new rows that the model draws its cells are missing there. So
+    # the family must know missing cells
     if block.missing_value is None:
         raise ValueError(
             f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of complete rows "
@@ -606,7 +658,7 @@ def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
 
 
 def _without_blocks(state: State) -> State:
-    """The state with the statistics of the classes alone."""
+    """The state with the statistics of the classes alone: their weights, without the sums of any column."""
     return replace(state, statistics=replace(state.statistics, blocks={}))
 
 
@@ -620,6 +672,7 @@ def _state_of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
     state : labels, columns and class weights
     learnt : each part, and the state that its estimator has learnt
     """
+    # a block is the columns of a part that share one prior; statistics are kept by the name of the block
     parts: list[Part] = []
     blocks: dict[str, Any] = {}
     for part, part_state in learnt:
@@ -633,7 +686,15 @@ def _state_of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
 
 
 def _fresh(name: str, estimator: Any) -> AbstractNB:
-    """A clone, without rows, of the estimator of a part; ValueError if it cannot be one."""
+    """A clone, without rows, of the estimator of a part; ValueError if it cannot be one.
+
+    A part must have a likelihood of its rows given the class, which `ComplementNB` has not; and no parts of its own.
+
+    Parameters
+    ----------
+    name : of the part, for the message
+    estimator : as the user gave it
+    """
     if not isinstance(estimator, AbstractNB) or isinstance(estimator, MixedNB | ComplementNB):
         raise ValueError(
             f"`parts` has {estimator!r} for {name!r}; give an estimator of bayesnb with a class-conditional "
@@ -668,6 +729,8 @@ def _without_unseen(state: State, X: Any) -> Any:
     frame = pd.DataFrame(X).copy(deep=False)
     columns_with_others = []  # for the warning
     for j in yes_no_columns:
+        # NaN where a cell is missing or is text; only finite numbers can be other than 0 and 1. `mask` makes them
+        # missing in the copy
         cells = pd.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(float, na_value=np.nan)
         is_other = np.isfinite(cells) & (cells != 0) & (cells != 1)
         if is_other.any():

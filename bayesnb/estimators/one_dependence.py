@@ -121,6 +121,7 @@ class OneDependenceNB(AbstractLevels):
         ----------
         levels : of each column, all that the state shall know
         """
+        # a state is what was learnt; its encoding is the list of the levels of each column
         sizes = sizes_of(replace(state, encoding=levels))  # (d,), number of levels of each column
         n_levels = int(sizes.sum())  # K
         n_bytes = 8 * len(state.classes) * n_levels**2  # a number of float64 has 8 bytes
@@ -155,7 +156,8 @@ class OneDependenceNB(AbstractLevels):
         begins_before = _first_levels(state)  # (d + 1,), the place at which the levels of each feature begin
         begins_after = _first_levels(after)
 
-        # the old and the new place of each level that has counts
+        # the old and the new place of each level that has counts: the place at which its feature begins, plus its
+        # position among the levels of the feature. `places_among` gives the position of each old level among the new
         places_before = []
         places_after = []
         for j, (levels, levels_after) in enumerate(zip(state.encoding, after.encoding, strict=True)):
@@ -165,7 +167,8 @@ class OneDependenceNB(AbstractLevels):
         n_levels_after = begins_after[-1]
         move = _PairsMoved(np.concatenate(places_before), np.concatenate(places_after), n_levels_after)
 
-        # the counts, and the variances of their rounding, if these are known
+        # the counts, and the variances of their rounding, if these are known. The only block of statistics is the table
+        # [y, u, v], (c, k, k), and `move.table` gives the larger one
         counts = state.statistics.blocks[BLOCK]
         error = {}
         if counts.error and "n" in counts.error:
@@ -187,9 +190,11 @@ class OneDependenceNB(AbstractLevels):
         ----------
         state : with classes and columns, and with the levels of each column as its encoding
         """
+        # a block is the Dirichlet prior of all columns with the same number of levels, with `alpha` (c, columns of the
+        # block, levels). `block_columns` has the positions of these columns in X
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
-        blocks = nb._blocks(state.without_rows)  # by name, with `alpha` (c, columns of the block, levels)
-        by_column = {}
+        blocks = nb._blocks(state.without_rows)
+        by_column = {}  # (c, k_j), by the position j of the column
         for name, columns in nb.block_columns(state).items():
             for within_block, j in enumerate(columns.tolist()):
                 by_column[j] = blocks[name].alpha[:, within_block]
@@ -242,11 +247,14 @@ class OneDependenceNB(AbstractLevels):
         """log (1/d) Σ_j p(X, y | parent j), in nats: one unknown parent for all rows, all parents equally probable."""
         state = self._fitted()
 
-        # the models describe the same rows only if no parent is missing; n[y, u, u] is the number of rows with level u
+        # the model of a parent leaves out rows in which the parent is missing, so the models describe the same rows
+        # only if no cell is missing. The table of counts n[y, u, v] has on its diagonal n[y, u, u], the number of rows
+        # of class y with level u. Summed over the classes, and over the levels of each feature, it is the number of
+        # rows in which the feature is known
         n_rows = state.statistics.n.sum()
         n_of_levels = diagonal(state.statistics.blocks[BLOCK].n).sum(0)  # (k,)
-        n_present = state.posterior.sum_over_levels(n_of_levels)  # (d,), rows in which the feature is not missing
-        has_missing = n_present < n_rows * (1 - 1e-12)
+        n_present = state.posterior.sum_over_levels(n_of_levels)  # (d,)
+        has_missing = n_present < n_rows * (1 - 1e-12)  # as sums of weights are rounded
         if has_missing.any():
             column = state.columns.label(int(has_missing.argmax()))
             raise AttributeError(
@@ -261,6 +269,11 @@ class OneDependenceNB(AbstractLevels):
 
         In that model (y, x_j) ~ Dirichlet, so x_j given the class is Dirichlet too, with the pseudo-counts of the pairs
         of that class. This is the posterior of a `CategoricalNB`, which makes the tables.
+
+        Parameters
+        ----------
+        features : names or numbers of features, or one of them; None takes all
+        level : posterior mass inside the intervals
         """
         state = self._fitted()
         nb = CategoricalNB()
@@ -279,7 +292,8 @@ class OneDependenceNB(AbstractLevels):
             blocks[name] = DirichletCategorical(alpha)
             counts[name] = Counts(alpha, alpha[..., 0])  # only its shapes count: `zero` below replaces the numbers
 
-        # the posterior of the levels is given as the prior of a model that has seen no rows
+        # the posterior of the levels is given as the prior of a model that has seen no rows: its posterior is then the
+        # same density, whose tables `CategoricalNB` makes
         no_rows = Statistics(state.statistics.n, counts).zero()
         nb._state = replace(state, statistics=no_rows, prior=NaiveBayes(state.posterior.classes, blocks))
         return nb.tables(features, level=level)
@@ -308,15 +322,18 @@ class OneDependenceNB(AbstractLevels):
         if X is None:
             return nb, None, None
 
+        # rows in which the parent is known, without the parent's column. `_codes` gives the position of each cell among
+        # the levels of its column, (n, d), NaN where it is missing
         state = self._fitted()
         X, _, _ = self._validate(X, state)  # rows, checked
-        parent_level = self._codes(state, X)[:, j]  # (n,), u of each row; NaN where it is missing
+        parent_level = self._codes(state, X)[:, j]  # (n,), u of each row
         has_parent = np.flatnonzero(~np.isnan(parent_level))
         others = np.delete(np.arange(state.columns.n), j)
         rows = _safe_indexing(_safe_indexing(X, others, axis=1), has_parent)
 
+        # the number y·k_j + u of the pair of class y and parent level u is the label in the model of the parent
         n_levels = int(sizes_of(state)[j])
-        class_index = self.class_index(y)[has_parent]
+        class_index = self.class_index(y)[has_parent]  # y: the position of each label among the classes
         pairs = class_index * n_levels + parent_level[has_parent].astype(int)
         return nb, rows, pairs
 
@@ -324,6 +341,10 @@ class OneDependenceNB(AbstractLevels):
         """The `CategoricalNB` of `_of_parent`, and the position j of the parent's column.
 
         It is not fitted to rows: its counts are those of the table of pairs of levels, which this estimator has.
+
+        Parameters
+        ----------
+        parent : name or position of the parent's column
         """
         state = self._fitted()
         c, d = state.shape
@@ -344,7 +365,10 @@ class OneDependenceNB(AbstractLevels):
             prior_by_column[position] = np.repeat(pseudo_counts[i], n_levels, axis=0)
         nb = CategoricalNB(class_alpha=self.pair_alpha / n_pairs, prior=prior_by_column)
 
-        # what a fit would have learnt: the labels, here numbers of pairs; columns and their levels; and the counts
+        # what a fit would have learnt is put together by hand, as a `State`: the labels, here the numbers of pairs; the
+        # other columns; and the levels of each as the encoding. `parent_statistics` reads the counts of the pairs, and
+        # of the levels of the other features in each pair, from the table of this estimator; `with_statistics` gives
+        # the `CategoricalNB` that has learnt them
         pairs_as_labels = np.arange(n_pairs)
         levels_of_others = [state.encoding[i] for i in others]
         nb._state = State(pairs_as_labels, state.columns.take(others), levels_of_others)
@@ -388,7 +412,8 @@ class OneDependenceNB(AbstractLevels):
         """
         from ..inference.held_out import counted_rows
 
-        X, y = counted_rows(X, np.asarray(y), sample_weight)  # each row as often as its weight says
+        # the rows of weight 2 become two rows each, because NumPyro's model knows no weights
+        X, y = counted_rows(X, np.asarray(y), sample_weight)
         fitted = clone(self).fit(X, y)  # this estimator does not change
         nb, rows, pairs = fitted._of_parent(parent, X, y)  # the model of the parent, and rows and labels in its form
         return nb.check(rows, pairs, seed, **settings)
@@ -415,7 +440,9 @@ class _PairsMoved:
         ----------
         pairs : (c, k, k), the table before
         """
-        # rows and columns of the table of each class: the entry of the old places (u, v) goes to the new places
+        # the entry of the old places (u, v) of each class goes to the new places. Rows (m, 1) and columns (m,) together
+        # select the table (m, m) of all pairs of places: with the places 0, 1, 3 after the move, the old entry (2, 0)
+        # becomes the entry (3, 0)
         old_rows = self.before[:, None]
         new_rows = self.after[:, None]
         moved = np.zeros((len(pairs), self.n_levels, self.n_levels))

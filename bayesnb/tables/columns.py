@@ -32,16 +32,17 @@ class CellError(ValueError):
     """
 
     def __init__(self, name: str, cells: pd.Series, is_wrong: Any, reason: str, is_unread: bool = False) -> None:
-        """Name the first cell that is wrong.
+        """Make the message, which names the first cell that is wrong: "column 'age' holds 'old'" and then the reason.
 
         Parameters
         ----------
         name : of the column
-        cells : (n,) of the column
-        is_wrong : (n,) which cells the column cannot hold
-        reason : what is said after the cell, from its comma on
+        cells : (n,) all cells of the column, or of some rows of it
+        is_wrong : (n,) which cells the column cannot hold; at least one
+        reason : the rest of the message after the quoted cell. It begins with its own comma, such as ", not a number"
+        is_unread : whether the cell is text that is not read as a number
         """
-        position = int(np.asarray(is_wrong).argmax())
+        position = int(np.asarray(is_wrong).argmax())  # of the first True
         self.name = name
         self.row = cells.index[position]
         self.is_unread = is_unread
@@ -100,15 +101,25 @@ class Column:
         return replace(self, warning="; ".join(filter(None, [self.warning, text])))
 
     def read(self, cells: pd.Series) -> pd.Series:
-        """Cells as a model takes them: numbers, or levels, which are text; a CellError where a cell is neither."""
+        """Cells as a model takes them: numbers, or levels, which are text; a CellError where a cell is neither.
+
+        A CellError is a ValueError that names the column, the row and the cell.
+
+        Parameters
+        ----------
+        cells : (n,) cells of this column in some table, as they stand there; missing ones may be NaN or None
+        """
+        # The signs "?", "-" and "." mean a missing cell, unless the training rows had such a sign as a level.
         if self.role == "levels":
             return levels_of(cells, kept=self.levels)
 
+        # All other roles are numbers. Text is read in the format of the column, such as "1.234,5".
         numbers = cells
         if not pd.api.types.is_numeric_dtype(cells):
             numbers = self._numbers_of_text(cells)
 
-        # No model takes an infinite number; "1e400" is read as one.
+        # No model takes an infinite number; "1e400" is read as one. The `reason` of an error follows the quoted cell in
+        # its message, hence the comma.
         is_infinite = np.isinf(numbers.to_numpy(float, na_value=np.nan))
         if is_infinite.any():
             reason = ", infinity or too large for a float; leave the cell empty if its value is unknown"
@@ -116,16 +127,26 @@ class Column:
         return numbers
 
     def _numbers_of_text(self, cells: pd.Series) -> pd.Series:
-        """Text as numbers, missing where `words` or a sign stand for a missing cell; a CellError on other text."""
-        # Each different word is read once. `codes` says which word each cell has; it is −1 where a cell is empty.
+        """Text as numbers, missing where `words` or a sign stand for a missing cell; a CellError on other text.
+
+        The cells "3,5", "?", None, "3,5" of a column with decimal comma become 3.5, NaN, NaN, 3.5.
+
+        Parameters
+        ----------
+        cells : (n,) text, in which an empty cell is None or NaN
+        """
+        # Each different word is read once. `codes` says which word each cell has; it is −1 where a cell is empty. In
+        # the example the words are "3,5" and "?", and the codes 0, 1, −1, 0.
         codes, words = distinct_words(cells)
-        values = self.numbers_of(words)  # (words,), NaN of other text
+        values = self.numbers_of(words)  # (words,), NaN of a word that is no number
         is_missing = np.array([self._is_missing(word) for word in words], bool)
         is_wrong = np.isnan(values) & ~is_missing
 
-        # From words to cells. Code −1 takes the last entry, hence one more: an empty cell is not wrong, and it is NaN.
+        # From words to cells: `array[codes]` is the entry of each cell's word. Index −1 is the last entry in NumPy, so
+        # an entry for empty cells is appended: False, as an empty cell is not wrong, and NaN as its number. Of the
+        # values 3.5, NaN and the appended NaN the codes 0, 1, −1, 0 take 3.5, NaN, NaN, 3.5.
         if is_wrong.any():
-            reason = ", not a number"
+            reason = ", not a number"  # the message goes on with it after the quoted cell
             if self.example:
                 reason = f", but the other cells numbers such as {self.example}"
             wrong_cells = np.append(is_wrong, False)[codes]
@@ -137,7 +158,7 @@ class Column:
 
         A column that was not text when it was described has no format: a word is then a plain number, or true or false.
         """
-        if self.written:
+        if self.written:  # the format of numbers in text: decimal separator, separator of thousands, sign
             return self.written.read(words)
         words = list(words)
         numbers = NumberFormat(".").read(words)  # NaN of words that are none
@@ -151,14 +172,23 @@ class Column:
     def accepting(self, cells: pd.Series) -> "Column":
         """The column after further cells of its table, whose words count as missing if numbers were asked for.
 
+        A table is described by its first rows, and read on piece by piece. `words` are the texts among the numbers that
+        stand for a missing cell, such as "unknown". `why` is `ASKED` if the user named the role of the column: who
+        wants numbers of a column gets NaN for each word that is none, also for words that occur later.
+
         A column that is numbers by its cells stays as it is: a word in it is an error, which `read` raises.
+
+        Parameters
+        ----------
+        cells : (n,) cells of the column in the next piece of the table
         """
+        # Nothing to accept: nobody asked for the role; the role takes any text; or the cells are numbers already.
         if self.why != ASKED or self.role == "levels" or pd.api.types.is_numeric_dtype(cells):
             return self
 
         # Different words that are no numbers, and that are not known to stand for a missing cell.
         _, words = distinct_words(cells)
-        is_no_number = np.isnan(self.numbers_of(words))
+        is_no_number = np.isnan(self.numbers_of(words))  # (words,): `numbers_of` gives NaN for a word that is none
         new_words = []
         for word, has_none in zip(words, is_no_number, strict=True):
             if has_none and not self._is_missing(word):
@@ -169,21 +199,31 @@ class Column:
         return column.with_warning(f"further down are {listed(new_words, 3)}, which count as missing")
 
     def is_far(self, cells: pd.Series) -> np.ndarray:
-        """Whether each cell is a number beyond the training range by more than the length of that range, (n,)."""
-        if self.low is None or self.high is None:
+        """Whether each cell is a number beyond the training range by more than the length of that range, (n,).
+
+        With a training range of 10 to 14, cells below 6 or above 18 are far. A missing cell is not.
+        """
+        if self.low is None or self.high is None:  # the column has no range: it has levels, or no finite number
             return np.zeros(len(cells), bool)
         numbers = cells.to_numpy(float, na_value=np.nan)
         margin = self.high - self.low
+        # Comparisons with NaN are False.
         return (numbers < self.low - margin) | (numbers > self.high + margin)
 
     def widened(self, cells: pd.Series) -> "Column":
-        """The column after further cells, as `read` gives them: its range or its levels include theirs."""
-        # While a contract knows all levels of a column it adds new ones; it gives them up where they are too many, and
-        # then `levels` is empty.
+        """The column after further cells of its table: its range `low` to `high`, or its levels, include theirs.
+
+        Parameters
+        ----------
+        cells : (n,) as `read` gives them: numbers, or levels as text
+        """
+        # `distinct` is the number of levels. While all of them are listed, `levels` has as many entries, and new ones
+        # are added. If there are more than 100, `levels` is made empty, and stays so: the lengths then differ.
         if self.role == "levels" and len(self.levels) == self.distinct:
             levels = sorted({*self.levels, *cells.dropna().unique()})
             return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
 
+        # Numbers: the range gets wider, if it has to. A column without a range stays as it is.
         if self.low is None or self.high is None:
             return self
         numbers = cells.to_numpy(float, na_value=np.nan)
@@ -212,7 +252,12 @@ class DistinctWords(NamedTuple):
 
 
 def distinct_words(cells: pd.Series) -> DistinctWords:
-    """The different words of a column, and which of them each cell holds."""
+    """The different words of a column, and which of them each cell holds.
+
+    The cells "b", " a", None, "b" have the words "b" and "a", in the order of their first cells, and the codes 0, 1,
+    −1, 0.
+    """
+    # `factorize` numbers the different values; a missing cell has the code −1.
     codes, distinct = pd.factorize(cells.astype(object).map(str, na_action="ignore"))
     return DistinctWords(codes, [clean_word(text) for text in distinct])
 
@@ -220,14 +265,21 @@ def distinct_words(cells: pd.Series) -> DistinctWords:
 def levels_of(cells: pd.Series, kept: Collection[str] = MISSING_SIGNS) -> pd.Series:
     """Cells as levels: text, in which a whole number has no point, however a file writes it.
 
-    The signs "?", "-" and "." stand for missing cells, except for those that are kept.
+    The signs "?", "-" and "." stand for missing cells, except for those that are kept. The cells 3.0, NaN, 4.0 become
+    "3", None, "4".
+
+    Parameters
+    ----------
+    cells : (n,) of any type
+    kept : signs that are levels here, as the training rows had them; by default all signs are kept
     """
-    # Levels that are declared are renamed.
+    # A categorical of pandas declares its levels: only their names are turned into text, and no cell is touched.
     if isinstance(cells.dtype, pd.CategoricalDtype):
         categories = [level_text(value) for value in cells.cat.categories]
         return cells.cat.rename_categories(categories)
 
-    # Each different value is turned into text once. The last entry, None, is what a missing cell, of code −1, takes.
+    # Each different value is turned into text once. `codes` says which of the values each cell has, and is −1 where the
+    # cell is missing. As an index, −1 takes the last entry: the None that is added below.
     codes, distinct = pd.factorize(cells)
     levels: list[str | None] = []
     for value in distinct:
@@ -277,6 +329,7 @@ class ColumnContract:
         for column in self.columns:
             if column.name == name:
                 return column
+        # the message names all columns, and the one that is spelled most like it
         names = [column.name for column in self.columns]
         raise KeyError(f"there is no column {name!r}; the columns are {', '.join(names)}{did_you_mean(name, names)}")
 
@@ -292,9 +345,14 @@ class ColumnContract:
 
     @property
     def plain(self) -> set[str]:
-        """The names of columns of text that are numbers as any parser reads them, without words among the numbers."""
+        """The names of columns of text that are numbers as any parser reads them, without words among the numbers.
+
+        A file of text can then give these columns to pandas as numbers, which is quicker than to read them as text.
+        """
         names = set()
         for column in self.columns:
+            # `written` is the format of numbers in text, None if the cells are no text. A column that the user asked
+            # to be numbers may have words further down, which pandas would not read: it stays text for now.
             are_plain_numbers = column.is_used and column.written is not None and column.written.is_plain
             if are_plain_numbers and column.why != ASKED and not column.words:
                 names.add(column.name)
@@ -307,7 +365,8 @@ class ColumnContract:
         for column in self.columns:
             if not column.warning:
                 continue
-            reason = f" is left out: {column.why}; " if column.role == "dropped" else ": "  # stands before the warning
+            # "column 'id' is left out: identifies the row; …" or "column 'age': …", and then the warning
+            reason = f" is left out: {column.why}; " if column.role == "dropped" else ": "
             texts.append(f"column {column.name!r}{reason}{column.warning}")
         return [as_sentence(text) for text in texts]
 
@@ -330,6 +389,11 @@ class ColumnContract:
 
         Numbers become floats, and levels text. With used_only=False the table keeps all its columns.
 
+        Parameters
+        ----------
+        table : data frame (n, d), or what pandas makes one of
+        used_only : False also keeps columns that the contract leaves out or does not know, with their cells as they are
+
         Raises
         ------
         ValueError
@@ -350,6 +414,7 @@ class ColumnContract:
         names = list(used) if used_only else list(frame.columns)
         cells = {}
         for name in names:
+            # `read` turns text into numbers or levels, by the role and the number format of the column.
             cells[name] = used[name].read(frame[name]) if name in used else frame[name]
         return pd.DataFrame(cells, index=frame.index, columns=names)
 
@@ -368,11 +433,13 @@ class ColumnContract:
         applied : these rows as `apply` gives them
         """
         for column in self.columns:
-            # `is_wrong`, (n,), says which cells contradict the first rows, and `expected` what those held.
+            # `is_wrong`, (n,), says which cells contradict the first rows, and `expected` what those held. `why` is the
+            # reason for the role of the column: `EMPTY` and `CONSTANT` are two of the reasons to leave it out.
             cells = piece[column.name]
             if column.why in (EMPTY, CONSTANT):
-                # As levels, which are text, 3 and 3.0 are the same value. Of an empty column `example` is "", so that
-                # every cell that is not missing is wrong.
+                # As levels, which are text, 3 and 3.0 are the same value. Of a constant column `example` is the value.
+                # Of an empty column it is "", which is the text of no cell: every cell that is not missing is wrong.
+                # `distinct`, the number of different values, is 0 of an empty column and 1 of a constant one.
                 levels = levels_of(cells, kept=())
                 first_level = levels_of(pd.Series([column.example])).iloc[0]
                 is_wrong = (levels.notna() & (levels != first_level)).to_numpy()
@@ -399,7 +466,7 @@ class ColumnContract:
 
     def with_missing(self, n_missing: pd.Series, n_rows: int) -> "ColumnContract":
         """The contract with the number of missing cells of each used column, by its name, among all rows."""
-        counts = n_missing.to_dict()
+        counts = n_missing.to_dict()  # of used columns only; the others stay as they are
         columns = [
             column.with_missing(counts[column.name], n_rows) if column.is_used else column for column in self.columns
         ]
@@ -422,7 +489,8 @@ class ColumnContract:
         if new_names:
             sentences.append(f"columns that the model was not fitted to are ignored: {listed(new_names)}.")
 
-        # Each of the three is what is said of the column, or "" if there is nothing to say.
+        # Three sentences on each column: new levels, numbers far outside of the training range, and more missing cells.
+        # Each is "" if there is nothing to say.
         for column in self.used:
             cells = applied[column.name]
             for text in (_new_levels(column, cells), _far_numbers(column, cells), _more_missing(column, cells)):
@@ -431,9 +499,15 @@ class ColumnContract:
         return sentences
 
     def far_columns(self, applied: pd.DataFrame) -> list[str]:
-        """A note for each row of `apply`: its numbers beyond the training range by more than that range; "" if none."""
-        notes: list[list[str]] = [[] for _ in range(len(applied))]
+        """A note for each row of `apply`: its numbers beyond the training range by more than that range; "" if none.
+
+        Parameters
+        ----------
+        applied : (n, d) new rows as `apply` gives them, numbers as floats
+        """
+        notes: list[list[str]] = [[] for _ in range(len(applied))]  # of each row what is said of its columns
         for column in self.used:
+            # `is_far` gives (n,) booleans: True of a cell that is beyond the range by more than the range is long.
             for row in np.flatnonzero(column.is_far(applied[column.name])):
                 notes[row].append(f"column {column.name!r} lies far outside of {_span(column)}")
         return ["; ".join(texts) for texts in notes]
@@ -451,7 +525,8 @@ class ColumnContract:
         -------
         the table, and a line that says how many columns it leaves out, or ""
         """
-        # False comes before True: first target and weight, then columns with a warning, then the others.
+        # Sorted by two booleans, of which False comes before True: "is neither target nor weight", then "has no
+        # warning". So target and weight stand first, then columns with a warning, then the others.
         by_need = sorted(self.columns, key=lambda column: (column.role not in ("target", "weight"), not column.warning))
         names = {column.name for column in by_need[:most]}
         rows = [_shown_row(column) for column in self.columns if column.name in names]  # in the order of the table
@@ -495,7 +570,7 @@ def _new_levels(column: Column, cells: pd.Series) -> str:
     column : of the contract
     cells : of other rows, as `Column.read` gives them
     """
-    if not column.levels:  # not all are known
+    if not column.levels:  # a contract lists no levels if there are more than 100: then nobody knows which are new
         return ""
     new = [level for level in cells.dropna().unique() if level not in column.levels]
     if not new:
@@ -517,6 +592,7 @@ def _more_missing(column: Column, cells: pd.Series) -> str:
     """How many cells are missing; "" if they are not far more than in the training rows."""
     n_missing = int(cells.isna().sum())
     share = n_missing / max(len(cells), 1)
+    # It is worth a sentence if 5 cells or more are missing, and their share is larger than in the training rows by .2.
     if n_missing < _MANY_MISSING or share <= column.missing + _MORE_MISSING:
         return ""
     return f"{share:.0%} of the cells are missing, {column.missing:.0%} in the training rows"

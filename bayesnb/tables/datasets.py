@@ -62,14 +62,15 @@ def load(name: str) -> Dataset:
         similar = did_you_mean(name, DATA_SETS) or "."
         raise ValueError(f"there is no data set {name!r}; the names are {', '.join(DATA_SETS)}{similar}")
 
-    # Two tables come with this package.
+    # Two tables come with this package, as CSV files with the labels in one of the columns.
     if name in _SHIPPED:
         target, source = _SHIPPED[name]
         with files("bayesnb").joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
             frame = pd.read_csv(file)
         return Dataset(name, frame.drop(columns=target), frame[target].to_numpy(), target, source)
 
-    # The others come with scikit-learn, which has labels as numbers and their names beside them.
+    # The others come with scikit-learn, which has labels as numbers 0 … c−1 (`target`) and their names
+    # (`target_names`). The numbers as an index into the names give the label of each row.
     from sklearn import datasets
 
     bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
@@ -91,7 +92,9 @@ def load_spam() -> Any:
     from scipy import sparse
     from sklearn.utils import Bunch
 
-    # The file has the three arrays of compressed rows, in smaller types than SciPy works with.
+    # The file has the three arrays of a sparse matrix in compressed rows (CSR): the counts that are not 0, row after
+    # row; the column of each, `indices`; and where each row begins among them, `indptr`. The first two are stored in
+    # smaller types than SciPy works with.
     path = files("bayesnb").joinpath("data", "spam.npz")
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         counts = arrays["counts"].astype(np.int32)
@@ -100,7 +103,7 @@ def load_spam() -> Any:
         folder = arrays["folder"]
         vocabulary = arrays["vocabulary"]
 
-    # Folders of spam have names that begin with "spam".
+    # An e-mail is spam if its folder has a name that begins with "spam".
     return Bunch(
         X=sparse.csr_array((counts, indices, indptr), shape=(len(folder), len(vocabulary))),
         y=np.where(np.char.startswith(folder, "spam"), "spam", "ham"),

@@ -86,12 +86,14 @@ def describe(
     _check_separators(decimal, thousands)
     _check_names(frame, wishes, target, weight)
 
-    # A column whose numbers can be read in two ways is read as the other columns of the table are written.
+    # "1,234" may be a decimal number or one with thousands. Where a column does not settle it, the decimal separator
+    # that the other columns show, `of_table`, decides.
     cells = {name: _cells_of(frame, name) for name in frame.columns}
     of_table = _decimal_of_table([cells[name] for name in frame.columns if name != target])
     separators = _Separators(decimal, thousands, of_table)
 
-    # Each column is judged by itself; that of weights must be numbers, and that of labels may be anything.
+    # Each column is judged by itself. A judgement is the `Column`, with its role and the reason, and `sample`: its
+    # cells in some rows as numbers. The column of weights must be numbers, and that of labels may be anything.
     judged: dict[Any, _Judgement] = {}
     for name in tracked(frame.columns, "columns", len(frame.columns), "columns read"):
         if name == weight:
@@ -103,7 +105,9 @@ def describe(
             judged[name] = _judge_feature(cells[name], wishes.get(name), separators)
     described = {name: judgement.column for name, judgement in judged.items()}
 
-    # Columns beside each other: the labels, copies of the labels, and copies among the features.
+    # Now columns are looked at beside each other. `described_target` gives the column of labels the role "target" and
+    # notes on its labels; `_with_copies_named` warns of features that are copies of the labels; and `alike_columns`
+    # gives one sentence for each feature that is a copy of an earlier one.
     notes: tuple[str, ...] = ()
     if target is not None:
         labels = described_target(cells[target].known, described[target])
@@ -122,7 +126,7 @@ def describe(
 
 
 def _as_frame(table: Any) -> pd.DataFrame:
-    """The table as a data frame of pandas."""
+    """The table as a data frame of pandas; tables of polars and Arrow have a method that makes one."""
     if isinstance(table, pd.DataFrame):
         return table
     if hasattr(table, "to_pandas"):
@@ -132,8 +136,8 @@ def _as_frame(table: Any) -> pd.DataFrame:
 
 
 def _check_separators(decimal: str | None, thousands: str | None) -> None:
-    """Raise a ValueError unless both are one character, and differ."""
-    lengths = {len(decimal or "."), len(thousands or ",")}
+    """Raise a ValueError unless both separators are one character, and differ; None is one that nobody named."""
+    lengths = {len(decimal or "."), len(thousands or ",")}  # any single character stands for None here
     if lengths != {1} or (decimal and decimal == thousands):
         raise ValueError(
             f"`decimal` and `thousands` are {decimal!r} and {thousands!r}; they need to be one character each, "
@@ -154,7 +158,7 @@ def _check_names(frame: pd.DataFrame, wishes: Mapping[Any, str], target: Any, we
         doubled = frame.columns[frame.columns.duplicated()][0]
         raise ValueError(f"more than one column has the name {doubled!r}")
 
-    # A role is one that a column can have in use, or "drop".
+    # Roles that the user asks for, without those that there are: numbers, counts, yes/no, levels and drop.
     unknown_roles = {role for role in wishes.values() if role not in (*ROLES, "drop")}
     if unknown_roles:
         role = min(unknown_roles)  # always the same one of several
@@ -228,18 +232,25 @@ class _Cells:
 
     def n_distinct(self, n_rows: int | None = None) -> int:
         """Number of different values: of text in all rows, of numbers in the first `n_rows`, or in all by default."""
+        # The words of text have been counted already; numbers have not, which takes time in a long table.
         if self.is_text:
             return len(self.words)
         return int(self.known.iloc[:n_rows].nunique())
 
     def missing_share(self, n_known: int | None = None) -> float:
-        """Share of cells without a value; `n_known` where fewer cells have one than hold something."""
+        """Share of cells without a value.
+
+        Parameters
+        ----------
+        n_known : number of cells with a value, where it is smaller than that of the cells that hold something: in a
+            column of numbers a word such as "unknown" is no value
+        """
         if n_known is None:
             n_known = self.n_known
         return 1 - n_known / max(self.n_rows, 1)
 
     def blank(self) -> Column:
-        """The column as it is left out without a reason yet."""
+        """The column with the role "dropped", without a reason, values or an example: what a judgement starts from."""
         return Column(self.name, "dropped", "", 0, self.missing_share(), "")
 
 
@@ -247,6 +258,11 @@ def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
     """The cells of one column: those that are known, and of text how often each word occurs.
 
     In columns of text a cell such as "?" is missing too: such signs are counted apart from the words.
+
+    Parameters
+    ----------
+    frame : the table
+    name : of the column
     """
     column = frame[name]
     is_known = column.notna().to_numpy()
@@ -256,7 +272,8 @@ def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
     if not _is_text(cells):
         return _Cells(str(name), cells, is_known, None, {}, {})
 
-    # How many cells hold each word; signs such as "?" move from the words to counts of their own.
+    # How many cells hold each word, the most frequent first. A word is the whole text of a cell. Signs such as "?" are
+    # taken out of `counts` (by `pop`) and get counts of their own.
     texts = [clean_word(str(value)) for value in cells.tolist()]
     counts = dict(Counter(texts).most_common())
     signs = {sign: counts.pop(sign) for sign in sorted(missing_signs(counts))}
@@ -264,8 +281,14 @@ def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
 
 
 def _is_text(known: pd.Series) -> bool:
-    """Whether cells are text, or objects that are shown as text, such as paths; lists, dictionaries, sets are not."""
-    # Declared levels, numbers, lengths of time ("m") and dates ("M") have types of their own.
+    """Whether cells are text, or objects that are shown as text, such as paths; lists, dictionaries, sets are not.
+
+    Parameters
+    ----------
+    known : cells of a column, none of them missing
+    """
+    # Declared levels, numbers, lengths of time (kind "m") and dates ("M") have types of their own and are no text. Then
+    # text has a type of pandas for strings, or is held as objects (kind "O").
     kind = known.dtype
     if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(kind) or kind.kind in "mM":
         return False
@@ -280,9 +303,14 @@ def _decimal_of_table(columns: Iterable[_Cells]) -> str:
     """The decimal separator that all columns agree on, "." or ","; "" if they show none, or both.
 
     Text shows it by its numbers, such as "3,5"; numbers that pandas has read were written with a point.
+
+    Parameters
+    ----------
+    columns : the cells of each column; `words` are the different texts of a column of text
     """
     shown: set[str] = set()  # "." and ",", as far as some column shows them
     for cells in columns:
+        # Text: the marks that can be nothing but a decimal separator in some word. Floats with a fraction: a point.
         if cells.is_text:
             shown |= decimals_shown(cells.words)
         elif cells.known.dtype.kind == "f" and (cells.known.iloc[:COUNTED_ROWS] % 1 > 0).any():
@@ -324,7 +352,8 @@ def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> 
     -------
     the column with its role and the reason, and a sample of its cells as numbers if it is used
     """
-    # 1 to 3: what no model can use, or is not to use. The blank column is left out, without a reason yet.
+    # 1 to 3: what no model can use, or is not to use. `blank` has the role "dropped" and no reason yet; `base` has also
+    # the number of different values and the first one. `wish` is the role that the user wants.
     blank = cells.blank()
     if not cells.n_known and wish not in ("levels", "drop"):
         return _Judgement(replace(blank, why=EMPTY))
@@ -334,26 +363,29 @@ def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> 
     if wish == "drop":
         return _Judgement(replace(base, why="left out as asked"))
 
-    # 4: constants. All rows are counted only where the first ones, in `distinct`, have a single value.
+    # 4: constants. `distinct` counts the values of the first 50,000 rows only. Where these are all the same, it takes a
+    # look at all rows to know that the column is constant. Fewer than 20 rows may be equal by chance.
     may_be_constant = base.distinct == 1 and cells.n_rows >= FEW_ROWS
     if may_be_constant and not wish and cells.n_distinct() == 1:
         return _Judgement(replace(base, why=CONSTANT))
 
-    # 5: dates. With a wish they are judged as levels, which is an error where the user wants numbers of them.
+    # 5: dates. With a wish they go on to case 6: they can be levels, and `_judge_levels` raises an error if the user
+    # wants another role.
     are_dates = _are_dates(cells)
     if are_dates and not wish:
         return _Judgement(replace(base, why="dates or times", warning=f"{base.name}=levels uses it"))
 
-    # 6: levels.
+    # 6: levels. A categorical of pandas has declared that its cells are levels.
     if wish == "levels" or are_dates or isinstance(cells.known.dtype, pd.CategoricalDtype):
         return _judge_levels(cells, base, wish, "declared levels")
 
-    # 7: numbers by their type.
+    # 7: numbers by their type: integers, floats, or booleans (kind "b"), which become 1 and 0.
     if not cells.is_text:
         why = TRUTH if cells.known.dtype.kind == "b" else ""
         return _judge_numbers(cells, base, cells.known.to_numpy(float), wish, why)
 
-    # 8: text. `written` is the format of its numbers, None if it has none.
+    # 8: text. `_with_number_format` sets `written`, the format of the numbers (separators and sign), if the text is
+    # numbers with a few words for missing cells. Otherwise `written` stays None, and the words are levels.
     base = _with_number_format(cells, base, wish, separators)
     if base.written is None:
         return _judge_levels(cells, base, wish, base.why)
@@ -365,38 +397,57 @@ def _judge_target(cells: _Cells, separators: _Separators) -> _Judgement:
 
     Where numbers can be read in two ways a feature is an error. Labels need no such decision, so they are then read
     with a decimal point.
+
+    Parameters
+    ----------
+    cells : of the column of labels
+    separators : how numbers in text are written
     """
     try:
         return _judge_feature(cells, None, separators)
     except ValueError:
+        # Such as "15.018", which may be fifteen or fifteen thousand: here it is fifteen. What follows are the steps of
+        # `_judge_feature` for text that is numbers.
         numbers = NumberFormat(".")
         base = replace(cells.blank(), distinct=cells.n_distinct(COUNTED_ROWS), example=cells.first(), written=numbers)
         return _judge_numbers(cells, base, _numbers_of_texts(cells, numbers), None, _reason_for_numbers(base))
 
 
 def _are_dates(cells: _Cells) -> bool:
-    """Whether the cells are dates or lengths of time, or text of which nine in ten different words are dates."""
+    """Whether the cells are dates or lengths of time, or text of which nine in ten different words are dates.
+
+    Parameters
+    ----------
+    cells : of a column; `words` are its different texts, if it is text
+    """
     if cells.known.dtype.kind in "mM":
         return True
     if not cells.is_text or not cells.words:
         return False
     n_dates = sum(is_date(word) for word in cells.words)
+    # `max(…, 1)`: without any date the column is none of dates.
     return n_dates >= max(_SHARE_OF_DATES * len(cells.words), 1)
 
 
 def _numbers_of_texts(cells: _Cells, written: NumberFormat) -> np.ndarray:
     """The numbers that the known cells of text hold, (known cells,); NaN of words that are none in this format."""
     words = list(cells.words)
-    numbers = dict(zip(words, written.read(words).tolist(), strict=True))  # each different word is read once
+    # Each different word is read once: `read` gives (words,) numbers, NaN of a word that is none in this format.
+    numbers = dict(zip(words, written.read(words).tolist(), strict=True))
     values = np.array([numbers.get(text, np.nan) for text in cells.texts or ()], float)
     return values
 
 
 def _reason_for_numbers(column: Column) -> str:
-    """The reason for a column of numbers written as text; "" if any parser reads them."""
+    """The reason for a column of numbers written as text; "" if any parser reads them.
+
+    Parameters
+    ----------
+    column : `written` is the format of its numbers, None if the cells are no text; `example` is its first value
+    """
     if column.written is None or column.written.is_plain:
         return ""
-    if column.written.sign == TRUTH:
+    if column.written.sign == TRUTH:  # the words true and false, which count as 1 and 0
         return TRUTH
     return f"numbers written as text, such as {column.example}"
 
@@ -405,28 +456,37 @@ def _reason_for_numbers(column: Column) -> str:
 
 
 def _with_number_format(cells: _Cells, base: Column, wish: str | None, separators: _Separators) -> Column:
-    """The column with the format of its numbers, if its text is numbers; otherwise `written` stays None.
+    """Decide whether a column of text is numbers, such as "1,5 €", and if so in which format they are written.
 
-    The first of these cases decides: no numbers, or too many words beside them; codes with leading zeros; no common
-    format; numbers, among which a few other words count as missing.
+    A *word* is here the whole text of a cell. The first of these cases decides:
+
+    1. no word is a number, or too many are none: text
+    2. whole numbers with leading zeros, such as postal codes: text
+    3. the numbers have no common format: text
+    4. otherwise numbers, among which a few other words count as missing
+
+    A wish of the user for numbers leads past case 2, and past case 1 if a single word is a number.
 
     Parameters
     ----------
     cells : of the column, text
-    base : the column as far as it is described
-    wish : role that the user wants; with one, a single number is enough
+    base : the column as far as it is described; `written`, the format of its numbers, is None
+    wish : role that the user wants: "numbers", "counts" or "yes/no"; None if there is no wish
     separators : the separators that the user named, and the decimal separator that the table shows
 
     Returns
     -------
-    the column; with a format also the words that are read as missing, and a warning that names them
+    the column. In the cases 1 to 3 `written` is still None. In case 4 it is the format, `words` are the words that are
+    read as missing, and a warning names them
     """
-    # `cells.words` counts the cells of each different word: the share of cells that look like numbers.
+    # `cells.words` has the number of cells with each different word, so that `share` is a share of cells.
     numbers, others = _split_words(list(cells.words))  # different words
     n_numbers = sum(cells.words[word] for word in numbers)
     share = n_numbers / max(cells.n_known, 1)
 
-    # Text with some numbers is no column of numbers, but the user may want to know.
+    # 1: too few numbers. They are enough if there are no other words; or at most 5 others beside more than 10
+    # different numbers in 80 % of the cells (`_is_column_of_numbers`); or if the user wants numbers. Text with many
+    # numbers in it is no column of numbers, but the user may want to know: the column gets a warning.
     if not numbers or not (wish or _is_column_of_numbers(numbers, others, share)):
         if share > 0.5 and others and not wish:
             return base.with_warning(
@@ -435,17 +495,19 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, separator
             )
         return base
 
-    # Digits with a zero in front, such as postal codes, would lose it as numbers.
+    # 2: digits with a zero in front, such as the postal code 01067, would lose it as numbers. All words must be digits:
+    # beside 0.5 the word 01 is a number.
     codes = [word for word in numbers if is_code(word)]
     if codes and all(word.isdigit() for word in numbers) and not wish:
         return replace(base, why=f"codes with leading zeros: {codes[0]}")
 
-    # Numbers in two formats stay text.
+    # 3: `_format_of` gives the one format in which all words are numbers. It is None if there is none, as of "1.5" and
+    # "1,5", which stay text. It raises a ValueError if there are two formats and nothing decides between them.
     written = _format_of(base.name, numbers, wish, separators)
     if written is None:
         return base.with_warning(f"numbers in more than one format, such as {listed([numbers[0], numbers[-1]])}")
 
-    # Numbers: the user is told what counts as missing among them, other words and signs such as "?".
+    # 4: numbers. The user is told what counts as missing among them: other words, and signs such as "?".
     if others:
         n_others = sum(cells.words[word] for word in others)
         base = base.with_warning(
@@ -463,9 +525,15 @@ class _SplitWords(NamedTuple):
 
 
 def _split_words(words: list[str]) -> _SplitWords:
-    """Words that look like numbers, and the others; true and false are numbers if there are no other words."""
+    """Words that look like numbers, and the others; true and false are numbers if there are no other words.
+
+    Parameters
+    ----------
+    words : the different texts of the cells of a column
+    """
     if all(word.lower() in ("true", "false") for word in words):
         return _SplitWords(words, [])
+    # `is_number`: the word looks like a number in some format, such as "1.234,5 €".
     numbers = [word for word in words if is_number(word)]
     if len(numbers) == len(words):
         return _SplitWords(numbers, [])
@@ -491,6 +559,7 @@ def _is_column_of_numbers(numbers: list[str], others: list[str], share: float) -
     """
     if not others:
         return True
+    # At least 80 % of the cells, at most 5 other words, and more than 10 different numbers.
     return share >= _SHARE_OF_NUMBERS and len(others) <= _MOST_WORDS and len(numbers) > _LEAST_NUMBERS
 
 
@@ -506,9 +575,12 @@ def _format_of(name: str, numbers: list[str], wish: str | None, separators: _Sep
     wish : role that the user wants of the column, or None
     separators : the separators that the user named, and the decimal separator that the table shows
     """
+    # `number_format` gives the one format in which all words are numbers, and None if there is none.
     try:
         if not (separators.decimal or separators.thousands):
             return number_format(numbers, clear=separators.of_table)
+        # With separators of the user a column such as 1.2.3 must not become the number 123: without a wish for numbers
+        # it has to be one of numbers in some format that does not know the user's separators.
         if not wish and not _are_numbers_in_some_format(numbers):
             return None
         return number_format(numbers, separators.decimal, separators.thousands, separators.of_table)
@@ -545,7 +617,8 @@ def _judge_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _J
     if cells.is_text and wish is None and _names_the_rows(len(levels), cells.n_known):
         return _Judgement(_left_out_text(cells, base))
 
-    # A warning in place of earlier ones, as the number of levels matters most; then what is read as missing.
+    # With more than 100 levels a warning takes the place of earlier ones, as the number of levels matters most. Then a
+    # warning of signs that are read as missing is added.
     if len(levels) > LISTED:
         base = replace(base, warning=f"{len(levels)} levels, {cells.n_known / len(levels):.0f} rows each")
     base = base.with_warning(_warning_of_signs(cells))
@@ -564,6 +637,8 @@ def _names_the_rows(n_levels: int, n: int) -> bool:
 
     More than 20 levels do if they are more than half of the rows, or more than 100 with fewer than 10 rows on average.
     """
+    # The limit is n/2, but not above the larger of 100 and n/10, and at least 20. Of 60 rows it is 30, of 400 rows 100,
+    # and of 5,000 rows 500 levels.
     max_levels = max(min(n / 2, max(LISTED, n / 10)), FEW_ROWS)
     return n >= FEW_ROWS and n_levels > max_levels
 
@@ -576,7 +651,8 @@ def _left_out_text(cells: _Cells, base: Column) -> Column:
     cells : of the column
     base : the column as far as it is described, with its number of different values
     """
-    # A word of the column is a whole cell, which may have several words of a language.
+    # The mean number of words of a language in a cell. `cells.words` are the different texts of whole cells, each with
+    # the number of cells that have it.
     n_words = sum(len(word.split()) * count for word, count in cells.words.items()) / max(cells.n_known, 1)
     if n_words >= _DOCUMENT_WORDS:
         return replace(base, why=f"{DOCUMENTS} of {n_words:.0f} words on average", warning=COUNT_WORDS)
@@ -589,7 +665,8 @@ def _left_out_text(cells: _Cells, base: Column) -> Column:
 
 def _sample_of_levels(cells: _Cells) -> np.ndarray:
     """Codes of the levels in some of the rows, evenly spaced, in the order of their first cell; NaN is missing."""
-    # A column of all rows, None where the cell is missing, of which a sample is taken and numbered.
+    # `known` holds the cells that are not missing only. They are put at their places among all rows, with None at the
+    # others. Of these a sample is taken, and `factorize` numbers its different levels 0, 1, ….
     positions = sample_positions(cells.n_rows)
     column = pd.Series(np.full(cells.n_rows, None, object))
     column[cells.is_known] = levels_of(cells.known, kept=cells.words).to_numpy(object)
@@ -616,10 +693,12 @@ def _judge_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str | 
     """
     n_numbers = int((~np.isnan(values)).sum())  # infinite ones included
     finite = values[np.isfinite(values)]
+    # Counts have to be whole and not negative, and "yes/no" has to be 0 and 1: others are a ValueError.
     if wish in ("counts", "yes/no"):
         _refuse_other_than(finite, wish, base.name)
 
-    # The range is 0 to 0 of a column that has only infinite numbers.
+    # The range is that of the finite numbers; it is 0 to 0 of a column that has only infinite ones. The share of
+    # missing cells counts words that are read as missing too.
     low = float(finite.min()) if len(finite) else 0.0
     high = float(finite.max()) if len(finite) else 0.0
     with_range = replace(base, missing=cells.missing_share(n_numbers), low=low, high=high)
@@ -629,8 +708,15 @@ def _judge_numbers(cells: _Cells, base: Column, values: np.ndarray, wish: str | 
 
 
 def _refuse_other_than(numbers: np.ndarray, wish: str, name: str) -> None:
-    """Raise a ValueError on numbers that are no counts, or none of 0 and 1."""
-    is_wrong = (numbers < 0) | (numbers % 1 != 0)
+    """Raise a ValueError where the user wants "counts" or "yes/no" of a column, and a number is none.
+
+    Parameters
+    ----------
+    numbers : finite numbers of the column
+    wish : "counts", which are whole and not negative, or "yes/no", which is 0 or 1
+    name : of the column, for the message
+    """
+    is_wrong = (numbers < 0) | (numbers % 1 != 0)  # negative, or with a fraction
     if wish == "yes/no":
         is_wrong |= numbers > 1
     if is_wrong.any():
@@ -652,13 +738,15 @@ def _with_role_of_numbers(base: Column, numbers: np.ndarray, wish: str | None, w
     if wish:
         return replace(base, role=wish, why=ASKED)
 
-    # Zeros and ones are yes/no, unless they are percentages or amounts of money.
+    # Zeros and ones are yes/no, unless they are percentages or amounts of money, which have a sign such as "%". The
+    # sign of a column of "true" and "false" is `TRUTH`. All numbers are whole, so that a range of 0 to 1 means 0 and 1.
     are_whole = bool((numbers % 1 == 0).all())
     has_unit = base.written is not None and base.written.sign not in ("", TRUTH)
     if are_whole and base.low in (0, 1) and base.high in (0, 1) and are_finite and not has_unit:
         return replace(base, role="yes/no", why=TRUTH if why == TRUTH else "zeros and ones")
 
-    # Whole numbers may name the rows, which needs no look at more than the first of them.
+    # Whole numbers may name the rows: they are dates, identifiers or row numbers. The first 50,000 show it. `why` is ""
+    # if the cells are numbers by their type; text with a currency, say, names no rows.
     first = numbers[:COUNTED_ROWS]
     if are_whole and not why:
         reason = _reason_to_name_rows(base.name, first)
@@ -670,9 +758,14 @@ def _with_role_of_numbers(base: Column, numbers: np.ndarray, wish: str | None, w
 
 
 def _sample_of_numbers(cells: _Cells, values: np.ndarray) -> np.ndarray:
-    """Numbers in some of the rows; NaN is missing."""
+    """Numbers in some of the rows, evenly spaced, (rows,); NaN is missing.
+
+    Parameters
+    ----------
+    values : (known cells,) the numbers of the cells that are not missing
+    """
     column = np.full(cells.n_rows, np.nan)
-    column[cells.is_known] = values
+    column[cells.is_known] = values  # `is_known`, (n,), says which rows these are
     return column[sample_positions(cells.n_rows)]
 
 
@@ -681,9 +774,14 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
 
     They do if they are dates, or if the column's name says so; or if all differ, and either follow each other or are
     long numbers of one length.
+
+    Parameters
+    ----------
+    name : of the column
+    values : (n,) whole numbers, none of them missing
     """
     n = len(values)
-    if n < FEW_ROWS:
+    if n < FEW_ROWS:  # few rows may look like identifiers by chance
         return ""
     low = int(values.min())
     high = int(values.max())
@@ -697,11 +795,13 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
     if n_distinct < n:
         return ""
 
-    # All differ. Row numbers follow each other, of which a tenth may be left out.
+    # All differ from here on. n numbers that follow each other span high − low + 1 = n; a tenth more allows for rows
+    # that have been left out.
     if high - low + 1 <= 1.1 * n:
         return "row numbers: all differ and follow each other"
 
-    # Identifiers are long and of one length. Measurements of six digits and more are often rounded to tens.
+    # Identifiers are long and of one length. So may be measurements of six digits and more, but these are often rounded
+    # to tens: where 30 % of the numbers or more end in 0, they are taken for measurements.
     share_of_tens = (values % 10 == 0).mean()
     if low >= 100_000 and len(str(low)) == len(str(high)) and share_of_tens < 0.3:
         return f"an identifier: all differ and have {len(str(low))} digits"
@@ -712,6 +812,7 @@ def _are_yyyymmdd(values: np.ndarray) -> bool:
     """Whether whole numbers are all dates YYYYMMDD from 1900 to 2100."""
     if values.min() < 19000101 or values.max() > 21001231:
         return False
+    # 20240131 // 100 is 202401, of which % 100 leaves the month 01; 20240131 % 100 is the day 31.
     month = values // 100 % 100
     day = values % 100
     return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
@@ -726,11 +827,11 @@ def _warning_of_missing_codes(values: np.ndarray) -> str:
     ----------
     values : (n,) finite numbers of a column
     """
-    # First at the upper end, and then, with all signs changed, at the lower one.
+    # First at the upper end, such as 999. Then with all signs changed, so that −999 at the lower end is the largest.
     codes: list[str] = []
     for sign in (1, -1):
         distinct, counts = np.unique(sign * values, return_counts=True)  # ascending
-        n_codes = _count_missing_codes(distinct, counts)
+        n_codes = _count_missing_codes(distinct, counts)  # how many of the largest 3 values are far above all others
         if n_codes:
             last = zip(distinct[-n_codes:], counts[-n_codes:], strict=True)
             codes += [f"{sign * value:g} ({n} times)" for value, n in last]
@@ -751,8 +852,9 @@ def _count_missing_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
     distinct : (k,) the different values, ascending
     counts : (k,) how often each occurs
     """
-    # The last k values may be codes: 3, 2 or 1 of them, as long as two other values are left, so that these have a
-    # width. Of 1 2 5 999 the last is one, as it is 994 above the 5 and the others are 4 wide.
+    # The last k values may be codes: first k = 3 is tried, then 2, then 1, as long as two other values are left, so
+    # that these have a width. Of 1 2 5 999 the last is a code, as it is 994 above the 5 and the others are 4 wide.
+    # `distinct[-k]` is the smallest of the last k, and `distinct[-k - 1]` the largest of the others.
     for k in range(min(3, len(distinct) - 2), 0, -1):
         first_code = distinct[-k]
         largest_other = distinct[-k - 1]
@@ -774,7 +876,8 @@ def _with_copies_named(frame: pd.DataFrame, target: Any, described: dict[Any, Co
     target : name of the column of labels
     described : the columns, by name
     """
-    # A copy has no more values than there are labels; a row without a label may have one of its own.
+    # A copy has no more values than there are labels, except that rows without a label may have any. Columns with more
+    # values cannot be copies, which saves the comparison.
     labels = frame[target].iloc[:COUNTED_ROWS]
     max_distinct = labels.nunique() + int(labels.isna().sum())
 
@@ -782,6 +885,7 @@ def _with_copies_named(frame: pd.DataFrame, target: Any, described: dict[Any, Co
     for name, column in described.items():
         if not column.is_used or column.distinct > max_distinct:
             continue
+        # A copy: each of its values goes with one label, and each label with one of its values.
         if is_copy_of_target(frame[name].iloc[:COUNTED_ROWS], labels):
             named[name] = column.with_warning(f"a copy of the target {target!r}? {column.name}=drop leaves it out")
     return named

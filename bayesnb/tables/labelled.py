@@ -96,10 +96,11 @@ class WeightColumn(NamedTuple):
         rows : rows of the table, as they stand there
         """
         cells = rows[self.name]
+        # `read` gives numbers, by the number format of the column; a missing cell is NaN.
         numbers = contract[self.name].read(cells).to_numpy(float, na_value=np.nan)
 
-        # Reasons for an error, as the message says them of a cell, with the cells (n,) that each is true of. The first
-        # that is true of any is raised.
+        # From a reason for an error to the cells, (n,) booleans, that it is true of. The message is "column … holds …"
+        # and then the reason, hence the comma. The first reason that is true of any cell is raised.
         wrong = {
             ", but each row with a label needs a weight; 0 leaves the row out": np.isnan(numbers),
             ", a negative weight": numbers < 0,
@@ -123,7 +124,7 @@ def weight_column(counts: str | None, weight: str | None) -> WeightColumn | None
     ----------
     counts, weight : name of the column of whole numbers that count rows, or of the column of importance; one at most
     """
-    # One column cannot both count rows and be their importance.
+    # Weights either count rows (a row of weight 3 stands for three rows) or are their importance: not both.
     if counts is not None and weight is not None:
         raise TableError(
             f"both --counts {counts} and --weight {weight} are given; whole numbers of rows are --counts, "
@@ -167,8 +168,8 @@ class LabelledTable:
         encoding, sep, counts, weight : as in `read_table`
         wishes : `drop`, `columns`, `decimal` and `thousands`, as in `describe`
         """
-        # The file; its column of labels, which the file has to know, as text among numbers is no error in a row without
-        # a label; and the role of each column by the first rows.
+        # The open file gives its rows piece by piece. It has to know its column of labels, because text among numbers
+        # is no error in a row without a label. The contract is the role of each column, by the first rows.
         self._weight = weight_column(counts, weight)
         self._file = open_table(source, encoding=encoding, sep=sep)
         self.name = Path(source).stem
@@ -177,8 +178,9 @@ class LabelledTable:
         self._file.target = self.target
         self.contract = self._described(wishes)
 
-        # The column of labels is read to its end, as all labels decide whether they are integers, booleans or
-        # text. `_label_of` has the label that each different cell stands for.
+        # The column of labels is read to its end, as all labels decide whether they are integers, booleans or text.
+        # `label_counts` has the number of rows with each different cell of the column, and `_label_of` the label that
+        # each different cell stands for, such as 7 for the text "7". The two checks raise a TableError.
         label_counts = self._counted_labels()
         self._check_classes(source, label_counts)
         self._check_features(source)
@@ -199,6 +201,8 @@ class LabelledTable:
         ----------
         wishes : arguments of `describe`: `drop`, `columns`, `decimal` and `thousands`
         """
+        # `first` is a data frame of the first rows of the file, with all cells of a text file as text. Rows without a
+        # label are left out of it. Errors within `errors_of` get the name of the file.
         first = self._file.first
         if self._weight is not None:
             wishes = wishes | {"weight": self._weight.name}
@@ -212,7 +216,7 @@ class LabelledTable:
     def _counted_labels(self) -> Counter[Any]:
         """How many rows have each label, as it stands in the file; `n_rows`, of all rows, is set."""
         label_counts: Counter[Any] = Counter()
-        self.n_rows = 0
+        self.n_rows = 0  # counted below, rows without a label included
         with progress("labels", unit="rows read") as line:
             for piece in self._file.pieces((), self.target):  # of the target alone, as text
                 self.n_rows += len(piece)
@@ -221,11 +225,17 @@ class LabelledTable:
         return label_counts
 
     def _check_classes(self, source: Any, label_counts: Counter[Any]) -> None:
-        """Raise a TableError where there are fewer than two classes; `label_counts` has the rows of each label."""
+        """Raise a TableError where there are fewer than two classes; `label_counts` has the rows of each label.
+
+        Parameters
+        ----------
+        source : of the table, for the message
+        label_counts : number of rows with each label, as it stands in the file
+        """
         if len(label_counts) >= 2:
             return
 
-        # Without any label, or with a single one.
+        # The message says whether there is no label at all, or the same one in every row.
         fault = "has no value in any row"
         if label_counts:
             fault = f"holds {next(iter(label_counts))} in every row"
@@ -251,6 +261,7 @@ class LabelledTable:
         `contract` learns from each piece before it is given out: words that count as missing, ranges, levels, and how
         many cells are missing. A cell must not contradict the roles, which are those of the first rows.
         """
+        # `errors_of` turns an error into a TableError with the name of the file and the line of the cell.
         before = self.contract  # of the first rows
         n_rows = 0
         n_missing: Any = 0  # then a series: missing cells of each column so far, by its name
@@ -258,12 +269,15 @@ class LabelledTable:
             for piece in self._file.pieces(before.plain):  # columns of plain numbers are read as numbers
                 rows = piece[piece[self.target].notna()]
 
-                # New words in columns of numbers that the user asked for are accepted before cells are read.
+                # Where the user asked for numbers, new words in the column count as missing. So they are added to the
+                # contract, by `accepting`, before `apply` makes numbers and levels of the cells. Then a CellError for a
+                # cell that contradicts the role of its column, such as a value in a column that was empty so far.
                 contract = self.contract.accepting(rows)
-                X = contract.apply(rows)  # numbers and levels
+                X = contract.apply(rows)
                 before.refuse_contradictions(rows, X)
 
-                # The contract learns the ranges and levels of these rows, and the share of missing cells so far.
+                # `widened` adds the ranges and levels of these rows to the contract, `with_missing` sets the share of
+                # missing cells in all rows so far. `n_missing` is a Series: 0 + Series at the first piece.
                 n_rows += len(X)
                 n_missing = n_missing + X.isna().sum()
                 self.contract = contract.widened(X).with_missing(n_missing, n_rows)
@@ -294,6 +308,7 @@ class LabelledTable:
         with_lines : True also finds the line of each row in a text file, which is then read again, and counts rows that
             equal an earlier one in all columns
         """
+        # `_read_pieces` gives rows with a label as they stand in the file, and their features as a model takes them
         features, labels, weights, hashes = [], [], [], []  # of each piece
         with progress("table", self.n_rows, "rows read") as line:
             for rows, X in self._read_pieces():
@@ -305,12 +320,14 @@ class LabelledTable:
                 line.advance(len(rows))
         X = pd.concat(features)
 
-        # Rows are copies where their hashes are the same.
+        # Rows with the same hash count as copies. Each hash beyond the different ones belongs to a copy: of 5 rows with
+        # the hashes a, b, a, a, c two are copies.
         n_copies = None
         if with_lines:
             n_copies = len(X) - len(np.unique(np.concatenate(hashes)))
 
-        # The index of the features is the number of the row in the file, with or without a label.
+        # The index of the features is the number of the row in the file, where rows without a label count too. `lines`
+        # gives the line at which each row begins: a text in quotes may go over several lines.
         lines = None
         if with_lines and isinstance(self._file, TextFile):
             lines = self._file.lines(X.index.to_numpy())
@@ -337,7 +354,7 @@ def _checked_target(file: Any, source: Any, target: str | None) -> str:
     source, target : as the user gave them
     """
     name = target or file.target
-    if name is None:
+    if name is None:  # a file, as a data set has a target; perhaps its path is a misspelt name of a data set
         raise TableError(f"{str(source)!r} is not one of {', '.join(DATA_SETS)}; for a file, name its --target column.")
     if name not in file.names:
         similar = did_you_mean(name, file.names) or "."
@@ -346,7 +363,7 @@ def _checked_target(file: Any, source: Any, target: str | None) -> str:
 
 
 def _hash_of_rows(rows: pd.DataFrame) -> np.ndarray:
-    """A hash of each row over all columns, (n,)."""
+    """A 64-bit hash of each row over all columns, (n,): equal rows have the same one, other rows hardly ever."""
     try:
         return pd.util.hash_pandas_object(rows, index=False).to_numpy()
     except TypeError:  # lists in the cells
@@ -367,7 +384,8 @@ def _labels(cells: list[Any], is_text: bool) -> dict[Any, Any]:
     if is_text and all(_INTEGER.fullmatch(cell) for cell in cells):
         return {cell: int(cell) for cell in cells}
 
-    # Integers that became floats beside a missing cell, and are still exact.
+    # Integers of a typed file become floats beside a missing cell. Up to 2⁵³ a float holds them exactly, so that they
+    # can be made integers again.
     if all(isinstance(cell, float) and cell.is_integer() and abs(cell) <= _LARGEST_EXACT for cell in cells):
         return {cell: int(cell) for cell in cells}
 
@@ -376,5 +394,5 @@ def _labels(cells: list[Any], is_text: bool) -> dict[Any, Any]:
 
 
 def _array(labels: list[Any]) -> np.ndarray:
-    """Labels as an array: of objects if some are text."""
+    """Labels as an array: of objects if some are text, so that 7 beside "a" stays an integer."""
     return np.array(labels, object if any(isinstance(label, str) for label in labels) else None)

@@ -41,11 +41,14 @@ def described_target(known: pd.Series, column: Column) -> DescribedTarget:
     """
     if column.why.startswith("lists"):
         raise ValueError(f"column {column.name!r} holds {column.why}; choose another target")
-    counts = known.value_counts()  # rows of each label, the most frequent first
+    # The different labels: the rows of each, the most frequent first; their text; and the number that each text stands
+    # for in the number format of the column, by default with a decimal point.
+    counts = known.value_counts()
     words = [clean_word(str(label)) for label in counts.index]
     numbers = (column.written or NumberFormat(".")).read(words)  # NaN of labels that are none
 
-    # Each text is "" where there is nothing to say; such notes are left out at the end.
+    # Each text is "" where there is nothing to say; such notes are left out at the end. `_plain_spelling` writes labels
+    # without what two spellings of one label differ in, such as case and blanks.
     warning = _warning_of_measurements(column, words, numbers, len(known))
     notes = [
         _note_on_similar_labels(column.name, counts, _plain_spelling(words, numbers)),
@@ -74,9 +77,10 @@ def _warning_of_measurements(column: Column, words: list[str], numbers: np.ndarr
     words, numbers : the different labels as text and as numbers, NaN of text
     n : rows with a label
     """
-    if column.low is None or column.words:  # no numbers, or words among them
+    if column.low is None or column.words:  # there is no range, so there are no numbers; or there are words among them
         return ""
-    # Fractions such as 2.5; then nearly as many different numbers as rows.
+    # Fractions such as 2.5 are measurements; with a sign, as in "2.5 %", they are names of classes. Then nearly as many
+    # different numbers as rows: more than 20, and more than half of the rows, of at least 20 rows.
     has_sign = column.written is not None and column.written.sign
     fractions = [word for word, number in zip(words, numbers, strict=True) if np.isfinite(number) and number % 1 > 0]
     if fractions and not has_sign:
@@ -93,7 +97,8 @@ def _plain_spelling(words: list[str], numbers: np.ndarray) -> list[str]:
     ----------
     words, numbers : the different labels as text and as numbers, NaN of text, the most frequent first
     """
-    # "2" and "2.0" both become "2.0", "Not known" and "notknown" both "notknown".
+    # "2" and "2.0" both become "2.0", "Not known" and "notknown" both "notknown". Pairs of labels are compared later,
+    # so that no more than 100 labels are looked at.
     plain = []
     for word, number in list(zip(words, numbers.tolist(), strict=True))[:LISTED]:
         is_number = not np.isnan(number)
@@ -110,8 +115,9 @@ def _note_on_similar_labels(name: str, counts: pd.Series, plain: list[str]) -> s
     counts : rows of each label, the most frequent first
     plain : labels in the same order, without what two spellings of a label differ in
     """
-    # Each pair of labels, the more frequent one first: the same but for case and blanks, or a slip of one letter, which
-    # is rare beside the right spelling.
+    # Each pair of labels i < j, of which i is the more frequent one. They are alike if they are the same but for case
+    # and blanks; or if they differ in one letter and the second is rare: at most 2 rows, or a tenth of the first's. A
+    # slip is rare beside the right spelling, while "cat" and "bat" may both be classes.
     pairs = []
     for i, j in itertools.combinations(range(len(plain)), 2):
         n_first = counts.iloc[i]
@@ -138,6 +144,8 @@ def _note_on_missing_labels(name: str, counts: pd.Series, n: int) -> str:
     counts : rows of each label
     n : rows with a label
     """
+    # At most a tenth of the rows. `_NO_LABEL` is text without a letter or digit, such as "?" or "--", or the word
+    # "unknown" or "missing".
     rare = counts[counts <= n * _RARE_SHARE]
     gaps = [f"{label!r} ({m} rows)" for label, m in rare.items() if _NO_LABEL.fullmatch(str(label))]
     if not gaps:
@@ -150,6 +158,8 @@ def _one_letter_apart(word: str, other: str) -> bool:
 
     difflib's ratio is 2 · common letters / letters of both words: 1 − 1/longest for one letter that is changed.
     """
+    # Words of one or two letters, such as "a" and "b", are all near each other; numbers such as "10" and "11" differ in
+    # what they mean.
     longest = max(len(word), len(other))
     if longest < 3 or abs(len(word) - len(other)) > 1 or any(map(str.isdigit, word + other)):
         return False
@@ -157,15 +167,22 @@ def _one_letter_apart(word: str, other: str) -> bool:
 
 
 def is_copy_of_target(cells: pd.Series, labels: pd.Series) -> bool:
-    """Whether each value of a column goes with one label, and each label with one value, in the rows that have both."""
-    codes, _ = pd.factorize(cells)  # −1 where missing
+    """Whether each value of a column goes with one label, and each label with one value, in the rows that have both.
+
+    Parameters
+    ----------
+    cells, labels : (n,) cells of the column, and labels, in the same rows
+    """
+    # `factorize` numbers the different values 0, 1, …; −1 is a missing cell.
+    codes, _ = pd.factorize(cells)
     label_codes, _ = pd.factorize(labels)
     is_known = (codes >= 0) & (label_codes >= 0)
     pairs = {*zip(codes[is_known].tolist(), label_codes[is_known].tolist(), strict=True)}
     if is_known.sum() < FEW_ROWS or len(pairs) < 2:
         return False
 
-    # One to one: as many different pairs as different values, and as different labels.
+    # One to one: as many different pairs as different values, and as different labels. A value that goes with two
+    # labels is in two pairs, so that there are more pairs than values. A single pair, refused above, shows nothing.
     n_values = len({value for value, _ in pairs})
     n_labels = len({label for _, label in pairs})
     return n_values == n_labels == len(pairs)

@@ -29,7 +29,13 @@ def shorten(value: Any, most: int = 28) -> str:
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:
-    """The names in quotes, the first few of many; "none" of no names."""
+    """The names in quotes, the first few of many: "'a', 'b' and 3 more"; "none" of no names.
+
+    Parameters
+    ----------
+    names : any values; each is shown as Python writes it, cut to 60 letters
+    most : number of names to show
+    """
     quoted = [shorten(repr(name), 60) for name in names]
     text = ", ".join(quoted[:most]) or "none"
     if len(quoted) > most:

@@ -66,7 +66,14 @@ class NumberFormat:
         return np.array([self.number(word) for word in words], float)
 
     def number(self, word: str) -> float:
-        """The number that one word stands for; NaN if it stands for none in this format, or for two."""
+        """The number that one word stands for; NaN if it stands for none in this format, or for two.
+
+        In the format with decimal "," and thousands "." the word "1.234,5" is 1234.5.
+
+        Parameters
+        ----------
+        word : text without blanks around it
+        """
         if self.sign == TRUTH:
             return {"true": 1.0, "false": 0.0}.get(word.lower(), math.nan)
 
@@ -76,7 +83,9 @@ class NumberFormat:
             digits = re.sub(rf" ?{re.escape(self.sign)} ?", "", word)
         if not _number_pattern(self.decimal, self.thousands).fullmatch(digits):
             return math.nan
-        if not self.decimal and _TWO_WAYS.fullmatch(digits):  # nothing says what the mark in 15.018 is
+        # A format without a decimal separator is one whose words have no fraction. In it 15.018, or 15,018, has a mark
+        # of which nothing says what it is.
+        if not self.decimal and _TWO_WAYS.fullmatch(digits):
             return math.nan
 
         # As Python writes it: no separator of thousands, and a decimal point.
@@ -89,9 +98,13 @@ class NumberFormat:
 
 @functools.cache
 def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
-    """The pattern of numbers with these separators; without a decimal separator a point is one.
+    """The regular expression of numbers with these separators; without a decimal separator a point is one.
 
     A number is a sign, then an integer with or without a fraction, or a fraction alone, then an exponent; or infinity.
+
+    Parameters
+    ----------
+    decimal, thousands : the separators, "" for none: with "," and "." the pattern fits 1.234,5 and ,5 and 12
     """
     point = re.escape(decimal or ".")
     integer = "[0-9]+"
@@ -108,6 +121,9 @@ def number_format(
     words: Iterable[str], decimal: str | None = None, thousands: str | None = None, clear: str | None = None
 ) -> NumberFormat | None:
     """The one format in which all words are numbers, or None if there is none.
+
+    A format is a decimal separator, a separator of thousands and a sign, such as "," and "." and "€" of "1.234,5 €".
+    All formats with the marks that occur in the words are tried on all words.
 
     Parameters
     ----------
@@ -128,17 +144,18 @@ def number_format(
     if all(word.lower() in ("true", "false") for word in words):
         return NumberFormat(sign=TRUTH)
 
-    # Two signs make no column, nor does a percent sign in only some of the cells: 5 % is not 5. A currency may be left
-    # out.
+    # The different signs, "" of a word without one. Two signs make no column of numbers, nor does a percent sign in
+    # only some of the cells: 5 % is not 5. A currency may be left out in some cells.
     signs = {_sign_of(word) for word in words}
     if len(signs - {""}) > 1 or {"%", ""} <= signs:
         return None
 
-    # Read all words in each format that is possible. `max` of at most one sign and "" is the sign.
+    # Read all words in each format that is possible; a number is NaN if the word is none in the format. A format fits
+    # if it reads all words. `signs` holds at most one sign and "", which sorts first, so that `max` is the sign.
     sign = max(signs)
     numbers = {form: form.read(words) for form in _possible_formats(words, sign, decimal, thousands)}  # (words,) each
     fitting = [form for form, values in numbers.items() if not np.isnan(values).any()]
-    if not fitting and is_asked:
+    if not fitting and is_asked:  # with separators that the user named this is an error; the first unread word is shown
         unread = np.isnan(next(iter(numbers.values())))
         raise ValueError(
             f"{words[int(unread.argmax())]!r} is no number with these separators; write all cells in one format"
@@ -146,7 +163,8 @@ def number_format(
     if not fitting:
         return None
 
-    # Several formats are one if all numbers are the same in them; if not, the first number that differs is the doubt.
+    # Several formats that give the same numbers are as good as one. If a number differs, the decimal separator of the
+    # other columns of the table decides, `clear`; an error is raised where they show none.
     first = fitting[0]
     for form in fitting:
         differs = numbers[form] != numbers[first]
@@ -157,8 +175,9 @@ def number_format(
 
 def _are_plain(words: list[str]) -> bool:
     """Whether any parser reads all words as numbers, and in one way: some word shows that points are decimal."""
-    if not all(_PLAIN.fullmatch(word) for word in words):
+    if not all(_PLAIN.fullmatch(word) for word in words):  # digits, a point, an exponent, and nothing else
         return False
+    # 15.018 alone may be fifteen thousand, but beside 3.5 its point must be decimal.
     with_point = [word for word in words if "." in word]
     return not with_point or any(_DECIMAL_MARK["."].search(word) for word in with_point)
 
@@ -182,7 +201,8 @@ def _possible_formats(words: list[str], sign: str, decimal: str | None, thousand
     sign : the currency or percent sign of the words, or ""
     decimal, thousands : separators that the user has named, or None
     """
-    # Marks that stand before a digit in some word, of ",", ".", "'" and a blank: each may separate thousands, or none.
+    # Which of ",", ".", "'" and blank stand before a digit in some word: any of them may separate thousands, or nothing
+    # does, "". For the words "1.234,5" and "7" the marks are "," and ".", and `groups` are "", "," and ".".
     marks = [mark for mark in _MARKS if any(re.search(rf"{re.escape(mark)}[0-9]", word) for word in words)]
     groups = [thousands] if thousands else ["", *marks]
 
@@ -194,25 +214,37 @@ def _possible_formats(words: list[str], sign: str, decimal: str | None, thousand
     else:
         decimals = [""]
 
-    # One mark cannot be both separators.
+    # All pairs of a decimal separator and one of thousands, except for those in which one mark is both. In the example
+    # these are ("." , ""), (".", ","), (",", "") and (",", ".").
     pairs = itertools.product(decimals, groups)
     return [NumberFormat(point, group, sign) for point, group in pairs if not point or point != group]
 
 
 def _format_as_elsewhere(fitting: list[NumberFormat], clear: str | None, word: str) -> NumberFormat:
-    """The format with the decimal separator of the other columns; an error that asks where they show none.
+    """Choose among formats that read a column in different ways: the one that is written as the rest of the table.
+
+    A column of "15,018" and "2,500" can be fifteen and two and a half, or thousands. If the other columns of the table
+    show a decimal comma, as "3,5" does, the comma is decimal here too.
 
     Parameters
     ----------
-    fitting : formats in which all words of the column are numbers
-    clear : decimal separator that other columns show; None or "" if they show none
-    word : the first that is another number in another format, for the message
+    fitting : two or more formats in which all words of the column are numbers
+    clear : the decimal separator, "." or ",", that the other columns make clear. Both None and "" mean that none is: ""
+        if the other columns show none or both, None if the caller does not know of other columns
+    word : the first word that is another number in another format, for the message
+
+    Raises
+    ------
+    ValueError
+        if none of the formats has the decimal separator of the other columns; the message asks the user for one
     """
+    # A format that is in question here always has a decimal separator, so that "" and None are never equal to it, and
+    # the error below is raised.
     for form in fitting:
         if form.decimal == clear:
             return form
 
-    # Nothing decides: 15.018 may be 15018 or 15.018.
+    # Nothing decides: 15.018 may be 15018 or 15.018. The message shows both, without the mark and with it as a point.
     mark = "." if "." in word else ","
     two_ways = f"{word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it"
     raise ValueError(
@@ -232,6 +264,7 @@ def clean_word(word: str) -> str:
 def missing_signs(words: Collection[str]) -> set[str]:
     """Those of the words that stand for a missing cell: "?", "-" and "."; a minus beside a plus is a level."""
     signs = {word for word in words if word in MISSING_SIGNS}
+    # In a column such as the results "+" and "-" of a test, the minus is a value.
     if "-" in signs and "+" in words:
         signs.remove("-")
     return signs
@@ -259,6 +292,8 @@ def decimals_shown(words: Collection[str]) -> set[str]:
 
 def _shows_decimal(word: str, mark: str) -> bool:
     """Whether a word is a number in which the mark can be nothing but a decimal separator."""
+    # A mark that occurs twice separates thousands. One mark is decimal if it follows a single 0 or no digit, or if
+    # other than three digits follow it: 0.123, .123 and 12.5 show it, and 12.500 does not.
     if word.count(mark) != 1 or _DECIMAL_MARK[mark].search(word) is None:
         return False
     return is_number(word) and not is_date(word)

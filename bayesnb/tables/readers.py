@@ -77,7 +77,8 @@ def open_table(path: str | Path, **writing: Any) -> Any:
 def errors_of(file: Any, command: str = "") -> Iterator[None]:
     """Let the errors of a table name its file, and the line of a cell.
 
-    It is for `with`: the block runs at the `yield`, and an error of it is raised again as a TableError.
+    It is for `with errors_of(file): …`. The block of the `with` runs at the `yield`. If an error is raised in it, that
+    error appears here, and is raised again as a TableError.
 
     Parameters
     ----------
@@ -87,9 +88,9 @@ def errors_of(file: Any, command: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except CellError as error:
-        place = f"row {error.row + 1}"  # rows count from 0 in a data frame
-        if isinstance(file, TextFile):
+    except CellError as error:  # a cell that its column cannot hold; `row` is its row in the data frame, from 0 on
+        place = f"row {error.row + 1}"
+        if isinstance(file, TextFile):  # an editor shows lines, which differ from rows by the header and blank lines
             place = f"line {file.lines(np.array([error.row]))[0]}"
         raise TableError(f"{file.source}, {place}: {error}{_advice(error, command)}.") from error
     except TableError:  # names its file already; it is a ValueError too
@@ -99,8 +100,14 @@ def errors_of(file: Any, command: str = "") -> Iterator[None]:
 
 
 def _advice(error: CellError, command: str) -> str:
-    """What to do about a cell, in the flags of a command."""
-    name = shlex.quote(error.name)
+    """What to do about a cell that cannot be read, as flags of the command line; "" where there is no advice.
+
+    Parameters
+    ----------
+    error : names the column, and says whether the cell is text that is no number (`is_unread`)
+    command : "fit", "predict" or ""
+    """
+    name = shlex.quote(error.name)  # in quotes where the shell needs them
     if command == "fit":
         return f"; name its role with --columns {name}=ROLE, or leave it out with --drop {name}"
     if command == "predict" and error.is_unread:
@@ -109,7 +116,13 @@ def _advice(error: CellError, command: str) -> str:
 
 
 def _chosen_names(columns: Any, names: Iterable[str]) -> list[str]:
-    """The columns that are wanted: all, some, or one."""
+    """The columns that are wanted, as a list.
+
+    Parameters
+    ----------
+    columns : None for all, a list of names, or a single name
+    names : of all columns
+    """
     if columns is None:
         return [*names]
     return columns if isinstance(columns, list) else [columns]
@@ -122,14 +135,14 @@ class NamedTable:
         """Load the data set; its target is a column like the others."""
         from .datasets import load
 
-        data = load(name)
+        data = load(name)  # with features `X`, labels `y`, and the name of the column of labels
         self.target = data.target
         self.source = data.source
         self.first = data.X.assign(**{data.target: data.y})
         self.names = [*self.first]
 
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
-        """The rows, all at once."""
+        """The rows, all at once; only `columns` matters, None for all, a list of names, or one name."""
         yield self.first[_chosen_names(columns, self.names)]
 
 
@@ -157,6 +170,7 @@ class TextFile:
         self.path = path
         self.source = str(path)
         self.target: str | None = None
+        # Within `_errors_of_reading` an error of the disk, the encoding or the parser becomes a TableError with advice.
         with self._errors_of_reading(encoding or "utf-8-sig"):
             self.encoding = encoding or self._encoding_of_start()
 
@@ -165,8 +179,9 @@ class TextFile:
             self._separator = _separator_of(head, sep)
             self.names = _names_of(head, self._separator, path)
 
-            # A piece is to have about 4 MiB, by the average length of the first lines, which may end in "\r": 100 to
-            # 65,536 rows. The first piece has the rows of the first lines.
+            # A piece is to have about 4 MiB, and 100 to 65,536 rows. 4 MiB divided by the average length of a line of
+            # `head` are 4 MiB · lines / letters of `head`. A line may also end in "\r". `first` is a piece of as many
+            # rows as there are lines in `head`; with numbers=() all of its cells are text.
             n_lines = max(head.count("\n"), head.count("\r"), 1)
             self._rows = int(np.clip(HEAD * n_lines // len(head), 100, ROWS))
             self.first = next(self.pieces((), rows=n_lines))
@@ -179,13 +194,13 @@ class TextFile:
         """UTF-16 or UTF-8, by the first two bytes; a TableError where these are of an archive."""
         with self._bytes() as file:
             start = file.peek(2)[:2]
-        if start == b"PK":
+        if start == b"PK":  # of ZIP archives, which the workbooks of spreadsheet programs are
             raise TableError(f"{self.path} is a workbook or an archive; save its sheet as CSV.")
         is_utf16 = start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         return "utf-16" if is_utf16 else "utf-8-sig"
 
     def _head(self) -> str:
-        """The first letters; a TableError where there are none."""
+        """The first letters of the file, about four million; a TableError where there are none."""
         with self._bytes() as file:
             head = codecs.getreader(self.encoding)(file).read(HEAD)
         if not head.strip():
@@ -195,6 +210,8 @@ class TextFile:
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
         """The rows, piece by piece; a CellError names text among numbers.
 
+        A piece is a data frame of some thousand rows, in the order of the file. Its index goes on from piece to piece.
+
         Parameters
         ----------
         numbers : names of the columns to read as numbers; by default those that the first lines show. Others are text
@@ -202,7 +219,8 @@ class TextFile:
             it are not even counted
         rows : of a piece
         """
-        # Which columns are numbers, and which are wanted: each must be there.
+        # Which columns are numbers, and which are wanted: each must be there. Without `numbers` the first rows decide:
+        # `describe(…).plain` are the names of columns that hold numbers as any parser reads them.
         number_names = describe(self.first).plain if numbers is None else {*numbers}
         names = _chosen_names(columns, self.names)
         unknown = [name for name in names if name not in self.names]
@@ -212,7 +230,9 @@ class TextFile:
                 f"{self.path} has no column {listed(unknown)}; the columns are {listed(self.names)}{similar}"
             )
 
-        # pandas reads whole columns faster with their types; the names replace those of the header, line 0.
+        # Arguments of `pandas.read_csv`. Line 0 is the header, whose names ours replace. All columns are read as text,
+        # except for numbers that are wanted, whose type pandas finds; it is quicker if it knows the other types. With
+        # `low_memory=False` a column of a piece gets one type. With a `chunksize` the result is an iterator of pieces.
         settings: dict[str, Any] = {
             "names": self.names,
             "header": 0,
@@ -223,10 +243,12 @@ class TextFile:
             "dtype": dict.fromkeys({*self.names} - (number_names & {*names}), str),
             "chunksize": rows or self._rows,
         }
+        # One name instead of a list: pandas skips the other columns, and does not count the cells of a row.
         if columns is not None and not isinstance(columns, list):
             settings["usecols"] = names
 
-        # Each piece is cleaned when it is asked for; the file is open until then.
+        # `_clean_piece` takes blanks off text, and checks numbers. `map` calls it when the caller asks for the next
+        # piece; the file stays open until the last one is given, as this function is a generator.
         clean_piece = partial(self._clean_piece, numbers=number_names, names=names)
         with (
             self._errors_of_reading(self.encoding),
@@ -247,7 +269,7 @@ class TextFile:
         columns: dict[str, pd.Series] = {}
         for name in names:
             cells = piece[name]
-            if name not in numbers:  # text
+            if name not in numbers:  # text: blanks are taken off, and words such as "NA" become missing
                 cells = _without_blanks(cells)
             elif cells.dtype.kind not in "iuf":  # pandas has left them as text, as one of them is no number
                 has_label = piece[self.target].notna() if self.target in piece else True
@@ -260,7 +282,8 @@ class TextFile:
 
         There may be blank lines, which are no rows, and lines within quotes, of which a row has several.
         """
-        # The CSV reader counts lines while it reads rows: a row begins behind the line where the one before it ended.
+        # The CSV reader counts lines while it reads rows: `line_num` is the last line of the row that it has just read,
+        # and the next row begins one line later. A blank line gives an empty row, which pandas does not count.
         starts: list[int] = []  # of the header and of each row
         start = 1
         with contextlib.suppress(csv.Error), io.TextIOWrapper(self._bytes(), self.encoding, newline="") as text:
@@ -270,7 +293,8 @@ class TextFile:
                     starts.append(start)
                 start = table.line_num + 1
 
-        # Where the reader has met an error, a line a row is the best guess: the first row is at line 2.
+        # An error of the reader (`csv.Error`) ends the loop early, and some rows have no start. Then one line for each
+        # row is the best guess: row 0 is at line 2, below the header.
         if len(starts) <= np.max(rows) + 1:
             return rows + 2
         return np.array(starts)[rows + 1]  # the header comes first
@@ -302,7 +326,7 @@ class TextFile:
 
 def _separator_of(head: str, sep: str | None) -> str:
     """The separator of the cells: as named, or the most frequent one of the header, as cells may hold commas."""
-    if sep:
+    if sep:  # a tab may be named in words, as it is hard to type in a shell
         return {"tab": "\t", "\\t": "\t"}.get(sep, sep)
     header = head.lstrip().partition("\n")[0]
     return max(",;\t|", key=header.count)
@@ -318,8 +342,8 @@ def _names_of(head: str, separator: str, path: Path) -> list[str]:
     path : of the file, for the messages
     """
     rows = (row for row in csv.reader(io.StringIO(head), delimiter=separator) if row)  # without blank lines
-    header = next(rows)
-    row = next(rows, [])
+    header = next(rows)  # the cells of the first line
+    row = next(rows, [])  # those of the second; [] if there is none
 
     names = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(header)]  # as pandas names them
     if len(set(names)) < len(names):
@@ -336,12 +360,17 @@ def _names_of(head: str, separator: str, path: Path) -> list[str]:
 
 
 def _without_blanks(cells: pd.Series) -> pd.Series:
-    """Text without blanks around it; words for a missing cell are missing. Cells without either are not copied."""
+    """Text without blanks around it; words for a missing cell are missing. Cells without either are not copied.
+
+    Parameters
+    ----------
+    cells : (n,) text; a missing cell is None or NaN
+    """
     values = cells.tolist()
     words = [value.strip() if isinstance(value, str) else value for value in values]
 
-    # Usually there is nothing to do, which is found quickly: `strip` gives a text without blanks back as the same
-    # object, and `is` is faster than a comparison of texts.
+    # Usually there is nothing to do, and then the cells are returned as they are. This is found quickly: `strip` gives
+    # a text without blanks back as the same object, and `is` is faster than a comparison of texts.
     is_clean = all(word is value for word, value in zip(words, values, strict=True))
     if is_clean and not any(word in _MISSING_WORDS for word in words):
         return cells
@@ -361,7 +390,8 @@ def _parsed_numbers(name: str, cells: pd.Series, has_label: Any) -> pd.Series:
     texts = cells.astype(object).map(lambda value: str(value).strip(), na_action="ignore")
     numbers = pd.to_numeric(texts, errors="coerce").astype(float)  # NaN of other text
 
-    # Wrong is text that is no number, no sign of a missing cell, and in a row that counts.
+    # Wrong is text that is no number (`to_numeric` made it NaN), no sign of a missing cell such as "?", and in a row
+    # with a label. `has_label` is (n,) booleans, or True for all rows.
     is_wrong = cells.notna() & numbers.isna() & ~texts.isin(MISSING_SIGNS) & has_label
     if is_wrong.any():
         reason = ", where numbers are expected; write all cells in one way"
@@ -382,7 +412,9 @@ class ParquetFile:
         try:
             from pyarrow import dataset, unify_schemas
 
-            # Files of a folder may hold a column with other types: its own type is one that holds them all.
+            # Files of a folder may hold a column with different types, such as integers in one and floats in another.
+            # `unify_schemas` finds for each column one type that holds them all, and the folder is opened again with
+            # these types. "hive" takes folder names such as "year=2024" for cells of a column "year".
             settings: dict[str, Any] = {"format": "parquet", "partitioning": "hive"}
             table = dataset.dataset(path, **settings)
             schemas = [table.schema, *(file.physical_schema for file in table.get_fragments())]
@@ -397,6 +429,9 @@ class ParquetFile:
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
         """The rows, piece by piece, row group by row group: Arrow left to itself reads ahead until all is in memory.
 
+        A Parquet file stores its rows in *row groups*, each of which can be read by itself. Arrow calls a file of the
+        table a *fragment*, and some rows of it a *batch*, which becomes one piece here.
+
         Parameters
         ----------
         numbers : not used, as the file has types; text files need it
@@ -410,6 +445,8 @@ class ParquetFile:
             "columns": _chosen_names(columns, self._table.schema.names),
             "batch_size": rows or ROWS,
         }
+        # `pre_buffer=False` reads a column only when it is needed. A batch has the types of the whole table
+        # (`schema`), whatever those of its file are.
         for file in self._table.get_fragments():
             for group in file.split_by_row_group():
                 for batch in group.to_batches(self._table.schema, **settings):
