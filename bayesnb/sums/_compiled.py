@@ -43,7 +43,7 @@ class _Cache(FunctionCache):
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """A context that one process at a time is in: it holds the lock of a file in the folder."""
-        if fcntl is None:
+        if fcntl is None:  # Windows has no such locks
             yield
             return
         self._impl.locator.ensure_cache_path()
@@ -181,7 +181,7 @@ def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> N
         of_class = out[np.uint64(y[i])]  # (d,)
         weight = w[i]
         x = cells[ends[i] : ends[i + 1]]  # the cells of the row
-        if columns is None:  # decided when it is compiled
+        if columns is None:  # dense rows: cell j is that of column j; decided when the loop is compiled
             for j in range(len(x)):
                 of_class[j] += weight * x[j]
         else:
@@ -217,7 +217,7 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
         weight = w[i]
         for j in range(d):
             x = X[i, j]
-            if 0 <= x < levels:  # False for NaN
+            if 0 <= x < levels:  # False for NaN; a missing cell counts nowhere
                 table[j, int(x)] += weight
 
 
@@ -237,13 +237,16 @@ def log_coefficient(ends: Any, cells: Any, log_factorials: Any, out: Any) -> Non
         total = 0.0  # Σ_j log x_ij!
         n_others = 0  # cells that are not in the table
         for p in range(len(x)):
+            # A count is looked up if it is whole, k == x, and 0 ≤ k < the length of the table. The three truth values
+            # are joined by `&`, without the branches of `and`, so that several cells are done at once. The position is
+            # made unsigned, because numba then does not look whether it is negative.
             k = np.int32(x[p])
-            is_in_table = (k == x[p]) & (0 <= k) & (k < len(log_factorials))  # whole, and not too large
+            is_in_table = (k == x[p]) & (0 <= k) & (k < len(log_factorials))
             length += x[p]
             total += log_factorials[np.uint64(k)] if is_in_table else 0.0
             n_others += not is_in_table
 
-        # a row with other cells is summed anew, by the gamma function
+        # a row with other cells is summed anew, by the gamma function: x! = Γ(x + 1)
         if n_others:
             total = 0.0
             for p in range(len(x)):
@@ -280,6 +283,7 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
     weights : (d, c)
     out : (n, c)
     """
+    # for each row the rows of `weights` at its columns, times its cells, are added to out_i
     for i in range(len(ends) - 1):
         _add_rows(weights, columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]], out[i])
 
@@ -310,8 +314,10 @@ def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: A
             ones = np.ones(2 * n)
         for p in range(n):
             j = p if columns is None else columns[start + p]  # the column of the cell
+
+            # the level, or `levels` for any other cell, such as NaN: the last row of the column
             table_row[p] = j * (levels + 1) + (int(x[p]) if (x[p] >= 0) & (x[p] < levels) else levels)
-        _add_rows(table, table_row[:n], ones[:n], out[i])
+        _add_rows(table, table_row[:n], ones[:n], out[i])  # the sum of these rows, to out_i
 
 
 @loop(FAST)
@@ -391,8 +397,9 @@ def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, out: Any) -> None:
     """Log density of rows of counts under Dirichlet–multinomials: out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i).
 
-    a^(x) = Γ(a + x)/Γ(a) is the rising factorial. Of row i and class k it is taken at a_j = α_jk − w_ik x_ij, with the
-    sum A over the columns j, and L is the sum of the cells of the row. There are two kinds of cells:
+    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, `log_rising` its logarithm. Of row i and class k it is taken at
+    a_j = α_jk − w_ik x_ij, which `_remaining` computes: the concentration without the row, if it leaves with weight w.
+    A is the sum of a_j over the columns j, and L is the sum of the cells of the row. There are two kinds of cells:
 
     - of a whole count up to 64 the factorial is the product a (a + 1) … (a + x − 1). The factors of several cells are
       multiplied, and a logarithm is taken after every sixteenth factor;
@@ -522,12 +529,15 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
 
             for k in range(len(mu)):
                 for j in range(columns):
-                    # a missing cell has no level, and the factor 1
+                    # A missing cell has no level, and the factor 1. A column without missing cells skips the loop.
                     for i in range(_TILE if n_missing[j] else 0):
                         total[k, i] -= 0.0 if tile[j, i] == tile[j, i] else level[k, first + j]
+
+                    # `less` is a product of factors, less one; here it gets the factors of this column
                     _multiply_tile(tile[j], mu[k, first + j], slope[k, first + j], less)
 
-                    # the logarithm of the product, after each column or after the last one
+                    # the logarithm of the product, after each column or after the last one; `log_of` takes log(1 + x)
+                    # from 1 + x and x, so that a small x keeps its digits
                     if not alike or j == columns - 1:
                         w = weight[k, first + j]
                         for i in range(_TILE):
@@ -565,11 +575,13 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
             g = slope[j]
             w = weight[j]
             for k in range(len(total)):
+                # Student densities: log(1 + v) − log(1 + v⁰) is the logarithm of the quotient (1 + v)/(1 + v⁰). Where
+                # the cell is nearly 0, the quotient is nearly 1, and as a float has lost digits. So the logarithm is
+                # taken of 1 + y, with y = (v − v⁰)/(1 + v⁰) as a second argument, which still has them.
                 z = (x - m[k]) * g[k]  # v = z²
                 z_empty = m[k] * g[k]  # v⁰ is its square
                 change = z * z - z_empty * z_empty  # v − v⁰
                 divisor = 1.0 + z_empty * z_empty  # 1 + v⁰
-                # `log_of` takes log(1 + x) from 1 + x, which is the quotient, and from x, which is change/divisor
                 total[k] += w[k] * (log_of((1.0 + z * z) / divisor, change / divisor) if student else change)
 
 
@@ -590,8 +602,8 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
     out : (m,)
     """
     for i in range(len(at)):
-        k = np.uint64(y[i])
-        x = X[at[i]]
+        k = np.uint64(y[i])  # unsigned: numba then does not look whether it is negative
+        x = X[at[i]]  # (d,), as are the four of the row's class
         m = mu[k]
         g = slope[k]
         w = weight[k]
@@ -631,7 +643,8 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
         m = shift[k]
         row = X[i]
 
-        # The sum of a row with a missing cell is NaN, which is not equal to itself.
+        # The sum of a row with a missing cell is NaN, which is not equal to itself. It is cheaper to find out so than
+        # to ask for each cell.
         for j in range(len(row)):
             total += row[j]
         if total == total:  # no cell is missing: the weight is the same in all columns
@@ -645,7 +658,7 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
         # some cell is missing: each has a weight u of its own
         for j in range(len(row)):
             z = row[j] - m[j]
-            u, z = (v, z) if z == z else (0.0, 0.0)  # NaN, a missing cell, has weight 0
+            u, z = (v, z) if z == z else (0.0, 0.0)  # NaN, a missing cell, has weight 0; 0 · NaN would be NaN
             weight[j] += u
             first[j] += u * z
             second[j] += u * z * z
@@ -661,8 +674,10 @@ def one_dependence(
 ) -> None:
     """Averaged one-dependence estimates: out_ic = log of the mean over parents u of exp(Σ_v table[u, v, c] + shift_u).
 
-    Every cell of row i is the parent once, and v runs over all cells of the row. In the class `label[i]` the numbers
-    come from `without_unit`, from which the row was left out. A row without cells keeps what `out` has.
+    In the model of a parent feature, all other features depend on the class and on the parent. Every cell u of row i is
+    the parent once, and v runs over all cells of the row: table[u, v, c] is log p(v | c, u), and table[u, u, c] is
+    log p(c, u). In the class `label[i]` the numbers come from `without_unit`, from which the row was left out. A row
+    without cells keeps what `out` has.
 
     Parameters
     ----------

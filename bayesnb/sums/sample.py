@@ -51,8 +51,8 @@ class Sample:
         cells = []
         for k in range(by_class.shape[1]):
             entries = slice(by_class.indptr[k], by_class.indptr[k + 1])
-            cells.append((x[by_class.indices[entries]].T, by_class.data[entries].astype(dtype)))
-        return cls._of_classes(cells)
+            cells.append((x[by_class.indices[entries]].T, by_class.data[entries].astype(dtype)))  # (d, m) and (m,)
+        return cls._of_classes(cells)  # which merges equal values
 
     @classmethod
     def _of_classes(cls, cells: Iterable[tuple[Array, Array]]) -> Self:
@@ -60,7 +60,7 @@ class Sample:
         values = []
         weights = []
         for v, w in cells:
-            weight_of_cell = w + 0 * v  # (d, m); NaN in a missing cell
+            weight_of_cell = w + 0 * v  # (d, m): a weight for every cell; NaN in a missing one, as 0 · NaN is
             value, weight = _canonical(v, weight_of_cell)  # distinct values in ascending order
             values.append(value)
             weights.append(weight)
@@ -110,7 +110,9 @@ class Sample:
         """Values and weights of class k and feature j; on the host without the padding behind the last value."""
         value = self.value[k][j]
         weight = self.weight[k][j]
-        m = np.count_nonzero(weight) if namespace(value) is np else None  # padding has weight 0
+
+        # padding has weight 0; in JAX, where shapes may not depend on values, it stays: `value[:None]` is all of it
+        m = np.count_nonzero(weight) if namespace(value) is np else None
         return value[:m], weight[:m]
 
     def pooled(self) -> Self:
@@ -129,7 +131,7 @@ def _canonical(value: Float[Array, "d m"], weight: Float[Array, "d m"]) -> tuple
     ----------
     value, weight : in any order; a cell with weight 0 or NaN is missing
     """
-    if namespace(value, weight) is not np:
+    if namespace(value, weight) is not np:  # JAX: arrays keep their length
         import jax
 
         return jax.vmap(_canonical_traced)(value, weight)  # feature by feature
@@ -160,7 +162,8 @@ def _distinct(
     if not is_cell.any():
         return value[:0], weight[:0]  # NumPy counts nothing in integers, whatever the weights are
 
-    # the total weight of each distinct value, and of the absolute weights, which tell its rounding
+    # The total weight of each distinct value, and of the absolute weights, which tell its rounding. The values 3, 2, 3
+    # have the distinct ones (2, 3) and the groups (1, 0, 1), by which `bincount` sums the weights.
     distinct, group = np.unique(value[is_cell] + 0.0, return_inverse=True)  # −0 becomes 0
     total = np.bincount(group, weight[is_cell], len(distinct))
     size = np.bincount(group, abs(weight[is_cell]), len(distinct))
@@ -187,9 +190,10 @@ def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> 
     # equal values are neighbours now: number them by groups, and give each the total of its group
     is_first = jnp.diff(value, prepend=jnp.nan) != 0  # differs from the value before it
     group = jnp.cumsum(is_first) - 1
-    total = jnp.zeros_like(weight).at[group].add(weight)[group]
+    total = jnp.zeros_like(weight).at[group].add(weight)[group]  # sums by group, then that of each cell's group
     size = jnp.zeros_like(weight).at[group].add(abs(weight))[group]
 
-    # the first of each group stays, unless its weights cancel
+    # The first of each group stays, unless its weights cancel. `prepend=NaN` makes the first value differ, and NaN
+    # differs from every value, so missing cells are groups of their own, of weight 0.
     remains = abs(total) > rounding(value) * size
     return ordered(jnp.where(is_first & remains, value, jnp.nan), total)
