@@ -36,7 +36,7 @@ def sites_of(model: Callable[[], Any]) -> dict[str, Site]:
     sites = _traced_sites(model)  # nothing is compiled
 
     # Limits of a support that are computed from the fields of the model have no values in a trace.
-    limits = jax.tree.leaves([site.support for site in sites.values()])
+    limits = jax.tree.leaves([site.support for site in sites.values()])  # such as the bounds of an interval
     if any(isinstance(limit, jax.core.Tracer) for limit in limits):
         return _read_sites(model)
     return sites
@@ -54,6 +54,7 @@ def _traced_sites(model: Callable[[], Any]) -> dict[str, Site]:
     """
     import jax
 
+    # `eval_shape` runs a function with tracers, which have a shape and no numbers; the sites are noted as it runs
     sites: dict[str, Site] = {}
     jax.eval_shape(lambda: sites.update(_read_sites(model)))
     return sites
@@ -63,6 +64,7 @@ def _read_sites(model: Callable[[], Any]) -> dict[str, Site]:
     """The parameters of a NumPyro model, by site, from one run of it with a seed; the rows `x` are not among them."""
     import numpyro
 
+    # `seed` gives random numbers to the statements of the model, `block` hides the rows, and `trace` notes the rest
     with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
         model()
 
@@ -93,7 +95,7 @@ def to_sites(theta: Theta) -> Theta:
     """Parameters as NumPyro names and holds them: `log_theta` → `theta` = exp, `logit_theta` → `theta` = logistic."""
     sites = {}
     for name, value in theta.items():
-        basis = _basis(name)
+        basis = _basis(name)  # "log_", "logit_" or nothing
         sites[name.removeprefix(basis)] = TO_SITE[basis](value) if basis else value
     return sites
 
@@ -163,18 +165,21 @@ def _block_scope() -> type:
         "type" and "name" of the statement, and with "cond_indep_stack", the plates around it. Each of these is a frame,
         with the `name` of the plate and the axis `dim` that it has. NumPyro's `scope` puts a prefix before all names.
 
-        Two things are different here. All blocks have the same rows, so their plate "row" keeps its name. And when
-        labels are enumerated, funsor keeps names of axes of its own, "dim_to_name", which get the prefix too.
+        A block is the columns of one family of distributions. Two things are different here. All blocks have the same
+        rows, so their plate "row" keeps its name. And when labels are enumerated (NumPyro sums over their values), its
+        backend funsor keeps names of axes of its own: "dim_to_name" maps an axis, such as −1, to the name of its plate.
+        They get the prefix too. A handler sees a message before the statement is run, in `process_message`, and after
+        it, in `postprocess_message`.
         """
 
         def process_message(self, msg: Any) -> None:
             """Put the prefix before the name of a statement and of the plates around it, but for the plate "row"."""
-            is_row_plate = msg["type"] == "plate" and msg["name"] == "row"
+            is_row_plate = msg["type"] == "plate" and msg["name"] == "row"  # the statement that opens the plate
             before = msg.get("cond_indep_stack") or []
             if not is_row_plate:
                 super().process_message(msg)  # renames the statement, and the plates around it
 
-            # the frame of the rows is put back as it was
+            # of a statement inside of plates: the frame of the rows is put back as it was, the others are renamed
             if before:
                 renamed = msg["cond_indep_stack"]
                 frames = zip(before, renamed, strict=True)

@@ -94,6 +94,8 @@ class RowWeights:
         squares = float((self.values / largest) ** 2 @ np.ones(len(self.values)))
         if self.are_counts or squares == 0:
             return self.total
+
+        # (Σ w / max)² / Σ (w / max)²; all weights equal give the number of rows
         return float(self.values.sum() / self.values.max()) ** 2 / squares
 
     @property
@@ -114,7 +116,8 @@ class RowWeights:
         """The terms of a sum Σ_i w_i t_i over rows that are independent of each other, for its standard error.
 
         They are weighted terms, the weight of each, and how often it occurs. Those of rows of weight 0, which may be
-        infinite, are left out.
+        infinite, are left out. Terms t = 5, 7 with the weights 2, 1 are three terms 5, 5, 7 if the weights count rows,
+        and the two terms 10, 7 if they are importance. In one group both rows are the single term 17.
 
         Parameters
         ----------
@@ -128,7 +131,9 @@ class RowWeights:
         # groups: one term each, the sums of w t and of w over its rows
         if groups is not None:
             _, group = np.unique(groups[has_weight], return_inverse=True)  # numbers 0, 1, … without gaps
-            group_weight = np.bincount(group, w)
+            group_weight = np.bincount(group, w)  # Σ w over the rows of each group, (g,)
+
+            # Σ w t over the rows of each group, along the last axis, (…, g)
             sums = np.apply_along_axis(lambda values: np.bincount(group, values), -1, w * t)
             return Terms(sums, group_weight, times=np.ones(len(group_weight)))
 
@@ -193,9 +198,9 @@ def row_weights(sample_weight: Any, n: int) -> RowWeights:
         where floats are whole and partly above 1, as counts are; where integers have none that is 1, or a mean above
         20, as survey weights are. The warning names the cast
     """
-    if isinstance(sample_weight, RowWeights):
+    if isinstance(sample_weight, RowWeights):  # checked already
         return sample_weight
-    if sample_weight is None:
+    if sample_weight is None:  # every row counts once
         return RowWeights(np.ones(n), are_counts=True, are_given=False)
     weights = RowWeights(_checked_values(sample_weight, n), _are_integers(sample_weight))
     doubt = _doubtful_type(weights)  # a message, or nothing
@@ -217,7 +222,7 @@ def _checked_values(sample_weight: Any, n: int) -> PerRow:
         raise ValueError(
             f"`sample_weight` holds no numbers ({error}); give one non-negative weight for each of {n} rows"
         ) from None
-    if values.ndim == 0:
+    if values.ndim == 0:  # one number for all rows
         values = np.full(n, float(values))
     if values.shape != (n,):
         raise ValueError(f"`sample_weight` has shape {values.shape}; it needs one weight for each of {n} rows")

@@ -52,6 +52,9 @@ class NormalInverseWishart(AbstractNormalRows):
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
+        The posterior of class c has mean centre m with κ pseudo-rows, and an inverse Wishart covariance with ν degrees
+        of freedom and scale S. Removing the row undoes its update:
+
             κ' = κ − w,   m' = m − wδ/κ',   ν' = ν − w,   S' = S − gδδᵀ with g = wκ/κ'
 
         With τ = δᵀS⁻¹δ the determinant lemma gives |S'| = |S| (1 − gτ), Sherman & Morrison δᵀS'⁻¹δ = τ/(1 − gτ).

@@ -56,6 +56,9 @@ class TiedNormalInverseWishart(AbstractNormalRows):
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i: its weights w_c are removed from Σ and from each μ_c; δ_c = x − m_c.
 
+        The posterior of the mean of class c has the centre m_c with κ_c pseudo-rows. The covariance, which all classes
+        share, is inverse Wishart with ν degrees of freedom and scale S. Removing a row undoes its update:
+
             κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   ν' = ν − Σ_c w_c
             S' = S − Σ_c g_c δ_c δ_cᵀ,   g_c = w_c κ_c/κ_c'
 
@@ -63,7 +66,12 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         |S'| = |S| ρ by the determinant lemma. Sherman & Morrison give δ_kᵀS'⁻¹δ_k, the square of
 
             z_k' = z_k + g/(√ρ(1 + √ρ)) (zᵀz_k) z,   z_k'ᵀz_k' = z_kᵀz_k + g/ρ (zᵀz_k)²
+
+        Parameters
+        ----------
+        x, r : rows that this posterior contains, and the weights (n, c) that they had in `update`
         """
+        # some rows at a time, so that temporary arrays stay in a core's cache
         return by_slices(self._log_loo_of_rows, self.m, x, r)
 
     def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
@@ -78,6 +86,8 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w, (n, c)
         g = w * self.kappa / remaining  # (n, c)
         z = whitened(x, self.m, inverse_root)  # z_k = L⁻¹(x − m_k), (c, n, d)
+
+        # "knd,knd->kn": for each class k and row n the sum over d of z · z
         squares = xp.einsum("knd,knd->kn", z, z)  # z_kᵀz_k, (c, n)
         log_det = log_det[:, None]
 
@@ -105,8 +115,9 @@ class TiedNormalInverseWishart(AbstractNormalRows):
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are equal in all classes."""
+        # log Normal(x; μ, Σ) = xᵀΣ⁻¹μ − ½μᵀΣ⁻¹μ − ½xᵀΣ⁻¹x and constants; the last terms are the same in all classes
         mu = theta["mu"]
-        weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)  # (d, c)
+        weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)  # Σ⁻¹μ, (d, c)
         return weights, -0.5 * (mu * weights.T).sum(-1)
 
 
@@ -119,6 +130,9 @@ def _classes_to_remove(w: Float[Array, "n c"]) -> Int[np.ndarray, "steps n"]:
     n, c = w.shape
     if namespace(w) is not np:
         return np.tile(np.arange(c)[:, None], n)
+
+    # `w == 0` is False for classes with weight, and False is sorted first: the weights (0, 2, 1) give the order
+    # (1, 2, 0), of which a row with weight in two classes needs two steps
     n_steps = np.count_nonzero(w, 1).max(initial=0)
     with_weight_first = np.argsort(w == 0, 1, kind="stable")  # (n, c), classes of each row
     return with_weight_first[:, :n_steps].T
