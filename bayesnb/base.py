@@ -152,7 +152,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def evidence_error(self) -> str | None:
         """The reason why `log_marginal` is not an evidence, such as an improper prior; None if it is one."""
-        reason = improper(self)
+        reason = improper(self)  # such as "kappa is 0 (class 0, feature 3)"; None for a proper prior
         if reason is None:
             return None
         return (

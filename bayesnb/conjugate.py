@@ -352,7 +352,8 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         if complete:
             return f(x)
 
-        # for a missing cell f is asked for 1, a value that every family has, and its answer is dropped
+        # For a missing cell f is asked for 1, a value that every family has, and its answer is dropped: f of NaN could
+        # be NaN or an error.
         xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
         is_observed = ~xp.isnan(x)
         return xp.where(is_observed, f(xp.where(is_observed, x, 1)), 0)

@@ -71,8 +71,8 @@ class NaiveBayes:
         def statistics_of_slice(part: slice) -> Statistics:
             return self.statistics(rows_at(rows, part), block_rows_at(r, part))
 
-        # statistics of disjoint sets of rows add, so each slice is summed up alone. The function gives the smallest
-        # number of cells that is worth a slice
+        # Statistics of disjoint sets of rows add, so each slice is summed up alone, and `fold_rows` adds the results.
+        # The function gives the smallest number of cells that is worth a slice.
         parts = row_slices(rows, lambda: self.min_chunk_cells(r))
         return fold_rows(statistics_of_slice, parts)
 
@@ -334,7 +334,7 @@ class NaiveBayes:
         """Independent draws of all parameters; use NumPy's generator for many draws and a JAX key under `jit`."""
         # independent streams of random numbers, one for the classes and one for each block
         keys = split(key, 1 + len(self.blocks))
-        draws = {CLASS: self.classes.sample(keys[0], shape)}
+        draws = {CLASS: self.classes.sample(keys[0], shape)}  # {"class": {"log_pi": …}}, then each block by its name
         for block_key, (name, block) in zip(keys[1:], self.blocks.items(), strict=True):
             draws[name] = block.sample(block_key, shape)
         return draws

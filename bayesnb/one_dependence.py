@@ -145,7 +145,8 @@ class OneDependence:
         """Z (n, k): 1 at the place of each cell's level; a missing cell has no entry."""
         places = self.places(x)
         is_observed = places >= 0
-        # CSR: the columns of the entries row by row, and where the entries of each row end
+        # CSR: the columns of the entries row by row, and where the entries of each row end. Rows with 2, 0 and 1
+        # observed cells have the ends (0, 2, 2, 3)
         ends = np.concatenate([[0], np.cumsum(is_observed.sum(1))])
         shape = len(x), int(self.offsets[-1])
         return sparse.csr_array((np.ones(ends[-1]), places[is_observed], ends), shape=shape)

@@ -392,7 +392,7 @@ class Moments(_Centred):
 
         It takes two passes: the mean of the means, and what it leaves of distances to it, as in `Moments.of`.
         """
-        n = self.n.sum(0, keepdims=True)
+        n = self.n.sum(0, keepdims=True)  # (1, d), as all results
         xp = namespace(n)  # numpy, or jax.numpy for JAX arrays
         divisor = xp.where(n > 0, n, 1)
         mean = (self.n * self.mean).sum(0, keepdims=True) / divisor
@@ -471,7 +471,8 @@ class Statistics(Summed):
         if self.error is None or other.error is None:
             return type(self)(n, blocks)
 
-        # sums of whole weights have the error 0, and stay exact
+        # Variances of independent errors add, and the sum itself is rounded once more: `rounded` is the variance of
+        # that. Sums of whole weights have the error 0, and stay exact.
         error = self.error + other.error
         return type(self)(n, blocks, np.where(error > 0, error + rounded(n), 0))
 

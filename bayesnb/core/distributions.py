@@ -86,7 +86,7 @@ def decode(name: Any, arguments: Any) -> Any:
     """
     import numpyro.distributions as dist
 
-    # the class of this name, if NumPyro has one that is public
+    # the class of this name, if NumPyro has one that is public; `arg_constraints` has the names of its arguments
     kind: Any = getattr(dist, name, None) if name in dist.__all__ else None
     is_distribution_class = isinstance(kind, type) and issubclass(kind, dist.Distribution)
     if not is_distribution_class or not set(arguments) <= {*kind.arg_constraints}:

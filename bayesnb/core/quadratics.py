@@ -229,8 +229,8 @@ def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray,
     points : draws of the scale, z and G, as of `quadratic_points`
     at : which rows
     """
-    shared, z, g = points
-    rows = form.take(at)
+    shared, z, g = points  # s draws of the scale; (c, s) each
+    rows = form.take(at)  # the forms of these rows
     level, slope = rows.terms(shared)  # λ and s², (n, c, s)
 
     # w z² + w G. The draws of G are those of a row without missing cells. A row with some has fewer degrees of freedom:

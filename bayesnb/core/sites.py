@@ -111,7 +111,7 @@ def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
     theta = {}
     for name in parameters:
         basis = _basis(name)  # "log_", "logit_" or nothing
-        value = sites[name.removeprefix(basis)]
+        value = sites[name.removeprefix(basis)]  # the site "theta" of the parameter "logit_theta"
         theta[name] = _FROM_SITE[basis](value) if basis else value
     return theta
 
@@ -144,7 +144,7 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
     x : (n, d) dense or sparse rows, NaN where a cell is missing; None where rows are drawn, which gives (True, None)
     fill : a value that the likelihood accepts; the mask takes its term out
     """
-    if x is None:
+    if x is None:  # NumPyro draws the rows, with all cells
         return True, None
     import jax.numpy as jnp
 
@@ -190,7 +190,7 @@ def _block_scope() -> type:
             name_of_axis: Any = (msg.get("infer") or {}).get("dim_to_name") or {}  # empty if nothing is enumerated
             if not name_of_axis:
                 return
-            for frame in msg["cond_indep_stack"]:
+            for frame in msg["cond_indep_stack"]:  # the plates around the statement, with their new names
                 if frame.dim in name_of_axis:
                     name_of_axis[frame.dim] = frame.name
 

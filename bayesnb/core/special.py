@@ -200,9 +200,11 @@ class Jet:
         return Jet(*(sum(self.a[i] * other.a[k - i] for i in range(k + 1)) for k in range(4)))
 
     def __truediv__(self, other: Any) -> "Jet":
-        if not isinstance(other, Jet):
+        if not isinstance(other, Jet):  # a number or an array
             return Jet(*(x / other for x in self.a))
-        # In q · other = self coefficient k is Σ_{i≤k} q_i b_{k−i} = a_k, so q_k = (a_k − Σ_{i<k} q_i b_{k−i})/b_0.
+
+        # The quotient q is found from the product q · other = self. With b the coefficients of `other` and a those of
+        # this series, coefficient k of it is Σ_{i≤k} q_i b_{k−i} = a_k, so q_k = (a_k − Σ_{i<k} q_i b_{k−i})/b_0.
         quotient: list[Any] = []
         for k in range(4):
             remainder = self.a[k] - sum(quotient[i] * other.a[k - i] for i in range(k))

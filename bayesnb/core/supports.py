@@ -368,7 +368,8 @@ def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int
     field : what the family declares about it
     sizes : lengths of the axes by name; an axis without one is as long as the value has it
     """
-    # A field that all classes share may go down to the sum of their limits.
+    # A limit is the smallest value in an improper prior, such as a = −½ of a variance. It counts once for each class: a
+    # field that C classes share may go down to C times the limit.
     if field.per_class and field.limit is not None:
         field_of_all = replace(field, limit=field.limit * sizes["class"])
     else:

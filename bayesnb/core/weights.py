@@ -246,7 +246,7 @@ def _doubtful_type(weights: RowWeights) -> str:
 
     The type of weights says what they mean, so these two would be taken for the other kind.
     """
-    values = weights.values[weights.values > 0]
+    values = weights.values[weights.values > 0]  # rows of weight 0 say nothing
     if not len(values):
         return ""
 

@@ -71,7 +71,7 @@ def whitened(
 ) -> Float[Array, "*s c n d"]:
     """R_c (x_i − m_c) with R = L⁻¹, S = LLᵀ: rows with covariance S about m, turned into ones with unit covariance.
 
-    A matrix that the classes share meets each row once.
+    If z = R(x − m), then zᵀz = (x − m)ᵀS⁻¹(x − m). A matrix that the classes share meets each row once.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ class DirichletClasses(FromPrior, AbstractClasses):
         import numpyro
         import numpyro.distributions as dist
 
-        if len(self.alpha) == 1:
+        if len(self.alpha) == 1:  # nothing is random
             return jnp.ones(1)
         return numpyro.sample("pi", dist.Dirichlet(self.alpha))
 

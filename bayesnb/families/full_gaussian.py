@@ -75,8 +75,9 @@ class NormalInverseWishart(AbstractNormalRows):
 
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
         """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""
-        mu = theta["mu"]
-        sigma = theta["covariance"]
+        # log Normal(x; μ, Σ) = −½ (x − μ)ᵀΣ⁻¹(x − μ) − ½ log |Σ| − ½ d log 2π, multiplied out
+        mu = theta["mu"]  # (c, d)
+        sigma = theta["covariance"]  # (c, d, d)
         precision = namespace(sigma).linalg.inv(sigma)  # (c, d, d)
         weights = (precision @ mu[..., None])[..., 0]  # (c, d)
         intercept = -0.5 * ((weights * mu).sum(-1) + log_det(sigma))

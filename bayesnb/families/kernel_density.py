@@ -465,7 +465,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         if is_traced(*leaves(self)):  # JAX compiles a function of the fields, which have no values yet
             return self._integrate()
-        if "_known" not in vars(self):
+        if "_known" not in vars(self):  # the instance is frozen, but its dict can be written to
             vars(self)["_known"] = map_leaves(np.asarray, self)._integrate()
         return vars(self)["_known"]
 
@@ -543,7 +543,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         if self.low is None:
             return {}
         full_shape = (*shape, *self.shape)
-        mesh, cdf = self._distribution()  # (f, c, d) each
+        mesh, cdf = self._distribution()  # values of t = log h, and P(log h ≤ t) there, (f, c, d) each
         u = uniform(key, full_shape)
 
         # one interpolation of t at P(log h ≤ t) = u for each class and feature, which become the first axis
@@ -552,6 +552,8 @@ class KernelDensity(AbstractConjugate[Sample]):
         cdf_of_mesh = cdf.reshape(-1, n_bandwidths).T  # (c·d, f)
         u_of_draws = u.reshape(-1, n_bandwidths).T  # (c·d, s)
         xp = namespace(u, mesh)  # numpy or jax.numpy
+
+        # the signature says: for each entry of the first axis, s arguments and a curve of f points give s values
         interpolate: Any = xp.vectorize(xp.interp, signature="(s),(f),(f)->(s)")
         t = interpolate(u_of_draws, cdf_of_mesh, t_of_mesh)  # (c·d, s)
         return {"log_bandwidth": t.T.reshape(full_shape).astype(t_of_mesh.dtype)}
@@ -751,8 +753,8 @@ class GridMarginal:
         self._shape = mesh.shape[1:]
         self._distributions = []  # one for each class and feature, in the order of `np.ndindex`
         for k, j in np.ndindex(self._shape):
-            probabilities = np.diff(cdf[:, k, j])
-            edges = np.exp(mesh[:, k, j])
+            probabilities = np.diff(cdf[:, k, j])  # of the f − 1 intervals between the values
+            edges = np.exp(mesh[:, k, j])  # bandwidths h, not logarithms
             self._distributions.append(rv_histogram((probabilities, edges), density=False))
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
@@ -835,6 +837,8 @@ def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array)
     h = float(np.finfo(t.dtype).eps) ** (1 / 7)
     steps = np.arange(-3, 4, dtype=t.dtype)[:, None, None]
     y = f(t + h * steps)  # (7, c, d), at t − 3h … t + 3h; y[3] is at t
+
+    # f′ ≈ (f₃ − f₋₃ − 9 (f₂ − f₋₂) + 45 (f₁ − f₋₁))/(60 h) and f″ ≈ (f₁ − 2 f₀ + f₋₁)/h², with f_k = f(t + k h)
     first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * h)
     second = (y[4] - 2 * y[3] + y[2]) / h**2
 
@@ -920,7 +924,8 @@ def _log_averages(
     def priors_of(rows: np.ndarray) -> BandwidthPriors | None:
         return None if priors is None else priors.select(rows)
 
-    # how many distinct cells remain without the row decides between four cases; a cell is in at most one of them
+    # How many distinct cells remain without the row decides between four cases; a cell is in at most one of them. A row
+    # is often one of several with its cell, and then all distinct cells remain.
     n_in_all = _n_remaining(pooled, u, leaving_all)
     class_is_empty = _n_remaining(cells, u, leaving_class) == 0
     varied_by_row = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
@@ -965,7 +970,7 @@ def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray
     weight = np.zeros(len(u))
     weight[is_cell] = cells.weight[np.searchsorted(cells.value, u[is_cell])]
 
-    # a difference of the size of rounding is 0
+    # a difference of the size of rounding is 0: the row was the only one with this cell
     vanishes = is_cell & (weight - leaving <= rounding(weight) * weight)
     return len(cells.value) - vanishes
 

@@ -63,7 +63,15 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         sample("mu", dist.Normal(self.m, (variance[..., None, :] / self.kappa) ** 0.5))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
+        """The same model in NumPyro: σ²_j ~ InverseGamma, μ_cj ~ Normal(m, σ²_j/κ), x_ij ~ Normal(μ_yj, σ²_j).
+
+        The variances are shared by the classes, so they stand outside of the plate of the classes.
+
+        Parameters
+        ----------
+        x : (n, d) rows, NaN where a cell is missing; None draws them
+        y : (n,) class of each row; labels that NumPyro enumerates have other axes
+        """
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

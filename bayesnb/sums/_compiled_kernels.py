@@ -555,21 +555,24 @@ def change_of_other_factors(
     smallest = 1.0  # a lower bound of the products
     log_largest = math.log(largest)
     for k in range(len(value)):
-        if log_a[k] >= bound or np.isneginf(log_a[k]):
+        if log_a[k] >= bound or np.isneginf(log_a[k]):  # done by the series, or alone: it has no factor
             continue
+
         # The cells i near k: outside, ρ K_ki = ρ exp(−½ z²/h²) is more than `_PAIR_LOST` nats below A_k.
         half = h * math.sqrt(max(0.0, 2 * (_PAIR_LOST + log_largest - log_a[k])))
         begin = np.searchsorted(target, value[k] - half)
         end = np.searchsorted(target, value[k] + half, side="right")
         near = slice(begin, end)
+
+        # fills `share` with ρ K_ki/A_k of the cells i near k, and gives the largest of them
         largest_share = _shares(target[near], log_leaving[near], value[k], 0.5 / (h * h), log_a[k], share[near])
 
         # weight 1: another factor of the products, before they underflow
         if weight[k] == 1.0 and largest_share < _NEARLY_ALL:
-            _multiply(share[near], product[near])
+            _multiply(share[near], product[near])  # product_e *= 1 − share_e
             smallest *= 1.0 - largest_share
             if smallest < _SMALLEST_PRODUCT:
-                _add_logs(product, out)
+                _add_logs(product, out)  # adds the logarithms, and sets the products to 1
                 smallest = 1.0
             continue
 

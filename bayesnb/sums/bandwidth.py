@@ -435,7 +435,7 @@ class BandwidthPosterior:
 
         The average of a row is ∫ f(u; eᵗ) p(t) dt / ∫ p(t) dt, with t = log h, its posterior p and the kernel density f
         at its cell u. Both integrals are over the nodes that all rows share, and over the piece from there to the row's
-        own limits: the rows may have different limits of t, and the shared nodes lie within all of them.
+        own limits: the rows may have different limits of t, and the shared nodes lie within those of all rows served.
 
         Parameters
         ----------
@@ -505,7 +505,7 @@ class BandwidthPosterior:
         with its centre, so the posteriors of these rows may be shifted in the same direction, by as much. So the other
         end moves outside, unless a limit of the prior is there.
         """
-        low = edges.lower.inner
+        low = edges.lower.inner  # where the nodes that all rows share begin, and where they end
         high = edges.upper.inner
         if low == self.rule.low and high == self.rule.high:
             return self.rule

@@ -69,7 +69,8 @@ class Cells(NamedTuple):
         weight_of_first = np.concatenate([[0], np.cumsum(self.weight)])  # at k: of the first k cells, (m + 1,)
         weight_from = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])  # at k: of cell k and all after it
 
-        # before the cell + what remains at it + after it; if u is no cell, nothing is skipped between the two sums
+        # Before the cell + what remains at it + after it. The sum after begins at `first` + 1 if u is the cell `first`
+        # (True counts as 1), and at `first` if u is no cell, so that nothing is skipped.
         weight = np.where(is_cell, np.append(self.weight, 0)[first], 0)  # (q,)
         remaining = weight - leaving
         remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
@@ -104,7 +105,7 @@ def log_sums(
         return np.full((len(h), len(u)), -np.inf)
     sums = np.empty((len(h), len(u)))
 
-    # Much work: the loop, which gets three more numbers.
+    # Much work: the loop, which gets three things more.
     # - `rounding`: what share of a weight is rounding (1e-12), so that a cell of which no more remains counts as none;
     # - `reach`: beyond this squared distance, in bandwidths, from the nearest cell kernels are too small to count;
     # - TRANSLATIONS: how kernels between two intervals of the line expand in polynomials. Cells of an interval are
@@ -141,6 +142,8 @@ def log_sums_of_each(
         sums = np.empty(h.shape)
         loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, sums)  # fills `sums`
         return sums
+
+    # little work: the formula, one row of bandwidths at a time
     return np.stack([_log_sums(u, *cells, h[g, None], leaving)[0] for g in range(len(h))])
 
 
@@ -354,7 +357,7 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
 
 
 def _traced_by_piece(f: Callable[[int, Any], Any], c: int, d: int) -> Iterator[tuple[int, Any]]:
-    """`by_piece` in JAX: a loop over the features of a class, which is compiled once.
+    """(k, f(k, j)) of each class k and feature j, in JAX: a loop over the features of a class, which is compiled once.
 
     `jax.checkpoint` computes a piece anew for its gradient, so that no temporary arrays of all pieces are kept.
     """

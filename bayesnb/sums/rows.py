@@ -418,6 +418,8 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
     r_ic = w_i [y_i = c]; w_i = 1 unless given.
     """
     n = len(y)
+
+    # positions of 32 bits where they are enough, as SciPy has them
     index_type: Any = np.int32 if n < 1 << 31 else np.int64
 
     # The three arrays of the CSR format are set directly: SciPy's constructor would check that they are in order.
@@ -573,7 +575,7 @@ def _cells(x: Any, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray
     d = x.shape[1]
     start_of_class = y.astype(np.intp) * d  # where the row's class begins in the flat table
     if is_sparse(x):
-        cells_per_row = np.diff(x.indptr)
+        cells_per_row = np.diff(x.indptr)  # `indices` are the columns j of the stored cells, row by row
         position = np.repeat(start_of_class, cells_per_row) + x.indices
         return x.data, position, np.repeat(w, cells_per_row)
     position = np.repeat(start_of_class, d) + np.tile(np.arange(d), len(x))
@@ -832,11 +834,13 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
     If the rows have 2, 0, 3 and 1 cells, the ends of all rows are 0, 2, 2, 5, 6. The last two rows have the cells
     2 … 5, and the ends 0, 3, 4.
     """
-    start, stop, _ = part.indices(x.shape[0])
+    start, stop, _ = part.indices(x.shape[0])  # as numbers: slice(None) is 0 … n
     if stop - start == x.shape[0]:
         return x
 
-    # Cells and columns of the rows are a slice of those of the matrix; ends of rows count from the first of them.
+    # The CSR format has three arrays: `data`, the cells row by row, `indices`, their columns, and `indptr`, the ends:
+    # row i has the cells indptr[i] … indptr[i + 1] − 1. Cells and columns of the rows are a slice of those of the
+    # matrix, without a copy; the ends count from the first of them, so that number is subtracted.
     ends = x.indptr[start : stop + 1]
     cells = slice(ends[0], ends[-1])
     rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
@@ -983,6 +987,7 @@ def nested_work(pieces: int) -> Iterator[None]:
 
     Nested calls also multiply their work by `pieces` to decide whether a compiled loop is worth loading.
     """
+    # a context variable that says how many pieces the work at hand is one of; nested pieces multiply
     token = _pieces.set(pieces * _pieces.get())
     try:
         yield

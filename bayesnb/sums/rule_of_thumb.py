@@ -404,7 +404,7 @@ def _half_gaps_without(value: np.ndarray, position: np.ndarray) -> np.ndarray:
     value : (m,) distinct values in ascending order
     position : (q,) the value to leave out, 0 < position < m − 1
     """
-    least = _least_half_gap(value)  # smaller gaps are rounding, and do not count
+    least = _least_half_gap(value)  # smaller gaps are rounding, and do not count: they are made infinite
     half_gaps = np.diff(value) / 2
     half_gaps = np.where(half_gaps > least, half_gaps, np.inf)
 

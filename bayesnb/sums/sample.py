@@ -86,7 +86,7 @@ class Sample:
 
     def __add__(self, other: Self) -> Self:
         """The cells of both; equal values are merged, class by class."""
-        if not self.n.size or not other.n.size:
+        if not self.n.size or not other.n.size:  # one of them has no cells
             return other if other.n.size else self
 
         # class by class the cells of one after those of the other, (d, m + m′), which are then put in order

@@ -55,7 +55,8 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     if smallest < 0 or largest >= _MAX_LEVELS or not is_whole(cells):
         return 0
 
-    # a table serves if it has no more entries for a class than there are cells, and is not too large
+    # A table serves if it has no more entries for a class than there are cells, and is not too large. The largest cell
+    # 5 gives 8 levels: `bit_length` of 5 is 3, and 1 << 3 is 8.
     levels = max(2, 1 << int(largest).bit_length())  # the power of two above the largest cell
     saves_work = levels == 2 or levels * x.shape[1] <= cells.size
     is_small_enough = levels * parameters <= _MAX_NUMBERS_OF_TABLE
@@ -318,6 +319,7 @@ def sum_of_own(
     fields : loc, slope, weight and level
     student : False for normal densities
     """
+    # few cells: the formula, row by row in the row's own class
     total = np.empty(len(at))
     if not use_compiled_loop(_COST_OF_OWN_CLASS * x.size):
         no_weights = total  # the formula does not read them
