@@ -100,8 +100,10 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
                 f"ones are not conjugate; give a mapping of the fields {{{names}}}"
             )
         name, arguments = self.distribution_  # such as "Beta", {"a": "concentration1", "b": "concentration0"}
-        if not is_a(prior, name):
+        if not is_a(prior, name):  # also True for subclasses, and for `expand` and `to_event` of it
             raise ValueError(f"is {describe(prior)}; the conjugate prior here is {name}, the fields {{{names}}}")
+
+        # `argument` reads an argument of the distribution as an array, in the shape that `expand` gave it
         return {field: place(argument(prior, key)) for field, key in arguments.items()}
 
     @property

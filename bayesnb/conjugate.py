@@ -234,7 +234,8 @@ class FromPrior:
         It is the sum of the log densities of the parameters that `prior` states, each given those before it: the chain
         rule p(θ₁, θ₂) = p(θ₁) p(θ₂ | θ₁).
         """
-        # one log density for each parameter, by name; `theta` supplies the values that later priors depend on
+        # one log density for each parameter, by name; `theta` supplies the values that later priors depend on, such as
+        # the variance in a normal prior of the mean
         log_prob = self._of_prior(lambda site, kind, *args: PRIORS[kind].log_prob(theta[site], *args), theta)
         return sum(log_prob.values())
 

@@ -722,7 +722,11 @@ class OneDependence:
         return NaiveBayes(DirichletClasses(alpha_of_pairs), blocks)
 
     def parent_statistics(self, j: int, stats: Statistics) -> Statistics:
-        """The statistics of model j, read from the table: weights of the pairs, and counts of the children by block."""
+        """The statistics of model j, read from the table: weights of the pairs, and counts of the children by block.
+
+        Model j is naive Bayes whose classes are the pairs (y, u) of class and level of feature j, the parent. The other
+        features are its children; those with equally many levels are one block.
+        """
         # n[y, u, v]: rows of class y with the levels u and v; on the diagonal n[y, u, u], those of the pair (y, u)
         n = stats.blocks[BLOCK].n  # (c, k, k)
         parent_levels = self.levels(j)  # a slice: the places of the levels of feature j

@@ -216,7 +216,7 @@ class _Centred(Summed):
     def scaled(self, factor: Scalar) -> Self:
         """Statistics of the same rows with all weights multiplied by a positive number."""
         scaled = replace(self, n=factor * self.n, ss=factor * self.ss)  # the mean stays
-        if self.error is None:
+        if self.error is None:  # the rounding is not followed
             return scaled
 
         # Variances of the rounding: what there was, times the factor squared, and that of the two products. `rounded`

@@ -62,6 +62,7 @@ def describe(value: Any) -> str:
     texts = []
     with np.printoptions(threshold=8, edgeitems=2, precision=4):  # long arrays are shortened
         for key, x in arguments:
+            # a single number is written briefly, 2 and not array(2.); an array as a list
             is_number = x.ndim == 0 and x.dtype.kind in "biuf"
             text = f"{x.item():g}" if is_number else np.array2string(x, separator=", ")
             texts.append(f"{key}={text}")

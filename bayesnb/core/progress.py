@@ -61,8 +61,13 @@ class _TerminalLine(Line):
         if total is None:  # steps are counted without a total, or there are none
             bar_format = _FORMAT_WITHOUT_TOTAL if unit else _FORMAT_WITHOUT_STEPS
         size = shutil.get_terminal_size()  # 80 × 24 of a terminal that does not say it, where tqdm would show nothing
+
+        # `leave=False` wipes the line out at the end; nothing is shown before `delay` seconds
         settings: dict[str, Any] = {"leave": False, "ncols": size.columns, "nrows": size.lines, "delay": _DELAY}
         self._bar = tqdm(desc=purpose, total=total, unit=unit, bar_format=bar_format, file=sys.stderr, **settings)
+
+        # tqdm writes a line only when a step is done. A thread, which ends with the program, writes it every second
+        # too, so that the seconds go on within a long step.
         self._is_over = threading.Event()
         self._clock = threading.Thread(target=self._show_every_second, daemon=True)
         self._clock.start()
@@ -135,5 +140,6 @@ def print_between(*texts: str) -> None:
         return
     from tqdm import tqdm
 
+    # tqdm wipes its lines out, and writes them again after the text
     with tqdm.external_write_mode(file=sys.stdout):
         print(*texts, sep="\n", flush=True)

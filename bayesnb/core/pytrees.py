@@ -112,13 +112,14 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
     """A tree of the same structure whose leaves are f of the leaves: `jax.tree.map` of one tree, without JAX."""
-    if tree is None:
+    if tree is None:  # no value, and no leaf, as for JAX
         return None
     subtrees = branches(tree)  # fields, entries or members by name; None for a leaf, such as an array
     if subtrees is None:
         return f(tree)
 
     # put together again as what it was: a tuple, a dict or a dataclass
+    # (of a dataclass the static fields stay)
     changed: dict[Any, Any] = {key: map_leaves(f, subtree) for key, subtree in subtrees.items()}
     if type(tree) is tuple:
         return tuple(changed.values())

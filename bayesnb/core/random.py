@@ -22,7 +22,7 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     ValueError
         if `seed` is none of the things that NumPy makes a generator of
     """
-    try:
+    try:  # NumPy refuses what it cannot use, with messages that do not name the argument
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise ValueError(

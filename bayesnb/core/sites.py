@@ -155,7 +155,11 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
 
 @functools.cache
 def _block_scope() -> type:
-    """The class of `block_scope`; made at the first use, as its base class needs NumPyro."""
+    """The class of `block_scope`; made at the first use, as its base class needs NumPyro.
+
+    Several models, the blocks, are statements of one NumPyro model. Each may name a site "mu" and a plate "class";
+    under a scope these become "numbers.mu" and "numbers.class", so that names are unique.
+    """
     from numpyro.handlers import scope
 
     class BlockScope(scope):
@@ -175,7 +179,7 @@ def _block_scope() -> type:
         def process_message(self, msg: Any) -> None:
             """Put the prefix before the name of a statement and of the plates around it, but for the plate "row"."""
             is_row_plate = msg["type"] == "plate" and msg["name"] == "row"  # the statement that opens the plate
-            before = msg.get("cond_indep_stack") or []
+            before = msg.get("cond_indep_stack") or []  # the plates around it, with their old names
             if not is_row_plate:
                 super().process_message(msg)  # renames the statement, and the plates around it
 
@@ -187,9 +191,11 @@ def _block_scope() -> type:
 
         def postprocess_message(self, msg: Any) -> None:
             """Give the axes of an enumerated statement the new names of their plates."""
-            name_of_axis: Any = (msg.get("infer") or {}).get("dim_to_name") or {}  # empty if nothing is enumerated
+            # such as {−1: "row"}; empty if nothing is enumerated
+            name_of_axis: Any = (msg.get("infer") or {}).get("dim_to_name") or {}
             if not name_of_axis:
                 return
+
             for frame in msg["cond_indep_stack"]:  # the plates around the statement, with their new names
                 if frame.dim in name_of_axis:
                     name_of_axis[frame.dim] = frame.name

@@ -202,7 +202,8 @@ class Cells:
         if self.kind == "real":  # every number is valid
             return np.zeros(np.shape(cells), bool)
 
-        # too small or too large
+        # Too small or too large: 0 and 1 for "yes/no", 0 … levels − 1 for levels, no upper limit for counts and
+        # amounts; "positive" cells must be above 0.
         largest = np.inf
         if self.kind == "yes/no":
             largest = 1
@@ -252,7 +253,7 @@ def as_numbers(name: str, value: Any, requirement: str) -> np.ndarray:
         array = np.asarray(value)
         has_text = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
         if has_text or array.dtype.kind not in "biufO":  # booleans, integers, floats or objects
-            raise TypeError
+            raise TypeError  # which is caught below, as NumPy's own errors are
         return np.asarray(array, float)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs {requirement}") from None

@@ -216,6 +216,7 @@ def _checked_values(sample_weight: Any, n: int) -> PerRow:
     ----------
     sample_weight : what a user gave; a single number counts for all rows
     """
+    # text, None or objects that are no numbers
     try:
         values = np.asarray(sample_weight).astype(float)
     except (TypeError, ValueError, OverflowError) as error:
@@ -224,6 +225,8 @@ def _checked_values(sample_weight: Any, n: int) -> PerRow:
         ) from None
     if values.ndim == 0:  # one number for all rows
         values = np.full(n, float(values))
+
+    # one finite number that is 0 or positive for each row
     if values.shape != (n,):
         raise ValueError(f"`sample_weight` has shape {values.shape}; it needs one weight for each of {n} rows")
     if not np.isfinite(values).all():
@@ -250,7 +253,8 @@ def _doubtful_type(weights: RowWeights) -> str:
     if not len(values):
         return ""
 
-    # floats: all of them whole, and not only 0 and 1
+    # Floats, taken for importance: all of them whole, and not only 0 and 1. Such are counts that were read from a file
+    # as floats.
     if not weights.are_counts:
         if (values == np.floor(values)).all() and values.max() > 1:
             return (
@@ -260,7 +264,8 @@ def _doubtful_type(weights: RowWeights) -> str:
             )
         return ""
 
-    # integers: none of them 1, or large on average
+    # Integers, taken for counts: none of them 1, or above 20 on average. Such are survey weights, how many people a row
+    # stands for.
     if values.min() > 1 or values.mean() > _LARGE_MEAN:
         return (
             f"`sample_weight` has an integer type, so its weights count rows: {int(values.sum()):,} rows in all. If "

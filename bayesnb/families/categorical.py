@@ -111,6 +111,7 @@ class DirichletCategorical(Conjugate[Counts]):
             return look_up(x, log_theta)  # the entry of the level of each cell, summed over the columns
 
         # in JAX as a product with the indicators [x_j = k], (n, d·k); a missing cell has none
+        # with 2 features and 3 levels the cells (1, 0) have the indicators (0, 1, 0, 1, 0, 0)
         is_level = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
         log_theta_by_class = log_theta.reshape(*log_theta.shape[:-2], -1)  # (…, c, d·k)
         return is_level.reshape(len(x), -1) @ log_theta_by_class.swapaxes(-1, -2)

@@ -135,7 +135,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         ----------
         columns : positions of the k features to keep
         """
-        of_columns = {}
+        of_columns = {}  # the fields with an axis of features, cut
         for name in ("log_h", "low", "high"):
             value = getattr(self, name)  # (c, d); the limits are None where the bandwidth is known
             if value is not None:
@@ -291,11 +291,12 @@ class KernelDensity(AbstractConjugate[Sample]):
         return table
 
     def _posterior_of(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
-        """The posterior of log h of class k and feature j.
+        """The posterior of log h of class k and feature j, h the bandwidth, as an object with the averages over it.
 
-        It is computed at the first call and kept in the instance, which is frozen, so it stays valid.
+        Its methods `log_average` and `log_loo` give kernel densities averaged over the posterior, without a row in
+        leave-one-out. It is made at the first call and kept in the instance, which is frozen, so it stays valid.
         """
-        posteriors = vars(self).setdefault("_posteriors", {})  # by class and feature
+        posteriors = vars(self).setdefault("_posteriors", {})  # by (class, feature)
         if (k, j) in posteriors:
             return posteriors[k, j]
 
@@ -304,6 +305,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         if self.low is None or self.high is None:  # the bandwidth is given
             posteriors[k, j] = KnownBandwidth(cells, float(self.log_h[k, j]))
         else:
+            # log h ~ Normal(centre, 1) between two limits, times the leave-one-out product of the cells
             posteriors[k, j] = BandwidthPosterior(
                 cells,
                 centre=float(self.log_h[k, j]),
@@ -316,7 +318,12 @@ class KernelDensity(AbstractConjugate[Sample]):
     # --- averages in JAX: the formulas as they are --------------------------------------------------------------------
 
     def _traced_average(self, x: Array) -> Array:
-        """`log_predictive` in JAX, (n, c): log Σ_g exp(log weight_g + log f(x; exp t_g)) over the nodes of log h."""
+        """The log predictive density of rows in JAX, (n, c): the kernel density averaged over the bandwidth.
+
+        For a cell x it is log ∫ f(x; eᵗ) p(t) dt over t = log h, computed as log Σ_g exp(log weight_g + log f(x; h_g))
+        with the nodes log h_g of a quadrature over the posterior p, whose weights sum to one. A row has the sum over
+        its features.
+        """
         import jax.numpy as jnp
 
         nodes, weights = self._nodes  # of the quadrature over the posterior of log h
@@ -630,6 +637,7 @@ class KernelDensity(AbstractConjugate[Sample]):
             if not len(value):  # the class has no cell in the feature: those of all classes
                 value, weight = pooled.of_piece(0, j)
             if len(value):  # otherwise no class has one, and the cells stay NaN
+                # a cell for each row, drawn with probabilities that are proportional to the weights
                 centre = value[rng.choice(len(value), len(rows), p=weight / weight.sum())]
                 x[rows, j] = centre + h[: len(rows), k, j] * rng.standard_normal(len(rows))
         return x
@@ -718,7 +726,8 @@ class KernelDensity(AbstractConjugate[Sample]):
             r = jax.nn.one_hot(y, n_classes, dtype=traced_x.dtype)  # (n, c)
             return self.update(Sample.of(traced_x, r))
 
-        # otherwise in NumPy, because only there equal values are merged into one cell
+        # Otherwise in NumPy, because only there equal values are merged into one cell. `Sample.of` makes the distinct
+        # values of each class and feature and their weights, and `update` adds these cells.
         cells = Sample.of(np.asarray(x, float), one_hot(np.asarray(y), n_classes))
         return self.update(cells)
 
@@ -750,10 +759,12 @@ class GridMarginal:
     def __init__(self, mesh: np.ndarray, cdf: np.ndarray) -> None:
         from scipy.stats import rv_histogram
 
-        self._shape = mesh.shape[1:]
+        # `rv_histogram` has a constant density on each interval between two edges: with f values there are f − 1
+        # intervals, and the differences of the distribution function are their probabilities
+        self._shape = mesh.shape[1:]  # (c, d)
         self._distributions = []  # one for each class and feature, in the order of `np.ndindex`
         for k, j in np.ndindex(self._shape):
-            probabilities = np.diff(cdf[:, k, j])  # of the f − 1 intervals between the values
+            probabilities = np.diff(cdf[:, k, j])
             edges = np.exp(mesh[:, k, j])  # bandwidths h, not logarithms
             self._distributions.append(rv_histogram((probabilities, edges), density=False))
 

@@ -223,6 +223,7 @@ class DirichletMultinomial(AbstractEvents):
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))  # (c, d)
 
+        # the rows: without data and without lengths the model does not say how many events a row has
         counts = None if x is None else as_jax(x)
         if counts is None and length is None:
             raise ValueError(

@@ -83,7 +83,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         """
         inverse_root, log_det = self._root()  # L⁻¹ and log |S|, S = LLᵀ
         xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
-        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w, (n, c)
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w, (n, c), at least the rounding of κ
         g = w * self.kappa / remaining  # (n, c)
         z = whitened(x, self.m, inverse_root)  # z_k = L⁻¹(x − m_k), (c, n, d)
 
@@ -93,7 +93,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
 
         # in each step every row leaves one class
         rows = np.arange(len(x))
-        steps = _classes_to_remove(w)
+        steps = _classes_to_remove(w)  # (steps, n): usually one step, as a row has weight in one class
         for step, leaving in enumerate(steps, 1):  # (n,), the class of each row
             z_leaving = z[leaving, rows]  # z of that class, (n, d)
             g_leaving = g[rows, leaving]  # (n,)
@@ -105,7 +105,9 @@ class TiedNormalInverseWishart(AbstractNormalRows):
                 factor = g_leaving / (xp.sqrt(rho) * (1 + xp.sqrt(rho))) * cross
                 z = z + factor[:, :, None] * z_leaving
 
+        # ν' = ν − Σ_c w_c; `shared_weight` makes (1, 1) of weights (n, 1) that are all equal
         nu = self.nu - shared_weight(w.sum(1, keepdims=True))
+
         # log of a multivariate t; m' = m − wδ/κ', so that x − m' = (κ/κ') δ
         return self._log_t(squares.T * (self.kappa / remaining) ** 2, remaining, nu, log_det.T)
 

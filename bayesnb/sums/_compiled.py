@@ -334,7 +334,7 @@ def _add_rows(table: Any, rows: Any, x: Any, total: Any) -> None:
     rows, x : (m,) positions of the rows in the table, and their factors
     total : (c,)
     """
-    # the first 0 to 3 rows, so that the number of the others is a multiple of 4
+    # the first 0 to 3 rows, so that the number of the others is a multiple of 4: of 6 rows the first 2
     n = len(rows)
     for p in range(n % 4):
         weights = table[np.uint64(rows[p])]
@@ -372,6 +372,7 @@ def log_rising(a: Any, x: Any) -> Any:
     above = b * (b + 1.0) * (b + 2.0) * (b + 3.0) * (b + 4.0) * (b + 5.0) * (b + 6.0) * (b + 7.0)
 
     # log Γ(s + x)/Γ(s) = (s − ½) log(1 + x/s) + x (log(s + x) − 1) + the rest of Stirling's series at both
+    # Γ(a + x)/Γ(a) is that quotient times below/above. `log(u, lost)` is log u + lost, `log1p(x)` is log(1 + x)
     series = _stirling_rest(b + 8.0) - _stirling_rest(s)
     return (s - 0.5) * log1p(x / s) + x * (log(b + 8.0, 0.0) - 1.0) + series + log(below / above, 0.0 * above)
 

@@ -343,7 +343,7 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
     """
     # cells before x, the cell at x and what remains of it, and cells after x
     m = len(value)
-    below = np.searchsorted(value, x)  # number of cells before x
+    below = np.searchsorted(value, x)  # number of cells before x, so that cell `below` is the first one not before it
     above = below  # the first cell after x
     remaining = 0.0
     if below < m and value[below] == x:
@@ -362,6 +362,7 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
     # The kernels within reach on both sides: z² up to z₀² + reach h². `half` is a little more, for rounding.
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
+    # Cells `begin` … below − 1 are before x, cells `above` … end − 1 after it. `_kernel_sum` is Σ w K/K(z₀) over them.
     begin = np.searchsorted(value[:below], x - half)
     end = above + np.searchsorted(value[above:], x + half)
     total = remaining  # what is left of the cell at x, whose kernel is 1
@@ -485,7 +486,7 @@ def _log_sum_without_two(
         near = min(near, (value[k] - value[i]) ** 2)
     if of_k > 0:
         near = 0.0
-    if near == np.inf:
+    if near == np.inf:  # no cell remains
         return -np.inf
 
     # The cells within reach of cell k: squared distances up to near + reach h². `half` is a little more, for rounding.

@@ -745,7 +745,7 @@ def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
             entries = slice(by_column.indptr[k], by_column.indptr[k + 1])
             z = x[by_column.indices[entries]] - centre
             w = by_column.data[entries]
-        squares.append(z.T @ (w[:, None] * z))
+        squares.append(z.T @ (w[:, None] * z))  # Σ_i w_i z_i z_iᵀ
 
     # rounding may leave the two halves of a product different
     total = xp.stack(squares)

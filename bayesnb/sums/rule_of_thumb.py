@@ -78,6 +78,7 @@ class RuleOfThumb:
 
     def of_cells(self, cells: Sample) -> BandwidthPriors:
         """The priors of the bandwidths of kernel densities of c classes and d features that all cells give, (c, d)."""
+        # `cells` holds the distinct values of each class and feature, and their weights
         pooled = cells.pooled()  # the cells of all classes, as of a single class 0
         shape = cells.log_h.shape  # (c, d)
         width = np.ones(shape)  # the rule of thumb

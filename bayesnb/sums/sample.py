@@ -56,7 +56,12 @@ class Sample:
 
     @classmethod
     def _of_classes(cls, cells: Iterable[tuple[Array, Array]]) -> Self:
-        """From the cells of each class, (d, m), and their weights, (d, m) or (m,), in any order and repeated or not."""
+        """From the cells of each class and their weights, in any order and repeated or not.
+
+        Parameters
+        ----------
+        cells : for each class a pair: cells (d, m) of d features, and weights (d, m), or (m,) of whole rows
+        """
         values = []
         weights = []
         for v, w in cells:
@@ -90,13 +95,13 @@ class Sample:
             return other if other.n.size else self
 
         # class by class the cells of one after those of the other, (d, m + m′), which are then put in order
-        xp = namespace(*self.value, *other.value)
+        xp = namespace(*self.value, *other.value)  # numpy, or jax.numpy for JAX arrays
         cells = []
         for value, other_value, weight, other_weight in zip(
             self.value, other.value, self.weight, other.weight, strict=True
         ):
             cells.append((xp.concatenate([value, other_value], -1), xp.concatenate([weight, other_weight], -1)))
-        return self._of_classes(cells)
+        return self._of_classes(cells)  # sorts them, and merges equal values into one with the sum of their weights
 
     def __sub__(self, other: Self) -> Self:
         """Weights subtracted; those that cancel to rounding are dropped, those of cells never seen stay negative."""

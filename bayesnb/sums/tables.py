@@ -128,7 +128,7 @@ def log_factorial(count: Array) -> Array:
     # a table of log 0! … log 1023!, if all counts are whole and in it
     are_many = namespace(count) is np and count.size > _N_FACTORIALS
     if are_many and count.min() >= 0 and count.max() < _N_FACTORIALS:
-        whole_count = count.astype(np.int32)
+        whole_count = count.astype(np.int32)  # fractions are cut off, so the comparison tells whether all are whole
         if np.array_equal(whole_count, count):
             return _log_factorials(count.dtype).take(whole_count)
     return gammaln(count + 1.0)  # 1.0, because a byte has no 256
