@@ -637,7 +637,9 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         is_start = (np.diff(y[order]) != 0) | (np.diff(w[order]) != 0)
         groups = np.split(order, np.flatnonzero(is_start) + 1) if len(order) else []
 
-        with nested_work(len(groups)):  # groups are done one by one; threads may work inside of each
+        # one group after the other: inside of this context no threads are started, and compiled loops are chosen by the
+        # work of all groups together
+        with nested_work(len(groups)):
             for group in groups:
                 first = group[:1]  # an array with one position, whose class and weight are those of the group
 

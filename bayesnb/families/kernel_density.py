@@ -912,6 +912,10 @@ def _log_averages(
 ) -> np.ndarray:
     """log densities of cells of one class and feature, averaged over the bandwidth, without the rows that leave.
 
+    The density at a cell u is a kernel density of the training cells of the class, averaged over the posterior of its
+    bandwidth. In leave-one-out the row of u leaves the training cells first. The posterior is the prior times the
+    leave-one-out product of the training cells, in which each cell is predicted by the others.
+
     Parameters
     ----------
     posterior : of the bandwidth, with the cells of the class
@@ -937,7 +941,7 @@ def _log_averages(
 
     # How many distinct cells remain without the row decides between four cases; a cell is in at most one of them. A row
     # is often one of several with its cell, and then all distinct cells remain.
-    n_in_all = _n_remaining(pooled, u, leaving_all)
+    n_in_all = _n_remaining(pooled, u, leaving_all)  # (q,), distinct cells of all classes
     class_is_empty = _n_remaining(cells, u, leaving_class) == 0
     varied_by_row = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
     is_regular = ~class_is_empty & ~varied_by_row
@@ -952,7 +956,7 @@ def _log_averages(
     # 2. the row leaves the kernels and the posterior of the bandwidth
     leaves_both = is_regular & leaves_class
     if leaves_both.any():
-        cell = np.searchsorted(cells.value, u[leaves_both])
+        cell = np.searchsorted(cells.value, u[leaves_both])  # positions of the cells u among those of the class
         log_f[leaves_both] = posterior.log_loo(cell, leaving_class[leaves_both], priors_of(leaves_both))
 
     # 3. without the row the feature is constant, and the product says nothing of the bandwidth, which keeps its prior

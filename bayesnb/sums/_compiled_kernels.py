@@ -228,7 +228,9 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
 
     1. find the targets of the box, and their places in it, −1 … 1;
     2. find the boxes with cells at most 8 boxes away. Both lists are sorted, so these only move upwards;
-    3. decide whether sums by boxes have digits there, and are cheaper than direct ones. If not, the sums are NaN;
+    3. decide whether sums by boxes have digits there, and are cheaper than direct ones. If not, the sums are NaN. Boxes
+       give sums an absolute error: if it must be small relative to the sum, a cell must be near, at most 2 boxes away.
+       Places in boxes that are 2¹⁵ boxes from the origin have too few digits;
     4. add what the cells of each near box give as a polynomial of the places of the targets, and take its values.
 
     A sum is NaN too where the bound of its error is too large relative to it.
@@ -272,8 +274,6 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
         while high < n_boxes and box[high] <= number + _NEIGHBOURS:
             high += 1
         # step 3: whether sums by boxes have digits, and are cheaper
-        # Boxes give sums an absolute error. If it must be small relative to the sum, there must be a cell nearby, at
-        # most 2 boxes away. Far from the origin, from 2¹⁵ boxes on, places in a box have too few digits.
         has_digits = not is_relative
         for b in range(low, high):
             has_digits |= abs(box[b] - number) <= _CLOSE

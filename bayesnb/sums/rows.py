@@ -635,6 +635,8 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
     if xp is not np:  # JAX: every row counts in every class, with its weight there; tables are (c, n, d)
         w = r.T[..., None]  # (c, n, 1)
+
+        # sums over the rows, (c, n, d) → (c, d); and a mean (c, d) as (c, 1, d), against the rows
         return _moments(xp.asarray(x), lambda table: (w * table).sum(1), lambda mean: mean[:, None])
 
     dtype = np.result_type(x.dtype, r.dtype)
@@ -648,9 +650,11 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     cells, position, weight = _cells(x, y, w)  # (q,) each
     n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None  # (c, d), empty cells included
 
+    # the weighted sum of cells (q,) by class and column, (c, d)
     def total(cells: np.ndarray) -> np.ndarray:
         return np.bincount(position, weight * cells, shape[0] * shape[1]).astype(dtype).reshape(shape)
 
+    # the last function gives each cell the mean of its class and column, which is at its position
     return _moments(cells.astype(dtype, copy=False), total, lambda mean: mean.ravel()[position], n)
 
 
