@@ -364,11 +364,18 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return stats
 
     def update(self, stats: Stats) -> Self:
-        """The fields after the data: `added`."""
+        """The posterior: the family whose fields are those of this density and what the data add.
+
+        Fields are the numbers of the density, such as a and b of Gamma(a, b). Each family states in `added` what
+        statistics add to them, such as a + Σ x and b + n for Poisson counts.
+        """
         return self.of(*self.added(self.sums(stats), *self._arrays()))
 
     def log_marginal(self, stats: Any) -> Float[Array, "c ..."]:
-        """The log evidence of each class and feature, gain(s) + Σ w log h, with the base measure h of the rows."""
+        """The log evidence of each class and feature, gain(s) + Σ w log h, with the base measure h of the rows.
+
+        gain(s) is by how much the statistics s raise the log normaliser of the density of the parameters.
+        """
         return self.gain(self.sums(stats), *self._arrays()) + stats.log_h
 
     def mle(self, stats: Stats) -> Theta:
@@ -541,7 +548,11 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return namespace(*arrays, *self._arrays()) is np
 
     def levels(self, x: Array | Sparse) -> int:
-        """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0."""
+        """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0.
+
+        Only cells that are 0 and 1, or small whole counts, have levels. A table has a number for each level, class and
+        feature.
+        """
         return n_levels(x, self._arrays()[0].size) if self.cells_.kind in ("yes/no", "counts") else 0
 
     @cached_property
@@ -551,6 +562,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
     def log_predictive(self, x: Data) -> Table:
         """The log posterior predictive density of the observed cells of rows under each class: Σ_j power(1), (n, c)."""
+        # `rows` sums a function over the observed cells of each row; values at few levels are kept under the key
         return self.rows(self.predictive, x, key="predictive")
 
     def log_loo_of_every_class(self, x: Data, w: Any) -> Table:
@@ -560,6 +572,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         ----------
         w : weights (n, c), or one number
         """
+        # Σ_j of the leave-one-out log density of a cell; values at few levels are kept under the key
         return self.rows(self.log_loo_cell, x, w, key="log_loo_cell")
 
     def log_loo(self, x: Data, r: Weights) -> Table:

@@ -306,7 +306,10 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
             numpyro.sample("x", rows, obs=None if x is None else as_jax(x))
 
     def added(self, s: Any, nu: Array, S: Array) -> tuple[Array, Array]:
-        """ν + n, S + G; G = ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)."""
+        """The inverse Wishart fields after data: ν + n, S + G; G = ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ, given as s.ss.
+
+        Murphy (2007), (251)–(255).
+        """
         return nu + s.n, S + s.ss
 
     def gain(self, s: Any, nu: Array, S: Array) -> Float[Array, " k"]:
@@ -319,7 +322,9 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """Σ_JJ ~ InverseWishart(ν − (d − k), S_JJ): the marginal of k of the features."""
-        fewer = self.m.shape[1] - len(columns)
+        fewer = self.m.shape[1] - len(columns)  # d − k
+
+        # of S (…, d, d) the rows of these features, then their columns
         return replace(self, m=self.m[:, columns], nu=self.nu - fewer, S=self.S[..., columns, :][..., columns])
 
     def log_normalizer(self) -> Float[Array, " k"]:

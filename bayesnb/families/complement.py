@@ -67,7 +67,11 @@ class DirichletComplement(AbstractEvents):
         return (len(self.alpha) - 1) * super()._coefficient(x)
 
     def log_score(self, x: Data, theta: Theta | None = None) -> Tables:
-        """Σ_{k≠c} Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα, or Σ_{k≠c} Σ_j x_j log θ_kj: the row in the complements."""
+        """The row in the complements of all classes k but its own: Σ_{k≠c} Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα.
+
+        At given θ it is Σ_{k≠c} Σ_j x_j log θ_kj. a^(x) = Γ(a + x)/Γ(a) is the rising factorial, and L = Σ_j x_j.
+        """
+        # the multinomial model of each complement, (…, n, c); for each class the sum over all others
         return _others(super().log_score(x, theta), -1)
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:

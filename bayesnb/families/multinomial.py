@@ -61,11 +61,22 @@ class AbstractEvents(Conjugate[Counts]):
         return log_coefficient(x)[:, None]
 
     def log_score(self, x: Data, theta: Theta | None = None) -> Tables:
-        """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
+        """log p without the multinomial coefficient: Σ_j log α_j^(x_j) − log A^(L), or at given θ Σ_j x_j log θ_j.
+
+        a^(x) = Γ(a + x)/Γ(a) is the rising factorial, A = Σ_j α_j and L = Σ_j x_j.
+        """
         return log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"])
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:
-        """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
+        """The log density of each row without this row, less the multinomial coefficient, (n, c).
+
+        In the classes in which the row has weight w, it has added w x to the concentrations α, so α − w x stands for α:
+        Σ_j log (α_j − w x_j)^(x_j) − log (A − w L)^(L), with rising factorials a^(x) = Γ(a + x)/Γ(a).
+
+        Parameters
+        ----------
+        x, r : rows that this posterior contains, and their weights (n, c) in the classes
+        """
         return log_polya(x, self.alpha, r)
 
     def log_predictive(self, x: Data) -> Table:

@@ -92,8 +92,8 @@ _stirling_rest = loop(FAST)(special._stirling_rest)
 def log(u: Any, lost: Any) -> Any:
     """log u + lost for u > 0; error below 1 ulp or so. It is written out so that it is done on several numbers at once.
 
-    With u = 2^k (1 + f), √½ ≤ 1 + f < √2 and s = f/(2 + f): k log 2 + f − ½f² + s(½f² + R(s²)). The coefficients of R
-    are those of the log of FreeBSD's libm (Sun Microsystems, 1993).
+    With u = 2^k (1 + f), √½ ≤ 1 + f < √2 and s = f/(2 + f): k log 2 + f − ½f² + s(½f² + R(s²)). For u = 6 these are
+    k = 3 and 1 + f = 0.75. The coefficients of R are those of the log of FreeBSD's libm (Sun Microsystems, 1993).
 
     Parameters
     ----------
@@ -143,7 +143,8 @@ def log1p(x: Any) -> Any:
 def exp(x: Any) -> Any:
     """eˣ for −700 < x ≤ 0; error below 1 ulp or so. It is written out so that it is done on several numbers at once.
 
-    With x = n log 2 + r, |r| ≤ ½ log 2: 2ⁿ times Taylor's polynomial of r, whose remainder is r¹⁴/14! < 5e-18.
+    With x = n log 2 + r, |r| ≤ ½ log 2: 2ⁿ times Taylor's polynomial of r, whose remainder is r¹⁴/14! < 5e-18. For
+    x = −1 these are n = −1 and r = −0.307.
     """
     # held within −700 … 0, where neither the result nor a step underflows or overflows
     x = x if x > -700.0 else -700.0
@@ -403,8 +404,8 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
     a_j = α_jk − w_ik x_ij, which `_remaining` computes: the concentration without the row, if it leaves with weight w.
     A is the sum of a_j over the columns j, and L is the sum of the cells of the row. There are two kinds of cells:
 
-    - of a whole count up to 64 the factorial is the product a (a + 1) … (a + x − 1). The factors of several cells are
-      multiplied, and a logarithm is taken after every sixteenth factor;
+    - of a whole count up to 64 the factorial is the product a (a + 1) … (a + x − 1), for the count 3 a (a + 1) (a + 2).
+      The factors of several cells are multiplied, and a logarithm is taken after every sixteenth factor;
     - of any other count it is computed by Stirling's series.
 
     Parameters
@@ -424,7 +425,8 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
         n_factors = 0
         for p in range(ends[i], ends[i + 1]):
             x = np.float64(cells[p])
-            alpha_of_kind = alpha[np.uint64(p - ends[i] if columns is None else columns[p])]  # (c,)
+            # α of the cell's column, (c,): of dense rows the column is the place of the cell in its row
+            alpha_of_kind = alpha[np.uint64(p - ends[i] if columns is None else columns[p])]
             length += x
 
             # large and fractional counts: by Stirling's series

@@ -396,6 +396,7 @@ def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray,
 
     from . import _compiled  # a loop that reads the cells once for both answers
 
+    # `ravel` gives views of the cells in memory order: the loop fills `table`, and returns whether all cells are finite
     table = np.empty(x.shape, np.uint8)
     return table, _compiled.binarize(x.ravel(), float(threshold), table.ravel())
 
@@ -484,6 +485,8 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     shape = r.shape[1], x.shape[1], levels
     if namespace(r, x) is not np:  # JAX: indicators, summed by class
         has_level = (x[..., None] == np.arange(levels)).astype(r.dtype)  # (n, d, k)
+
+        # `by_class` is rᵀ times the indicators as a matrix (n, d·k)
         return by_class(r, has_level.reshape(len(x), -1)).reshape(shape)
 
     x, y, w = _with_one_class(x, r)  # y, w: the class of each row, and its weight there

@@ -86,6 +86,7 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     if is_sparse(x) and is_large.any():
         return sum_with_dense_columns(lambda x, columns: look_up(x, tables[..., columns, :]), x.tocsr(), is_large)
 
+    # draws and classes as one axis, s·c, which is split again at the end
     *lead, d, k = tables.shape
     flat = tables.reshape(-1, d, k)  # (s·c, d, k)
     n = x.shape[0]
@@ -110,7 +111,7 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
         # the row of `change_of_level` that each cell takes
         columns = np.tile(np.arange(d), n) if columns is None else columns.astype(np.intp)
         level = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp)  # k for a missing cell
-        position = level + (k + 1) * columns
+        position = level + (k + 1) * columns  # each column has k + 1 rows there, the last one for missing cells
 
         # sums over the cells of each row: the product with a sparse matrix that has a 1 for each of them
         takes = sparse.csr_array((np.ones(position.size), position, ends), (n, len(change_of_level)))
@@ -263,7 +264,7 @@ def sum_of_logs(
     fields = np.broadcast_arrays(loc, *terms)  # (c, d) each
     loc, slope, weight, level = fields
 
-    # few cells: the formula
+    # few cells: the formula. A loop is worth loading for much work, cells times classes times the cost of a term
     n_cells = x.nnz if is_sparse(x) else x.size
     cost = _COST_OF_LOG if student else _COST_OF_SQUARE
     if not use_compiled_loop(cost * n_cells * len(loc)):
