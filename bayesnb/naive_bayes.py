@@ -77,7 +77,7 @@ class NaiveBayes:
         return fold_rows(statistics_of_slice, parts)
 
     def statistics(self, rows: Rows, r: Weights) -> Statistics:
-        """`suffstats` of a few rows, computed in one piece: class weights, and the statistics of each block of columns.
+        """Sufficient statistics of a few rows, in one piece: class weights, and statistics of each block of columns.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class NaiveBayes:
         return by_rows(table_of_slice, rows, lambda: self.min_chunk_cells(theta) // 8)
 
     def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
-        """`log_joint` of so few rows that they are worked on at once: log p(x_i, y = c), (…, n, c).
+        """The joint table log p(x_i, y = c), (…, n, c), of so few rows that they are worked on at once.
 
         A block is the columns of one family of distributions; blocks are independent given the class, so their log
         densities add.
@@ -297,7 +297,10 @@ class NaiveBayes:
     def _log_loo_of_slice(
         self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], scores: bool
     ) -> Float[Array, "p n c"]:
-        """`log_loo_parts` of so few rows that they are worked on at once: first log p(y = c), then each part.
+        """Leave-one-out tables (n, c) of a few rows: log p(y = c), then log p(x_i,part | y = c) of each part.
+
+        All are given the data without row i. A block is the columns of one family of distributions; a part is one or
+        several blocks, whose tables are added.
 
         Parameters
         ----------

@@ -388,7 +388,7 @@ class Moments(_Centred):
         return replace(remaining, ss=namespace(remaining.ss).maximum(remaining.ss, 0))
 
     def pooled(self) -> Self:
-        """Moments of all classes together, (1, d): the fold of `+` over the class axis.
+        """Weight, mean and centred squares of all classes together, (1, d): the sum of the classes' statistics by `+`.
 
         It takes two passes: the mean of the means, and what it leaves of distances to it, as in `Moments.of`.
         """

@@ -22,7 +22,11 @@ _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first
 
 
 def namespace(*arrays: object) -> Namespace:
-    """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
+    """The module whose functions fit the arrays: `jax.numpy` if any is a JAX array or tracer, else `numpy`.
+
+    A formula is then written once, as xp.log(x) with xp = namespace(x). A tracer is an array of JAX without values,
+    which a function gets while JAX compiles it.
+    """
     if "jax" not in sys.modules:  # JAX was never imported, so no array is its own
         return _NUMPY
     kind = getattr(sys.modules["jax"], "Array", ())  # the class of its arrays; none while JAX is being imported
@@ -48,7 +52,7 @@ def is_whole(table: Any) -> bool:
 
 
 def _special(*arrays: object) -> Namespace:
-    """`jax.scipy.special` if any argument is a JAX array or tracer, else `scipy.special`."""
+    """The special functions that fit the arrays: `jax.scipy.special` for JAX's, else `scipy.special`."""
     if namespace(*arrays) is np:
         return sp
     import jax.scipy.special as jsp

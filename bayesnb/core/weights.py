@@ -210,7 +210,9 @@ def row_weights(sample_weight: Any, n: int) -> RowWeights:
 
 
 def _checked_values(sample_weight: Any, n: int) -> PerRow:
-    """Weights as floats, one for each of n rows, (n,); ValueError where they are none.
+    """Sample weights as floats, one for each of n rows, (n,); ValueError where they are none.
+
+    Each `if` is one way in which they may be wrong, and its message says what is needed.
 
     Parameters
     ----------

@@ -75,7 +75,10 @@ class DirichletComplement(AbstractEvents):
         return _others(super().log_score(x, theta), -1)
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:
-        """`log_score` of each row without this row: it is removed from the complements of all classes but its own.
+        """The log density of each row under each class, (n, c), without this row and without multinomial coefficients.
+
+        A class is judged by the complements of all other classes. The row is in the counts of every complement but that
+        of its own class, so it is removed from those.
 
         Parameters
         ----------

@@ -74,7 +74,14 @@ class NormalInverseWishart(AbstractNormalRows):
         return self._log_t(square, remaining, self.nu - w, log_det + xp.log(det_ratio))
 
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
-        """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""
+        """A, w and b of log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π, for each class.
+
+        They are −½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|).
+
+        Parameters
+        ----------
+        theta : "mu" (c, d) and "covariance" (c, d, d)
+        """
         # log Normal(x; μ, Σ) = −½ (x − μ)ᵀΣ⁻¹(x − μ) − ½ log |Σ| − ½ d log 2π, multiplied out
         mu = theta["mu"]  # (c, d)
         sigma = theta["covariance"]  # (c, d, d)

@@ -163,7 +163,10 @@ class NormalInverseGamma(NormalCells):
         return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
 
     def _terms(self, n: float) -> tuple[Array, ...]:
-        """log p = level + weight log(1 + n v) of a Student cell, v = slope² (x − m)²; see `NormalCells._terms`."""
+        """Centre m, slope, weight and level of log p = level + weight log(1 + n v) of a cell, v = slope² (x − m)².
+
+        It is a Student density: for n = 1 that of a new cell, for n = −1 that of a fitted cell that is left out.
+        """
         # The Student density of one more cell (n = 1) is the gain of its statistics: a rises by ½ and b by
         # ½ κ (x − m)²/(κ + 1). With n = −1 it is the inverse: minus the gain of removing the cell.
         m, kappa, a, b = self._arrays()  # the fields, (c, d) each

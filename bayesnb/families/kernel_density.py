@@ -828,6 +828,7 @@ def _climb(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
         after = xp.clip(best + 1, 0, len(t) - 1)
         return tuple(xp.take_along_axis(t, index[None], 0)[0] for index in (before, after, best))
 
+    # the same on a finer grid between the neighbours of the best node
     def zoom(nodes: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         before, after, _ = nodes
         return bracket(even_nodes(before, after, _SEARCH))
@@ -839,7 +840,9 @@ def _climb(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
 
 
 def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array) -> Array:
-    """One step of Newton from t (c, d) towards the peak of f, kept between low and high; see `_climb` for f.
+    """One step of Newton from t (c, d) towards the peaks of c × d functions f of one variable each.
+
+    f maps arguments (g, c, d) to values (g, c, d). The result stays between low and high.
 
     Derivatives are central differences of seven points: the first of sixth order, for which a step of ε^(1/7) makes
     truncation and rounding equally large. The second only sets the length of the step, so order two is enough.

@@ -90,7 +90,10 @@ class KnownVarianceNormal(NormalCells):
         return super().log_normalizer() + self.log_c
 
     def _terms(self, n: float) -> tuple[Array, ...]:
-        """log p = level − slope² (x − m)² of a normal cell; see `NormalCells._terms`."""
+        """Centre m, slope, weight and level of log p = level + weight n v of a normal cell, v = slope² (x − m)².
+
+        For n = 1 it is the density of a new cell, for n = −1 that of a fitted cell that is left out.
+        """
         # The predictive density of one more cell (n = 1) is Normal(m, σ²(1 + 1/κ)). With n = −1 it is that of a fitted
         # cell without it: κ is κ − 1 then.
         m, kappa, variance, _ = self._arrays()  # the fields, (c, d) each

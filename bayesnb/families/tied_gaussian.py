@@ -75,11 +75,17 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         return by_slices(self._log_loo_of_rows, self.m, x, r)
 
     def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
-        """`log_loo` of some rows x (n, d) with weights w (n, c): log p of each row under each class, without the row.
+        """Leave-one-out log density of rows x (n, d) under each class, (n, c), with their weights w (n, c) in the data.
 
-        The row leaves the classes one after the other. Removing it from one class changes S by −g δδᵀ, a matrix of rank
-        one. With z_k = L⁻¹(x − m_k), S = LLᵀ, the determinant lemma and the formula of Sherman & Morrison update
-        log |S| and all z_k; the formulas are in the docstring of `log_loo`. Index k runs over all classes.
+        All classes share the covariance, Σ ~ InverseWishart(ν, S), and each has its mean μ_k ~ Normal(m_k, Σ/κ_k). A
+        row is Student t with both integrated out. Removing it with weight w from a class changes S by −g δδᵀ, a matrix
+        of rank one, δ = x − m, g = wκ/(κ − w). So the classes are left one after the other. With z_k = L⁻¹(x − m_k),
+        S = LLᵀ, and ρ = 1 − g zᵀz for z of the class that is left, each step gives
+
+            |S'| = |S| ρ by the determinant lemma,    z_k'ᵀz_k' = z_kᵀz_k + g/ρ (zᵀz_k)² by Sherman & Morrison,
+            z_k' = z_k + g/(√ρ(1 + √ρ)) (zᵀz_k) z.
+
+        Index k runs over all classes.
         """
         inverse_root, log_det = self._root()  # L⁻¹ and log |S|, S = LLᵀ
         xp = namespace(x, w, inverse_root)  # numpy or jax.numpy

@@ -413,14 +413,17 @@ def log_sums(
 def log_sums_of_each(
     x: Any, leaving: Any, value: Any, weight: Any, h: Any, lost: float, reach: float, out: Any
 ) -> None:
-    """`log_sums` where each target has bandwidths of its own, kernel by kernel: out_gi is that of target x_i and h_gi.
+    """Log kernel sums where each target has bandwidths of its own: out_gi = log [Σ_k w_k K(x_i − v_k) − leaving_i].
+
+    K(z) = exp(−½ z²/h²) with h = h_gi. Each sum is made kernel by kernel; it is −∞ where no cell is left.
 
     Parameters
     ----------
     x, leaving : (n,) targets in ascending order, and the weight that leaves the cell at each
     value, weight : (m,) cells v_k in ascending order, and their weights
     h : (g, n) bandwidths
-    lost, reach : see `log_sums`
+    lost : the share of a weight that is rounding: a cell of which no more remains has left
+    reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     out : (g, n)
     """
     for g in range(len(h)):
@@ -541,7 +544,8 @@ def change_of_other_factors(
     value, weight : (m,) all cells in ascending order, and their weights
     unit : (m,) weight that leaves each cell in the leave-one-out product
     log_a : (m,) log A_k; −∞ for a cell that is alone
-    lost, reach : see `_log_sum_without_two`
+    lost : the share of a weight that is rounding
+    reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     table : the coefficients `TRANSLATIONS`
     """
     out[:] = 0.0

@@ -292,7 +292,9 @@ class BandwidthPosterior:
         return average
 
     def _log_average(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
-        """`log_average` under the prior of this posterior: log ∫ f(u; eᵗ) p(t) dt by quadrature, (q,).
+        """The log kernel density at points, averaged over this posterior: log ∫ f(u; eᵗ) p(t) dt by quadrature, (q,).
+
+        t = log h is the log bandwidth, p its posterior, and f the kernel density.
 
         Parameters
         ----------
@@ -317,7 +319,7 @@ class BandwidthPosterior:
     def _log_average_of_each(
         self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors
     ) -> np.ndarray:
-        """`log_average` where each point has a prior of its own: the log kernel density averaged over log h, (q,).
+        """The log kernel density at points, averaged over log h, where each point has its own prior of log h, (q,).
 
         All posteriors are taken at common nodes, as this posterior times the ratio of two priors. Points that these
         nodes do not serve are done prior by prior.
@@ -348,7 +350,9 @@ class BandwidthPosterior:
         return averages.log_average
 
     def _log_average_beyond(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
-        """`log_average` far from all cells, where wide kernels count that the posterior has hardly any mass for.
+        """The averaged log kernel density at points far from all cells, (q,).
+
+        Only wide kernels reach there, so bandwidths count that the posterior has hardly any mass for.
 
         The integral over t = log h is the sum of one over the range of the posterior, and one from there to the upper
         limit, over the range that holds the mass of the integrand of each point.
@@ -550,7 +554,7 @@ class BandwidthPosterior:
         return averages.log_average
 
     def _log_loo_at_nodes(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors) -> "_Averages":
-        """Leave-one-out log densities of rows at their cells, by the formula of the module at common nodes of log h.
+        """Leave-one-out log densities of rows at their cells, averaged over the bandwidth, at common nodes of log h.
 
         The posterior of log h without a row is that with it, plus what the departure of the row changes.
 

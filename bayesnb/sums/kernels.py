@@ -194,11 +194,12 @@ def change_of_other_factors(
 def _changes(
     cell: np.ndarray, leaving: np.ndarray, cells: Cells, unit: np.ndarray, log_a: np.ndarray, h: Any
 ) -> Float[np.ndarray, " e"]:
-    """`change_of_other_factors` at one bandwidth: Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] of a weight ρ and cell i.
+    """How a log leave-one-out product changes at all other cells when a weight ρ leaves cell i, at one bandwidth, (e,).
 
-    K_ki = exp(−½ (v_k − v_i)²/h²), and A_k is the sum of the kernels at cell k. Each term is w_k log(1 − share), with
-    ρ K_ki/A_k the share of cell i in the sum at cell k. Where the share is so large that the difference would lose
-    digits, the sum without cell i is made anew.
+    It is Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: the product has the factor A_k^w_k for each cell k, with A_k the
+    sum of the kernels at cell k, and K_ki = exp(−½ (v_k − v_i)²/h²). Each term is w_k log(1 − share), with ρ K_ki/A_k
+    the share of cell i in the sum at cell k. Where the share is so large that the difference would lose digits, the sum
+    without cell i is made anew.
 
     Parameters
     ----------
@@ -312,7 +313,7 @@ def density_of_sums(log_sum: Array, mass: Array, t: Array) -> Float[Array, "g q"
 
 
 def _traced_density(u: Array, value: Array, weight: Array, t: Array, w: Array) -> Float[Array, " q"]:
-    """`log_density` at one bandwidth, in JAX: log f(u; eᵗ) of points (q,).
+    """The log kernel density log f(u; eᵗ) at points (q,) and one bandwidth, in JAX; 0 where no cell is left.
 
     Parameters
     ----------

@@ -109,7 +109,10 @@ def _product_of_bytes(x: Array, weights: Array) -> Array:
 
 
 def _product_of_sparse(x: Sparse, weights: Array) -> Array:
-    """x weightsᵀ, (n, c), of sparse rows x (n, d) and weights (c, d): by a loop where many CSR cells are stored."""
+    """x weightsᵀ, (n, c), of sparse rows x (n, d) and weights (c, d): by a loop where many CSR cells are stored.
+
+    The loop's time follows the stored cells, and it runs without Python's lock, so that threads can share the rows.
+    """
     # the loop reads the CSR format only, and is worth loading for much work; otherwise SciPy's product
     n_classes = len(weights)
     if x.format != "csr" or not use_compiled_loop(x.nnz * n_classes):
@@ -729,7 +732,9 @@ def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> T
 
 
 def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
-    """Weight (c,), mean (c, d) and cross products about the mean (c, d, d) of complete rows; see `Scatter.of`.
+    """Weight (c,), mean (c, d) and cross products about the mean (c, d, d) of complete rows, for each class.
+
+    The cross products of class k are Σ_i r_ik (x_i − mean_k)(x_i − mean_k)ᵀ.
 
     Parameters
     ----------

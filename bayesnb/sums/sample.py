@@ -177,10 +177,11 @@ def _distinct(
 
 
 def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> tuple[Array, Array]:
-    """`_canonical` of one feature in JAX, where shapes may not depend on values: still m values, NaN behind the last.
+    """The distinct values of one feature in ascending order and their weights, in JAX.
 
-    Of equal values the first one gets the total weight, and the others become NaN with weight 0. The values 3, 2, 3
-    with weights 1, 1, 1, for example, become 2, 3, NaN with weights 1, 2, 0.
+    Shapes may not depend on values there, so the result has as many places as there are cells, m. Of equal values the
+    first one gets the total weight, and the others become NaN with weight 0, which stand last. The values 3, 2, 3 with
+    weights 1, 1, 1, for example, become 2, 3, NaN with weights 1, 2, 0.
     """
     import jax.numpy as jnp
 
