@@ -344,9 +344,13 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         return type(self).log_h is not Conjugate.log_h
 
     def _observed(self, f: Callable[[Any], Any], x: Any, complete: bool = False) -> Any:
-        """f of every cell of rows x (n, d), 0 in a missing one; `complete` says that there is none.
+        """f of every cell of rows, (n, d), and 0 in a missing cell.
 
-        Sparse rows stay sparse, and have no missing cells; f(0) is 0 for them.
+        Parameters
+        ----------
+        f : cells → numbers, such as t(x) or log h(x)
+        x : (n, d) rows; NaN is a missing cell. Sparse rows stay sparse, and have no missing cells; f(0) is 0 for them
+        complete : True if it is known that no cell is missing
         """
         if is_sparse(x):
             return map_cells(x, f)

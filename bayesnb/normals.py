@@ -467,6 +467,11 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
         z is standard normal, and χ² has ν − d + 1 degrees of freedom. The factor 1 + 1/κ is the variance of the row,
         and that of its mean.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        y : (n,) class of each new row
         """
         # Lz of each row, class by class
         c, d = self.m.shape

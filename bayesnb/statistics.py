@@ -232,6 +232,11 @@ class _Centred(Summed):
 
         Chan's rule with weights n₁ and n₂, means at a distance δ: n = n₁ + n₂, mean₁ + δ n₂/n, and
         ss₁ + ss₂ + n₁ n₂/n δδᵀ. A difference is the same with −n₂ and −ss₂.
+
+        Parameters
+        ----------
+        other : statistics of the other rows: weight n, mean, and squares ss about it, or products of pairs of features
+        sign : 1 or −1
         """
         xp = namespace(self.n, other.n)  # numpy, or jax.numpy for JAX arrays
         n = self.n + sign * other.n

@@ -101,7 +101,10 @@ def _register(cls: type) -> None:
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """The leaves of a tree of our dataclasses, mappings, tuples and None, in order: `jax.tree.leaves` without JAX."""
+    """The leaves of a tree of our dataclasses, mappings, tuples and None, in order: `jax.tree.leaves` without JAX.
+
+    The tree {"a": 1, "b": (2, 3)} has the leaves 1, 2, 3.
+    """
     subtrees = branches(tree)  # fields, entries or members by name; None for a leaf, such as an array
     if subtrees is None:
         yield tree
@@ -111,7 +114,11 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
-    """A tree of the same structure whose leaves are f of the leaves: `jax.tree.map` of one tree, without JAX."""
+    """A tree of the same structure whose leaves are f of the leaves: `jax.tree.map` of one tree, without JAX.
+
+    A tree is a dataclass of this package, a dict or a tuple, whose members are trees again, or leaves such as arrays.
+    With f(v) = 2 v, the tree {"a": 1, "b": (2, 3)} becomes {"a": 2, "b": (4, 6)}.
+    """
     if tree is None:  # no value, and no leaf, as for JAX
         return None
     subtrees = branches(tree)  # fields, entries or members by name; None for a leaf, such as an array

@@ -105,7 +105,13 @@ class DirichletCategorical(Conjugate[Counts]):
         return self.alpha.shape[-1]
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
-        """Σ_j log θ_jx over the observed cells."""
+        """Log likelihood of rows under given level probabilities: Σ_j log θ_jx over the observed cells, (…, n, c).
+
+        Parameters
+        ----------
+        theta : `log_theta`, (…, c, d, k), leading axes are draws
+        x : (n, d) levels 0 … k − 1; any other cell is missing
+        """
         log_theta = theta["log_theta"]  # (…, c, d, k)
         if namespace(x, log_theta) is np:  # NumPy
             return look_up(x, log_theta)  # the entry of the level of each cell, summed over the columns

@@ -682,6 +682,11 @@ class KernelDensity(AbstractConjugate[Sample]):
         The leave-one-out product is Π_i f_−i(v_i; h)^{w_i}: each cell v_i under the kernel density of all other cells
         of its class. It stands in the place of the likelihood of the bandwidth h, as a NumPyro factor.
 
+        Parameters
+        ----------
+        x : (n, d) rows; NaN = missing
+        y : (n,) class index of each row
+
         Raises
         ------
         ValueError

@@ -390,6 +390,11 @@ def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray,
     """[x > threshold] of each cell as bytes, (n, d), and whether all cells of x are finite.
 
     Many cells are read once, by a compiled loop that answers both; few are read by NumPy, once for each answer.
+
+    Parameters
+    ----------
+    x : cells; NaN is not above any threshold
+    threshold : cells above it become 1, all others 0
     """
     # The loop takes only floats of 64 bits that lie row by row in memory, and only many of them.
     if x.dtype != np.float64 or not x.flags.c_contiguous or not use_compiled_loop(2 * x.size):
@@ -417,9 +422,13 @@ def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
 
 
 def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
-    """Weights r (n, c) of labels 0 … c−1, as a sparse matrix with one entry a row.
+    """Weights r (n, c) of labels 0 … c−1, as a sparse matrix with one entry a row: r_ic = w_i [y_i = c].
 
-    r_ic = w_i [y_i = c]; w_i = 1 unless given.
+    Parameters
+    ----------
+    y : class index of each row
+    n_classes : c
+    weights : w_i of each row, by default 1
     """
     n = len(y)
 
@@ -845,6 +854,11 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
 
     If the rows have 2, 0, 3 and 1 cells, the ends of all rows are 0, 2, 2, 5, 6. The last two rows have the cells
     2 … 5, and the ends 0, 3, 4.
+
+    Parameters
+    ----------
+    x : (n, d) matrix in SciPy's CSR format
+    part : which rows, without a step
     """
     start, stop, _ = part.indices(x.shape[0])  # as numbers: slice(None) is 0 … n
     if stop - start == x.shape[0]:
@@ -949,6 +963,12 @@ def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Itera
     A piece is any part of the work, such as a slice of the rows, and `map(f, pieces)` would give the same. An error in
     one piece is raised in its turn, and no further piece is begun. Inside of a piece, or with a single piece or core,
     there are no threads.
+
+    Parameters
+    ----------
+    f : a piece → its result; it should spend its time in NumPy, SciPy or compiled loops, which run without Python's
+        lock
+    pieces : the parts of the work
     """
     # The context variable `_pieces` is how many pieces the work at hand is one of. Above 1 this call is inside of a
     # piece, whose neighbours keep the other cores busy: no threads of its own.

@@ -40,7 +40,13 @@ class Sample:
 
     @classmethod
     def of(cls, x: Shaped[Array, "n d"], r: Weights) -> Self:
-        """Cells of rows x (NaN = missing) under weights r (n, c) of the rows in the classes."""
+        """The distinct values of each class and feature in rows, and their weights.
+
+        Parameters
+        ----------
+        x : (n, d) rows; NaN is a missing cell
+        r : (n, c) weights of the rows in the classes, dense or sparse
+        """
         if namespace(x, r) is not np:  # JAX: every row in every class, with its weight there, which may be 0
             return cls._of_classes((x.T.astype(r.dtype), w) for w in r.T)
 
