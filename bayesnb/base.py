@@ -94,14 +94,16 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         """
         family = type(self).__name__
         names = ", ".join(self.fields_)
-        if self.distribution_ is None:
+        if self.distribution_ is None:  # a joint density of several parameters, such as mean and variance
             raise ValueError(
                 f"is {describe(prior)}; {family} is a joint density, and NumPyro has no such distribution. Independent "
                 f"ones are not conjugate; give a mapping of the fields {{{names}}}"
             )
         name, arguments = self.distribution_  # such as "Beta", {"a": "concentration1", "b": "concentration0"}
-        if not is_a(prior, name):
+        if not is_a(prior, name):  # also True for subclasses, and for `expand` and `to_event` of it
             raise ValueError(f"is {describe(prior)}; the conjugate prior here is {name}, the fields {{{names}}}")
+
+        # `argument` reads an argument of the distribution as an array, in the shape that `expand` gave it
         return {field: place(argument(prior, key)) for field, key in arguments.items()}
 
     @property
@@ -136,7 +138,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         hyperparameters: dict[str, tuple[str, ...]] = {}
         for name, field in self.fields_.items():
             if field.fitted:
-                public_name = field.public or name
+                public_name = field.public or name  # by default the name of the field itself
                 hyperparameters[public_name] = (*hyperparameters.get(public_name, ()), name)
         return hyperparameters
 
@@ -152,7 +154,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     @property
     def evidence_error(self) -> str | None:
         """The reason why `log_marginal` is not an evidence, such as an improper prior; None if it is one."""
-        reason = improper(self)
+        reason = improper(self)  # such as "kappa is 0 (class 0, feature 3)"; None for a proper prior
         if reason is None:
             return None
         return (
@@ -184,7 +186,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         for name, field in self.fields_.items():
             value = getattr(self, name)
             if "feature" in field.axes and value is not None:
-                # value[:, columns] if the axes are (class, feature, …), value[columns] if the features come first
+                # value[:, columns] if the axes are (class, feature, …), value[columns] if the features come first:
+                # `axes_before` is as many full slices as there are axes before the features
                 axes_before = (slice(None),) * field.axes.index("feature")
                 selected[name] = value[(*axes_before, columns)]
         return replace(self, **selected)
@@ -247,6 +250,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         mean = self._cumulant(1, x)
         if mean is not None:
             return mean, self._cumulant(2, x)
+
+        # otherwise by simulation, with a seed that is always the same
         draws = self.sample(np.random.default_rng(0), (1000,))
         log_p = self.log_likelihood(draws, x)  # (1000, n, c)
         return log_p.mean(0), log_p.var(0)
@@ -292,6 +297,9 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
             site = name.removeprefix("log_").removeprefix("logit_")  # the name in NumPyro
             axes = self._parameter_axes[site]  # such as ("class", "feature")
             feature_axis = "feature" if "feature" in axes else "event"
+
+            # (…, "class", "feature") is indexed in its last axis; a covariance (…, "event", "event") first in the one
+            # and then in the other
             of_columns = value
             for position in range(-len(axes), 0):  # axes are counted from the end, because those of draws are in front
                 if axes[position] == feature_axis:
@@ -313,7 +321,7 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         columns : (k,), positions of the features
         theta : parameters of all features; None integrates them out
         """
-        marginal = self.select(columns)
+        marginal = self.select(columns)  # the model of these features alone
         cells = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
         if theta:
             return marginal.log_likelihood(self.select_parameters(theta, columns), cells)
@@ -330,8 +338,9 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         order : a permutation of the features
         theta : parameters; None integrates them out
         """
+        # for the order (2, 0, 1): log p of feature 2, of 2 and 0, and of all three, (…, n, c) each
         tables = [self._log_of(x, order[:k], theta) for k in range(1, len(order) + 1)]
-        return np.stack(tables, -2)
+        return np.stack(tables, -2)  # (…, n, d, c)
 
     def log_contributions(
         self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
@@ -340,7 +349,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
         The sum over all features is `log_predictive`, or `log_likelihood`, up to terms that all classes share. For
         independent features the contribution is log p of the feature alone. For others it is the Shapley value of
-        log p(x_S | y = c) over the sets S of features.
+        log p(x_S | y = c) over the sets S of features: the mean over orders of the features of what a feature adds to
+        log p of those before it.
 
         Parameters
         ----------
@@ -370,6 +380,8 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         has_draws = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
         n_pairs_of_orders = PAIRS if has_draws else MANY_PAIRS
         n_features = x.shape[1]
+
+        # `log_prefixes` is log p of the first 1, 2, … d features of an order; `shapley` takes differences and averages
         values = shapley(lambda order: self.log_prefixes(x, order, theta), n_features, n_pairs_of_orders)
         return values[..., columns, :]
 

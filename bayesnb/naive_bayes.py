@@ -71,13 +71,19 @@ class NaiveBayes:
         def statistics_of_slice(part: slice) -> Statistics:
             return self.statistics(rows_at(rows, part), block_rows_at(r, part))
 
-        # statistics of disjoint sets of rows add, so each slice is summed up alone. The function gives the smallest
-        # number of cells that is worth a slice
+        # Statistics of disjoint sets of rows add, so each slice is summed up alone, and `fold_rows` adds the results.
+        # The function gives the smallest number of cells that is worth a slice.
         parts = row_slices(rows, lambda: self.min_chunk_cells(r))
         return fold_rows(statistics_of_slice, parts)
 
     def statistics(self, rows: Rows, r: Weights) -> Statistics:
-        """`suffstats` of a few rows, computed in one piece."""
+        """Sufficient statistics of a few rows, in one piece: class weights, and statistics of each block of columns.
+
+        Parameters
+        ----------
+        rows : columns by block
+        r : (n, c) weights of rows in classes
+        """
         blocks = {}
         for name, block in self.blocks.items():
             x = as_compute_dtype(rows[name], r, block.cells_.kind)  # float64, where rows are held in less
@@ -145,7 +151,7 @@ class NaiveBayes:
                 raise ValueError(
                     f"`y` needs class indices, whole numbers from 0 to {n_classes - 1}; encode the labels first"
                 )
-            return self.update(self.suffstats(rows, one_hot(y, n_classes, weights)))
+            return self.update(self.suffstats(rows, one_hot(y, n_classes, weights)))  # `one_hot` is r (n, c), sparse
 
         # JAX: everything dense, so that it can be traced; `one_hot` has a row of zeros for a label outside the range
         import jax.nn
@@ -168,7 +174,9 @@ class NaiveBayes:
         """log p(x_i, y = c): the joint table.
 
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
-        given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
+        given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front. A block is the
+        columns of one family of distributions, such as normal or Bernoulli, which are independent of the other blocks
+        given the class.
 
         Parameters
         ----------
@@ -188,7 +196,10 @@ class NaiveBayes:
         return by_rows(table_of_slice, rows, lambda: self.min_chunk_cells(theta) // 8)
 
     def log_table(self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False) -> Tables:
-        """`log_joint` of so few rows that they are worked on at once: log p(x_i, y = c), (…, n, c).
+        """The joint table log p(x_i, y = c), (…, n, c), of so few rows that they are worked on at once.
+
+        A block is the columns of one family of distributions; blocks are independent given the class, so their log
+        densities add.
 
         Parameters
         ----------
@@ -208,6 +219,9 @@ class NaiveBayes:
             for name, block in self.blocks.items():
                 x = as_compute_dtype(rows[name], log_pi, block.cells_.kind)  # float64, where rows are held in less
                 block_theta = None if theta is None else theta[name]
+
+                # `_log_density` is log p(x | θ_c), or log p(x | y = c, data) where θ is None; `log_score` is the same
+                # without the terms that all classes share
                 table = block.log_score(x, block_theta) if scores else _log_density(block, x, block_theta)
                 total = total + table  # (…, n, c)
                 if xp is not np:  # traced cells cannot be refused, so an infinite one makes the row NaN
@@ -230,9 +244,9 @@ class NaiveBayes:
         rows, r : rows that this posterior contains, with the weights that they had in `suffstats`
         """
         # log p(y = c) and, if there are columns, log p(x_i | y = c) of all blocks as one part: (1 or 2, n, c)
-        parts = [[*self.blocks]] if self.blocks else []
+        parts = [[*self.blocks]] if self.blocks else []  # names of the blocks whose tables are added up
         tables = self.log_loo_parts(rows, r, parts)
-        return tables.sum(0)
+        return tables.sum(0)  # log p(y = c) + log p(x_i | y = c)
 
     def log_parts(
         self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
@@ -247,14 +261,17 @@ class NaiveBayes:
         theta : parameters by block; None integrates them out
         """
 
-        # a slice of the rows of one block gives a table (n_slice, c); the tables of a part are added
+        # a slice of the rows of one block gives a table (n_slice, c): log p(x | θ_c), or with θ integrated out
         def log_density_of(name: str, chunk: slice) -> Array:
             x = as_compute_dtype(block_rows_at(rows[name], chunk), self.classes.log_predictive())
             return _log_density(self.blocks[name], x, None if theta is None else theta[name])
 
+        # the tables of the blocks of each part are added, (parts, n_slice, c)
         def tables_of_slice(chunk: slice) -> Array:
             return _sum_by_part(lambda name: log_density_of(name, chunk), parts)
 
+        # `by_rows` calls it for slices of the rows, in threads where there are many, and joins the results; the last
+        # argument gives the smallest number of cells that is worth a slice
         return by_rows(tables_of_slice, rows, lambda: self.min_chunk_cells(theta))
 
     def log_loo_parts(
@@ -265,19 +282,25 @@ class NaiveBayes:
         Parameters
         ----------
         rows, r : rows that this posterior contains, with the weights that they had in `suffstats`
-        parts : names of the blocks of each part; the tables of the blocks are added
+        parts : names of the blocks of each part; the tables of the blocks are added. A block is the columns of one
+            family of distributions, a part one or several blocks whose contribution is wanted as one table
         scores : True leaves out terms that are equal in all classes of a row, such as multinomial coefficients
         """
 
         def tables_of_slice(chunk: slice) -> Array:
             return self._log_loo_of_slice(rows_at(rows, chunk), block_rows_at(r, chunk), parts, scores)
 
+        # slices of the rows, in threads where there are many, joined at the end; the last argument gives the smallest
+        # number of cells that is worth a slice
         return by_rows(tables_of_slice, rows, lambda: self.min_chunk_cells(r))
 
     def _log_loo_of_slice(
         self, rows: Rows, r: Weights, parts: Sequence[Sequence[str]], scores: bool
     ) -> Float[Array, "p n c"]:
-        """`log_loo_parts` of so few rows that they are worked on at once: first log p(y = c), then each part.
+        """Leave-one-out tables (n, c) of a few rows: log p(y = c), then log p(x_i,part | y = c) of each part.
+
+        All are given the data without row i. A block is the columns of one family of distributions; a part is one or
+        several blocks, whose tables are added.
 
         Parameters
         ----------
@@ -286,13 +309,14 @@ class NaiveBayes:
         scores : whether terms that are equal in all classes of a row are left out
         """
 
+        # log p(x_i,block | y = c, data without row i), (n, c), of the columns of one family of distributions
         def log_loo_of_block(name: str) -> Array:
             block = self.blocks[name]
-            x = as_compute_dtype(rows[name], r, block.cells_.kind)
+            x = as_compute_dtype(rows[name], r, block.cells_.kind)  # float64, where rows are held in less
             return block.log_loo_score(x, r) if scores else block.log_loo(x, r)
 
-        log_pi = self.classes.log_loo(r)  # (n, c)
-        tables = _sum_by_part(log_loo_of_block, parts)  # (parts, n, c)
+        log_pi = self.classes.log_loo(r)  # (n, c), log p(y = c | data without row i)
+        tables = _sum_by_part(log_loo_of_block, parts)  # (parts, n, c), sums over the blocks of each part
         return namespace(log_pi, *rows.values()).stack([log_pi, *tables])
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
@@ -302,8 +326,10 @@ class NaiveBayes:
         ----------
         theta : parameters by block, with those of the classes under "class"; leading axes are draws
         """
-        total = self.classes.log_prob(theta[CLASS])
+        total = self.classes.log_prob(theta[CLASS])  # (…), leading axes are draws
         for name, block in self.blocks.items():
+            # a block (columns of one family) has a log density for each independent piece, such as a class and feature,
+            # (…, c, d): `sum_of_pieces` adds these up and leaves the draws
             total = total + sum_of_pieces(block, block.log_prob(theta[name]))
         return total
 
@@ -311,7 +337,7 @@ class NaiveBayes:
         """Independent draws of all parameters; use NumPy's generator for many draws and a JAX key under `jit`."""
         # independent streams of random numbers, one for the classes and one for each block
         keys = split(key, 1 + len(self.blocks))
-        draws = {CLASS: self.classes.sample(keys[0], shape)}
+        draws = {CLASS: self.classes.sample(keys[0], shape)}  # {"class": {"log_pi": …}}, then each block by its name
         for block_key, (name, block) in zip(keys[1:], self.blocks.items(), strict=True):
             draws[name] = block.sample(block_key, shape)
         return draws
@@ -328,8 +354,8 @@ class NaiveBayes:
         ----------
         what : what an improper prior cannot give, in the plural, for the message: "posterior draws"
         """
-        for block in self.blocks.values():
-            if block.is_improper:
+        for block in self.blocks.values():  # the densities of the parameters of each group of columns
+            if block.is_improper:  # does not integrate to one, as a Beta(0, 0)
                 raise ValueError(
                     f"`prior` is improper, so there are no {what}; give a proper prior: {block.evidence_error}"
                 )
@@ -361,7 +387,7 @@ class NaiveBayes:
 
         The name of a site is that of the parameter, with the block in front if there are several: see `site`.
         """
-        marginals = dict(self.classes.marginals())
+        marginals = dict(self.classes.marginals())  # {"pi": …}, or nothing if the class probabilities are fixed
         for name, block in self.blocks.items():
             for parameter, marginal in block.marginals().items():
                 marginals[self.site(name, parameter)] = marginal
@@ -385,15 +411,23 @@ class NaiveBayes:
         theta : parameters by block, in the basis in which the closed form holds them: {"class": {"log_pi": …}, "x":
             {"logit_theta": …}} gives {"pi": …, "theta": …}
         """
-        is_pi_random = bool(self.classes.marginals())
+        # the function `to_sites` does it for one block: {"log_rate": value} becomes {"rate": exp(value)}
+        is_pi_random = bool(self.classes.marginals())  # fixed class probabilities have no marginals
         sites = to_sites(theta[CLASS]) if is_pi_random else {}
         for name in self.blocks:
             for parameter, value in to_sites(theta[name]).items():
-                sites[self.site(name, parameter)] = value
+                sites[self.site(name, parameter)] = value  # "rate", or "block.rate" if there are several blocks
         return sites
 
     def from_sites(self, sites: Theta) -> Parameters:
-        """Inverse of `to_sites`: the parameters by block, in the basis in which the closed form holds them."""
+        """Inverse of `to_sites`: the parameters by block, in the basis in which the closed form holds them.
+
+        Parameters
+        ----------
+        sites : values by the name of the NumPyro site: {"pi": …, "theta": …} gives {"class": {"log_pi": …}, "x":
+            {"logit_theta": …}}
+        """
+        # the function `from_sites` takes logarithms and logits, as the prefixes of the given names say
         if "pi" in sites:  # otherwise it is fixed, and has no site
             theta = {CLASS: from_sites(("log_pi",), sites)}
         else:
@@ -408,7 +442,10 @@ class NaiveBayes:
         return theta
 
     def model(self, rows: Rows | None, y: Any = None, n: int | None = None, length: Any = None) -> None:
-        """The same model in NumPyro: π, the labels, then the statements of each block.
+        """The same model in NumPyro: class probabilities π, labels y_i ~ Categorical(π), then columns given the labels.
+
+        The columns come in blocks, one for each family of distributions. A block states its parameters and its columns.
+        If labels are not known, they are latent: NumPyro then sums the likelihood over their values.
 
         Parameters
         ----------
@@ -428,7 +465,7 @@ class NaiveBayes:
         if n is None:
             raise ValueError("`n` is None, and neither rows nor labels are given; give one of them")
 
-        # the labels: data, or a latent discrete site that NumPyro sums out
+        # the labels: data, or a latent discrete site that NumPyro sums out (`infer={"enumerate": "parallel"}`)
         pi = prior.classes.model()  # class probabilities (c,)
         inference = None if y is not None else ENUMERATED
         with numpyro.plate("row", n, dim=-1):
@@ -437,7 +474,9 @@ class NaiveBayes:
         # the parameters of each block, and its columns given the labels
         for name, block in prior.blocks.items():
             x: Any = None if rows is None else rows[name]
-            # counts given their total: to draw a row, the model must be told the total
+
+            # Multinomial counts are a distribution given their total (`length`). Data have it; to draw a row, the model
+            # must be told the total.
             is_length_needed = rows is None and block.cells_.measure == GIVEN_TOTALS
             options = {"length": length} if is_length_needed else {}
             with self._scope(name):  # which puts the block's name in front of its sites
@@ -446,8 +485,8 @@ class NaiveBayes:
     def model_from_statistics(self, stats: Statistics) -> None:
         """The same model in NumPyro with the likelihood of sufficient statistics; the cost does not depend on n.
 
-        By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data). The prior gives the sites, and
-        the three closed forms give the likelihood.
+        By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data). The prior gives the sites (the
+        random variables of the parameters), and the three closed forms give the likelihood, as one factor.
 
         Parameters
         ----------
@@ -470,7 +509,7 @@ class NaiveBayes:
             if site["type"] == "sample":
                 sites[name] = site["value"]
 
-        # the likelihood, by Bayes' identity
+        # the likelihood, by Bayes' identity, at the values of the sites: θ as the closed forms hold it, such as log π
         theta = self.from_sites(sites)
         numpyro.factor("data", posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats))
 
@@ -487,14 +526,18 @@ def sum_of_pieces(block: Any, pieces: Value) -> Value:
     ----------
     pieces : (…, *pieces), whose last axes are those of `block.log_normalizer()`
     """
-    # as many axes as the normaliser has: (d,) or (c, d) where features are independent, none where they are not
+    # as many axes as the normaliser has: (d,) or (c, d) where features are independent, none where they are not. With
+    # two axes, pieces (s, c, d) of s draws are summed over the axes −2 and −1. A block that wraps another one, to
+    # change its columns, has the pieces of that one (`unwrapped`)
     inner = block.unwrapped if isinstance(block, AbstractConjugate) else block
     n_axes = np.ndim(inner.log_normalizer())
     return pieces.sum(axis=tuple(range(-n_axes, 0)))
 
 
 def _sum_by_part(table_of: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p *s n c"]:
-    """The sum of the tables of the blocks of each part.
+    """The sum of the tables of the blocks of each part: [["a"], ["b", "c"]] give the tables of a and of b + c.
+
+    A block is the columns of one family of distributions, and its table the log density of rows under each class.
 
     Parameters
     ----------

@@ -93,8 +93,8 @@ class OneDependence:
 
         # table[y, u, v]: class y, level u of the parent, level v of a child; u and v run over the k levels of all
         # features. The pseudo-count of v is the same for all u; it is 1, and not used, where both are levels of one
-        # feature
-        is_same_feature = feature[:, None] == feature
+        # feature. With 2 and 1 levels, `feature` is (0, 0, 1), and the levels 0 and 1 are of the same feature
+        is_same_feature = feature[:, None] == feature  # (k, k)
         table = np.where(is_same_feature, 1.0, alpha[..., None, :])  # (k, k) or (c, k, k)
 
         # [y, u, u] is that of the pair (y, u): a parent with k_j levels has c·k_j pairs, with equal shares
@@ -145,7 +145,8 @@ class OneDependence:
         """Z (n, k): 1 at the place of each cell's level; a missing cell has no entry."""
         places = self.places(x)
         is_observed = places >= 0
-        # CSR: the columns of the entries row by row, and where the entries of each row end
+        # CSR: the columns of the entries row by row, and where the entries of each row end. Rows with 2, 0 and 1
+        # observed cells have the ends (0, 2, 2, 3)
         ends = np.concatenate([[0], np.cumsum(is_observed.sum(1))])
         shape = len(x), int(self.offsets[-1])
         return sparse.csr_array((np.ones(ends[-1]), places[is_observed], ends), shape=shape)
@@ -173,7 +174,8 @@ class OneDependence:
 
         Returns
         -------
-        by block, (c·k_j, children, levels); the pairs (y, u) are numbered y·k_j + u
+        by block, (c·k_j, children, levels); the pairs (y, u) are numbered y·k_j + u. A block is the children with
+        equally many levels, whose counts fit into one array
         """
         table_of_parent = table[:, self.levels(j)]  # (c, k_j, k): u is a level of the parent
         cells = {}
@@ -200,13 +202,18 @@ class OneDependence:
         r : non-negative weights: one-hot label times sample weight
         """
         z = self.indicators(rows[BLOCK])  # (n, k)
-        r = sparse.csc_array(r)  # class by class: rows with weight are `indices`, and their weights `data`
+
+        # CSC format, class by class: class y has the entries indptr[y] … indptr[y + 1] − 1 of `indices`, the rows with
+        # weight, and of `data`, their weights. With 3 and 2 such rows in two classes indptr is (0, 3, 5)
+        r = sparse.csc_array(r)
         table = np.zeros(self.alpha.shape)  # (c, k, k)
         for y, (start, end) in enumerate(itertools.pairwise(r.indptr)):
             members = r.indices[start:end]  # rows with weight in class y
             weight = r.data[start:end, None]
             z_class = z[members]
-            table[y] = (z_class.T @ z_class.multiply(weight)).toarray()
+            table[y] = (z_class.T @ z_class.multiply(weight)).toarray()  # [u, v]: Σ_i r_i z_iu z_iv
+
+        # `Counts` also holds log h, the sum of a base measure of the cells, which is 0 for levels
         return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
 
     statistics = suffstats
@@ -218,30 +225,38 @@ class OneDependence:
     def log_marginal(self, stats: Statistics) -> Float[np.ndarray, " d"]:
         """log p(X, y | parent j) for each parent, in nats: `NaiveBayes.log_marginal` of all models at once.
 
-        log B(a/(c k_j) + n_j) / B(a/(c k_j)) + Σ_{i≠j} Σ_{y,u} log B(α_i + n_yui) / B(α_i), B the multivariate beta
-        function. A row whose x_j is missing is no part of the data of model j.
+        In model j the class y and the level u of feature j, the parent, are drawn together; every other feature, a
+        child, is drawn given the pair. All these are Dirichlet–categorical, so the evidence is a product of ratios of
+        B, the multivariate beta function: log B(a/(c k_j) + n_j) / B(a/(c k_j)) of the pairs, and of the children
+        Σ_{i≠j} Σ_{y,u} log B(α_i + n_yui) / B(α_i). A row whose x_j is missing is no part of the data of model j.
+
+        All counts are in one table n[y, u, v]: rows of class y that have both level u and level v. The levels of all
+        features stand side by side, k in all: with 2 and 3 levels, feature 0 has the places 0–1 and feature 1 has 2–4.
+        `sum_over_levels` sums the last axis over the places of each feature, (…, k) → (…, d).
 
         Parameters
         ----------
         stats : with the table of counts [y, u, v] of the rows; this block is the prior
         """
-        # n[y, u, v]: rows of class y that have level u and level v, (c, k, k); k levels of all features
-        n = stats.blocks[BLOCK].n
+        n = stats.blocks[BLOCK].n  # (c, k, k)
 
-        # log B(α + n)/B(α) = Σ_v log Γ(α_v + n_v)/Γ(α_v) − log Γ(A + N)/Γ(A), sums over the levels v of a feature
+        # log B(α + n)/B(α) = Σ_v log Γ(α_v + n_v)/Γ(α_v) − log Γ(A + N)/Γ(A), with sums over the levels v of a child,
+        # and A and N the sums of α and n over them. log_rising(α, n) is log Γ(α + n)/Γ(α)
         log_rising_of_cells = np.zeros(n.shape)
         has_rows = n > 0  # elsewhere it is 0
         log_rising_of_cells[has_rows] = log_rising(self.alpha[has_rows], n[has_rows])
-        log_rising_of_totals = log_rising(self.sum_over_levels(self.alpha), self.sum_over_levels(n))
+        log_rising_of_totals = log_rising(self.sum_over_levels(self.alpha), self.sum_over_levels(n))  # (c, k, d)
         log_ratio = self.sum_over_levels(log_rising_of_cells) - log_rising_of_totals  # (c, k, d): [y, u, child]
 
-        # the sum over classes and levels of the parent; a feature is no child of itself
+        # The sum over classes, (k, d), transposed to (d, k): [child, u]. Its last axis is now summed over the levels u
+        # of each parent, (d, d). On the diagonal a feature would be its own child, so it is subtracted.
         of_children = self.sum_over_levels(log_ratio.sum(0).T)  # (child, parent)
-        all_children = of_children.sum(0) - np.diagonal(of_children)
+        all_children = of_children.sum(0) - np.diagonal(of_children)  # (parent,)
 
-        # the pairs (y, u) of each parent, which are on the diagonal
-        of_pairs = self.sum_over_levels(diagonal(log_rising_of_cells).sum(0))  # (d,)
-        n_rows = self.sum_over_levels(diagonal(n).sum(0))
+        # The pairs (y, u) of each parent: a row with level u also has "both u and u", so n[y, u, u] is the count of
+        # the pair, and α[y, u, u] its pseudo-count. Their B has the totals of the parent, over all classes and levels.
+        of_pairs = self.sum_over_levels(diagonal(log_rising_of_cells).sum(0))  # (c, k) → (k,) → (d,)
+        n_rows = self.sum_over_levels(diagonal(n).sum(0))  # (d,), rows that have a cell in feature j
         return all_children + of_pairs - log_rising(self._totals, n_rows)
 
     # --- prediction -------------------------------------------------------------------------------------------------
@@ -259,22 +274,25 @@ class OneDependence:
         """
         places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
 
-        # log probabilities of the pairs of levels that occur in the rows, for each parent's and each child's level
+        # log probabilities of the pairs of levels that occur in the rows, for each parent's and each child's level.
+        # Places 5, 2 and 5 in a row: `used` is (2, 5), and `position` (1, 0, 1)
         used, position = np.unique(places, return_inverse=True)
         position = position.reshape(places.shape)  # (n, d), of each cell's level among those that are used
         table = self._log_table(used)  # (used, used, c): [parent's level, child's level, class]
         n_classes = table.shape[-1]
-        flat = table.reshape(-1, n_classes)  # the pair (u, v) is the row u·used + v, which `take` finds quickly
+
+        # both axes of levels as one: with m levels in use, the pair (u, v) is the row u·m + v
+        flat = table.reshape(-1, n_classes)
 
         d = len(self.sizes)
-        for part in slices(len(places), d * max(d, len(self.alpha)), _CELLS):
+        for part in slices(len(places), d * max(d, len(self.alpha)), _CELLS):  # few rows, so that arrays stay small
             # log p_j = Σ_child table[level of parent j, level of the child]. On the diagonal is log p(y, x_j) of the
-            # pairs, so the parent adds its own factor when it is its own child
-            row_of_parent = position[part] * len(used)  # (rows, parent), u·used
+            # pairs, so the parent adds its own factor when it is its own child. For a missing child the table has 0
+            row_of_parent = position[part] * len(used)  # (rows, parent), u·m
             total = np.zeros((*row_of_parent.shape, n_classes))
             for child in range(d):
                 level_of_child = position[part, child, None]  # (rows, 1), v
-                total += flat.take(row_of_parent + level_of_child, axis=0)
+                total += flat.take(row_of_parent + level_of_child, axis=0)  # (rows, parent, class)
             total[places[part] < 0] = -np.inf  # the parent is missing
             yield part, total
 
@@ -292,24 +310,25 @@ class OneDependence:
         theta : draws, as `sample` gives them; None integrates the parameters out
         scores : not used; `NaiveBayes.log_table` has the same argument
         """
-        if theta is not None:
+        if theta is not None:  # parameters are given, nothing is integrated out
             return self._log_drawn(rows[BLOCK], theta[BLOCK])
         # the class probabilities, which a row without cells keeps
         table = np.tile(self.classes.log_predictive(), (len(rows[BLOCK]), 1))  # (n, c)
 
         # where there is much to add up: a compiled loop that writes into `table`. It can also leave each row out of the
-        # class of its label; here nothing leaves, so rows have no label, both tables are the same, and nothing shifts
+        # class of its label; here nothing leaves, so rows have no label (−1), both tables are the same, and nothing is
+        # added to them (`no_shift`)
         if self._is_worth_a_loop(rows):
             from .sums._compiled import one_dependence
 
-            log_table = self._log_table_of_all()
+            log_table = self._log_table_of_all()  # (k, k, c), of all pairs of levels
             no_label = np.full(len(table), -1)
             no_shift = np.zeros(len(self.sizes))
             one_dependence(self.places(rows[BLOCK]), no_label, log_table, log_table, no_shift, no_shift, table)
             return table
 
-        # otherwise NumPy, some rows at a time: the mean over the parents of each row
-        for part, log_p_of_parents in self.log_parents(rows):
+        # otherwise NumPy, some rows at a time (`part` is a slice): the mean over the parents of each row
+        for part, log_p_of_parents in self.log_parents(rows):  # (rows, parent, class)
             table[part] = self._log_mean(log_p_of_parents, self.classes.log_predictive())
         return table
 
@@ -334,7 +353,7 @@ class OneDependence:
         theta : `key` (…), from which parent and parameters of each draw are drawn again, and `log_pi` (…, c); see
             `sample`
         """
-        keys = theta["key"]  # (…), of as many draws as there are
+        keys = theta["key"]  # (…), a random seed for each draw
         n_classes = len(self.alpha)
         log_pi = theta["log_pi"].reshape(-1, n_classes)  # (s, c), all draws along one axis
         tables = []  # (n, c) of each draw
@@ -345,17 +364,29 @@ class OneDependence:
     def log_parts(
         self, rows: Rows, parts: Any = None, theta: Parameters | None = None
     ) -> Float[np.ndarray, "1 *s n c"]:
-        """`log_joint` without the class probabilities, log p(x | y, data) or log p(x | y, θ_j): there is one part."""
+        """log p(x | y, data) or log p(x | y, θ_j): `log_joint`, log p(x, y), less the log class probabilities.
+
+        `NaiveBayes.log_parts` gives a table for each part of the features that is independent of the others given the
+        class. Here the features depend on each other, so they are one part, and the first axis has length 1.
+
+        Parameters
+        ----------
+        rows : levels (n, d) by the name "x"; NaN = missing
+        parts : not used
+        theta : draws, as `sample` gives them; None integrates the parameters out
+        """
+        # log class probabilities, (c,), or those of each draw, (…, 1, c), with an axis for the rows
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
         return (self.log_joint(rows, theta) - log_pi)[None]
 
     def log_loo_parents(
         self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse
     ) -> Iterator[tuple[slice, Float[np.ndarray, "n d c"]]]:
-        """`log_parents` of a posterior that knows the rows, each row left out of its own prediction.
+        """log p_j(y, x_i | data without row i) of each model j, for rows that are among the data.
 
-        In a class that row i has weight w in, every count of a pair of its levels is less by w; in all classes the
-        total of each parent is less by the whole weight of the row.
+        In model j all features depend on the class y and on feature j, the parent, and its factors are ratios of
+        counts: p_j(y, x) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j). In a class that row i has weight w in, every count of a
+        pair of its levels is less by w; in all classes the total of each parent is less by the whole weight of the row.
 
         Parameters
         ----------
@@ -370,17 +401,21 @@ class OneDependence:
         places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
         totals = self._totals  # (d,), pseudo-rows and rows of each parent
         sums = self.sum_over_levels(self.alpha)  # (c, k, d), [y, u, child]: counts of the child given (y, u)
-        for part, table in self.log_parents(rows):
+        for part, table in self.log_parents(rows):  # log p_j with all rows, (rows, parent, class), some rows at a time
             # in all classes p(y, x_j) is a count over the total of parent j. log of the total is subtracted in each
-            # entry of the table: here it is replaced by the log of the total without the row
-            row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
+            # entry of the table: here it is replaced by the log of the total without the row. `remove_row` subtracts
+            # a weight, and keeps the result positive where rounding would not
+            row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)  # (rows, 1)
             log_total = np.log(remove_row(totals, row_weight))  # (rows, parent)
             np.add(table, (np.log(totals) - log_total)[..., None], out=table)
 
-            # in the classes that the row has weight in: all counts change, so these entries are computed anew
-            entries = r[part].tocoo()  # of the weights that are not 0: row, class and weight, (m,) each
+            # in the classes that the row has weight in: all counts change, so these entries are computed anew. The COO
+            # format lists the weights that are not 0: row, class and weight, (m,) each
+            entries = r[part].tocoo()
             row, label = entries.coords
             weight = entries.data[:, None]
+
+            # table[row, :, label] is (m, parent): for the i-th listed weight, all parents at (row[i], label[i])
             table[row, :, label] = self._log_loo_of_label(places[part][row], label, weight, sums, log_total[row])
             yield part, table
 
@@ -394,8 +429,10 @@ class OneDependence:
     ) -> Float[np.ndarray, "m d"]:
         """log p_j(y, x) of rows in a class in which they have weight w, each left out; −∞ where x_j is missing.
 
-        p_j(y, x) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j), ratios of counts. The row has weight w in each count of its
-        levels.
+        In model j all features depend on the class y and on feature j, the parent; its factors are ratios of counts:
+        p_j(y, x) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j). The row has weight w in each count of its levels, so w is
+        subtracted from each. α[y, u, v] is the posterior count of rows of class y with level u of a parent and level v
+        of a child, where u and v run over the levels of all features.
 
         Parameters
         ----------
@@ -412,7 +449,8 @@ class OneDependence:
         is_observed = places >= 0
         u = np.where(is_observed, places, 0)  # any place will do for a missing cell: it is not used at the end
 
-        # a child v: log (α[y, u, v] − w) − log (Σ_v α[y, u, v] − w), with u the level of the parent
+        # a child v: log (α[y, u, v] − w) − log (Σ_v α[y, u, v] − w), with u the level of the parent. The places of a
+        # row, such as (0, 3, 4), are both parents, down, and children, across: nine pairs (0, 0), (0, 3), …, (4, 4)
         level_of_parent = u[:, :, None]
         level_of_child = u[:, None, :]
         alpha_of_pairs = self.alpha[label[:, None, None], level_of_parent, level_of_child]  # (m, parent, child)
@@ -420,7 +458,8 @@ class OneDependence:
         log_p = np.log(remove_row(alpha_of_pairs, w[..., None]))
         log_p -= np.log(remove_row(sums_of_children, w[..., None]))
 
-        # the parent itself: the probability of the pair (y, u)
+        # On the diagonal, where a feature would be its own child, stands the factor of the parent: the probability of
+        # the pair (y, u), (α[y, u, u] − w) over the total without the row.
         feature = np.arange(len(self.sizes))
         alpha_of_own_pair = self.alpha[label[:, None], u, u]  # (m, parent)
         log_p[:, feature, feature] = np.log(remove_row(alpha_of_own_pair, w)) - log_total
@@ -430,31 +469,42 @@ class OneDependence:
         return np.where(is_observed, sum_over_children, -np.inf)
 
     def log_loo(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Float[np.ndarray, "n c"]:
-        """`log_joint` of a posterior that contains the rows, each left out of its own prediction.
+        """log p(y, x_i | data without row i), (n, c): each row is left out of its own prediction.
+
+        It is the log of the mean over parents j of p_j(y, x_i) = p(y, x_ij) Π_{l≠j} p(x_il | y, x_ij), the model in
+        which all features depend on the class and on feature j. All factors are ratios of counts, such as the rows of
+        class y with level u of the parent and level v of the child, over those with level u. To leave a row out is to
+        subtract its weight from the counts.
 
         Parameters
         ----------
         rows, r : rows that the posterior contains, and the weights (n, c) that they had in `suffstats`
         """
         r = sparse.csr_array(r)
-        table = self.classes.log_loo(r)  # (n, c), what a row without cells keeps
+        table = self.classes.log_loo(r)  # (n, c), log p(y | data without row i), which a row without cells keeps
 
-        # one table of all pairs without a row serves all rows if each has one label and they have the same weight
+        # A compiled loop, if there is much to add up. It looks up pairs of levels (u, v) in tables that are made once
+        # and serve all rows. For that each row must have one label, and all rows must have the same weight.
         if self._is_worth_a_loop(rows) and is_one_hot(r) and (r.data == r.data[0]).all():
             from .sums._compiled import one_dependence
 
-            # two tables of log probabilities of pairs of levels: for classes other than that of the row, the table of
-            # all rows, in which only the total of each parent is less by the row; and for the class of the row, the
-            # table in which every count is less by its weight
             weight = float(r.data[0])
+
+            # Classes other than that of the row: its weight is in none of their counts. Only p(y, u), a count over the
+            # total T of the parent, changes, by the factor T/(T − w). The loop adds `shift`, its logarithm, (d,).
             shift = np.log(self._totals) - np.log(remove_row(self._totals, weight))
-            no_shift = np.zeros(len(shift))  # the table without the row has the new total already
+
+            # The class of the row: every count of two of its levels is less by w. One table in which *every* count is
+            # less by w serves all rows, because a row looks up its own pairs only. It has the new totals already, so
+            # that nothing is added.
+            no_shift = np.zeros(len(shift))
             without_row = self._log_table_without(weight)
-            label = r.indices.astype(np.int64)
-            places = self.places(rows[BLOCK])
+            label = r.indices.astype(np.int64)  # in the CSR format with one entry a row: the class of each row
+            places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features
             one_dependence(places, label, self._log_table_of_all(), without_row, shift, no_shift, table)
             return table
 
+        # otherwise NumPy, some rows at a time (`part` is a slice): log p_j (rows, parent, class), and its mean over j
         for part, log_p_of_parents in self.log_loo_parents(rows, r):
             table[part] = self._log_mean(log_p_of_parents, table[part])
         return table
@@ -462,12 +512,17 @@ class OneDependence:
     def _log_table_without(self, weight: float) -> Float[np.ndarray, "k k c"]:
         """Log predictive probabilities [u, v, y] for a row of class y that has this weight in it and was removed.
 
-        They are log p(level v of a child | y, level u of the parent), and on the diagonal log p(y, u). Every count of a
-        pair of levels of the row is less by its weight. The entries of pairs that the row does not have are wrong, but
-        they are not used for it; so one table serves all rows.
+        They are log p(level v of a child | y, level u of the parent), and on the diagonal log p(y, u). u and v run over
+        the k levels of all features. Every count of a pair of levels of the row is less by its weight. The entries of
+        pairs that the row does not have are wrong, but they are not used for it; so one table serves all rows.
+
+        Parameters
+        ----------
+        weight : of each row in its class, which is subtracted from every count
         """
+        # features with 2 and 3 levels: `feature` is (0, 0, 1, 1, 1), and indexes by it repeat a value for each level
         feature = np.repeat(np.arange(len(self.sizes)), self.sizes)  # (k,), of each level
-        log_totals = np.log(remove_row(self._totals, weight))[feature]  # (k,)
+        log_totals = np.log(remove_row(self._totals, weight))[feature]  # (k,), of the parent that has the level
         table = np.empty((len(feature), len(feature), len(self.alpha)))
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
             # [u, v]: a count of the child's level v over the sum of those of all levels of the child
@@ -476,7 +531,7 @@ class OneDependence:
 
             # on the diagonal [u, u]: the count of the pair (y, u) over the total of its parent
             np.fill_diagonal(log_alpha, np.diagonal(log_alpha) - log_totals)
-            np.fill_diagonal(log_sums, 0)
+            np.fill_diagonal(log_sums, 0)  # the diagonal is complete already
             table[:, :, y] = log_alpha - log_sums
         return table
 
@@ -485,7 +540,8 @@ class OneDependence:
     ) -> Float[np.ndarray, "2 n c"]:
         """log p(y | data without row i), and log p(x_i | y, data without row i), a table (n, c) each.
 
-        The features are one part, so there are only these two tables. The second is the joint table less the first.
+        A part is a set of features that is independent of the others given the class. Here all features are one part,
+        so there are only these two tables. The second is the joint table log p(y, x_i | …) less the first.
 
         Parameters
         ----------
@@ -503,8 +559,9 @@ class OneDependence:
         log_p_of_parents : (n, d, c), −∞ where the parent is missing
         log_pi : (c,) or (n, c), log class probabilities
         """
+        # a parent counts for a row if it has a finite value in some class: log Σ_j p_j − log (number of these parents)
         n_parents = np.isfinite(log_p_of_parents).any(2).sum(1, keepdims=True)  # (n, 1)
-        log_mean = logsumexp(log_p_of_parents, 1) - np.log(np.maximum(n_parents, 1))
+        log_mean = logsumexp(log_p_of_parents, 1) - np.log(np.maximum(n_parents, 1))  # (n, c)
         return np.where(n_parents > 0, log_mean, log_pi)
 
     # --- what each feature adds -------------------------------------------------------------------------------------
@@ -512,7 +569,10 @@ class OneDependence:
     def log_contributions(
         self, x: Float[np.ndarray, "n d"], columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[np.ndarray, "*s n k c"]:
-        """Shapley values of log p(x_S, y = c) over sets S of features: cells that are not in S are missing ones.
+        """What each feature adds to log p(x, y = c): its Shapley value over sets S of features of log p(x_S, y = c).
+
+        The Shapley value of a feature is the mean over all orders of the features of by how much log p rises when the
+        feature joins those before it. Features that have not joined are treated as missing cells.
 
         Parameters
         ----------
@@ -525,6 +585,7 @@ class OneDependence:
             """log p(x_S, y = c) of rows in which the cells that are not in S are NaN, (…, rows, c)."""
             return self.log_joint({BLOCK: rows}) if theta is None else self._log_drawn(rows, theta)
 
+        # values of all features, (…, n, d, c), of which some are returned
         return shapley_of_cells(log_p_of, x)[..., columns, :]
 
     # --- draws ------------------------------------------------------------------------------------------------------
@@ -540,10 +601,10 @@ class OneDependence:
         key : NumPy's generator
         shape : of the draws, the leading axes of the result
         """
-        keys = key.integers(1 << 63, size=shape)
+        keys = key.integers(1 << 63, size=shape)  # a random seed for each draw
         log_pi_draws = []
         for draw_key in keys.ravel().tolist():
-            j = self._parent_of_draw(draw_key)
+            j = self._parent_of_draw(draw_key)  # the same j whenever this seed is used
             _, theta = self._model_and_draw(j, draw_key)  # naive Bayes of the pairs (y, u), and its parameters
             log_pairs = theta[CLASS]["log_pi"].reshape(len(self.alpha), -1)  # (c, k_j)
             log_pi_draws.append(np.logaddexp.reduce(log_pairs, 1))  # p(y) = Σ_u p(y, u)
@@ -555,7 +616,9 @@ class OneDependence:
     ) -> Float[np.ndarray, "n c"]:
         """log p_j(y, x | θ_j) of rows; without x_j they take the parent that the key gives among the others.
 
-        A row without a single cell has the class probabilities of the draw.
+        In model j all features depend on the class y and on feature j, the parent. So it is naive Bayes with the pairs
+        (y, u) of class and parent's level as its classes. A row without a single cell has the class probabilities of
+        the draw.
 
         Parameters
         ----------
@@ -564,7 +627,7 @@ class OneDependence:
         """
         # the parent of each row: the drawn one if the row has it, otherwise one that is drawn among those it has
         drawn_parent = self._parent_of_draw(key)
-        is_observed = self.places(x) >= 0
+        is_observed = self.places(x) >= 0  # the place of a missing cell is −1
         has_cells = is_observed.any(1)
         parents = np.where(is_observed[:, drawn_parent], drawn_parent, self._parents_of_rows(key, is_observed))
 
@@ -574,12 +637,16 @@ class OneDependence:
 
             # the log joint of all pairs (y, u) of class and parent's level, which are the classes of the model
             model, theta = self._model_and_draw(j, key)
-            rows = {name: x[members][:, group] for name, group in self.groups(j).items()}  # the children, by block
+
+            # the other features by block, which is those with equally many levels: {"levels_2": columns, …}
+            rows = {name: x[members][:, group] for name, group in self.groups(j).items()}
             n_pairs = theta[CLASS]["log_pi"].size
+
+            # with one feature there are no children, and the table has one row for all: therefore the broadcast
             log_p = np.broadcast_to(model.log_table(rows, theta), (len(members), n_pairs))
             log_p_of_pairs = log_p.reshape(-1, len(self.alpha), self.sizes[j])  # (members, c, k_j)
 
-            # of these the pairs with the level that the row has
+            # of these the pairs with the level that the row has: `take_along_axis` picks [i, y, level[i]] for all y
             level = x[members, j].astype(int)
             table[members] = np.take_along_axis(log_p_of_pairs, level[:, None, None], 2)[..., 0]
         return table
@@ -622,13 +689,14 @@ class OneDependence:
         d = len(self.sizes)
         x = np.empty((n, d))
         y = np.empty(n, int)
-        parents = rng.choice(d, n, p=np.full(d, 1 / d))
+        parents = rng.choice(d, n, p=np.full(d, 1 / d))  # (n,), a feature for each row
         for j in np.unique(parents):
             members = np.flatnonzero(parents == j)  # rows with parent j
-            model = self.parent(int(j))
+            model = self.parent(int(j))  # naive Bayes whose classes are the pairs (y, u) of class and parent's level
 
-            # class y and level u of the parent: a pair, numbered y·k_j + u, so that a division gives both
-            p = np.exp(model.classes.log_predictive())
+            # class y and level u of the parent: a pair, numbered y·k_j + u, so that a division gives both. With k_j = 3
+            # levels the pair 5 is class 1 and level 2
+            p = np.exp(model.classes.log_predictive())  # (c·k_j,)
             pair = rng.choice(len(p), len(members), p=p / p.sum())
             y[members], x[members, j] = np.divmod(pair, self.sizes[j])
 
@@ -640,22 +708,32 @@ class OneDependence:
     # --- one model --------------------------------------------------------------------------------------------------
 
     def parent(self, j: int) -> NaiveBayes:
-        """Model j: naive Bayes of the compound class (y, u), numbered y·k_j + u, a block for each number of levels."""
-        parent_levels = self.levels(j)
+        """Model j: naive Bayes of the compound class (y, u), numbered y·k_j + u, a block for each number of levels.
+
+        y is the class and u the level of feature j, the parent. All other features are independent given the pair.
+        Those with equally many levels are one block, whose pseudo-counts fit into one array.
+        """
+        # α[y, u, u] is the pseudo-count of the pair (y, u) itself
+        parent_levels = self.levels(j)  # a slice: the places of the levels of feature j among those of all features
         alpha_of_pairs = diagonal(self.alpha[:, parent_levels, parent_levels]).reshape(-1)  # (c·k_j,)
         blocks: dict[str, Any] = {}
-        for name, alpha_of_children in self.children(j, self.alpha).items():
+        for name, alpha_of_children in self.children(j, self.alpha).items():  # (c·k_j, children, levels)
             blocks[name] = DirichletCategorical(alpha_of_children)
         return NaiveBayes(DirichletClasses(alpha_of_pairs), blocks)
 
     def parent_statistics(self, j: int, stats: Statistics) -> Statistics:
-        """The statistics of model j, read from the table: weights of the pairs, and counts of the children by block."""
+        """The statistics of model j, read from the table: weights of the pairs, and counts of the children by block.
+
+        Model j is naive Bayes whose classes are the pairs (y, u) of class and level of feature j, the parent. The other
+        features are its children; those with equally many levels are one block.
+        """
+        # n[y, u, v]: rows of class y with the levels u and v; on the diagonal n[y, u, u], those of the pair (y, u)
         n = stats.blocks[BLOCK].n  # (c, k, k)
-        parent_levels = self.levels(j)
+        parent_levels = self.levels(j)  # a slice: the places of the levels of feature j
         n_of_pairs = diagonal(n[:, parent_levels, parent_levels]).reshape(-1)  # (c·k_j,)
         blocks = {}
-        for name, n_of_children in self.children(j, n).items():
-            blocks[name] = Counts(n_of_children, 0 * n_of_children[..., 0])
+        for name, n_of_children in self.children(j, n).items():  # (c·k_j, children, levels)
+            blocks[name] = Counts(n_of_children, 0 * n_of_children[..., 0])  # the log base measure of levels is 0
         return Statistics(n_of_pairs, blocks)
 
     @property
@@ -675,11 +753,13 @@ class OneDependence:
         """
         is_level = used >= 0  # not the entry of missing cells
         u = used[is_level]  # (levels,), places of the levels; they serve as levels of parents and of children
-        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]  # which each of the levels belongs to
+
+        # which feature each level belongs to: with 2 and 3 levels the places 0 … 4 have the features (0, 0, 1, 1, 1)
+        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]
         log_pairs = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])  # (c, levels)
 
         table = np.zeros((len(used), len(used), len(self.alpha)))
-        positions = np.ix_(is_level, is_level)
+        positions = np.ix_(is_level, is_level)  # the entries of pairs of which no cell is missing
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
             # [u, v]: a count of the child's level v over the sum of those of all levels of the child
             alpha_of_parents = alpha[u]  # (levels, k)

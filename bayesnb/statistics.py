@@ -55,7 +55,7 @@ class Summed:
 
     def zero(self) -> Self:
         """Statistics of no rows, with the same shape."""
-        leaves = {name: 0 * leaf for name, leaf in vars(self).items() if name != "error"}
+        leaves = {name: 0 * leaf for name, leaf in vars(self).items() if name != "error"}  # every array as zeros
         error: Error = None if self.error is None else {}  # known to be none, as no rows have no rounding
         return replace(self, **leaves, error=error)  # type: ignore[type-var]
 
@@ -94,7 +94,7 @@ class _Additive(Summed):
             is_rounded = factor != 1 or any(name in error for error in errors)
             if is_rounded:
                 of_operands = sum(error.get(name, 0) for error in errors)
-                variances[name] = factor**2 * of_operands + rounded(value)
+                variances[name] = factor**2 * of_operands + rounded(value)  # Var(f e) = f² Var(e)
         return replace(self, **values, error=variances)  # type: ignore[type-var]
 
     def scaled(self, factor: Scalar) -> Self:
@@ -111,7 +111,7 @@ class _Additive(Summed):
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
-        """Attach a variance bound for the rounding of these sums. Whole numbers are exact.
+        """Attach a variance bound for the rounding of these sums. Whole numbers are exact, as floats below 2⁵³ are.
 
         A sum of n terms rounds by at most n times ½ ε of its size. Where several such sums are then added up, their
         roundings are independent, so p additions count as √p: the standard deviation is (rows + √pieces) ½ ε size.
@@ -121,7 +121,7 @@ class _Additive(Summed):
         rows, pieces : rows in each sum that was made at a time, and how many such sums were added up
         whole : whether all weights are whole numbers
         """
-        leaves = {name: leaf for name, leaf in vars(self).items() if name != "error"}
+        leaves = {name: leaf for name, leaf in vars(self).items() if name != "error"}  # the sums, by name of the field
         is_exact = whole and all(is_whole(leaf) for name, leaf in leaves.items() if name != "log_h")
         n_roundings = rows + pieces**0.5
 
@@ -131,9 +131,11 @@ class _Additive(Summed):
             if (is_exact and name != "log_h") or not leaf.any():
                 continue
 
+            # the size of the largest number that took part. Counts of levels (c, d, levels) are computed with one level
+            # as the total less the others, so a small count is rounded as coarsely as the total
             size = leaf
-            if leaf.ndim > 2:  # counts of levels: one of them is found by subtraction from the sum
-                size = leaf.sum(-1, keepdims=True) + 0 * leaf
+            if leaf.ndim > 2:
+                size = leaf.sum(-1, keepdims=True) + 0 * leaf  # in the shape of `leaf`
             error[name] = (n_roundings * EPS / 2 * size) ** 2
         return replace(self, error=error)  # type: ignore[type-var]
 
@@ -207,16 +209,18 @@ class _Centred(Summed):
 
     def moments(self) -> "Moments":
         """Moments of each feature by itself: of cross products their diagonals."""
+        # `along` makes weights (c,) of whole rows (c, 1), which are then repeated for each feature, (c, d)
         n = namespace(self.n).broadcast_to(along(self.n, self.mean), self.mean.shape)
         return Moments(n, self.mean, self.own)
 
     def scaled(self, factor: Scalar) -> Self:
         """Statistics of the same rows with all weights multiplied by a positive number."""
         scaled = replace(self, n=factor * self.n, ss=factor * self.ss)  # the mean stays
-        if self.error is None:
+        if self.error is None:  # the rounding is not followed
             return scaled
 
-        # variances of the rounding: what there was, times the factor squared, and that of the two products
+        # Variances of the rounding: what there was, times the factor squared, and that of the two products. `rounded`
+        # is the variance of the rounding of one operation, `own` are the squares of single features, (c, d).
         of_products = {"n": rounded(along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
         error = {}
         for name in self.error | of_products:
@@ -228,11 +232,17 @@ class _Centred(Summed):
 
         Chan's rule with weights n₁ and n₂, means at a distance δ: n = n₁ + n₂, mean₁ + δ n₂/n, and
         ss₁ + ss₂ + n₁ n₂/n δδᵀ. A difference is the same with −n₂ and −ss₂.
+
+        Parameters
+        ----------
+        other : statistics of the other rows: weight n, mean, and squares ss about it, or products of pairs of features
+        sign : 1 or −1
         """
         xp = namespace(self.n, other.n)  # numpy, or jax.numpy for JAX arrays
         n = self.n + sign * other.n
 
-        # A difference of weights up to `noise` is rounding: no rows are left. Where `error` is kept, it tells more.
+        # A difference of weights up to `noise` is rounding: no rows are left. `rounding` is the relative size of it.
+        # Where `error`, the variance of the rounding, is kept, it tells more, and nothing is taken for 0 here.
         noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0
         has_rows = n > noise
 
@@ -251,6 +261,8 @@ class _Centred(Summed):
         )
         if self.error is None or other.error is None:
             return joined
+
+        # the rounding of the result, for which only the squares of single features are needed: the diagonals of δδᵀ
         between_features = replace(joined, ss=between).own  # of single features, (c, d)
         return replace(joined, error=_joined_error(self, other, joined, between_features))
 
@@ -274,10 +286,10 @@ class _Centred(Summed):
         whole : whether all weights are whole numbers
         """
         n = along(self.n, self.mean)  # (c, d), or (c, 1)
-        ss = self.own
+        ss = self.own  # squares of single features about the mean, (c, d)
         of_pieces = pieces**0.5  # their roundings are independent
         n_roundings = rows + of_pieces
-        spread = np.sqrt(n * ss)
+        spread = np.sqrt(n * ss)  # at least Σ |x − mean|, by Cauchy–Schwarz
 
         # standard deviations of the rounding of Σx and of ss
         of_sums = of_pieces * EPS * n * abs(self.mean) + n_roundings * EPS * spread
@@ -295,8 +307,9 @@ class _Centred(Summed):
 def _joined_error(first: _Centred, second: _Centred, joined: _Centred, between: Array) -> dict[str, Any]:
     """Variances of the rounding of a sum or difference: those of both operands, moved to its mean, and its own.
 
-    Errors of Σx and ss are followed, with their covariance. About a mean that is d away, ss has the error
-    e_ss − 2 d e_Σx, from which the new variances and the covariance follow.
+    Statistics are weight n, mean and squares ss about it. The errors e of Σx and ss are followed, with their
+    covariance. About a mean that is d away, ss has the error e_ss − 2 d e_Σx, from which the new variances and the
+    covariance follow.
 
     Parameters
     ----------
@@ -308,14 +321,16 @@ def _joined_error(first: _Centred, second: _Centred, joined: _Centred, between: 
     Variances of n (if weights are rounded), of Σx ("mean") and of ss, and the covariance of the last two ("cross"),
     (c, d) each.
     """
-    # the rounding of this operation; `along` gives weights (c,) the axes of the means
+    # the rounding of this operation: `rounded` is (½ ε largest number)². `along` gives weights (c,) the axes of the
+    # means, (c, 1), and `own` are the squares of single features, (c, d)
     n, n_first, n_second = (along(stats.n, stats.mean) for stats in (joined, first, second))
     variance_n = None  # weights are whole
     of_sums = rounded(n * joined.mean, n_first * first.mean, n_second * second.mean)
     cross = 0 * of_sums
     of_squares = rounded(first.own, second.own, joined.own, between)
 
-    # an error of n moves the mean, and with it the sums and `between`
+    # An error of n (there is none if weights are whole) moves the mean, and with it the sums and `between`: δ² n₁ n₂/n
+    # changes by the relative error of n.
     if "n" in first.error or "n" in second.error:
         variance_n = first.error.get("n", 0) + second.error.get("n", 0) + rounded(n)
         of_sums = of_sums + variance_n * (joined.mean - first.mean) ** 2
@@ -378,11 +393,11 @@ class Moments(_Centred):
         return replace(remaining, ss=namespace(remaining.ss).maximum(remaining.ss, 0))
 
     def pooled(self) -> Self:
-        """Moments of all classes together, (1, d): the fold of `+` over the class axis.
+        """Weight, mean and centred squares of all classes together, (1, d): the sum of the classes' statistics by `+`.
 
         It takes two passes: the mean of the means, and what it leaves of distances to it, as in `Moments.of`.
         """
-        n = self.n.sum(0, keepdims=True)
+        n = self.n.sum(0, keepdims=True)  # (1, d), as all results
         xp = namespace(n)  # numpy, or jax.numpy for JAX arrays
         divisor = xp.where(n > 0, n, 1)
         mean = (self.n * self.mean).sum(0, keepdims=True) / divisor
@@ -461,7 +476,8 @@ class Statistics(Summed):
         if self.error is None or other.error is None:
             return type(self)(n, blocks)
 
-        # sums of whole weights have the error 0, and stay exact
+        # Variances of independent errors add, and the sum itself is rounded once more: `rounded` is the variance of
+        # that. Sums of whole weights have the error 0, and stay exact.
         error = self.error + other.error
         return type(self)(n, blocks, np.where(error > 0, error + rounded(n), 0))
 
@@ -478,13 +494,16 @@ def with_error(stats: Statistics, rows: int = 0, pieces: int = 1) -> Statistics:
     if stats.error is not None:
         return stats
     rows = rows or int(min(stats.n.sum(), 1 << 20)) + 1  # by default all weights together, at most a million
-    is_exact = is_whole(stats.n)
+    is_exact = is_whole(stats.n)  # sums of whole numbers are not rounded
 
     # the blocks, and the class weights
     blocks = dict(stats.blocks)
     for name, block in stats.blocks.items():
         if isinstance(block, Counts | Totals | Moments | Scatter):  # others have no error
             blocks[name] = block.bounded(rows, pieces, is_exact)
+
+    # of a sum of `rows` terms at most rows · ½ ε · size, and of sums of `pieces` such sums √pieces times as much as of
+    # one addition, because their roundings are independent
     error = 0 * stats.n if is_exact else ((rows + pieces**0.5) * EPS / 2 * stats.n) ** 2
     return Statistics(stats.n, blocks, error)
 
@@ -496,6 +515,6 @@ def in_floats(stats: Any) -> Any:
 
 def pooled(stats: Any) -> Any:
     """Statistics of all classes together, as of one class; of sums, as of a family of one's own, leaf by leaf."""
-    if isinstance(stats, Moments | Sample):
+    if isinstance(stats, Moments | Sample):  # means, or lists of cells: no sums over classes
         return stats.pooled()
     return map_leaves(lambda leaf: leaf.sum(0, keepdims=True), in_floats(stats))

@@ -84,6 +84,7 @@ def marginal_cdf(marginal: Any, parameter: str, value: np.ndarray) -> np.ndarray
     parameter : its name with the prefix of its basis, `log_` or `logit_`
     value : (…, *shape of the marginal) draws in the basis; shares of a simplex along the last axis
     """
+    # the basis is the scale on which the parameter is held: log θ, logit θ, or θ itself
     value = np.asarray(value, float)
     law = getattr(getattr(marginal, "dist", None), "name", "")  # SciPy's name of the distribution
 
@@ -91,20 +92,21 @@ def marginal_cdf(marginal: Any, parameter: str, value: np.ndarray) -> np.ndarray
     if law == "beta" and parameter.startswith(("log_", "logit_")):
         is_share = parameter.startswith("log_")
         log_p, log_q = log_shares_and_others(value) if is_share else log_probabilities(value)  # log θ, log(1 − θ)
-        return _beta_cdf(log_p, log_q, *marginal.args)
+        return _beta_cdf(log_p, log_q, *marginal.args)  # `args` are a and b
 
     # gamma: log θ less the logarithm of the scale
     if law == "gamma" and parameter.startswith("log_"):
         return _gamma_cdf(value - np.log(marginal.kwds["scale"]), *marginal.args)
 
     # any other distribution: at the parameter itself
-    basis = next((prefix for prefix in TO_SITE if parameter.startswith(prefix)), "")
+    basis = next((prefix for prefix in TO_SITE if parameter.startswith(prefix)), "")  # "log_", "logit_" or ""
     return np.asarray(marginal.cdf(TO_SITE[basis](value) if basis else value), float)
 
 
 def log_shares_and_others(log_share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log θ_k and log(1 − θ_k) = log Σ_{j≠k} θ_j of shares along the last axis, each with all its digits."""
-    # log Σ_{j≠k} θ_j, without the difference 1 − θ_k; −∞ of a single share, which has no others
+    # log Σ_{j≠k} θ_j, without the difference 1 − θ_k, which would be 0 where θ_k is within 1e-16 of 1; −∞ of a single
+    # share, which has no others
     log_others = np.full_like(log_share, -np.inf)
     for k in range(log_share.shape[-1]):
         others = np.delete(log_share, k, -1)
@@ -124,9 +126,9 @@ def _beta_cdf(log_p: np.ndarray, log_q: np.ndarray, a: np.ndarray, b: np.ndarray
     a, b : concentrations
     """
     is_known = ~((np.asarray(a) > 0) & (np.asarray(b) > 0))
-    a = np.where(is_known, 1, a)
+    a = np.where(is_known, 1, a)  # any number will do there
     b = np.where(is_known, 1, b)
-    from_p = _beta_tail(log_p, a, b)
+    from_p = _beta_tail(log_p, a, b)  # P(θ ≤ p), accurate for small p
     from_q = 1 - _beta_tail(log_q, b, a)  # P(1 − θ > q), as 1 − θ ~ Beta(b, a)
     probability = np.where(log_p <= log_q, from_p, from_q)
     return np.where(is_known, np.nan, probability)
@@ -134,12 +136,15 @@ def _beta_cdf(log_p: np.ndarray, log_q: np.ndarray, a: np.ndarray, b: np.ndarray
 
 def _beta_tail(log_x: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The regularised incomplete beta function at a small x; x^a / (a B(a, b)) where x itself is no double."""
+    # the integral of t^(a−1)/B(a, b) from 0 to x, where (1 − t)^(b−1) is 1; `minimum` avoids an overflow where the term
+    # is not used
     first_term = np.exp(np.minimum(a * log_x - np.log(a) - betaln(a, b), 0))
     return np.where(log_x < _LEAST_LOG, first_term, betainc(a, b, np.exp(log_x)))
 
 
 def _gamma_cdf(log_x: np.ndarray, a: np.ndarray) -> np.ndarray:
     """The regularised lower incomplete gamma function at x; x^a / Γ(a + 1) where x itself is no double."""
+    # the integral of t^(a−1)/Γ(a) from 0 to x, where exp(−t) is 1; `minimum` avoids an overflow where it is not used
     first_term = np.exp(np.minimum(a * log_x - gammaln(a + 1), 0))
     return np.where(log_x < _LEAST_LOG, first_term, gammainc(a, np.exp(np.minimum(log_x, -_LEAST_LOG))))
 
@@ -189,7 +194,9 @@ def _peak_gamma(mean: Array, p: Array, q: Array) -> Array:
     xp = namespace(p)  # numpy, or jax.numpy for JAX arrays
     log_zero = log_floor(0 * p)  # of the smallest number, which stands for 0; −½ of it is the logarithm of about √max
     log_ratio = xp.where(p > 0, log_floor(p) - log_floor(q), log_zero)
-    has_mode = (p > 0) | (q > 0)
+    has_mode = (p > 0) | (q > 0)  # otherwise the density is the flat one
+
+    # where q is 0 the density increases without bound: the mode is put at about √max
     return xp.where(has_mode, xp.minimum(log_ratio, -0.5 * log_zero), mean)
 
 
@@ -270,10 +277,10 @@ def drawn_cells(rng: np.random.Generator, kind: str, *arguments: Any) -> np.ndar
     kind : name of the distribution; those that are not in `CELLS` are drawn by NumPyro
     arguments : arrays of one shape, which the result has
     """
-    if kind in CELLS:
+    if kind in CELLS:  # by NumPy, without JAX
         return CELLS[kind](rng, *arguments)
     import jax
     import numpyro.distributions as dist
 
-    key = jax.random.key(int(rng.integers(1 << 31)))
+    key = jax.random.key(int(rng.integers(1 << 31)))  # JAX's key, from a seed that NumPy's generator draws
     return np.asarray(getattr(dist, kind)(*arguments).sample(key), float)

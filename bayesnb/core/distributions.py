@@ -37,10 +37,12 @@ def argument(value: Any, name: str) -> np.ndarray:
 
     # The axes of the array are those of the batch, then those of one draw. `Gamma(2.0, 1.0).expand([3, 4])`, for
     # example, has a number for its concentration, which here becomes (3, 4).
-    n_event_axes = len(inner.event_shape)
+    n_event_axes = len(inner.event_shape)  # of one draw: 0 of a gamma, 1 of a Dirichlet
     full_shape = (*value.batch_shape, *value.event_shape)
     batch_shape = full_shape[: len(full_shape) - n_event_axes]  # of the whole distribution
-    event_shape = array.shape[array.ndim - min(n_event_axes, array.ndim) :]  # as the argument has it
+
+    # the last axes as the argument has them: its concentrations (k,) for a Dirichlet, none for a number
+    event_shape = array.shape[array.ndim - min(n_event_axes, array.ndim) :]
     return np.broadcast_to(array, batch_shape + event_shape)
 
 
@@ -56,19 +58,20 @@ def alike(a: Any, b: Any) -> bool:
 
 def describe(value: Any) -> str:
     """A distribution as it is written: `Gamma(concentration=2, rate=1)`."""
-    name, arguments = _canonical(value)
+    name, arguments = _canonical(value)  # "Gamma" and [("concentration", array), …], without `expand` and `to_event`
     texts = []
     with np.printoptions(threshold=8, edgeitems=2, precision=4):  # long arrays are shortened
         for key, x in arguments:
+            # a single number is written briefly, 2 and not array(2.); an array as a list
             is_number = x.ndim == 0 and x.dtype.kind in "biuf"
             text = f"{x.item():g}" if is_number else np.array2string(x, separator=", ")
             texts.append(f"{key}={text}")
-    return " ".join(f"{name}({', '.join(texts)})".split())
+    return " ".join(f"{name}({', '.join(texts)})".split())  # on one line: line breaks of arrays become spaces
 
 
 def encode(value: Any) -> list[Any]:
     """Name and arguments of a distribution, for a file; ValueError where numbers do not tell all."""
-    name, arguments = _canonical(value)
+    name, arguments = _canonical(value)  # "Gamma" and [("concentration", array), …], without `expand` and `to_event`
 
     # it can be made again if NumPyro has its class under this name, and all arguments are numbers
     is_public = getattr(sys.modules["numpyro.distributions"], name, None) is type(_unwrapped(value))
@@ -84,7 +87,7 @@ def decode(name: Any, arguments: Any) -> Any:
     """
     import numpyro.distributions as dist
 
-    # the class of this name, if NumPyro has one that is public
+    # the class of this name, if NumPyro has one that is public; `arg_constraints` has the names of its arguments
     kind: Any = getattr(dist, name, None) if name in dist.__all__ else None
     is_distribution_class = isinstance(kind, type) and issubclass(kind, dist.Distribution)
     if not is_distribution_class or not set(arguments) <= {*kind.arg_constraints}:

@@ -21,7 +21,7 @@ def orders(d: int, pairs: int = PAIRS) -> Int[np.ndarray, "o d"]:
     ----------
     pairs : how many random orders to draw; each is taken with its reverse
     """
-    if d <= _ALL:
+    if d <= _ALL:  # all permutations, at most 120; the reverse of each is among them
         return np.array(list(itertools.permutations(range(d))), int).reshape(-1, d)
 
     rng = np.random.default_rng(0)
@@ -50,10 +50,11 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int 
     for order in all_orders:
         # by the place k of a feature in the order: the value of the first k + 1 features, and what the last one adds
         values = value(order)  # (…, n, d, c)
-        no_features = np.zeros_like(values[..., :1, :])
+        no_features = np.zeros_like(values[..., :1, :])  # v(∅) = 0, put in front so that the first gain is v itself
         gain = np.diff(values, axis=-2, prepend=no_features)  # (…, n, d, c)
 
-        # by feature: the inverse of the order, `argsort`, says at which place each feature is
+        # By feature: the inverse of the order, `argsort`, says at which place each feature is. In the order (2, 0, 1)
+        # feature 0 is at place 1, feature 1 at place 2, and feature 2 at place 0: the inverse is (1, 2, 0).
         place = np.argsort(order)
         total = total + gain[..., place, :]
     return total / len(all_orders)
@@ -76,11 +77,14 @@ def shapley_of_cells(table: Callable[[Array], Array], x: Float[np.ndarray, "n d"
     no_cells = table(np.full((1, d), np.nan))[..., None, :]  # (…, 1, 1, c)
 
     def value(order: np.ndarray) -> np.ndarray:
-        # copy k of the rows has the first k + 1 cells of the order: cell j at place k is in copy k and all later ones
+        # Copy k of the rows has the first k + 1 cells of the order: cell j at place k is in copy k and all later ones,
+        # `copies[k:]`. All other cells are missing.
         copies = np.full((d, n, d), np.nan)
         for k, j in enumerate(order):
             copies[k:, :, j] = x[:, j]
 
+        # all copies are scored as one table of d·n rows: copy 0 of all rows, then copy 1, … Split again into
+        # (…, copy, row, c), the axis of copies is moved behind that of the rows
         log_p = table(copies.reshape(-1, d))  # (…, d·n, c)
         *lead, _, c = log_p.shape
         by_row = np.moveaxis(log_p.reshape(*lead, d, n, c), -3, -2)  # (…, n, d, c): rows before copies
@@ -105,4 +109,7 @@ def class_order(sums: Float[np.ndarray, "c r"], class_weight: Float[np.ndarray, 
     The numbers of the classes, the one with the smallest weight first.
     """
     keys = np.round(sums / class_weight.sum(), 9)  # (c, r)
-    return np.lexsort([*keys.T[::-1], class_weight])  # `lexsort` sorts by its last key first, then by the one before
+
+    # `lexsort` sorts by its last key first, then by the one before: by the weight, then by sum 0, sum 1, …, which
+    # therefore come in reverse
+    return np.lexsort([*keys.T[::-1], class_weight])

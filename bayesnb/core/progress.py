@@ -58,11 +58,16 @@ class _TerminalLine(Line):
         from tqdm import tqdm
 
         bar_format = _FORMAT
-        if total is None:
+        if total is None:  # steps are counted without a total, or there are none
             bar_format = _FORMAT_WITHOUT_TOTAL if unit else _FORMAT_WITHOUT_STEPS
         size = shutil.get_terminal_size()  # 80 × 24 of a terminal that does not say it, where tqdm would show nothing
+
+        # `leave=False` wipes the line out at the end; nothing is shown before `delay` seconds
         settings: dict[str, Any] = {"leave": False, "ncols": size.columns, "nrows": size.lines, "delay": _DELAY}
         self._bar = tqdm(desc=purpose, total=total, unit=unit, bar_format=bar_format, file=sys.stderr, **settings)
+
+        # tqdm writes a line only when a step is done. A thread, which ends with the program, writes it every second
+        # too, so that the seconds go on within a long step.
         self._is_over = threading.Event()
         self._clock = threading.Thread(target=self._show_every_second, daemon=True)
         self._clock.start()
@@ -99,6 +104,7 @@ def progress(purpose: str, total: int | None = None, unit: str = "") -> Iterator
     total : how many steps there are; None if nobody knows
     unit : what a step is, in the plural, such as "rows"; empty if no steps are counted
     """
+    # no line within `quiet()`, without standard error, or where that is a file and not a terminal
     if _is_quiet.get() or sys.stderr is None or not sys.stderr.isatty():
         yield _NoLine()
         return
@@ -129,10 +135,11 @@ def quiet() -> Iterator[None]:
 
 def print_between(*texts: str) -> None:
     """Print to standard output without disturbing a line in progress."""
-    if "tqdm" not in sys.modules:
+    if "tqdm" not in sys.modules:  # never imported, so no line is shown
         print(*texts, sep="\n", flush=True)
         return
     from tqdm import tqdm
 
+    # tqdm wipes its lines out, and writes them again after the text
     with tqdm.external_write_mode(file=sys.stdout):
         print(*texts, sep="\n", flush=True)

@@ -49,32 +49,42 @@ def register_pytrees() -> None:
 
     with _lock:
         while _waiting:
+            # A class leaves the list only when JAX knows it. So another thread that finds the list empty can go on.
             _register(_waiting[-1])
-            _waiting.pop()  # only now: nobody goes on before JAX knows
+            _waiting.pop()
 
 
 def _register(cls: type) -> None:
-    """Tell JAX how to take a dataclass apart, as a node of its own kind, with its static fields beside the leaves.
+    """Tell JAX how to take a dataclass apart into arrays, and how to put it together again: to JAX it is a pytree.
+
+    JAX's functions, such as `jit` and `grad`, work on arrays. Of an object that holds arrays they need to know two
+    things: which fields hold arrays or further pytrees (the leaves, with their names), and which are static, such as a
+    number of classes: constants of a compiled program. `flatten` takes an object apart into the two, and `unflatten`
+    makes an object of them. JAX compares the static fields and the class to decide whether a compiled program fits.
 
     `jax.tree_util.register_dataclass` would say the same, but two classes with as many fields are then equal to JAX's
     caches (jaxlib 0.10.2), and a function compiled for one family is now and then run on another.
     """
     import jax.export
 
-    names = _names(cls) or ()  # of the fields that JAX sees as leaves
+    # names of the fields that JAX sees as leaves, and of those that the dataclass marks as static, in this order
+    names = _names(cls) or ()
     static = tuple(f.name for f in fields(cls) if f.metadata.get("static"))
 
-    # An object → (its fields with their names, its static fields), and back. JAX keeps the second beside the leaves.
+    # An object → (its leaves, each with a key; its static fields). A key is how JAX names a leaf in messages, here as
+    # an attribute, `.alpha`.
     def flatten(tree: Any) -> tuple[Any, Any]:
         inside = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in names]
         return inside, tuple(getattr(tree, name) for name in static)
 
+    # and back: JAX hands in the static fields first, and the leaves, perhaps changed, in the order of `flatten`
     def unflatten(fixed: Iterable[Any], inside: Iterable[Any]) -> Any:
         return cls(**dict(zip((*names, *static), (*inside, *fixed), strict=True)))
 
     jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
 
-    # For functions that are written to files: static fields as JSON, in which a tuple is a list.
+    # `jax.export` writes compiled functions to files. For arguments of this class it needs the static fields as bytes:
+    # JSON, in which a tuple is a list, which is made a tuple again.
     def to_json(values: Any) -> bytes:
         return json.dumps(values, default=methodcaller("item")).encode()  # NumPy's scalars have `item`
 
@@ -91,8 +101,11 @@ def _register(cls: type) -> None:
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """The leaves of a tree of our dataclasses, mappings, tuples and None, in order: `jax.tree.leaves` without JAX."""
-    subtrees = branches(tree)  # by name; None for a leaf
+    """The leaves of a tree of our dataclasses, mappings, tuples and None, in order: `jax.tree.leaves` without JAX.
+
+    The tree {"a": 1, "b": (2, 3)} has the leaves 1, 2, 3.
+    """
+    subtrees = branches(tree)  # fields, entries or members by name; None for a leaf, such as an array
     if subtrees is None:
         yield tree
         return
@@ -101,14 +114,19 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
-    """A tree of the same structure whose leaves are f of the leaves: `jax.tree.map` of one tree, without JAX."""
-    if tree is None:
+    """A tree of the same structure whose leaves are f of the leaves: `jax.tree.map` of one tree, without JAX.
+
+    A tree is a dataclass of this package, a dict or a tuple, whose members are trees again, or leaves such as arrays.
+    With f(v) = 2 v, the tree {"a": 1, "b": (2, 3)} becomes {"a": 2, "b": (4, 6)}.
+    """
+    if tree is None:  # no value, and no leaf, as for JAX
         return None
-    subtrees = branches(tree)  # by name; None for a leaf
+    subtrees = branches(tree)  # fields, entries or members by name; None for a leaf, such as an array
     if subtrees is None:
         return f(tree)
 
     # put together again as what it was: a tuple, a dict or a dataclass
+    # (of a dataclass the static fields stay)
     changed: dict[Any, Any] = {key: map_leaves(f, subtree) for key, subtree in subtrees.items()}
     if type(tree) is tuple:
         return tuple(changed.values())
@@ -117,10 +135,12 @@ def map_leaves(f: Callable[[Any], Any], tree: Any) -> Any:
 
 def branches(tree: Any) -> dict[Any, Any] | None:
     """What a tree holds, by name, key or position: the fields of a dataclass that are not static; None for a leaf."""
-    if tree is None or type(tree) is dict:
+    if tree is None or type(tree) is dict:  # None holds nothing, and is no leaf, as for JAX
         return tree or {}
-    if type(tree) is tuple:
+    if type(tree) is tuple:  # positions 0, 1, … as keys
         return dict(enumerate(tree))
+
+    # a dataclass: the fields that are not static; a class that is none is a leaf
     names = _names(type(tree))  # type: ignore[arg-type]
     return None if names is None else {name: getattr(tree, name) for name in names}
 

@@ -85,8 +85,8 @@ class PooledQuadratic(_Quadratic):
         square = np.square(np.where(is_observed, x[:, None] - m, 0))  # δ², (n, c, d)
 
         # w = Σ κ⁻² / Σ κ⁻¹ over the observed cells
-        inverse_kappa = np.where(is_observed, 1 / kappa, 0)  # (n, c, d)
-        total = inverse_kappa.sum(-1)  # (n, c)
+        inverse_kappa = np.where(is_observed, 1 / kappa, 0)  # (n, c, d), 0 where a cell is missing
+        total = inverse_kappa.sum(-1)  # Σ κ⁻¹, (n, c)
         weight = np.square(inverse_kappa).sum(-1) / np.where(total > 0, total, 1)
 
         # The mean of w z² + w G is w times the number of observed cells, and should be Σ κ⁻¹: the rest is a constant.
@@ -139,7 +139,7 @@ class TiedQuadratic(_Quadratic):
         nu, scale : of the covariance, which the classes share: Σ ~ InverseWishart(ν, S)
         """
         (n, d), c = x.shape, len(m)
-        root = np.linalg.cholesky(scale)
+        root = np.linalg.cholesky(scale)  # L
 
         # v_c = L⁻¹ δ_c, (n, c, d)
         delta = (x[:, None] - m).reshape(-1, d)  # (n·c, d)
@@ -150,6 +150,7 @@ class TiedQuadratic(_Quadratic):
         if c < d:
             vectors = np.asarray(np.linalg.qr(vectors.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
 
+        # w = 1/κ_c, and all d cells of a row are there, so that no constant is needed
         weight = np.broadcast_to(1 / kappa, (n, c))
         degrees = np.full((n, c), d)
         offset = np.zeros((n, c))
@@ -170,16 +171,17 @@ class TiedQuadratic(_Quadratic):
         factors = np.zeros((k, k, u.shape[1]))
         for i in range(k):
             factors[i, i] = np.sqrt(2 * gammaincinv((self.nu - i) / 2, u[i]))  # χ² is twice a gamma variable
-        factors[np.tril_indices(k, -1)] = ndtri(u[k:])
+        factors[np.tril_indices(k, -1)] = ndtri(u[k:])  # Φ⁻¹ of the other numbers, row by row below the diagonal
         return factors
 
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """λ = δᵀΣ⁻¹δ and s² = λ/κ, (n, c, s), at s draws of triangular factors A, (k, k, s), as of `shared`.
 
-        λ is ‖Aᵀ v‖², the sum of squares over the columns of A.
+        λ is ‖Aᵀ v‖², the sum over the columns a_j of A of (a_jᵀ v)². A is lower triangular, so column j has entries
+        from row j on.
         """
         square: Any = 0.0
-        for j in range(self.order):  # columns of A, from the diagonal down
+        for j in range(self.order):  # (n, c, k − j) times (k − j, s)
             square = square + np.square(self.vectors[..., j:] @ shared[j:, j])
         return square, square * self.weight[..., None]
 
@@ -209,7 +211,9 @@ def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.n
     for_z = u[k : k + c]
     for_g = u[k + c :]
 
-    g = chdtri(form.freedom, for_g) if form.freedom else np.zeros((c, u.shape[1]))  # χ² with 0 degrees is 0
+    # χ² with 0 degrees of freedom is 0. `chdtri` inverts the probability above a value, which is as good for uniform
+    # numbers; `ndtri` is Φ⁻¹
+    g = chdtri(form.freedom, for_g) if form.freedom else np.zeros((c, u.shape[1]))
     return form.shared(for_scale), ndtri(for_z), g
 
 
@@ -225,8 +229,8 @@ def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray,
     points : draws of the scale, z and G, as of `quadratic_points`
     at : which rows
     """
-    shared, z, g = points
-    rows = form.take(at)
+    shared, z, g = points  # s draws of the scale; (c, s) each
+    rows = form.take(at)  # the forms of these rows
     level, slope = rows.terms(shared)  # λ and s², (n, c, s)
 
     # w z² + w G. The draws of G are those of a row without missing cells. A row with some has fewer degrees of freedom:

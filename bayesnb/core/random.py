@@ -22,7 +22,7 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     ValueError
         if `seed` is none of the things that NumPy makes a generator of
     """
-    try:
+    try:  # NumPy refuses what it cannot use, with messages that do not name the argument
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise ValueError(
@@ -67,14 +67,16 @@ def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
     Devroye (1986), Non-Uniform Random Variate Generation, ch. IX.3.5 (the boost by a power of a uniform).
     """
     shape = (*shape, *np.shape(a))
-    if not isinstance(key, np.random.Generator):
+    if not isinstance(key, np.random.Generator):  # JAX, which draws the logarithm itself
         return _jax().loggamma(key, namespace(key).asarray(a), shape)
 
-    # log G: where a is below 1 it is drawn at a + 1
+    # log G: where a is below 1 it is drawn at a + 1; `below_one` is True or False, which count as 1 and 0
     below_one = np.asarray(a) < 1
     draws = np.log(key.standard_gamma(a + below_one, shape))
 
-    # + (log U)/a of these draws only; NumPy's uniforms are in [0, 1), so U is 1 less such a number, which is not 0
+    # + (log U)/a of these draws only. NumPy's uniform numbers V are in [0, 1), and log 0 would be −∞; so U = 1 − V is
+    # taken, which is uniform too and never 0, and log U = log1p(−V). With a = (0.5, 2) and two draws of each, the mask
+    # of draws is ((True, False), (True, False)).
     is_small = np.broadcast_to(below_one, shape)
     if is_small.any():
         uniform = key.random(int(is_small.sum()))
@@ -98,6 +100,8 @@ def inverse_gamma(key: Key, a: Array, b: Array, shape: tuple[int, ...] = ()) -> 
     The result has the shape `shape + a.shape`.
     """
     log_draw = log_gamma(key, a, shape)
-    xp = namespace(log_draw)
+    xp = namespace(log_draw)  # numpy, or jax.numpy for JAX arrays
+
+    # log b − log G, held between the logarithms of about the smallest and the largest number
     limit = -log_floor(xp.ones((), log_draw.dtype) * 0) - 1  # −log of the smallest number of the type, less a bit
     return xp.exp(xp.clip(xp.log(b) - log_draw, -limit, limit))

@@ -36,7 +36,7 @@ def sites_of(model: Callable[[], Any]) -> dict[str, Site]:
     sites = _traced_sites(model)  # nothing is compiled
 
     # Limits of a support that are computed from the fields of the model have no values in a trace.
-    limits = jax.tree.leaves([site.support for site in sites.values()])
+    limits = jax.tree.leaves([site.support for site in sites.values()])  # such as the bounds of an interval
     if any(isinstance(limit, jax.core.Tracer) for limit in limits):
         return _read_sites(model)
     return sites
@@ -54,6 +54,7 @@ def _traced_sites(model: Callable[[], Any]) -> dict[str, Site]:
     """
     import jax
 
+    # `eval_shape` runs a function with tracers, which have a shape and no numbers; the sites are noted as it runs
     sites: dict[str, Site] = {}
     jax.eval_shape(lambda: sites.update(_read_sites(model)))
     return sites
@@ -63,6 +64,7 @@ def _read_sites(model: Callable[[], Any]) -> dict[str, Site]:
     """The parameters of a NumPyro model, by site, from one run of it with a seed; the rows `x` are not among them."""
     import numpyro
 
+    # `seed` gives random numbers to the statements of the model, `block` hides the rows, and `trace` notes the rest
     with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
         model()
 
@@ -93,7 +95,7 @@ def to_sites(theta: Theta) -> Theta:
     """Parameters as NumPyro names and holds them: `log_theta` → `theta` = exp, `logit_theta` → `theta` = logistic."""
     sites = {}
     for name, value in theta.items():
-        basis = _basis(name)
+        basis = _basis(name)  # "log_", "logit_" or nothing
         sites[name.removeprefix(basis)] = TO_SITE[basis](value) if basis else value
     return sites
 
@@ -109,7 +111,7 @@ def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
     theta = {}
     for name in parameters:
         basis = _basis(name)  # "log_", "logit_" or nothing
-        value = sites[name.removeprefix(basis)]
+        value = sites[name.removeprefix(basis)]  # the site "theta" of the parameter "logit_theta"
         theta[name] = _FROM_SITE[basis](value) if basis else value
     return theta
 
@@ -142,7 +144,7 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
     x : (n, d) dense or sparse rows, NaN where a cell is missing; None where rows are drawn, which gives (True, None)
     fill : a value that the likelihood accepts; the mask takes its term out
     """
-    if x is None:
+    if x is None:  # NumPyro draws the rows, with all cells
         return True, None
     import jax.numpy as jnp
 
@@ -153,7 +155,11 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
 
 @functools.cache
 def _block_scope() -> type:
-    """The class of `block_scope`; made at the first use, as its base class needs NumPyro."""
+    """The class of `block_scope`; made at the first use, as its base class needs NumPyro.
+
+    Several models, the blocks, are statements of one NumPyro model. Each may name a site "mu" and a plate "class";
+    under a scope these become "numbers.mu" and "numbers.class", so that names are unique.
+    """
     from numpyro.handlers import scope
 
     class BlockScope(scope):
@@ -163,18 +169,21 @@ def _block_scope() -> type:
         "type" and "name" of the statement, and with "cond_indep_stack", the plates around it. Each of these is a frame,
         with the `name` of the plate and the axis `dim` that it has. NumPyro's `scope` puts a prefix before all names.
 
-        Two things are different here. All blocks have the same rows, so their plate "row" keeps its name. And when
-        labels are enumerated, funsor keeps names of axes of its own, "dim_to_name", which get the prefix too.
+        A block is the columns of one family of distributions. Two things are different here. All blocks have the same
+        rows, so their plate "row" keeps its name. And when labels are enumerated (NumPyro sums over their values), its
+        backend funsor keeps names of axes of its own: "dim_to_name" maps an axis, such as −1, to the name of its plate.
+        They get the prefix too. A handler sees a message before the statement is run, in `process_message`, and after
+        it, in `postprocess_message`.
         """
 
         def process_message(self, msg: Any) -> None:
             """Put the prefix before the name of a statement and of the plates around it, but for the plate "row"."""
-            is_row_plate = msg["type"] == "plate" and msg["name"] == "row"
-            before = msg.get("cond_indep_stack") or []
+            is_row_plate = msg["type"] == "plate" and msg["name"] == "row"  # the statement that opens the plate
+            before = msg.get("cond_indep_stack") or []  # the plates around it, with their old names
             if not is_row_plate:
                 super().process_message(msg)  # renames the statement, and the plates around it
 
-            # the frame of the rows is put back as it was
+            # of a statement inside of plates: the frame of the rows is put back as it was, the others are renamed
             if before:
                 renamed = msg["cond_indep_stack"]
                 frames = zip(before, renamed, strict=True)
@@ -182,10 +191,12 @@ def _block_scope() -> type:
 
         def postprocess_message(self, msg: Any) -> None:
             """Give the axes of an enumerated statement the new names of their plates."""
-            name_of_axis: Any = (msg.get("infer") or {}).get("dim_to_name") or {}  # empty if nothing is enumerated
+            # such as {−1: "row"}; empty if nothing is enumerated
+            name_of_axis: Any = (msg.get("infer") or {}).get("dim_to_name") or {}
             if not name_of_axis:
                 return
-            for frame in msg["cond_indep_stack"]:
+
+            for frame in msg["cond_indep_stack"]:  # the plates around the statement, with their new names
                 if frame.dim in name_of_axis:
                     name_of_axis[frame.dim] = frame.name
 

@@ -22,10 +22,14 @@ _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first
 
 
 def namespace(*arrays: object) -> Namespace:
-    """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
+    """The module whose functions fit the arrays: `jax.numpy` if any is a JAX array or tracer, else `numpy`.
+
+    A formula is then written once, as xp.log(x) with xp = namespace(x). A tracer is an array of JAX without values,
+    which a function gets while JAX compiles it.
+    """
     if "jax" not in sys.modules:  # JAX was never imported, so no array is its own
         return _NUMPY
-    kind = getattr(sys.modules["jax"], "Array", ())  # no class while JAX is being imported
+    kind = getattr(sys.modules["jax"], "Array", ())  # the class of its arrays; none while JAX is being imported
     for array in arrays:
         if isinstance(array, kind):
             import jax.numpy
@@ -42,13 +46,13 @@ def is_traced(*arrays: object) -> bool:
 def is_whole(table: Any) -> bool:
     """Whether all cells that are there are whole numbers; NaN is missing, and an empty cell of sparse rows is 0."""
     cells = table.data if is_sparse(table) else np.asarray(table)
-    if cells.dtype.kind != "f":
+    if cells.dtype.kind != "f":  # integers and booleans
         return True
     return bool(((cells == np.floor(cells)) | (cells != cells)).all())  # NaN is not equal to itself
 
 
 def _special(*arrays: object) -> Namespace:
-    """`jax.scipy.special` if any argument is a JAX array or tracer, else `scipy.special`."""
+    """The special functions that fit the arrays: `jax.scipy.special` for JAX's, else `scipy.special`."""
     if namespace(*arrays) is np:
         return sp
     import jax.scipy.special as jsp
@@ -110,6 +114,7 @@ def log_normalize(table: Array, out: Any = None) -> Array:
     table : (…, c) logarithms, such as log joint probabilities
     out : on the host where the result is written, if given; it may be the table itself
     """
+    # log (exp(t) / Σ exp(t)) = (t − max) − log Σ exp(t − max)
     xp = namespace(table)  # numpy, or jax.numpy for JAX arrays
     if xp is np and table.ndim == 2:
         normalized = np.empty_like(table) if out is None else out
@@ -137,14 +142,15 @@ def most_probable(table: Array, log_prior: Array) -> Array:
     table : (n, c)
     log_prior : (c,) log prior probability of each column
     """
-    if table.shape[1] < 2 or log_prior.min() == log_prior.max():
+    if table.shape[1] < 2 or log_prior.min() == log_prior.max():  # the prior cannot decide between equal entries
         return table.argmax(1)
 
     largest = table.max(1, keepdims=True)  # (n, 1)
     is_largest = table >= largest - _TIE * (1 + np.abs(largest))  # (n, c)
 
     # Columns in the order of their priors, the largest first. Of truth values `argmax` gives the first True, which is
-    # then the largest entry with the largest prior.
+    # then the largest entry with the largest prior. Priors 0.2, 0.5, 0.3 have the order (1, 2, 0); if the columns 0 and
+    # 2 share the largest entry, they are (F, T, T) in this order, and the first True is column 2.
     by_prior = np.argsort(-log_prior, kind="stable")
     return by_prior[is_largest[:, by_prior].argmax(1)]
 
@@ -155,7 +161,7 @@ def log_floor(x: Array | Scalar) -> Value:
     If a row is impossible in every class, the prediction is the class with the fewest impossible cells, and no 0 · (−∞)
     turns into NaN. The floor is log 2.2e-308 ≈ −708 in float64 and log 1.2e-38 ≈ −87 in float32.
     """
-    xp = namespace(x)
+    xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
     x = xp.asarray(x)
     return xp.log(xp.maximum(x, xp.finfo(x.dtype).tiny))
 
@@ -168,8 +174,10 @@ def log_shares(weight: Array, otherwise: Array) -> Array:
     weight : (…, k) non-negative
     otherwise : (…, k) the result where all weights are 0
     """
-    xp = namespace(weight)
+    xp = namespace(weight)  # numpy, or jax.numpy for JAX arrays
     total = weight.sum(-1, keepdims=True)
+
+    # `log_floor` is log max(x, smallest number), so that a weight of 0 has a finite logarithm
     return xp.where(total > 0, log_floor(weight) - log_floor(total), otherwise)
 
 
@@ -196,9 +204,11 @@ class Jet:
         return Jet(*(sum(self.a[i] * other.a[k - i] for i in range(k + 1)) for k in range(4)))
 
     def __truediv__(self, other: Any) -> "Jet":
-        if not isinstance(other, Jet):
+        if not isinstance(other, Jet):  # a number or an array
             return Jet(*(x / other for x in self.a))
-        # In q · other = self coefficient k is Σ_{i≤k} q_i b_{k−i} = a_k, so q_k = (a_k − Σ_{i<k} q_i b_{k−i})/b_0.
+
+        # The quotient q is found from the product q · other = self. With b the coefficients of `other` and a those of
+        # this series, coefficient k of it is Σ_{i≤k} q_i b_{k−i} = a_k, so q_k = (a_k − Σ_{i<k} q_i b_{k−i})/b_0.
         quotient: list[Any] = []
         for k in range(4):
             remainder = self.a[k] - sum(quotient[i] * other.a[k - i] for i in range(k))
@@ -225,8 +235,10 @@ def _as_jet(x: Any) -> Jet:
 def log1p(v: Any) -> Any:
     """log(1 + v) of numbers v > −1, or of a jet that begins at 0."""
     if isinstance(v, Jet):
-        return v - v * v * 0.5 + v * v * v * (1 / 3)  # its series up to t³
-    xp = namespace(v)
+        return v - v * v * 0.5 + v * v * v * (1 / 3)  # its series up to t³, as a jet is a series in t up to t³
+    xp = namespace(v)  # numpy, or jax.numpy for JAX arrays
+
+    # a v that rounding has put at −1, where the logarithm is −∞, is moved up a little
     return xp.log1p(_inside(v, 1.0, xp))
 
 
@@ -240,9 +252,12 @@ def _inside(n: Any, a: Any, xp: Any) -> Any:
     xp : `numpy` or `jax.numpy`
     """
     rounding = 4 * xp.finfo(xp.result_type(a, n)).eps  # relative to a
-    least = (rounding - 1) * a  # a + least is the rounding of a
+    least = (rounding - 1) * a  # just above −a: a + least is the rounding of a
     if xp is np and np.all(n > least):  # nothing to move
         return n
+
+    # Only where a + n is 0 but for rounding, on either side of 0. An n that is clearly below −a stays: it is an error,
+    # which shall show as NaN.
     is_rounding = abs(n + a) < least + a
     return xp.where(is_rounding, least, n)
 
@@ -284,7 +299,8 @@ def log_rising(a: Any, n: Any) -> Any:
     ----------
     DLMF 5.5.1 (recurrence), 5.11.1 (series).
     """
-    if isinstance(n, Jet):  # Taylor's series of log Γ at a
+    # A `Jet` is a series in t up to t³. Taylor's series of log Γ at a: ψ n + ½ ψ₁ n² + ⅙ ψ₂ n³
+    if isinstance(n, Jet):
         return digamma(a) * n + trigamma(a) / 2 * (n * n) + tetragamma(a) / 6 * (n * n * n)
 
     xp = namespace(a, n)  # numpy, or jax.numpy for JAX arrays
@@ -306,7 +322,7 @@ def log_beta(a: Array | Scalar, b: Array | Scalar) -> Value:
     here stays below 16 ε (1 + |result|) for arguments from 1e-3 to 1e3. It stays below 100 ε (1 + |result|) from 1e-100
     to 1e100 in float64 and 1e-30 to 1e30 in float32.
     """
-    xp = namespace(a, b)
+    xp = namespace(a, b)  # numpy, or jax.numpy for JAX arrays
     smaller = xp.minimum(a, b)
     larger = xp.maximum(a, b)
     return gammaln(smaller) - log_rising(larger, smaller)

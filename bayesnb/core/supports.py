@@ -55,10 +55,11 @@ class Support:
         Parameters
         ----------
         value : one number or several, by any axes; for a matrix or a simplex as above
-        d : number of features. It matters for degrees of freedom only
+        d : number of features. It matters for degrees of freedom only: a d × d covariance that is inverse Wishart has a
+            density only if they are above d − 1
         """
         with np.errstate(all="ignore"):
-            # the limits
+            # the limits: of the numbers themselves, or of the diagonals (…, d) of matrices
             numbers = np.diagonal(value, axis1=-2, axis2=-1) if self.kind == "matrix" else value
             within = (numbers >= self.low) & (numbers <= self.high)  # False for NaN
 
@@ -116,10 +117,18 @@ class Field:
         return self.support.kind in ("real", "positive") and set(self.axes) <= {"class", "feature", "level"}
 
     def holds(self, value: np.ndarray, d: int) -> Any:
-        """Whether each number is in the support, or a useful improper limit outside of it."""
+        """Whether each number is in the support, or a useful improper limit outside of it.
+
+        Parameters
+        ----------
+        value : numbers, or matrices, by any axes
+        d : number of features, on which the permitted degrees of freedom depend
+        """
         within = self.support.holds(value, d)
         if self.limit is None:
             return within
+
+        # an improper prior, such as κ = 0 pseudo-rows behind a mean: from the limit up to 0
         return within | ((value >= self.limit) & (value <= 0))
 
     def describe(self, d: int) -> str:
@@ -169,7 +178,7 @@ class Cells:
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
             raise ValueError(f"`kind` is {self.kind!r}; choose {', '.join(_KINDS)}")
-        if not self.measure:
+        if not self.measure:  # the default: cells with a continuous value have densities, all others probabilities
             dense = self.kind in ("real", "amounts", "positive")
             object.__setattr__(self, "measure", DENSITIES if dense else PROBABILITIES)
 
@@ -193,7 +202,8 @@ class Cells:
         if self.kind == "real":  # every number is valid
             return np.zeros(np.shape(cells), bool)
 
-        # too small or too large
+        # Too small or too large: 0 and 1 for "yes/no", 0 … levels − 1 for levels, no upper limit for counts and
+        # amounts; "positive" cells must be above 0.
         largest = np.inf
         if self.kind == "yes/no":
             largest = 1
@@ -202,7 +212,7 @@ class Cells:
         is_too_small = cells <= 0 if self.kind == "positive" else cells < 0
         is_wrong = is_too_small | (cells > largest)
 
-        # not whole
+        # not whole: the remainder of a division by 1 is above 0
         if self.whole or self.kind in ("yes/no", "levels"):
             return is_wrong | (cells % 1 > 0)
         return is_wrong
@@ -214,9 +224,11 @@ def _is_positive_definite(matrix: np.ndarray) -> Any:
     A covariance is positive definite if and only if its correlation matrix is, and that has no units. Its smallest
     eigenvalue must be above rounding.
     """
-    unit = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))  # (…, d)
+    unit = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))  # standard deviations, (…, d)
     correlation = matrix / unit[..., :, None] / unit[..., None, :]  # NaN where the diagonal is not positive
     is_symmetric = (abs(correlation - correlation.swapaxes(-1, -2)) <= 1e-8).all((-2, -1))
+
+    # in ascending order; NaN is replaced by 0, which `eigvalsh` can take, and such a matrix is not symmetric above
     smallest_eigenvalue = np.linalg.eigvalsh(np.where(np.isfinite(correlation), correlation, 0))[..., 0]
     return is_symmetric & (smallest_eigenvalue > 1e-14 * matrix.shape[-1])
 
@@ -230,6 +242,7 @@ def as_numbers(name: str, value: Any, requirement: str) -> np.ndarray:
     value : what a user gave
     requirement : what is needed, in words, for the message
     """
+    # a distribution is a likely mistake, which has a message of its own
     if (type(value).__module__ or "").startswith(("numpyro.", "scipy.stats")):
         raise ValueError(
             f"`{name}` is a distribution, {type(value).__name__}; it needs {requirement}. Give the numbers themselves, "
@@ -240,7 +253,7 @@ def as_numbers(name: str, value: Any, requirement: str) -> np.ndarray:
         array = np.asarray(value)
         has_text = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
         if has_text or array.dtype.kind not in "biufO":  # booleans, integers, floats or objects
-            raise TypeError
+            raise TypeError  # which is caught below, as NumPy's own errors are
         return np.asarray(array, float)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs {requirement}") from None
@@ -253,6 +266,7 @@ def is_single(value: Any) -> bool:
 
 def check_level(level: Any, name: str = "level") -> None:
     """Raise a ValueError unless the mass inside an interval, or another share, is between 0 and 1."""
+    # no list, a number ("fiu": float or integer), and between 0 and 1
     if not is_single(level) or np.asarray(level).dtype.kind not in "fiu" or not 0 < level < 1:
         raise ValueError(f"`{name}` is {level!r}; it needs to lie between 0 and 1, such as 0.9")
 
@@ -273,6 +287,7 @@ def check_least(least: int, most: float = _LARGEST_NUMBER, /, **numbers: Any) ->
     numbers : values of arguments by their names
     """
     for name, value in numbers.items():
+        # True and False are integers of Python, but no numbers of rows or draws
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
         if value > most:
@@ -294,17 +309,20 @@ def checked_numbers(
     ----------
     name : of the hyperparameter, for the message
     value : what a user gave
+    shape : of the result, such as (classes, features)
     support : the permitted values
     d : number of features, on which the permitted degrees of freedom depend
     """
     requirement = f"numbers ({support.describe(d)}) that broadcast to {shape}"
-    numbers = as_numbers(name, value, requirement)
+    numbers = as_numbers(name, value, requirement)  # as float64, or an error
     try:
         full = np.broadcast_to(numbers, shape)
     except ValueError:
         raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {requirement}") from None
 
-    # one number for all places is looked at once
+    # One number for all places need be looked at only once: it is repeated if it is the only one (size 1) and there are
+    # more places (1 < full.size). With more than one feature the value may be a matrix, which can be judged only in its
+    # full shape; so this short cut is for d = 1.
     is_repeated = numbers.size == 1 < full.size and d == 1
     if not np.all(support.holds(numbers if is_repeated else full, d)):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe(d)}")
@@ -334,7 +352,7 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
 
     values = {}
     for key, field in prior.fields_.items():
-        value = (fields or {}).get(key, getattr(prior, key))
+        value = (fields or {}).get(key, getattr(prior, key))  # the given value, by default the prior's own
         if value is None and field.optional:
             continue
         values[key] = _checked_field(f"{name}.{key}", value, field, sizes)
@@ -351,7 +369,8 @@ def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int
     field : what the family declares about it
     sizes : lengths of the axes by name; an axis without one is as long as the value has it
     """
-    # A field that all classes share may go down to the sum of their limits.
+    # A limit is the smallest value in an improper prior, such as a = −½ of a variance. It counts once for each class: a
+    # field that C classes share may go down to C times the limit.
     if field.per_class and field.limit is not None:
         field_of_all = replace(field, limit=field.limit * sizes["class"])
     else:
@@ -370,7 +389,7 @@ def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int
 
 
 def improper(block: Any) -> str | None:
-    """Why a density has no normaliser: its first number at an improper limit, in words; None for a proper density.
+    """Why a density does not integrate to one: its first number at an improper limit, in words; None if it does.
 
     Parameters
     ----------

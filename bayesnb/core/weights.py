@@ -94,6 +94,8 @@ class RowWeights:
         squares = float((self.values / largest) ** 2 @ np.ones(len(self.values)))
         if self.are_counts or squares == 0:
             return self.total
+
+        # (Σ w / max)² / Σ (w / max)²; all weights equal give the number of rows
         return float(self.values.sum() / self.values.max()) ** 2 / squares
 
     @property
@@ -114,7 +116,8 @@ class RowWeights:
         """The terms of a sum Σ_i w_i t_i over rows that are independent of each other, for its standard error.
 
         They are weighted terms, the weight of each, and how often it occurs. Those of rows of weight 0, which may be
-        infinite, are left out.
+        infinite, are left out. Terms t = 5, 7 with the weights 2, 1 are three terms 5, 5, 7 if the weights count rows,
+        and the two terms 10, 7 if they are importance. In one group both rows are the single term 17.
 
         Parameters
         ----------
@@ -128,7 +131,9 @@ class RowWeights:
         # groups: one term each, the sums of w t and of w over its rows
         if groups is not None:
             _, group = np.unique(groups[has_weight], return_inverse=True)  # numbers 0, 1, … without gaps
-            group_weight = np.bincount(group, w)
+            group_weight = np.bincount(group, w)  # Σ w over the rows of each group, (g,)
+
+            # Σ w t over the rows of each group, along the last axis, (…, g)
             sums = np.apply_along_axis(lambda values: np.bincount(group, values), -1, w * t)
             return Terms(sums, group_weight, times=np.ones(len(group_weight)))
 
@@ -193,9 +198,9 @@ def row_weights(sample_weight: Any, n: int) -> RowWeights:
         where floats are whole and partly above 1, as counts are; where integers have none that is 1, or a mean above
         20, as survey weights are. The warning names the cast
     """
-    if isinstance(sample_weight, RowWeights):
+    if isinstance(sample_weight, RowWeights):  # checked already
         return sample_weight
-    if sample_weight is None:
+    if sample_weight is None:  # every row counts once
         return RowWeights(np.ones(n), are_counts=True, are_given=False)
     weights = RowWeights(_checked_values(sample_weight, n), _are_integers(sample_weight))
     doubt = _doubtful_type(weights)  # a message, or nothing
@@ -205,20 +210,25 @@ def row_weights(sample_weight: Any, n: int) -> RowWeights:
 
 
 def _checked_values(sample_weight: Any, n: int) -> PerRow:
-    """Weights as floats, one for each of n rows, (n,); ValueError where they are none.
+    """Sample weights as floats, one for each of n rows, (n,); ValueError where they are none.
+
+    Each `if` is one way in which they may be wrong, and its message says what is needed.
 
     Parameters
     ----------
     sample_weight : what a user gave; a single number counts for all rows
     """
+    # text, None or objects that are no numbers
     try:
         values = np.asarray(sample_weight).astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"`sample_weight` holds no numbers ({error}); give one non-negative weight for each of {n} rows"
         ) from None
-    if values.ndim == 0:
+    if values.ndim == 0:  # one number for all rows
         values = np.full(n, float(values))
+
+    # one finite number that is 0 or positive for each row
     if values.shape != (n,):
         raise ValueError(f"`sample_weight` has shape {values.shape}; it needs one weight for each of {n} rows")
     if not np.isfinite(values).all():
@@ -241,11 +251,12 @@ def _doubtful_type(weights: RowWeights) -> str:
 
     The type of weights says what they mean, so these two would be taken for the other kind.
     """
-    values = weights.values[weights.values > 0]
+    values = weights.values[weights.values > 0]  # rows of weight 0 say nothing
     if not len(values):
         return ""
 
-    # floats: all of them whole, and not only 0 and 1
+    # Floats, taken for importance: all of them whole, and not only 0 and 1. Such are counts that were read from a file
+    # as floats.
     if not weights.are_counts:
         if (values == np.floor(values)).all() and values.max() > 1:
             return (
@@ -255,7 +266,8 @@ def _doubtful_type(weights: RowWeights) -> str:
             )
         return ""
 
-    # integers: none of them 1, or large on average
+    # Integers, taken for counts: none of them 1, or above 20 on average. Such are survey weights, how many people a row
+    # stands for.
     if values.min() > 1 or values.mean() > _LARGE_MEAN:
         return (
             f"`sample_weight` has an integer type, so its weights count rows: {int(values.sum()):,} rows in all. If "

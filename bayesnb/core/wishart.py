@@ -32,7 +32,8 @@ def log_gain(
 ) -> Float[Value, "*s"]:
     """By how much data raise the log normaliser A of an inverse Wishart density: log A(ν + n, S + G) − log A(ν, S).
 
-    It is log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|.
+    It is log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|, because the normaliser of
+    InverseWishart(ν, S) is A = 2^(νd/2) Γ_d(ν/2) |S|^(−ν/2), with Γ_d the multivariate gamma function.
 
     Parameters
     ----------
@@ -55,6 +56,8 @@ def log_gain_of_row(nu: Value, level: Value, grown: Value, d: int) -> Value:
     level, grown : log |S|, and log |S+G|/|S|
     d : number of features
     """
+    # Γ_d(½(ν+1))/Γ_d(½ν) has the factors Γ(½(ν+1−i)) over Γ(½(ν−i)), i = 0 … d−1. Each numerator but the first cancels
+    # the denominator before it; what remains is Γ(½(ν+1))/Γ(½(ν−d+1)), a rising factorial by d/2
     return log_rising((nu - d + 1) / 2, d / 2) - 0.5 * ((nu + 1) * grown + level - d * np.log(2))
 
 
@@ -68,7 +71,7 @@ def whitened(
 ) -> Float[Array, "*s c n d"]:
     """R_c (x_i − m_c) with R = L⁻¹, S = LLᵀ: rows with covariance S about m, turned into ones with unit covariance.
 
-    A matrix that the classes share meets each row once.
+    If z = R(x − m), then zᵀz = (x − m)ᵀS⁻¹(x − m). A matrix that the classes share meets each row once.
 
     Parameters
     ----------
@@ -99,10 +102,10 @@ def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Arr
     xp = namespace(x, loc, root)  # numpy, or jax.numpy for JAX arrays
 
     def of_rows(x: Array) -> Array:
-        z = whitened(x, loc, root)  # (…, c, rows, d)
-        return xp.einsum("...nd,...nd->...n", z, z).swapaxes(-1, -2)  # squared lengths
+        z = whitened(x, loc, root)  # L⁻¹(x − m), (…, c, rows, d), whose squared lengths are the distances
+        return xp.einsum("...nd,...nd->...n", z, z).swapaxes(-1, -2)  # Σ_d z², (…, c, rows) → (…, rows, c)
 
-    if xp is not np:
+    if xp is not np:  # JAX: all rows at once
         return of_rows(x)
     step = max(1, _CELLS // loc.size)
     starts = range(0, max(1, len(x)), step)  # one slice even of no rows
@@ -123,13 +126,13 @@ def inverse_wishart_factors(
     nu, scale : degrees of freedom ν, and S
     """
     d = scale.shape[-1]
-    first, second = split(key, 2)
+    first, second = split(key, 2)  # independent streams of random numbers
 
     # A: χ²(ν − i) is twice a Gamma((ν − i)/2) draw, so this is log A_ii
     diagonal = 0.5 * (log_gamma(first, half_degrees(nu, d), shape) + np.log(2))  # (…, d)
     xp = namespace(diagonal)  # numpy, or jax.numpy for JAX arrays
     below = xp.tril(normal(second, (*diagonal.shape, d)), -1)  # (…, d, d)
-    a = below + xp.exp(diagonal)[..., None] * xp.eye(d)
+    a = below + xp.exp(diagonal)[..., None] * xp.eye(d)  # normal entries below the diagonal, A_ii on it
 
     # B = C A⁻ᵀ = (A⁻¹ Cᵀ)ᵀ
     c = xp.linalg.cholesky(scale)
@@ -162,10 +165,15 @@ class InverseWishartMarginal:
         return stats.invgamma(shape, scale=np.diagonal(self.scale, axis1=-2, axis2=-1) / 2)
 
     def cdf(self, matrix: Array) -> np.ndarray:
-        """Uniform numbers of draws Σ of this distribution, as a distribution function gives them, (…, d(d+1)/2).
+        """Distribution functions of the independent parts of draws Σ ~ InverseWishart(ν, S): (…, d(d+1)/2), in 0 … 1.
 
-        They are χ² probabilities of A_ii² and normal probabilities of A_ij, i > j, which are independent of each other,
-        where AAᵀ = CᵀΣ⁻¹C and S = CCᵀ: Bartlett's factors.
+        If the draws are from this distribution, these numbers are uniform and independent: so a sampler can be tested.
+        Σ⁻¹ is Wishart with ν degrees of freedom and scale S⁻¹. With S = CCᵀ the matrix CᵀΣ⁻¹C is Wishart with unit
+        scale. By Bartlett's theorem it is AAᵀ, A lower triangular, with independent entries:
+
+            A_ii² ~ χ²_{ν−i}, i = 0 … d−1,    A_ij ~ Normal(0, 1) below the diagonal, i > j.
+
+        The numbers are the χ² distribution functions of A_ii² and the normal ones of A_ij.
 
         Parameters
         ----------
@@ -176,14 +184,14 @@ class InverseWishartMarginal:
         d = self.scale.shape[-1]
         sigma = np.asarray(matrix)
 
-        # A: with Σ = RRᵀ, CᵀΣ⁻¹C is the product of (R⁻¹C)ᵀ and R⁻¹C
+        # A is the Cholesky factor of CᵀΣ⁻¹C. With Σ = RRᵀ, Σ⁻¹ = R⁻ᵀR⁻¹, so CᵀΣ⁻¹C = (R⁻¹C)ᵀ(R⁻¹C)
         c = np.linalg.cholesky(self.scale)
         root = np.linalg.solve(np.linalg.cholesky(sigma), np.broadcast_to(c, sigma.shape))  # R⁻¹C
         a = np.linalg.cholesky(root.swapaxes(-1, -2) @ root)
 
         # its squared diagonal, d χ² variables with ν − i degrees of freedom, and the normal entries below it
         squares = np.square(np.diagonal(a, axis1=-2, axis2=-1))
-        of_diagonal = stats.chi2.cdf(squares, 2 * half_degrees(self.nu, d))
+        of_diagonal = stats.chi2.cdf(squares, 2 * half_degrees(self.nu, d))  # `half_degrees` is (ν − i)/2
         i, j = np.tril_indices(d, -1)
         below = stats.norm.cdf(a[..., i, j])
         return np.concatenate([of_diagonal, below], -1)

@@ -75,13 +75,14 @@ class BetaBernoulli(Conjugate[Counts]):
         # (c, d) each: `n`, the weight of the observed cells, and `total`, their weighted sum, which is that of the
         # ones. The zeros are the difference
         totals: Totals = super().suffstats(x, r)  # type: ignore[assignment]
-        zeros = subtract_weight(totals.n, totals.total)
+        zeros = subtract_weight(totals.n, totals.total)  # n − n₁, and exactly 0 where the difference is only rounding
 
-        # in columns in which nearly all cells are ones, the difference loses digits: there the zeros are counted
+        # in columns in which nearly all cells are ones, the difference loses digits: there the zeros are counted.
+        # `small_rest` gives the columns in which the zeros are less than 0.001 of n and weights are not whole
         columns = small_rest(totals.n, zeros)
         if len(columns):
             cells = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
-            zeros[:, columns] = by_class(r, (cells == 0).astype(float))
+            zeros[:, columns] = by_class(r, (cells == 0).astype(float))  # rᵀ[x = 0], (c, columns)
         return Counts(namespace(zeros).stack([zeros, totals.total], -1), totals.log_h)
 
     def update(self, stats: Counts) -> Self:
@@ -92,7 +93,7 @@ class BetaBernoulli(Conjugate[Counts]):
         return self.of(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
 
     def sums(self, stats: Counts) -> CellStatistics:
-        """n = n₀ + n₁ and Σ_i x_i = n₁."""
+        """n = n₀ + n₁ and Σ_i x_i = n₁, from the counts of zeros and ones, (c, d, 2)."""
         return CellStatistics(stats.n.sum(-1), stats.n[..., 1])
 
     def added(self, s: Any, a: Array, b: Array) -> tuple[Any, Any]:

@@ -50,9 +50,9 @@ class DirichletCategorical(Conjugate[Counts]):
         return dist.Categorical(theta)
 
     def suffstats(self, x: Data, r: Weights) -> Counts:
-        """n_cjk = Σ_i r_ic [x_ij = k]."""
+        """n_cjk = Σ_i r_ic [x_ij = k], the weight of each level k by class and feature, (c, d, k)."""
         n = levels_by_class(r, x, self.alpha.shape[-1])
-        return Counts(n, 0 * n[..., 0])
+        return Counts(n, 0 * n[..., 0])  # the log base measure of levels is 0
 
     def sums(self, stats: Counts) -> CellStatistics:
         """n = Σ_k n_k and the counts of the levels."""
@@ -76,7 +76,9 @@ class DirichletCategorical(Conjugate[Counts]):
         """
         xp = namespace(x, alpha)  # numpy or jax.numpy
         level = x.astype(int)[..., None]
-        # as many axes in both, which `take_along_axis` needs to broadcast them
+
+        # As many axes in both, which `take_along_axis` needs to broadcast them: levels (n, 1, d, 1) and α (c, d, k)
+        # get the axes (n, 1, d, 1) and (1, c, d, k), and the result is (n, c, d, 1).
         n_axes = max(level.ndim, alpha.ndim)
         level = level.reshape((1,) * (n_axes - level.ndim) + level.shape)
         alpha_of_levels = alpha.reshape((1,) * (n_axes - alpha.ndim) + alpha.shape)
@@ -90,7 +92,7 @@ class DirichletCategorical(Conjugate[Counts]):
 
     def log_loo_cell(self, x: Array, w: Any, *fields: Any) -> Any:
         """log (α_x − w) / (Σα − w): the predictive of a cell of level x, after its weight w has left the counts α."""
-        xp = namespace(x, *fields)
+        xp = namespace(x, *fields)  # numpy or jax.numpy
         alpha_x, total = self._of_level(x, *fields)
         return xp.log(remove_row(alpha_x, w)) - xp.log(remove_row(total, w))
 
@@ -103,12 +105,19 @@ class DirichletCategorical(Conjugate[Counts]):
         return self.alpha.shape[-1]
 
     def log_likelihood(self, theta: Theta, x: Data) -> Tables:
-        """Σ_j log θ_jx over the observed cells."""
+        """Log likelihood of rows under given level probabilities: Σ_j log θ_jx over the observed cells, (…, n, c).
+
+        Parameters
+        ----------
+        theta : `log_theta`, (…, c, d, k), leading axes are draws
+        x : (n, d) levels 0 … k − 1; any other cell is missing
+        """
         log_theta = theta["log_theta"]  # (…, c, d, k)
-        if namespace(x, log_theta) is np:
+        if namespace(x, log_theta) is np:  # NumPy
             return look_up(x, log_theta)  # the entry of the level of each cell, summed over the columns
 
         # in JAX as a product with the indicators [x_j = k], (n, d·k); a missing cell has none
+        # with 2 features and 3 levels the cells (1, 0) have the indicators (0, 1, 0, 1, 0, 0)
         is_level = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
         log_theta_by_class = log_theta.reshape(*log_theta.shape[:-2], -1)  # (…, c, d·k)
         return is_level.reshape(len(x), -1) @ log_theta_by_class.swapaxes(-1, -2)

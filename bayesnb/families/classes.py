@@ -110,7 +110,10 @@ class DirichletClasses(FromPrior, AbstractClasses):
         return type(self)(self.alpha + n)
 
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
-        """log B(α + N) / B(α), written with rising factorials."""
+        """The log evidence log p(y) = log B(α + N) / B(α), written with rising factorials, B the multivariate beta.
+
+        `log_rising(a, n)` is log Γ(a + n)/Γ(a), which keeps the digits that a difference of two log Γ would lose.
+        """
         return log_rising(self.alpha, n).sum() - log_rising(self.alpha.sum(), n.sum())
 
     def log_predictive(self) -> Float[Array, " c"]:
@@ -130,12 +133,16 @@ class DirichletClasses(FromPrior, AbstractClasses):
         if not is_sparse(r):
             return xp.log(remove_row(self.alpha, r)) - log_total
 
-        # sparse: first as if the row had no weight in any class; then the entries of the classes in which it has some
+        # Sparse: first as if the row had no weight in any class; then the entries of the classes in which it has some.
+        # In the CSR format row i has the entries indptr[i] … indptr[i + 1] − 1 of `indices`, the classes, and of
+        # `data`, the weights. With 1, 0 and 2 entries, `row` is (0, 2, 2).
         r = r.tocsr()
         table = xp.log(self.alpha) - log_total  # (n, c)
         n_entries_of_row = np.diff(r.indptr)
         row = np.repeat(np.arange(len(table)), n_entries_of_row)  # row and class of each stored weight
         label = r.indices
+
+        # `remove_row` subtracts a weight, and keeps what remains above 0
         table[row, label] = np.log(remove_row(self.alpha[label], r.data)) - log_total[row, 0]
         return table
 
@@ -151,7 +158,8 @@ class DirichletClasses(FromPrior, AbstractClasses):
         return digamma(self.alpha) - digamma(self.alpha.sum()), trigamma(self.alpha), tetragamma(self.alpha)
 
     def mle(self, n: Float[Array, " c"]) -> Theta:
-        """N_c / N."""
+        """N_c / N; the mean of this density if there are no labels."""
+        # the mode, from how far each α is above 1, where the Dirichlet is flat: under a flat prior that is N
         return self.mode_of_shifted_fields(self.mean(), n)
 
     def marginals(self) -> dict[str, Any]:
@@ -166,7 +174,7 @@ class DirichletClasses(FromPrior, AbstractClasses):
         import numpyro
         import numpyro.distributions as dist
 
-        if len(self.alpha) == 1:
+        if len(self.alpha) == 1:  # nothing is random
             return jnp.ones(1)
         return numpyro.sample("pi", dist.Dirichlet(self.alpha))
 

@@ -67,18 +67,29 @@ class DirichletComplement(AbstractEvents):
         return (len(self.alpha) - 1) * super()._coefficient(x)
 
     def log_score(self, x: Data, theta: Theta | None = None) -> Tables:
-        """Σ_{k≠c} Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα, or Σ_{k≠c} Σ_j x_j log θ_kj: the row in the complements."""
+        """The row in the complements of all classes k but its own: Σ_{k≠c} Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα.
+
+        At given θ it is Σ_{k≠c} Σ_j x_j log θ_kj. a^(x) = Γ(a + x)/Γ(a) is the rising factorial, and L = Σ_j x_j.
+        """
+        # the multinomial model of each complement, (…, n, c); for each class the sum over all others
         return _others(super().log_score(x, theta), -1)
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:
-        """`log_score` of each row without this row: it is removed from the complements of all classes but its own.
+        """The log density of each row under each class, (n, c), without this row and without multinomial coefficients.
+
+        A class is judged by the complements of all other classes. The row is in the counts of every complement but that
+        of its own class, so it is removed from those.
 
         Parameters
         ----------
         x, r : rows that this posterior contains, and their weights (n, c) in the classes, dense or sparse
         """
+        # A row of class k is in the counts of the complement of every class but k: its weight in the complement of
+        # class c is the sum of its weights over all classes but c. `_others` makes such sums.
         weights = r.toarray() if is_sparse(r) else r
         weights_in_complements = _others(weights, -1)  # (n, c)
+
+        # the log density of the row in each complement, without the row; for each class the sum over all others
         return _others(super().log_loo_score(x, weights_in_complements), -1)
 
     def log_contributions(
@@ -102,7 +113,9 @@ class DirichletComplement(AbstractEvents):
         k, which all classes share, the logarithm is −log p(x | θ_c), and these are independent. The third cumulant is
         that of −log p(x | θ_c), −Σ_j x_j³ ψ₂(α_cj) + L³ ψ₂(A_c).
         """
-        cumulant = self._of_events(order, x)  # of log p(x | θ_k) for each complement k, (n, c)
+        # of log p(x | θ_k) for each complement k, (n, c), without the multinomial coefficient; `_others` gives for each
+        # class the sum over all others
+        cumulant = self._of_events(order, x)
         if order == 1:
             return self._coefficient(x) + _others(cumulant, -1)
         if order == 2:
@@ -128,7 +141,16 @@ class DirichletComplement(AbstractEvents):
         return self.sample_predictive(rng, y)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, plates written out; the row lengths L are data, so x is required."""
+        """The same model in NumPyro, plates written out; the row lengths L are data, so x is required.
+
+        θ_c are event probabilities of the complement of class c, which are all rows of other classes. A row of class k
+        is an observation of every complement but that of k, so it has a multinomial term for each class c ≠ k.
+
+        Parameters
+        ----------
+        x : (n, d) counts
+        y : (n,) class index of each row, or with other axes where NumPyro enumerates labels
+        """
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist
@@ -139,7 +161,8 @@ class DirichletComplement(AbstractEvents):
         if x is None:
             raise ValueError("`x` is None, but a composite likelihood cannot draw rows; give the rows")
 
-        # a row is one event for each class; the mask leaves only those of classes that are not its own
+        # A row has a term for each class, (n, c); the mask drops that of its own class, and `to_event` adds the terms
+        # of a row up.
         counts = as_jax(x)[:, None]  # (n, 1, d), against θ (c, d)
         is_outside = jnp.asarray(y)[..., None] != jnp.arange(c)  # (n, c)
         multinomial = dist.Multinomial(counts.sum(-1), theta)
@@ -159,7 +182,7 @@ def _others(table: Array, axis: int = 0) -> Array:
     axis : of the classes
     """
     xp = namespace(table)  # numpy or jax.numpy
-    by_class = xp.moveaxis(table, axis, 0)
+    by_class = xp.moveaxis(table, axis, 0)  # the classes first
     nothing = xp.zeros_like(by_class[:1])
     sum_before = xp.concatenate([nothing, xp.cumsum(by_class[:-1], 0)])
     from_the_end = by_class[:0:-1]  # the last class first, without the first class

@@ -52,6 +52,9 @@ class NormalInverseWishart(AbstractNormalRows):
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
+        The posterior of class c has mean centre m with κ pseudo-rows, and an inverse Wishart covariance with ν degrees
+        of freedom and scale S. Removing the row undoes its update:
+
             κ' = κ − w,   m' = m − wδ/κ',   ν' = ν − w,   S' = S − gδδᵀ with g = wκ/κ'
 
         With τ = δᵀS⁻¹δ the determinant lemma gives |S'| = |S| (1 − gτ), Sherman & Morrison δᵀS'⁻¹δ = τ/(1 − gτ).
@@ -71,9 +74,17 @@ class NormalInverseWishart(AbstractNormalRows):
         return self._log_t(square, remaining, self.nu - w, log_det + xp.log(det_ratio))
 
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
-        """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""
-        mu = theta["mu"]
-        sigma = theta["covariance"]
+        """A, w and b of log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π, for each class.
+
+        They are −½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|).
+
+        Parameters
+        ----------
+        theta : "mu" (c, d) and "covariance" (c, d, d)
+        """
+        # log Normal(x; μ, Σ) = −½ (x − μ)ᵀΣ⁻¹(x − μ) − ½ log |Σ| − ½ d log 2π, multiplied out
+        mu = theta["mu"]  # (c, d)
+        sigma = theta["covariance"]  # (c, d, d)
         precision = namespace(sigma).linalg.inv(sigma)  # (c, d, d)
         weights = (precision @ mu[..., None])[..., 0]  # (c, d)
         intercept = -0.5 * ((weights * mu).sum(-1) + log_det(sigma))

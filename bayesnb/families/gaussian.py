@@ -73,8 +73,10 @@ class NormalCells(Conjugate[Moments]):
 
     def log_predictive(self, x: Data) -> Table:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), Murphy (2007), (100); with known variance normal, (36)."""
-        if namespace(x, self.m) is not np:
+        if namespace(x, self.m) is not np:  # JAX: the general formula, a gain for each cell
             return super().log_predictive(x)
+
+        # Σ_j level + weight log(1 + slope² (t(x) − m)²), which is the Student density, and the change of variables
         return sum_of_logs(self._of_cells(x), *self._predictive_terms, student=self.student) + self._change(x)
 
     def log_loo_of_label(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -84,7 +86,8 @@ class NormalCells(Conjugate[Moments]):
         ----------
         at, y, w : (m,) which rows of x, in which class, and their weights in it
         """
-        # only for dense rows of weight 1 there is such a pass: `_terms(-1)` removes a cell with this weight
+        # Only for dense rows of weight 1 there is such a pass: `_terms(-1)` are centre, slope, weight and level (c, d)
+        # of the log density of a cell that is taken out, level + weight log(1 − slope² (x − centre)²).
         if is_sparse(x) or (w != 1).any():
             return super().log_loo_of_label(x, at, y, w)
         change = np.broadcast_to(self._change(x), (len(x), 1))[at, 0]  # (m,), log |dt/dx| where a cell is t(x) = log x
@@ -147,13 +150,25 @@ class NormalInverseGamma(NormalCells):
     def gain(self, s: Any, m: Array, kappa: Array, a: Array, b: Array) -> Any:
         """log Γ(a+n/2)/Γ(a) − (a+n/2) log(bₙ/b) − ½ n log b − ½ log(1 + n/κ). Murphy (2007), (95).
 
-        Of one cell, with −½ log 2π, it is log t(x; 2a, m, b(κ+1)/(aκ)), (100).
+        It is by how much data raise the log normaliser of the normal–inverse-gamma density; bₙ is b after the data. Of
+        one cell, with −½ log 2π, it is log t(x; 2a, m, b(κ+1)/(aκ)), (100).
+
+        Parameters
+        ----------
+        s : statistics of the data: weight `n`, mean x̄ `mean` and centred squares `ss`
+        m, kappa, a, b : fields of the density
         """
+        # bₙ/b = 1 + growth/b, with growth = ½ ss + ½ κ n (x̄ − m)²/(κ + n)
         spread = log1p(growth(s, m, kappa) / b) * (a + s.n * 0.5) + s.n * (0.5 * namespace(b).log(b))
         return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
 
     def _terms(self, n: float) -> tuple[Array, ...]:
-        """log p = level + weight log(1 + n v) of a Student cell, v = slope² (x − m)²; see `NormalCells._terms`."""
+        """Centre m, slope, weight and level of log p = level + weight log(1 + n v) of a cell, v = slope² (x − m)².
+
+        It is a Student density: for n = 1 that of a new cell, for n = −1 that of a fitted cell that is left out.
+        """
+        # The Student density of one more cell (n = 1) is the gain of its statistics: a rises by ½ and b by
+        # ½ κ (x − m)²/(κ + 1). With n = −1 it is the inverse: minus the gain of removing the cell.
         m, kappa, a, b = self._arrays()  # the fields, (c, d) each
         with np.errstate(invalid="ignore", divide="ignore"):  # for n = −1, in columns in which the rows have no cell
             slope = np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b)
@@ -163,8 +178,8 @@ class NormalInverseGamma(NormalCells):
     def _cumulant(self, order: int, x: Any) -> Array:
         """Cumulants over θ of log p(x | θ), (n, c): mean, variance and third for order 1, 2 and 3.
 
-        With λ = 1/σ² ~ Gamma(a, rate b) they need the cumulants of log λ, which are polygamma functions, E λ = a/b and
-        Cov(log λ, λ) = 1/b.
+        log p(x | θ) = ½ log λ − ½ log 2π − ½ λ (x − μ)². With λ = 1/σ² ~ Gamma(a, rate b) the cumulants need those of
+        log λ, which are polygamma functions, E λ = a/b and Cov(log λ, λ) = 1/b.
 
         Parameters
         ----------
@@ -177,6 +192,7 @@ class NormalInverseGamma(NormalCells):
         mean_of_precision = a / b  # E λ
         cells = self._of_cells(x)  # x itself, or log x of a log-normal
         table = cumulant_of_cells(order, psi, mean_of_precision, 0.5 / b, kappa, cells, m)  # summed over the columns
+
         # the density of x is that of log x times a factor without θ, which only the mean has
         return table + self._change(x) if order == 1 else table
 
@@ -186,8 +202,14 @@ class NormalInverseGamma(NormalCells):
         return {"mu": self.m, "variance": self.b / divisor}
 
     def mode_of_shifted_fields(self, mean: Theta, m: Array, kappa: Array, a: Array, b: Array) -> Theta:
-        """m and b/(a + 3/2), the joint mode; the flat density has a = −3/2."""
-        xp = namespace(b)
+        """m and b/(a + 3/2), the joint mode; the flat density has a = −3/2.
+
+        Parameters
+        ----------
+        mean : not used: there is always a mode inside
+        m, kappa, a, b : the fields less those of the flat density, so that a is a + 3/2 of the density
+        """
+        xp = namespace(b)  # numpy or jax.numpy; a variance of 0 is raised to the smallest number
         return {"mu": m, "variance": xp.maximum(b / a, xp.finfo(b.dtype).tiny)}
 
     def log_normalizer(self) -> Float[Array, "c d"]:

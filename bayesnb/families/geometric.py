@@ -60,5 +60,5 @@ class BetaGeometric(Conjugate[Totals]):
         return a + s.n, b + s.total
 
     def gain(self, s: Any, a: Array, b: Array) -> Any:
-        """log B(a+n, b+s) / B(a, b), s = Σ_i x_i, written with rising factorials."""
+        """log B(a+n, b+s) / B(a, b), s = Σ_i x_i, by rising factorials: log_rising(a, n) is log Γ(a+n)/Γ(a)."""
         return log_rising(a, s.n) + log_rising(b, s.total) - log_rising(a + b, s.n + s.total)

@@ -129,8 +129,13 @@ class KernelDensity(AbstractConjugate[Sample]):
         return replace(self, cells=self.cells + stats)
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some columns; features are independent given the class."""
-        of_columns = {}
+        """The density of some columns; features are independent given the class.
+
+        Parameters
+        ----------
+        columns : positions of the k features to keep
+        """
+        of_columns = {}  # the fields with an axis of features, cut
         for name in ("log_h", "low", "high"):
             value = getattr(self, name)  # (c, d); the limits are None where the bandwidth is known
             if value is not None:
@@ -139,9 +144,9 @@ class KernelDensity(AbstractConjugate[Sample]):
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
-        if self._is_on_host(x):
+        if self._is_on_host(x):  # NumPy
             return self._on_host(x, None)
-        return self._traced_average(x)
+        return self._traced_average(x)  # JAX
 
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i: in a class in which it has weight w, that weight leaves the cells.
@@ -150,10 +155,10 @@ class KernelDensity(AbstractConjugate[Sample]):
         `rule` it leaves the prior of the bandwidth too. A class that the row leaves without a cell gets the cells of
         all classes, without the row.
         """
-        dense = r.toarray() if is_sparse(r) else r
-        if self._is_on_host(x, dense):
+        dense = r.toarray() if is_sparse(r) else r  # (n, c)
+        if self._is_on_host(x, dense):  # NumPy
             return self._on_host(x, dense)
-        return self._traced_loo(x, dense)
+        return self._traced_loo(x, dense)  # JAX
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
         """Σ_j log f_cj(x_j; h_cj): the log density of each row under each class, at given bandwidths.
@@ -169,14 +174,15 @@ class KernelDensity(AbstractConjugate[Sample]):
         -------
         (…, n, c), in nats
         """
-        t = theta["log_bandwidth"] if theta else self.log_h
-        n_draws = t.shape[:-2]
+        t = theta["log_bandwidth"] if theta else self.log_h  # log h, (…, c, d)
+        n_draws = t.shape[:-2]  # the leading axes, () if there is a single bandwidth of each class and feature
         xp = namespace(x, t, *self.cells.value)  # numpy or jax.numpy
         t_of_draws = xp.asarray(t.reshape(-1, *self.log_h.shape))  # (s, c, d), all draws along one axis
 
         def log_f(u: Array, k: int, j: Any) -> Array:
-            return self._densities(u, k, j, t_of_draws[:, k, j])  # (s, n)
+            return self._densities(u, k, j, t_of_draws[:, k, j])  # (s, n), of cells u of feature j under class k
 
+        # the sum over the features, of missing cells 0
         table = self._sum_over_features(x, len(t_of_draws), log_f, t_of_draws)  # (s, n, c)
         return table.reshape(*n_draws, *table.shape[1:])
 
@@ -197,7 +203,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         (…, n, c), in nats
         """
         c, d = self.shape
-        xp = namespace(x, self.log_h, *self.cells.value, *others)  # numpy or jax.numpy
+        xp = namespace(x, self.log_h, *self.cells.value, *others)  # numpy or jax.numpy, as any of these arrays is
         x = xp.asarray(x)
 
         def log_f_of_observed(k: int, j: Any) -> Array:
@@ -208,8 +214,12 @@ class KernelDensity(AbstractConjugate[Sample]):
         # kernels to evaluate: one for each row, bandwidth and training cell. NumPy starts threads if there are many
         n_kernels = x.shape[0] * n_bandwidths * sum(v.size for v in self.cells.value)
         total: list[Any] = [0] * c  # of each class, (…, n)
+
+        # `by_piece` calls the function for each class k and feature j, and yields (k, its result): (0, …) for all
+        # features of class 0, then (1, …) and so on. In NumPy the calls may run in threads; in JAX (cost None) they are
+        # a compiled loop
         for k, log_density_of_feature in by_piece(log_f_of_observed, c, d, n_kernels if xp is np else None):
-            total[k] = total[k] + log_density_of_feature  # one class k and one feature at a time, in order
+            total[k] = total[k] + log_density_of_feature
         return xp.stack(total, -1)
 
     def _densities(self, u: Array, k: int, j: Any, t: Float[Array, " g"]) -> Float[Array, "g n"]:
@@ -221,15 +231,16 @@ class KernelDensity(AbstractConjugate[Sample]):
         t : (g,), logarithms of bandwidths
         """
         xp = namespace(u, t, *self.cells.value)  # numpy or jax.numpy
-        cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
+        cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)  # as JAX's arrays
         no_weight_leaves = xp.zeros_like(u)  # no training row is left out of the density
 
         value, weight = cells.of_piece(k, j)  # distinct training cells and their weights, (m,) each
-        of_class = log_density(u, value, weight, t, no_weight_leaves)
+        of_class = log_density(u, value, weight, t, no_weight_leaves)  # (g, n)
         if xp is np and weight.sum() > 0:
             return of_class
 
-        # in JAX whether the class has cells is not known before the program runs, so both densities are computed
+        # In JAX whether the class has cells is not known before the program runs, so both densities are computed.
+        # `pooled` are the cells of all classes, as of a single class 0.
         pooled_value, pooled_weight = cells.pooled().of_piece(0, j)
         of_all_classes = log_density(u, pooled_value, pooled_weight, t, no_weight_leaves)
         return xp.where(weight.sum() > 0, of_class, of_all_classes)
@@ -259,46 +270,60 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         def log_f_of(k: int, j: int) -> np.ndarray:
             rows = np.flatnonzero(~np.isnan(x[:, j]))  # those that have a cell in feature j
-            # the cells to predict, each with the weights that leave class k and all classes together with its row
+
+            # the cells to predict, each with the weights that leave class k and all classes together with its row: in
+            # leave-one-out a row is taken out of the training cells before it is predicted
             departures = _departures_of(x[rows, j].astype(float), None if r is None else r[rows], k)
-            rule = None if r is None else self.rule  # the rows take part in the prior only if they leave it again
+            # `rule` says how the training cells scale the prior of the bandwidth; without it the prior stays as it is
+            rule = None if r is None else self.rule
             log_f = np.zeros(n_rows)  # of the cells of feature j under class k; a missing cell adds 0
+
+            # averages over the posterior of the bandwidth of class k and feature j
             log_f[rows] = _log_averages(self._posterior_of(k, j), Cells(*pooled.of_piece(0, j)), departures, rule)
             return log_f
 
+        # `by_piece` calls `log_f_of` for each class and feature, in threads if there is much work, and yields the class
+        # and the result, in order
         table = np.zeros((n_rows, c))
-        n_kernels = n_rows * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work, which may be worth threads
+        n_kernels = n_rows * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work
         for k, log_f in by_piece(log_f_of, c, d, n_kernels):
-            table[:, k] += log_f  # one class k and one feature at a time, in order
+            table[:, k] += log_f
         return table
 
     def _posterior_of(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
-        """The posterior of log h of class k and feature j.
+        """The posterior of log h of class k and feature j, h the bandwidth, as an object with the averages over it.
 
-        It is computed at the first call and kept in the instance, which is frozen, so it stays valid.
+        Its methods `log_average` and `log_loo` give kernel densities averaged over the posterior, without a row in
+        leave-one-out. It is made at the first call and kept in the instance, which is frozen, so it stays valid.
         """
-        posteriors = vars(self).setdefault("_posteriors", {})  # by class and feature
+        posteriors = vars(self).setdefault("_posteriors", {})  # by (class, feature)
         if (k, j) in posteriors:
             return posteriors[k, j]
 
         value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights, (m,) each
         cells = Cells(value.astype(float), weight.astype(float))
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None:  # the bandwidth is given
             posteriors[k, j] = KnownBandwidth(cells, float(self.log_h[k, j]))
         else:
+            # log h ~ Normal(centre, 1) between two limits, times the leave-one-out product of the cells
             posteriors[k, j] = BandwidthPosterior(
                 cells,
                 centre=float(self.log_h[k, j]),
                 low=float(self.low[k, j]),
                 high=float(self.high[k, j]),
-                has_product=bool(_varies(self.cells)[j]),
+                has_product=bool(_varies(self.cells)[j]),  # a constant feature says nothing of its bandwidth
             )
         return posteriors[k, j]
 
     # --- averages in JAX: the formulas as they are --------------------------------------------------------------------
 
     def _traced_average(self, x: Array) -> Array:
-        """`log_predictive` in JAX, (n, c): log Σ_g exp(log weight_g + log f(x; exp t_g)) over the nodes of log h."""
+        """The log predictive density of rows in JAX, (n, c): the kernel density averaged over the bandwidth.
+
+        For a cell x it is log ∫ f(x; eᵗ) p(t) dt over t = log h, computed as log Σ_g exp(log weight_g + log f(x; h_g))
+        with the nodes log h_g of a quadrature over the posterior p, whose weights sum to one. A row has the sum over
+        its features.
+        """
         import jax.numpy as jnp
 
         nodes, weights = self._nodes  # of the quadrature over the posterior of log h
@@ -307,12 +332,17 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         def log_average(u: Array, k: int, j: Any) -> Array:
             log_f = self._densities(u, k, j, t[:, k, j])  # (g, n), of the cells u of feature j under class k
-            return logsumexp(log_f + log_weight[:, k, j, None], 0)
+            return logsumexp(log_f + log_weight[:, k, j, None], 0)  # (n,), the average over g nodes
+
+        # the sum over the features, (n, c); a missing cell adds 0
 
         return self._sum_over_features(x, len(t), log_average, t)
 
     def _traced_loo(self, x: Array, r: Array) -> Array:
-        """`log_loo` in JAX, (n, c): for each row a new posterior from all cells but its own.
+        """The leave-one-out log density of each row under each class in JAX, (n, c).
+
+        For each row the weight of its cells is taken from the training cells, and a new posterior of the bandwidths is
+        made from what remains.
 
         Parameters
         ----------
@@ -321,19 +351,25 @@ class KernelDensity(AbstractConjugate[Sample]):
         import jax
         import jax.numpy as jnp
 
+        # For each class k, `cells.value[k]` (d, m) holds the distinct training values of each feature, and
+        # `cells.weight[k]` (d, m) their weights. A feature with the values 1, 4, 4 has the cells 1 and 4 with the
+        # weights 1 and 2.
         cells = map_leaves(jnp.asarray, self.cells)
 
         def log_p_without(row: tuple[Array, Array]) -> Array:
             x_i, r_i = row  # (d,) and (c,)
             remaining = []  # the weights of the cells of each class without this row
             for k, (value, weight) in enumerate(zip(cells.value, cells.weight, strict=True)):  # (d, m) of class k
-                is_cell_of_row = value == x_i[:, None]
+                is_cell_of_row = value == x_i[:, None]  # one cell in each feature, none where the row's is missing
                 difference = weight - r_i[k] * is_cell_of_row
-                # a difference of the size of rounding means that the row was the only one with this cell
+
+                # If no other row has this cell, its weight without the row is 0, but for rounding: `rounding` is the
+                # relative size of what counts as 0. A cell of weight 0 is no cell.
                 remaining.append(jnp.where(difference > rounding(weight) * weight, difference, 0))
             without_row = replace(self, cells=Sample(cells.value, tuple(remaining)))
-            return without_row._traced_average(x_i[None])[0]
+            return without_row._traced_average(x_i[None])[0]  # the predictive density of the one row, (c,)
 
+        # one row after the other, so that only the arrays of one row are in memory
         return jax.lax.map(log_p_without, (jnp.asarray(x), jnp.asarray(r)))
 
     # --- the posterior of the bandwidth, by quadrature: it knows the cells through their leave-one-out product alone --
@@ -356,16 +392,19 @@ class KernelDensity(AbstractConjugate[Sample]):
     def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
         """−½ (log h − log h⁰)² + Σ_i w_i log f_−i(v_i; h) − log h − log normaliser; −∞ beyond the limits.
 
-        The sum over the cells is exact and does not use the grid. The term −log h is the Jacobian from log h to h.
+        It is the log density of the bandwidth h of each class and feature: a normal prior of log h with the centre
+        log h⁰, times the leave-one-out product of the cells. f_−i is the kernel density without cell v_i, which has
+        weight w_i. `_log_density` is the density of log h; as d log h = dh/h, that of h has the factor 1/h, the term
+        −log h. The sum over the cells is exact and does not use the grid, only the normaliser is by quadrature.
 
         Parameters
         ----------
         theta : `log_bandwidth`, log h, (…, c, d), leading axes are draws; empty if the bandwidth is known
         """
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None:  # the bandwidth is known: there are no parameters
             return 0 * self.log_h
-        t = theta["log_bandwidth"]  # (…, c, d)
-        t_of_draws = t.reshape(-1, *self.log_h.shape)  # (s, c, d)
+        t = theta["log_bandwidth"]  # log h, (…, c, d)
+        t_of_draws = t.reshape(-1, *self.log_h.shape)  # (s, c, d), all draws along one axis
         log_density_of_t = self._log_density(t_of_draws).reshape(t.shape)
 
         # a draw at a limit, taken to h and back by exp and log, may differ from it in the last digits
@@ -389,19 +428,26 @@ class KernelDensity(AbstractConjugate[Sample]):
         t : g logarithms of bandwidths for each class and feature
         """
         xp = namespace(t, *self.cells.value)  # numpy or jax.numpy
-        cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)
-        varies = _varies(cells)  # (d,)
+        cells = self.cells if xp is np else map_leaves(xp.asarray, self.cells)  # as JAX's arrays
+        varies = _varies(cells)  # (d,), whether a feature has two distinct values
 
         def log_product(k: int, j: Any) -> Float[Array, " g"]:
             value, weight = cells.of_piece(k, j)  # (m,) each; in JAX with weight 0 behind the last cell
             v = xp.where(weight != 0, value, 0)  # a number, also where there is no cell
-            leaving = xp.minimum(weight, 1)
+            leaving = xp.minimum(weight, 1)  # one unit of weight of the cell, at which the density is taken
+
+            # the log kernel density at each cell v_i without `leaving` of its own weight; 0 where no cell is left
             terms = weight * log_density(v, value, weight, t[:, k, j], leaving)  # (g, m)
             return xp.where(varies[j], terms.sum(-1), 0)
 
+        # the work: in each class and feature a kernel for each bandwidth and pair of cells. In NumPy it may be worth
+        # threads; in JAX (cost None) the calls are a compiled loop
         n_pairs_of_cells = sum(v.size * v.shape[-1] for v in self.cells.value)
         n_kernels = len(t) * n_pairs_of_cells
-        # the features of the first class, then those of the next
+
+        # `by_piece` calls `log_product` for each class k and feature j, and yields (k, result (g,)): the features of
+        # the first class, then those of the next. So with 2 features the last axis is (0, 0), (0, 1), (1, 0), (1, 1),
+        # which is the order in which `reshape` makes (g, c, d) of (g, c·d)
         pieces = by_piece(log_product, *self.shape, n_kernels if xp is np else None)
         return xp.stack([log_p for _, log_p in pieces], -1).reshape(t.shape)
 
@@ -412,7 +458,8 @@ class KernelDensity(AbstractConjugate[Sample]):
         They do in a feature that varies, if the class has two units of weight in it: one to leave out, and one that
         predicts it.
         """
-        # two distinct cells, or a cell with a weight of more than one unit
+        # two distinct cells, or a cell with a weight of more than one unit; w (d, m) are the weights of the cells of a
+        # class, 0 where there is no cell
         has_two_units = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]  # (d,) for each class
         return _varies(self.cells) & namespace(*has_two_units).stack(has_two_units)
 
@@ -425,7 +472,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         if is_traced(*leaves(self)):  # JAX compiles a function of the fields, which have no values yet
             return self._integrate()
-        if "_known" not in vars(self):
+        if "_known" not in vars(self):  # the instance is frozen, but its dict can be written to
             vars(self)["_known"] = map_leaves(np.asarray, self)._integrate()
         return vars(self)["_known"]
 
@@ -440,13 +487,16 @@ class KernelDensity(AbstractConjugate[Sample]):
         assert self.low is not None and self.high is not None
         xp = namespace(self.log_h, *self.cells.value)  # numpy or jax.numpy
 
-        # nodes t = log h and logarithms of their weights, for each class and feature
+        # Nodes t = log h and logarithms of their weights, for each class and feature. `_log_density` is the log of the
+        # prior times the leave-one-out product of the cells, without its normaliser; `search_range` finds where it is
+        # less than 34 nats below its peak
         low, high = search_range(self._log_density, self.low, self.high)  # (c, d) each
         rule = gauss_legendre(low, high, WIDE_NODES)
         log_mass = self._log_density(rule.t) + rule.log_weight  # (g, c, d), of each node
         log_z = logsumexp(log_mass, 0)  # (c, d)
 
-        # without information the density is the prior's, and ∫ exp(−½ (t − log h⁰)²) dt between the limits is exact
+        # Where the cells say nothing of a bandwidth (`_informed` is False), the density is the prior's, and
+        # ∫ exp(−½ (t − log h⁰)²) dt = √(2π) [Φ(high − log h⁰) − Φ(low − log h⁰)] is exact; `ndtr` is Φ
         prior_log_z = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
         return _Grid(rule.t, log_mass - log_z, low, high, xp.where(self._informed, log_z, prior_log_z))
 
@@ -470,13 +520,17 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         nodes = even_nodes(self._grid.low, self._grid.high, _NODES)  # (nodes, c, d), where the posterior has its mass
         log_p = self._log_density(nodes)
-        log_p_normalized = log_p - logsumexp(log_p, 0)
+        log_p_normalized = log_p - logsumexp(log_p, 0)  # so that exp does not overflow
 
+        # The spline of log p is a matrix product: `_spline()` takes the values at the nodes to those on the mesh.
         xp = namespace(nodes)  # numpy or jax.numpy
         spline = xp.asarray(_spline(), nodes.dtype)  # (f, nodes)
         p = xp.exp(xp.tensordot(spline, log_p_normalized, 1))  # (f, c, d)
-        area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])  # up to the width of a step
 
+        # trapezoids (p₀ + p₁)/2, (p₁ + p₂)/2, … added up from 0 on; the width of a step cancels in the last line
+        area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])
+
+        # the mesh: even steps from the first node to the last
         shares = np.linspace(0, 1, len(p), dtype=nodes.dtype)[:, None, None]
         mesh = nodes[0] + (nodes[-1] - nodes[0]) * shares
         return mesh, area / area[-1]
@@ -496,7 +550,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         if self.low is None:
             return {}
         full_shape = (*shape, *self.shape)
-        mesh, cdf = self._distribution()  # (f, c, d) each
+        mesh, cdf = self._distribution()  # values of t = log h, and P(log h ≤ t) there, (f, c, d) each
         u = uniform(key, full_shape)
 
         # one interpolation of t at P(log h ≤ t) = u for each class and feature, which become the first axis
@@ -505,6 +559,8 @@ class KernelDensity(AbstractConjugate[Sample]):
         cdf_of_mesh = cdf.reshape(-1, n_bandwidths).T  # (c·d, f)
         u_of_draws = u.reshape(-1, n_bandwidths).T  # (c·d, s)
         xp = namespace(u, mesh)  # numpy or jax.numpy
+
+        # the signature says: for each entry of the first axis, s arguments and a curve of f points give s values
         interpolate: Any = xp.vectorize(xp.interp, signature="(s),(f),(f)->(s)")
         t = interpolate(u_of_draws, cdf_of_mesh, t_of_mesh)  # (c·d, s)
         return {"log_bandwidth": t.T.reshape(full_shape).astype(t_of_mesh.dtype)}
@@ -520,15 +576,20 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         If rounded data push the bandwidth down, the mode is the lower limit.
         """
-        if self.low is None:
+        if self.low is None:  # the bandwidth is known: there are no parameters
             return {}
+
+        # the density of h is that of t = log h over h, so t is subtracted from its logarithm
         return {"log_bandwidth": _climb(lambda t: self._log_density(t) - t, self._grid.low, self._grid.high)}
 
     def mle(self, stats: Sample) -> Theta:
         """The bandwidth with the largest leave-one-out product within the limits; the mean if the product is flat."""
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None:  # the bandwidth is known: there are no parameters
             return {}
-        block = self.update(stats)
+        block = self.update(stats)  # with the cells of the data
+
+        # `_leave_one_out` is Σ_i w_i log f_−i(v_i; eᵗ), a function of t = log h for each class and feature:
+        # `search_range` narrows the limits to where it is large, and `_climb` finds its peak there
         low, high = search_range(block._leave_one_out, self.low, self.high)
         best = _climb(block._leave_one_out, low, high)  # (c, d)
         mean = self.mean()["log_bandwidth"]
@@ -573,9 +634,10 @@ class KernelDensity(AbstractConjugate[Sample]):
         for k, j in np.ndindex(self.shape):  # each class and feature
             rows = np.flatnonzero(y == k)
             value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights
-            if not len(value):
+            if not len(value):  # the class has no cell in the feature: those of all classes
                 value, weight = pooled.of_piece(0, j)
-            if len(value):
+            if len(value):  # otherwise no class has one, and the cells stay NaN
+                # a cell for each row, drawn with probabilities that are proportional to the weights
                 centre = value[rng.choice(len(value), len(rows), p=weight / weight.sum())]
                 x[rows, j] = centre + h[: len(rows), k, j] * rng.standard_normal(len(rows))
         return x
@@ -583,7 +645,13 @@ class KernelDensity(AbstractConjugate[Sample]):
     def sample_rows(
         self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **settings: Any
     ) -> Float[np.ndarray, "s n d"]:
-        """New rows at given bandwidths: a stored cell of the class, drawn by its weight, plus h z.
+        """New rows at given bandwidths h: a stored cell of the class, drawn by its weight, plus h z, z standard normal.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        theta : `log_bandwidth`, (s, c, d), of s draws
+        y : class index of each new row
 
         Raises
         ------
@@ -595,12 +663,14 @@ class KernelDensity(AbstractConjugate[Sample]):
             raise NotImplementedError("a kernel density whose bandwidth is given has no parameters to draw rows at")
         h = np.exp(theta["log_bandwidth"])
         x = np.empty((len(h), len(y), self.shape[1]))
-        for k, j in np.ndindex(self.shape):
+        for k, j in np.ndindex(self.shape):  # each class and feature
             rows = np.flatnonzero(y == k)
-            value, weight = self.cells.of_piece(k, j)
+            value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights, (m,) each
             if not weight.any():
                 raise NotImplementedError("a kernel density draws rows near its cells, and a class has none")
             centre = value[rng.choice(len(value), (len(h), len(rows)), p=weight / weight.sum())]
+
+            # (s, rows): one draw of the bandwidth for all rows of a line
             x[:, rows, j] = centre + h[:, k, j, None] * rng.standard_normal(centre.shape)
         return x
 
@@ -608,6 +678,14 @@ class KernelDensity(AbstractConjugate[Sample]):
         """The same prior of the bandwidth in NumPyro, and the leave-one-out product of the rows as a factor.
 
         If the block already has data, it is not a standard distribution, and the product of its cells is a factor too.
+
+        The leave-one-out product is Π_i f_−i(v_i; h)^{w_i}: each cell v_i under the kernel density of all other cells
+        of its class. It stands in the place of the likelihood of the bandwidth h, as a NumPyro factor.
+
+        Parameters
+        ----------
+        x : (n, d) rows; NaN = missing
+        y : (n,) class index of each row
 
         Raises
         ------
@@ -630,8 +708,8 @@ class KernelDensity(AbstractConjugate[Sample]):
             numpyro.factor("x", posterior.log_normalizer() - self.log_normalizer())
             return
 
-        t = jnp.log(self._sample_bandwidth())[None]  # (1, c, d)
-        if not self.cells.n.size:
+        t = jnp.log(self._sample_bandwidth())[None]  # (1, c, d), of the NumPyro site `bandwidth`
+        if not self.cells.n.size:  # a prior without cells: the product is that of the rows alone
             numpyro.factor("x", posterior._leave_one_out(t)[0])
             return
 
@@ -653,7 +731,8 @@ class KernelDensity(AbstractConjugate[Sample]):
             r = jax.nn.one_hot(y, n_classes, dtype=traced_x.dtype)  # (n, c)
             return self.update(Sample.of(traced_x, r))
 
-        # otherwise in NumPy, because only there equal values are merged into one cell
+        # Otherwise in NumPy, because only there equal values are merged into one cell. `Sample.of` makes the distinct
+        # values of each class and feature and their weights, and `update` adds these cells.
         cells = Sample.of(np.asarray(x, float), one_hot(np.asarray(y), n_classes))
         return self.update(cells)
 
@@ -666,6 +745,8 @@ class KernelDensity(AbstractConjugate[Sample]):
         c, d = self.shape
         # not validated: at a limit exp and log may end a last digit beyond it, and that is no density of zero
         log_prior = dist.TruncatedNormal(self.log_h, 1.0, low=self.low, high=self.high, validate_args=False)
+
+        # h = exp(log h), so that the site is the bandwidth itself, between exp(low) and exp(high)
         exp = transforms.ExpTransform(domain=constraints.interval(self.low, self.high))
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             return numpyro.sample("bandwidth", dist.TransformedDistribution(log_prior, exp, validate_args=False))
@@ -683,11 +764,13 @@ class GridMarginal:
     def __init__(self, mesh: np.ndarray, cdf: np.ndarray) -> None:
         from scipy.stats import rv_histogram
 
-        self._shape = mesh.shape[1:]
+        # `rv_histogram` has a constant density on each interval between two edges: with f values there are f − 1
+        # intervals, and the differences of the distribution function are their probabilities
+        self._shape = mesh.shape[1:]  # (c, d)
         self._distributions = []  # one for each class and feature, in the order of `np.ndindex`
         for k, j in np.ndindex(self._shape):
             probabilities = np.diff(cdf[:, k, j])
-            edges = np.exp(mesh[:, k, j])
+            edges = np.exp(mesh[:, k, j])  # bandwidths h, not logarithms
             self._distributions.append(rv_histogram((probabilities, edges), density=False))
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
@@ -698,21 +781,30 @@ class GridMarginal:
         return partial(self._of_each, name)
 
     def _of_each(self, name: str, *args: Any) -> np.ndarray:
-        """A method of each distribution, (…, c, d), with arguments that broadcast to (…, c, d).
+        """Call a method of `scipy.stats` of all c × d distributions: the values, (…, c, d).
+
+        There is one distribution for each class and feature, and each gets its own part of the arguments. `ppf` of the
+        argument 0.5 gives the medians, (c, d). `ppf` of an array (2, 1, 1) gives two quantiles of each, (2, c, d).
 
         Parameters
         ----------
         name : of the method of `scipy.stats`, such as "ppf"
+        args : its arguments, numbers or arrays that broadcast to (…, c, d)
         """
-        by_distribution = []  # each argument as (…, c·d): the last axis is that of the distributions
+        # Each argument in full size (…, c, d), then as (…, c·d): its last axis counts the distributions, in the order
+        # of `self._distributions`, (0, 0), (0, 1), …
+        by_distribution = []
         for argument in args:
             wide = np.broadcast_to(argument, np.broadcast_shapes(np.shape(argument), self._shape))
             by_distribution.append(wide.reshape(*wide.shape[: wide.ndim - 2], -1))
 
+        # distribution i gets the i-th entries, (…), and returns values of the same shape
         values = []
         for i, distribution in enumerate(self._distributions):
             arguments = [argument[..., i] for argument in by_distribution]
             values.append(getattr(distribution, name)(*arguments))
+
+        # the axis of the distributions at the end, (…, c·d), split into classes and features, (…, c, d)
         return np.stack(values, -1).reshape(*np.shape(values[0]), *self._shape)
 
 
@@ -736,22 +828,26 @@ def _climb(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
 
     def bracket(t: Array) -> tuple[Array, Array, Array]:
         """The node before the best of the nodes t, the node after it, and the best itself, (c, d) each."""
-        best = f(t).argmax(0)
+        best = f(t).argmax(0)  # positions among the nodes, (c, d); `clip` keeps the neighbours among them too
         before = xp.clip(best - 1, 0, len(t) - 1)
         after = xp.clip(best + 1, 0, len(t) - 1)
         return tuple(xp.take_along_axis(t, index[None], 0)[0] for index in (before, after, best))
 
+    # the same on a finer grid between the neighbours of the best node
     def zoom(nodes: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         before, after, _ = nodes
         return bracket(even_nodes(before, after, _SEARCH))
 
+    # `repeated(step, n, state)` is step(step(… state)), n times; in JAX a compiled loop
     nodes = bracket(even_nodes(low, high, _NODES))
     _, _, peak = repeated(zoom, _ZOOMS_OF_PEAK, nodes)
     return repeated(lambda t: _newton_step(f, t, low, high), _NEWTON_STEPS, peak)
 
 
 def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array) -> Array:
-    """One step of Newton from t (c, d) towards the peak of f, kept between low and high; see `_climb` for f.
+    """One step of Newton from t (c, d) towards the peaks of c × d functions f of one variable each.
+
+    f maps arguments (g, c, d) to values (g, c, d). The result stays between low and high.
 
     Derivatives are central differences of seven points: the first of sixth order, for which a step of ε^(1/7) makes
     truncation and rounding equally large. The second only sets the length of the step, so order two is enough.
@@ -760,6 +856,8 @@ def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array)
     h = float(np.finfo(t.dtype).eps) ** (1 / 7)
     steps = np.arange(-3, 4, dtype=t.dtype)[:, None, None]
     y = f(t + h * steps)  # (7, c, d), at t − 3h … t + 3h; y[3] is at t
+
+    # f′ ≈ (f₃ − f₋₃ − 9 (f₂ − f₋₂) + 45 (f₁ − f₋₁))/(60 h) and f″ ≈ (f₁ − 2 f₀ + f₋₁)/h², with f_k = f(t + k h)
     first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * h)
     second = (y[4] - 2 * y[3] + y[2]) / h**2
 
@@ -794,7 +892,7 @@ class _Departures(NamedTuple):
         distinct : with cells in ascending order
         index : (q,), position among them of each departure: `distinct.select(index)` is this one again
         """
-        order = np.lexsort((self.of_all, self.of_class, self.u))  # by the cell first
+        order = np.lexsort((self.of_all, self.of_class, self.u))  # by the cell first: `lexsort` has the first key last
         in_order = self.select(order)
 
         # equal departures are now neighbours: one is new if a field differs from that of the one before
@@ -803,6 +901,8 @@ class _Departures(NamedTuple):
         for column in in_order:
             is_new[1:] |= column[1:] != column[:-1]
 
+        # Cells (5, 2, 5): the order is (1, 0, 2), in which they are (2, 5, 5), `is_new` (1, 1, 0), and its cumulative
+        # sum less 1 the positions (0, 1, 1). Put back into the old places they are the index (1, 0, 1).
         index = np.empty(len(order), int)
         index[order] = np.cumsum(is_new) - 1
         return in_order.select(is_new), index
@@ -810,7 +910,7 @@ class _Departures(NamedTuple):
 
 def _departures_of(u: np.ndarray, r: np.ndarray | None, k: int) -> _Departures:
     """The cells u (q,) with the weights that leave class k and all classes, by the weights r (q, c); None: nothing."""
-    if r is None:
+    if r is None:  # a prediction of new rows, which are not among the training cells
         return _Departures(u, np.zeros(len(u)), np.zeros(len(u)))
     return _Departures(u, r[:, k], r.sum(1))
 
@@ -819,6 +919,10 @@ def _log_averages(
     posterior: BandwidthPosterior | KnownBandwidth, pooled: Cells, departures: _Departures, rule: RuleOfThumb | None
 ) -> np.ndarray:
     """log densities of cells of one class and feature, averaged over the bandwidth, without the rows that leave.
+
+    The density at a cell u is a kernel density of the training cells of the class, averaged over the posterior of its
+    bandwidth. In leave-one-out the row of u leaves the training cells first. The posterior is the prior times the
+    leave-one-out product of the training cells, in which each cell is predicted by the others.
 
     Parameters
     ----------
@@ -835,14 +939,17 @@ def _log_averages(
         return np.zeros(0)
     distinct, index = departures.distinct()  # equal ones are computed once, and copied by `index` at the end
     u, leaving_class, leaving_all = distinct
-    cells = posterior.cells
+    cells = posterior.cells  # distinct training cells of the class, in ascending order
+
+    # the prior of the bandwidth that the training cells give without each row
     priors = None if rule is None else rule.without(cells, pooled, u, leaving_class, leaving_all)
 
     def priors_of(rows: np.ndarray) -> BandwidthPriors | None:
         return None if priors is None else priors.select(rows)
 
-    # how many distinct cells remain without the row decides between four cases; a cell is in at most one of them
-    n_in_all = _n_remaining(pooled, u, leaving_all)
+    # How many distinct cells remain without the row decides between four cases; a cell is in at most one of them. A row
+    # is often one of several with its cell, and then all distinct cells remain.
+    n_in_all = _n_remaining(pooled, u, leaving_all)  # (q,), distinct cells of all classes
     class_is_empty = _n_remaining(cells, u, leaving_class) == 0
     varied_by_row = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
     is_regular = ~class_is_empty & ~varied_by_row
@@ -857,7 +964,7 @@ def _log_averages(
     # 2. the row leaves the kernels and the posterior of the bandwidth
     leaves_both = is_regular & leaves_class
     if leaves_both.any():
-        cell = np.searchsorted(cells.value, u[leaves_both])
+        cell = np.searchsorted(cells.value, u[leaves_both])  # positions of the cells u among those of the class
         log_f[leaves_both] = posterior.log_loo(cell, leaving_class[leaves_both], priors_of(leaves_both))
 
     # 3. without the row the feature is constant, and the product says nothing of the bandwidth, which keeps its prior
@@ -886,7 +993,7 @@ def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray
     weight = np.zeros(len(u))
     weight[is_cell] = cells.weight[np.searchsorted(cells.value, u[is_cell])]
 
-    # a difference of the size of rounding is 0
+    # a difference of the size of rounding is 0: the row was the only one with this cell
     vanishes = is_cell & (weight - leaving <= rounding(weight) * weight)
     return len(cells.value) - vanishes
 

@@ -65,7 +65,14 @@ class KnownVarianceNormal(NormalCells):
         return dist.Normal(mu, self.variance**0.5)
 
     def added(self, s: Any, m: Array, kappa: Array, variance: Array, log_c: Array) -> tuple[Any, ...]:
-        """m + n(x̄ − m)/(κ + n), κ + n; σ² stays, and log_c learns what σ² would. Murphy (2007), (20), (24)."""
+        """m + n(x̄ − m)/(κ + n), κ + n; σ² stays, and log_c learns what σ² would. Murphy (2007), (20), (24).
+
+        Parameters
+        ----------
+        s : statistics of the data: weight `n`, mean x̄ `mean` and centred squares `ss`
+        m, kappa, variance, log_c : fields of the density
+        """
+        # the evidence without the factor 1/√(1 + n/κ), which the normaliser of the normal density of μ has already
         fit = self.gain(s, m, kappa, variance, log_c) + 0.5 * log1p(s.n / kappa)
         return m + s.n / (kappa + s.n) * (s.mean - m), kappa + s.n, variance, log_c + fit
 
@@ -83,7 +90,12 @@ class KnownVarianceNormal(NormalCells):
         return super().log_normalizer() + self.log_c
 
     def _terms(self, n: float) -> tuple[Array, ...]:
-        """log p = level − slope² (x − m)² of a normal cell; see `NormalCells._terms`."""
+        """Centre m, slope, weight and level of log p = level + weight n v of a normal cell, v = slope² (x − m)².
+
+        For n = 1 it is the density of a new cell, for n = −1 that of a fitted cell that is left out.
+        """
+        # The predictive density of one more cell (n = 1) is Normal(m, σ²(1 + 1/κ)). With n = −1 it is that of a fitted
+        # cell without it: κ is κ − 1 then.
         m, kappa, variance, _ = self._arrays()  # the fields, (c, d) each
         with np.errstate(invalid="ignore", divide="ignore"):  # for n = −1, in columns in which the rows have no cell
             slope = np.sqrt(0.5 * kappa / (kappa + n) / variance)

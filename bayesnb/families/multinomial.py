@@ -41,7 +41,7 @@ class AbstractEvents(Conjugate[Counts]):
         sample("theta", dist.Dirichlet(self.alpha))
 
     def suffstats(self, x: Data, r: Weights) -> Counts:
-        """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
+        """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows; `by_class(r, t)` is rᵀt, (c, …)."""
         return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
 
     def sums(self, stats: Counts) -> CellStatistics:
@@ -61,11 +61,22 @@ class AbstractEvents(Conjugate[Counts]):
         return log_coefficient(x)[:, None]
 
     def log_score(self, x: Data, theta: Theta | None = None) -> Tables:
-        """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
+        """log p without the multinomial coefficient: Σ_j log α_j^(x_j) − log A^(L), or at given θ Σ_j x_j log θ_j.
+
+        a^(x) = Γ(a + x)/Γ(a) is the rising factorial, A = Σ_j α_j and L = Σ_j x_j.
+        """
         return log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"])
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Table:
-        """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
+        """The log density of each row without this row, less the multinomial coefficient, (n, c).
+
+        In the classes in which the row has weight w, it has added w x to the concentrations α, so α − w x stands for α:
+        Σ_j log (α_j − w x_j)^(x_j) − log (A − w L)^(L), with rising factorials a^(x) = Γ(a + x)/Γ(a).
+
+        Parameters
+        ----------
+        x, r : rows that this posterior contains, and their weights (n, c) in the classes
+        """
         return log_polya(x, self.alpha, r)
 
     def log_predictive(self, x: Data) -> Table:
@@ -108,18 +119,23 @@ class AbstractEvents(Conjugate[Counts]):
 
         # θ integrated out: the rising factorials of each kind, and its share x_j/L of that of the row
         length = row_totals(x)[:, None, None]  # L, (n, 1, 1)
-        share = cells / np.where(length > 0, length, 1)
+        share = cells / np.where(length > 0, length, 1)  # of a row without events 0
+
+        # `log_rising(a, x)` is log a^(x): of α (k, c) and counts (n, k, 1), and of A (c,) and L (n, 1, 1)
         return log_rising(self.alpha.T[columns], cells) - share * log_rising(self.alpha.sum(-1), length)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is equal in all classes."""
-        weights = theta["log_theta"].T
+        weights = theta["log_theta"].T  # (d, c): log p(x | θ_c) = Σ_j x_j log θ_cj
         return weights, 0 * weights.sum(0)
 
     def _of_events(self, order: int, x: Any) -> Table:
         """The cumulant of Σ_j x_j log θ_cj over θ, (n, c): Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k the order.
 
-        log θ_j = log G_j − log ΣG with independent gammas G_j, whose logarithms have the cumulants ψ_{k−1}(α_j).
+        ψ_{k−1} are polygamma functions, α_j the concentrations, A their sum and L = Σ_j x_j. The shares are
+        θ_j = G_j/ΣG with independent gammas G_j, whose logarithms have the cumulants ψ_{k−1}(α_j). The sum ΣG, a gamma
+        of shape A, is independent of θ. So Σ_j x_j log G_j = Σ_j x_j log θ_j + L log ΣG is a sum of two independent
+        terms, and its cumulants are the sums of theirs.
 
         Parameters
         ----------
@@ -127,7 +143,7 @@ class AbstractEvents(Conjugate[Counts]):
         x : (n, d), counts, dense or sparse; L is the sum of a row
         """
         length = row_totals(x)[:, None]  # L, (n, 1)
-        powers = map_cells(x, lambda count: count**order)
+        powers = map_cells(x, lambda count: count**order)  # x_j^k of each cell, dense or sparse
         of_length = length**order * polygamma(order - 1, self.alpha.sum(-1))
         return matmul(powers, polygamma(order - 1, self.alpha)) - of_length
 
@@ -140,6 +156,8 @@ class AbstractEvents(Conjugate[Counts]):
         """The block in which all other kinds of events are merged into one kind, the last, with the sum of their α."""
         alpha_of_others = np.delete(self.alpha, columns, axis=1).sum(1, keepdims=True)  # (c, 1)
         positive = np.maximum(alpha_of_others, 1e-50)  # where there are no others
+
+        # a sum of components of a Dirichlet vector is again a component of one, with the sum of their concentrations
         return self.of(np.concatenate([self.alpha[:, columns], positive], 1))
 
 
@@ -165,7 +183,14 @@ class DirichletMultinomial(AbstractEvents):
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """Counts of `length` events (a number, or one a row); each row has its own draw of θ."""
+        """Counts of `length` events (a number, or one a row); each row has its own draw of θ.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        y : (n,) class of each new row
+        given : `length`, the number of events of each row
+        """
         length = np.broadcast_to(given["length"], len(y)).astype(int)
         theta = np.exp(log_dirichlet(rng, self.alpha[y]))  # (n, d)
         theta_of_sum_one = theta / theta.sum(-1, keepdims=True)  # to all digits, as NumPy requires
@@ -174,14 +199,28 @@ class DirichletMultinomial(AbstractEvents):
     def sample_rows(
         self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
     ) -> Float[np.ndarray, "s n d"]:
-        """New rows at given parameters: counts of `length` events, a number or one a row."""
-        share = np.exp(theta["log_theta"])[:, y]
-        share /= share.sum(-1, keepdims=True)
+        """New rows at given parameters: counts of `length` events, a number or one a row.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        theta : `log_theta`, (s, c, d), of s draws
+        y : class of each new row
+        given : `length`, the number of events of each row
+        """
+        share = np.exp(theta["log_theta"])[:, y]  # (s, n, d)
+        share /= share.sum(-1, keepdims=True)  # to all digits, as NumPy requires
         length = np.broadcast_to(given["length"], share.shape[:-1]).astype(int)
         return rng.multinomial(length, share).astype(float)
 
     def model(self, x: Real[Array, "n d"] | None, y: Array, length: Any = None) -> None:
-        """The same model in NumPyro, plates written out; where x is drawn, `length` gives the row lengths L.
+        """The same model in NumPyro: θ_c ~ Dirichlet(α_c), x_i ~ Multinomial(L_i, θ_y).
+
+        Parameters
+        ----------
+        x : (n, d) counts; None draws them
+        y : (n,) class of each row; labels that NumPyro enumerates have other axes
+        length : the row lengths L, where x is drawn; of data they are the sums of the rows
 
         Raises
         ------
@@ -195,11 +234,12 @@ class DirichletMultinomial(AbstractEvents):
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))  # (c, d)
 
+        # the rows: without data and without lengths the model does not say how many events a row has
         counts = None if x is None else as_jax(x)
         if counts is None and length is None:
             raise ValueError(
                 "`x` is None, but the model has no distribution of row lengths; give `length`, or the rows"
             )
-        n_events = length if counts is None else counts.sum(-1)
+        n_events = length if counts is None else counts.sum(-1)  # L, (n,)
         with numpyro.plate("row", n_rows(counts, y), dim=-1):
             numpyro.sample("x", dist.Multinomial(n_events, theta[y]), obs=counts)

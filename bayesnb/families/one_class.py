@@ -49,8 +49,8 @@ def _placed(name: str) -> Any:
     """
 
     def method(self: Any, *args: Any, **given: Any) -> Array:
-        table_of_one_class = getattr(self.block, name)(*args, **given)
-        return self._place(table_of_one_class)
+        table_of_one_class = getattr(self.block, name)(*args, **given)  # (…, n, 1)
+        return self._place(table_of_one_class)  # (…, n, c)
 
     method.__doc__ = "The value of the inner block in column k, zero in all other columns."
     return method
@@ -87,7 +87,7 @@ class OneClass(AbstractConjugate[Stats]):
         return column * is_class
 
     def suffstats(self, x: Data, r: Weights) -> Stats:
-        """Those of the inner block, from the rows of class k."""
+        """Statistics of the inner block, the model of class k alone, from the weights (n, 1) of the rows in class k."""
         return self.block.suffstats(x, r[:, [self.k]])
 
     def update(self, stats: Stats) -> Self:
@@ -113,7 +113,14 @@ class OneClass(AbstractConjugate[Stats]):
         return None if cumulant is None else self._place(cumulant)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """Rows of class k; NaN for the other classes."""
+        """New rows of class k; NaN for the other classes, whose own blocks draw them.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        y : (n,) class index of each row, among all classes
+        given : settings of the family, such as `length` of multinomial rows
+        """
         rows = np.full((len(y), self.block.shape[1]), np.nan)
         is_of_class = y == self.k
         labels_of_inner_block = np.zeros(is_of_class.sum(), int)  # in the inner block class k is class 0, the only one
@@ -123,8 +130,17 @@ class OneClass(AbstractConjugate[Stats]):
     def sample_rows(
         self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
     ) -> Float[np.ndarray, "s n d"]:
-        """Rows of class k at given parameters; NaN for the other classes."""
+        """New rows of class k at given parameters; NaN for the other classes, whose own blocks draw them.
+
+        Parameters
+        ----------
+        rng : NumPy's generator
+        theta : draws of the parameters of the inner block, which has class k alone, (s, 1, …)
+        y : class index of each row, among all classes
+        """
         is_of_class = y == self.k
+
+        # in the inner block class k is class 0, the only one; (s, rows of the class, d)
         of_class = self.block.sample_rows(rng, theta, np.zeros(is_of_class.sum(), int), **given)
         rows = np.full((len(of_class), len(y), of_class.shape[-1]), np.nan)
         rows[:, is_of_class] = of_class
@@ -143,6 +159,6 @@ class OneClass(AbstractConjugate[Stats]):
         y = jnp.asarray(y)
         if x is not None:
             x = as_jax(x.toarray() if is_sparse(x) else x)
-            is_of_class = (y == self.k)[..., None]
+            is_of_class = (y == self.k)[..., None]  # with an axis of features; enumerated labels have more axes
             x = namespace(x).where(is_of_class, x, self.block.missing_value)
         self.block.model(x, jnp.zeros_like(y))  # all rows have label 0, the only class of the inner block

@@ -59,11 +59,19 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
 
     def prior(self, sample: Any, dist: Any) -> None:
         """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
-        variance = sample("variance", dist.InverseGamma(self.a, self.b))
+        variance = sample("variance", dist.InverseGamma(self.a, self.b))  # (d,), against (c, d) of the means
         sample("mu", dist.Normal(self.m, (variance[..., None, :] / self.kappa) ** 0.5))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
+        """The same model in NumPyro: σ²_j ~ InverseGamma, μ_cj ~ Normal(m, σ²_j/κ), x_ij ~ Normal(μ_yj, σ²_j).
+
+        The variances are shared by the classes, so they stand outside of the plate of the classes.
+
+        Parameters
+        ----------
+        x : (n, d) rows, NaN where a cell is missing; None draws them
+        y : (n,) class of each row; labels that NumPyro enumerates have other axes
+        """
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist
@@ -96,8 +104,17 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         return a + s.n / 2, b + s.ss / 2
 
     def gain(self, s: Any, a: Array, b: Array) -> Array:
-        """log Γ(a+N/2)/Γ(a) − ½N log b − (a + ½N) log(1 + ½G/b), N = Σ_c n_c."""
-        xp = namespace(s.ss, b)
+        """log Γ(a+N/2)/Γ(a) − ½N log b − (a + ½N) log(1 + ½G/b), N = Σ_c n_c.
+
+        By how much data raise the log normaliser log Γ(a) − a log b of InverseGamma(a, b), the density of the variance:
+        a grows by ½N and b by ½G.
+
+        Parameters
+        ----------
+        s : N as `n`, and the squares G about the centres of the means as `ss`, of all classes together
+        a, b : (d,) shape and scale of the variance
+        """
+        xp = namespace(s.ss, b)  # numpy or jax.numpy
         return log_rising(a, s.n / 2) - s.n / 2 * xp.log(b) - (a + s.n / 2) * xp.log1p(s.ss / (2 * b))
 
     def log_predictive(self, x: Data) -> Table:
@@ -107,7 +124,8 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
             no_weight = np.zeros((1, len(self.m)))
             return self._log_loo_of_rows(x, no_weight)
 
-        # level − (a + ½) log(1 + slope² (x − m)²) of each cell
+        # level − (a + ½) log(1 + slope² (x − m)²) of each cell, the log density of a Student t with 2a degrees of
+        # freedom: the squared slope is ½ κ/((κ + 1) b)
         level = log_rising(self.a, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / self.kappa))
         slope = np.sqrt(0.5 * self.kappa / (self.kappa + 1) / self.b)
         return sum_of_logs(x, self.m, slope, -(self.a + 0.5), level)
@@ -126,7 +144,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         w : (n, c), or (1, c) if all rows have the same weights; 0 for rows that the posterior does not contain
         """
         xp = namespace(x, w, self.m)  # numpy or jax.numpy
-        kappa = self.kappa[:, None]
+        kappa = self.kappa[:, None]  # (c, 1, d), with an axis for the rows
         removed = -w.T[:, :, None]  # (c, n, 1), the negative weight v = −w that the row adds to each class
         remaining = floor_at_rounding(kappa + removed, kappa)  # κ' = κ − w
         is_observed = ~xp.isnan(x)
@@ -135,6 +153,9 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         # the shape a and scale b without the row: v = −w gives h = −w κ/κ', summed over the classes
         growth = (removed * kappa / remaining * square).sum(0)
         fitted = self._scale()  # a and b, (d,) each
+
+        # `shared_weight` makes (1, 1) of weights (n, 1) that are all equal, so that a' is computed once; `added` is
+        # a + ½ n and b + ½ ss
         without_row = self.added(CellStatistics(shared_weight(removed.sum(0)), ss=growth), *fitted)
         scale = [_remaining_scale(after, before) for after, before in zip(without_row, fitted, strict=True)]
 
@@ -142,8 +163,8 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         # h = κ'/(κ' + 1)
         growth_of_one = kappa / remaining * (kappa / (remaining + 1)) * square
         gain = self.gain(CellStatistics(1, ss=growth_of_one), *scale)
-        log_p = gain - 0.5 * (xp.log1p(1 / remaining) + LOG_2PI)
-        return xp.where(is_observed, log_p, 0).sum(-1).T
+        log_p = gain - 0.5 * (xp.log1p(1 / remaining) + LOG_2PI)  # (c, n, d)
+        return xp.where(is_observed, log_p, 0).sum(-1).T  # over the features, (n, c)
 
     def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
@@ -178,11 +199,18 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     def _cumulant(self, order: int, x: Array | Sparse) -> Table:
         """Cumulants over θ of log p(x | θ), (n, c): mean, variance and third for order 1, 2 and 3.
 
-        With λ = 1/σ² ~ Gamma(a, rate b) they need the cumulants of log λ, which are polygamma functions, E λ = a/b and
-        Cov(log λ, λ) = 1/b.
+        log p(x | θ) = ½ log λ − ½ log 2π − ½ λ (x − μ)². With λ = 1/σ² ~ Gamma(a, rate b) the cumulants need those of
+        log λ, which are polygamma functions, E λ = a/b and Cov(log λ, λ) = 1/b.
+
+        Parameters
+        ----------
+        order : 1, 2 or 3
+        x : (n, d) rows, dense or sparse
         """
         log_2pi_b = LOG_2PI + namespace(self.b).log(self.b) if order == 1 else 0  # only the mean depends on the unit
         psi = polygamma(order - 1, self.a) - log_2pi_b
+
+        # summed over the features; the arguments are ψ, E λ and ½ Cov(log λ, λ), as polynomials in (x − m)² need them
         return cumulant_of_cells(order, psi, self.a / self.b, 0.5 / self.b, self.kappa, x, self.m)
 
     def shared_quadratic(self, x: Data) -> PooledQuadratic:
@@ -192,7 +220,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
         scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))  # (c, d)
-        t = rng.standard_t(2 * self.a, (len(y), len(self.a)))  # (n, d)
+        t = rng.standard_t(2 * self.a, (len(y), len(self.a)))  # (n, d), each cell with a draw of its own
         return self.m[y] + scale[y] * t
 
     def sample_rows(
@@ -215,5 +243,6 @@ def _remaining_scale(after: Array, before: Array) -> Array:
     after : (n, d) or (1, d), the field after the row was subtracted
     before : (d,), the field with all rows
     """
-    xp = namespace(after, before)
+    # a small negative number is rounding, and raised to a positive one; a row that takes more was never fitted
+    xp = namespace(after, before)  # numpy or jax.numpy
     return xp.where(after > -_ROUNDING * before, floor_at_rounding(after, before), xp.nan)

@@ -56,6 +56,9 @@ class TiedNormalInverseWishart(AbstractNormalRows):
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
         """log_predictive without row i: its weights w_c are removed from Σ and from each μ_c; δ_c = x − m_c.
 
+        The posterior of the mean of class c has the centre m_c with κ_c pseudo-rows. The covariance, which all classes
+        share, is inverse Wishart with ν degrees of freedom and scale S. Removing a row undoes its update:
+
             κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   ν' = ν − Σ_c w_c
             S' = S − Σ_c g_c δ_c δ_cᵀ,   g_c = w_c κ_c/κ_c'
 
@@ -63,27 +66,40 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         |S'| = |S| ρ by the determinant lemma. Sherman & Morrison give δ_kᵀS'⁻¹δ_k, the square of
 
             z_k' = z_k + g/(√ρ(1 + √ρ)) (zᵀz_k) z,   z_k'ᵀz_k' = z_kᵀz_k + g/ρ (zᵀz_k)²
+
+        Parameters
+        ----------
+        x, r : rows that this posterior contains, and the weights (n, c) that they had in `update`
         """
+        # some rows at a time, so that temporary arrays stay in a core's cache
         return by_slices(self._log_loo_of_rows, self.m, x, r)
 
     def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
-        """`log_loo` of some rows x (n, d) with weights w (n, c): log p of each row under each class, without the row.
+        """Leave-one-out log density of rows x (n, d) under each class, (n, c), with their weights w (n, c) in the data.
 
-        The row leaves the classes one after the other. Removing it from one class changes S by −g δδᵀ, a matrix of rank
-        one. With z_k = L⁻¹(x − m_k), S = LLᵀ, the determinant lemma and the formula of Sherman & Morrison update
-        log |S| and all z_k; the formulas are in the docstring of `log_loo`. Index k runs over all classes.
+        All classes share the covariance, Σ ~ InverseWishart(ν, S), and each has its mean μ_k ~ Normal(m_k, Σ/κ_k). A
+        row is Student t with both integrated out. Removing it with weight w from a class changes S by −g δδᵀ, a matrix
+        of rank one, δ = x − m, g = wκ/(κ − w). So the classes are left one after the other. With z_k = L⁻¹(x − m_k),
+        S = LLᵀ, and ρ = 1 − g zᵀz for z of the class that is left, each step gives
+
+            |S'| = |S| ρ by the determinant lemma,    z_k'ᵀz_k' = z_kᵀz_k + g/ρ (zᵀz_k)² by Sherman & Morrison,
+            z_k' = z_k + g/(√ρ(1 + √ρ)) (zᵀz_k) z.
+
+        Index k runs over all classes.
         """
         inverse_root, log_det = self._root()  # L⁻¹ and log |S|, S = LLᵀ
         xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
-        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w, (n, c)
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w, (n, c), at least the rounding of κ
         g = w * self.kappa / remaining  # (n, c)
         z = whitened(x, self.m, inverse_root)  # z_k = L⁻¹(x − m_k), (c, n, d)
+
+        # "knd,knd->kn": for each class k and row n the sum over d of z · z
         squares = xp.einsum("knd,knd->kn", z, z)  # z_kᵀz_k, (c, n)
         log_det = log_det[:, None]
 
         # in each step every row leaves one class
         rows = np.arange(len(x))
-        steps = _classes_to_remove(w)
+        steps = _classes_to_remove(w)  # (steps, n): usually one step, as a row has weight in one class
         for step, leaving in enumerate(steps, 1):  # (n,), the class of each row
             z_leaving = z[leaving, rows]  # z of that class, (n, d)
             g_leaving = g[rows, leaving]  # (n,)
@@ -95,7 +111,9 @@ class TiedNormalInverseWishart(AbstractNormalRows):
                 factor = g_leaving / (xp.sqrt(rho) * (1 + xp.sqrt(rho))) * cross
                 z = z + factor[:, :, None] * z_leaving
 
+        # ν' = ν − Σ_c w_c; `shared_weight` makes (1, 1) of weights (n, 1) that are all equal
         nu = self.nu - shared_weight(w.sum(1, keepdims=True))
+
         # log of a multivariate t; m' = m − wδ/κ', so that x − m' = (κ/κ') δ
         return self._log_t(squares.T * (self.kappa / remaining) ** 2, remaining, nu, log_det.T)
 
@@ -105,8 +123,9 @@ class TiedNormalInverseWishart(AbstractNormalRows):
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are equal in all classes."""
+        # log Normal(x; μ, Σ) = xᵀΣ⁻¹μ − ½μᵀΣ⁻¹μ − ½xᵀΣ⁻¹x and constants; the last terms are the same in all classes
         mu = theta["mu"]
-        weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)  # (d, c)
+        weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)  # Σ⁻¹μ, (d, c)
         return weights, -0.5 * (mu * weights.T).sum(-1)
 
 
@@ -119,6 +138,9 @@ def _classes_to_remove(w: Float[Array, "n c"]) -> Int[np.ndarray, "steps n"]:
     n, c = w.shape
     if namespace(w) is not np:
         return np.tile(np.arange(c)[:, None], n)
+
+    # `w == 0` is False for classes with weight, and False is sorted first: the weights (0, 2, 1) give the order
+    # (1, 2, 0), of which a row with weight in two classes needs two steps
     n_steps = np.count_nonzero(w, 1).max(initial=0)
     with_weight_first = np.argsort(w == 0, 1, kind="stable")  # (n, c), classes of each row
     return with_weight_first[:, :n_steps].T

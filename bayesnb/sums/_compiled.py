@@ -43,7 +43,7 @@ class _Cache(FunctionCache):
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """A context that one process at a time is in: it holds the lock of a file in the folder."""
-        if fcntl is None:
+        if fcntl is None:  # Windows has no such locks
             yield
             return
         self._impl.locator.ensure_cache_path()
@@ -92,8 +92,8 @@ _stirling_rest = loop(FAST)(special._stirling_rest)
 def log(u: Any, lost: Any) -> Any:
     """log u + lost for u > 0; error below 1 ulp or so. It is written out so that it is done on several numbers at once.
 
-    With u = 2^k (1 + f), √½ ≤ 1 + f < √2 and s = f/(2 + f): k log 2 + f − ½f² + s(½f² + R(s²)). The coefficients of R
-    are those of the log of FreeBSD's libm (Sun Microsystems, 1993).
+    With u = 2^k (1 + f), √½ ≤ 1 + f < √2 and s = f/(2 + f): k log 2 + f − ½f² + s(½f² + R(s²)). For u = 6 these are
+    k = 3 and 1 + f = 0.75. The coefficients of R are those of the log of FreeBSD's libm (Sun Microsystems, 1993).
 
     Parameters
     ----------
@@ -143,8 +143,10 @@ def log1p(x: Any) -> Any:
 def exp(x: Any) -> Any:
     """eˣ for −700 < x ≤ 0; error below 1 ulp or so. It is written out so that it is done on several numbers at once.
 
-    With x = n log 2 + r, |r| ≤ ½ log 2: 2ⁿ times Taylor's polynomial of r, whose remainder is r¹⁴/14! < 5e-18.
+    With x = n log 2 + r, |r| ≤ ½ log 2: 2ⁿ times Taylor's polynomial of r, whose remainder is r¹⁴/14! < 5e-18. For
+    x = −1 these are n = −1 and r = −0.307.
     """
+    # held within −700 … 0, where neither the result nor a step underflows or overflows
     x = x if x > -700.0 else -700.0
     x = x if x < 0.0 else 0.0
 
@@ -181,7 +183,7 @@ def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> N
         of_class = out[np.uint64(y[i])]  # (d,)
         weight = w[i]
         x = cells[ends[i] : ends[i + 1]]  # the cells of the row
-        if columns is None:  # decided when it is compiled
+        if columns is None:  # dense rows: cell j is that of column j; decided when the loop is compiled
             for j in range(len(x)):
                 of_class[j] += weight * x[j]
         else:
@@ -217,7 +219,7 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
         weight = w[i]
         for j in range(d):
             x = X[i, j]
-            if 0 <= x < levels:  # False for NaN
+            if 0 <= x < levels:  # False for NaN; a missing cell counts nowhere
                 table[j, int(x)] += weight
 
 
@@ -237,13 +239,16 @@ def log_coefficient(ends: Any, cells: Any, log_factorials: Any, out: Any) -> Non
         total = 0.0  # Σ_j log x_ij!
         n_others = 0  # cells that are not in the table
         for p in range(len(x)):
+            # A count is looked up if it is whole, k == x, and 0 ≤ k < the length of the table. The three truth values
+            # are joined by `&`, without the branches of `and`, so that several cells are done at once. The position is
+            # made unsigned, because numba then does not look whether it is negative.
             k = np.int32(x[p])
-            is_in_table = (k == x[p]) & (0 <= k) & (k < len(log_factorials))  # whole, and not too large
+            is_in_table = (k == x[p]) & (0 <= k) & (k < len(log_factorials))
             length += x[p]
             total += log_factorials[np.uint64(k)] if is_in_table else 0.0
             n_others += not is_in_table
 
-        # a row with other cells is summed anew, by the gamma function
+        # a row with other cells is summed anew, by the gamma function: x! = Γ(x + 1)
         if n_others:
             total = 0.0
             for p in range(len(x)):
@@ -280,6 +285,7 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
     weights : (d, c)
     out : (n, c)
     """
+    # for each row the rows of `weights` at its columns, times its cells, are added to out_i
     for i in range(len(ends) - 1):
         _add_rows(weights, columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]], out[i])
 
@@ -310,8 +316,10 @@ def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: A
             ones = np.ones(2 * n)
         for p in range(n):
             j = p if columns is None else columns[start + p]  # the column of the cell
+
+            # the level, or `levels` for any other cell, such as NaN: the last row of the column
             table_row[p] = j * (levels + 1) + (int(x[p]) if (x[p] >= 0) & (x[p] < levels) else levels)
-        _add_rows(table, table_row[:n], ones[:n], out[i])
+        _add_rows(table, table_row[:n], ones[:n], out[i])  # the sum of these rows, to out_i
 
 
 @loop(FAST)
@@ -327,7 +335,7 @@ def _add_rows(table: Any, rows: Any, x: Any, total: Any) -> None:
     rows, x : (m,) positions of the rows in the table, and their factors
     total : (c,)
     """
-    # the first 0 to 3 rows, so that the number of the others is a multiple of 4
+    # the first 0 to 3 rows, so that the number of the others is a multiple of 4: of 6 rows the first 2
     n = len(rows)
     for p in range(n % 4):
         weights = table[np.uint64(rows[p])]
@@ -365,6 +373,7 @@ def log_rising(a: Any, x: Any) -> Any:
     above = b * (b + 1.0) * (b + 2.0) * (b + 3.0) * (b + 4.0) * (b + 5.0) * (b + 6.0) * (b + 7.0)
 
     # log Γ(s + x)/Γ(s) = (s − ½) log(1 + x/s) + x (log(s + x) − 1) + the rest of Stirling's series at both
+    # Γ(a + x)/Γ(a) is that quotient times below/above. `log(u, lost)` is log u + lost, `log1p(x)` is log(1 + x)
     series = _stirling_rest(b + 8.0) - _stirling_rest(s)
     return (s - 0.5) * log1p(x / s) + x * (log(b + 8.0, 0.0) - 1.0) + series + log(below / above, 0.0 * above)
 
@@ -391,11 +400,12 @@ def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, out: Any) -> None:
     """Log density of rows of counts under Dirichlet–multinomials: out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i).
 
-    a^(x) = Γ(a + x)/Γ(a) is the rising factorial. Of row i and class k it is taken at a_j = α_jk − w_ik x_ij, with the
-    sum A over the columns j, and L is the sum of the cells of the row. There are two kinds of cells:
+    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, `log_rising` its logarithm. Of row i and class k it is taken at
+    a_j = α_jk − w_ik x_ij, which `_remaining` computes: the concentration without the row, if it leaves with weight w.
+    A is the sum of a_j over the columns j, and L is the sum of the cells of the row. There are two kinds of cells:
 
-    - of a whole count up to 64 the factorial is the product a (a + 1) … (a + x − 1). The factors of several cells are
-      multiplied, and a logarithm is taken after every sixteenth factor;
+    - of a whole count up to 64 the factorial is the product a (a + 1) … (a + x − 1), for the count 3 a (a + 1) (a + 2).
+      The factors of several cells are multiplied, and a logarithm is taken after every sixteenth factor;
     - of any other count it is computed by Stirling's series.
 
     Parameters
@@ -415,7 +425,8 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
         n_factors = 0
         for p in range(ends[i], ends[i + 1]):
             x = np.float64(cells[p])
-            alpha_of_kind = alpha[np.uint64(p - ends[i] if columns is None else columns[p])]  # (c,)
+            # α of the cell's column, (c,): of dense rows the column is the place of the cell in its row
+            alpha_of_kind = alpha[np.uint64(p - ends[i] if columns is None else columns[p])]
             length += x
 
             # large and fractional counts: by Stirling's series
@@ -477,6 +488,7 @@ def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
             g = slope[k]
             a = level[k]
             total = 0.0
+            # −½ ((x − μ)/s)² is −z² with the slope √½/s; the level is −log s − ½ log 2π
             for j in range(len(x)):
                 z = (x[j] - m[j]) * g[j]
                 total += a[j] - z * z if x[j] == x[j] else 0.0  # NaN is not equal to itself
@@ -522,12 +534,15 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
 
             for k in range(len(mu)):
                 for j in range(columns):
-                    # a missing cell has no level, and the factor 1
+                    # A missing cell has no level, and the factor 1. A column without missing cells skips the loop.
                     for i in range(_TILE if n_missing[j] else 0):
                         total[k, i] -= 0.0 if tile[j, i] == tile[j, i] else level[k, first + j]
+
+                    # `less` is a product of factors, less one; here it gets the factors of this column
                     _multiply_tile(tile[j], mu[k, first + j], slope[k, first + j], less)
 
-                    # the logarithm of the product, after each column or after the last one
+                    # the logarithm of the product, after each column or after the last one; `log_of` takes log(1 + x)
+                    # from 1 + x and x, so that a small x keeps its digits
                     if not alike or j == columns - 1:
                         w = weight[k, first + j]
                         for i in range(_TILE):
@@ -565,11 +580,13 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
             g = slope[j]
             w = weight[j]
             for k in range(len(total)):
+                # Student densities: log(1 + v) − log(1 + v⁰) is the logarithm of the quotient (1 + v)/(1 + v⁰). Where
+                # the cell is nearly 0, the quotient is nearly 1, and as a float has lost digits. So the logarithm is
+                # taken of 1 + y, with y = (v − v⁰)/(1 + v⁰) as a second argument, which still has them.
                 z = (x - m[k]) * g[k]  # v = z²
                 z_empty = m[k] * g[k]  # v⁰ is its square
                 change = z * z - z_empty * z_empty  # v − v⁰
                 divisor = 1.0 + z_empty * z_empty  # 1 + v⁰
-                # `log_of` takes log(1 + x) from 1 + x, which is the quotient, and from x, which is change/divisor
                 total[k] += w[k] * (log_of((1.0 + z * z) / divisor, change / divisor) if student else change)
 
 
@@ -590,8 +607,8 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
     out : (m,)
     """
     for i in range(len(at)):
-        k = np.uint64(y[i])
-        x = X[at[i]]
+        k = np.uint64(y[i])  # unsigned: numba then does not look whether it is negative
+        x = X[at[i]]  # (d,), as are the four of the row's class
         m = mu[k]
         g = slope[k]
         w = weight[k]
@@ -631,7 +648,8 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
         m = shift[k]
         row = X[i]
 
-        # The sum of a row with a missing cell is NaN, which is not equal to itself.
+        # The sum of a row with a missing cell is NaN, which is not equal to itself. It is cheaper to find out so than
+        # to ask for each cell.
         for j in range(len(row)):
             total += row[j]
         if total == total:  # no cell is missing: the weight is the same in all columns
@@ -645,7 +663,7 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
         # some cell is missing: each has a weight u of its own
         for j in range(len(row)):
             z = row[j] - m[j]
-            u, z = (v, z) if z == z else (0.0, 0.0)  # NaN, a missing cell, has weight 0
+            u, z = (v, z) if z == z else (0.0, 0.0)  # NaN, a missing cell, has weight 0; 0 · NaN would be NaN
             weight[j] += u
             first[j] += u * z
             second[j] += u * z * z
@@ -661,8 +679,10 @@ def one_dependence(
 ) -> None:
     """Averaged one-dependence estimates: out_ic = log of the mean over parents u of exp(Σ_v table[u, v, c] + shift_u).
 
-    Every cell of row i is the parent once, and v runs over all cells of the row. In the class `label[i]` the numbers
-    come from `without_unit`, from which the row was left out. A row without cells keeps what `out` has.
+    In the model of a parent feature, all other features depend on the class and on the parent. Every cell u of row i is
+    the parent once, and v runs over all cells of the row: table[u, v, c] is log p(v | c, u), and table[u, u, c] is
+    log p(c, u). In the class `label[i]` the numbers come from `without_unit`, from which the row was left out. A row
+    without cells keeps what `out` has.
 
     Parameters
     ----------

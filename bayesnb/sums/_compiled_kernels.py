@@ -47,8 +47,11 @@ _SMALLEST_PRODUCT = 1e-290  # of factors, the next of which is at least 1e-3
 def _translation_table() -> np.ndarray:
     """Coefficients of the kernel between two boxes in Chebyshev polynomials: E[o + R, q, r].
 
-    Let a cell have place s in its box, and a target place s′ in a box that lies o boxes to the right, o = −R … R. The
-    kernel between them is then exp(−½ z²) = Σ_qr E[o + R, q, r] T_q(s) T_r(s′), z being their distance in bandwidths.
+    The line is cut into boxes of 1.5 bandwidths; a cell is a data point, and a target a point at which kernels are
+    summed. T_q is Chebyshev's polynomial, T_q(cos φ) = cos qφ. There are N = 18 polynomials, and boxes up to R = 8
+    apart. Let a cell have place s in its box, and a target place s′ in a box that lies o boxes to the right,
+    o = −R … R. The kernel between them is then exp(−½ z²) = Σ_qr E[o + R, q, r] T_q(s) T_r(s′), z being their
+    distance in bandwidths.
 
     E is found by interpolation. A function f on [−1, 1] has the values f(t_i) at the N Chebyshev nodes
     t_i = cos(π (i + ½)/N). The polynomial Σ_q f_q T_q through them has the coefficients
@@ -61,8 +64,10 @@ def _translation_table() -> np.ndarray:
     -------
     (2R + 1, N, N) by offset of the boxes, polynomial of the cell (source) and polynomial of the target
     """
-    i = np.arange(_TERMS)  # numbers of nodes, and of polynomials
-    nodes = np.cos(np.pi * (i + 0.5) / _TERMS)
+    i = np.arange(_TERMS)  # 0 … N − 1, the numbers of nodes, and of polynomials
+    nodes = np.cos(np.pi * (i + 0.5) / _TERMS)  # t_i
+
+    # the cosine transform as a matrix: f_q = Σ_i C_qi f(t_i)
     to_coefficients = 2 / _TERMS * np.cos(np.pi * i[:, None] * (i + 0.5) / _TERMS)  # (polynomial, node)
     to_coefficients[0] /= 2
 
@@ -72,9 +77,10 @@ def _translation_table() -> np.ndarray:
     distance = _BOX * (offset + (nodes[:, None] - nodes) / 2)
     kernel = np.exp(-0.5 * distance**2)
 
-    # from the left over the target nodes, from the right over the source nodes: (2R + 1, target, source) polynomials
+    # C K Cᵀ for each offset: C from the left takes target nodes to polynomials of the target, Cᵀ from the right does so
+    # for the source. Axes (offset, target, source); then the last two change places, as E has the source first.
     coefficients = to_coefficients @ kernel @ to_coefficients.T
-    return np.ascontiguousarray(coefficients.transpose(0, 2, 1))  # E has the source polynomial first
+    return np.ascontiguousarray(coefficients.transpose(0, 2, 1))
 
 
 TRANSLATIONS = _translation_table()
@@ -114,7 +120,9 @@ def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
     for first in range(0, len(place), _CHUNK):
         n = min(_CHUNK, len(place) - first)
         s = place[first : first + n]
-        before, now, after = work[0], work[1], work[2]  # w_k times T_{q−2}, T_{q−1} and T_q of each cell
+
+        # w_k times T_{q−2}, T_{q−1} and T_q of each cell: three buffers, each a view of a row of `work`
+        before, now, after = work[0], work[1], work[2]
 
         # T_0 = 1 and T_1 = s
         total0 = 0.0
@@ -133,7 +141,10 @@ def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
                 after[i] = 2.0 * s[i] * now[i] - before[i]
                 total += after[i]
             out[q] += total
-            before, now, after = now, after, before  # the next step writes over the oldest one
+
+            # The names move on by one polynomial, no number is copied: what was `now` is `before`, the new one is
+            # `now`, and the oldest buffer is `after`, which the next step writes over.
+            before, now, after = now, after, before
 
 
 @loop(FAST)
@@ -163,7 +174,9 @@ def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
     for first in range(0, len(place), _CHUNK):
         n = min(_CHUNK, len(place) - first)
         s = place[first : first + n]
-        before, now, after = work[0], work[1], work[2]  # b_{r+2}, b_{r+1} and b_r at each place
+
+        # b_{r+2}, b_{r+1} and b_r at each place: three buffers, each a view of a row of `work`
+        before, now, after = work[0], work[1], work[2]
 
         # from the last coefficient R: b_{R+1} = 0 and b_R = L_R
         for i in range(n):
@@ -175,7 +188,10 @@ def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
             coefficient = coefficients[r]
             for i in range(n):
                 after[i] = coefficient + 2.0 * s[i] * now[i] - before[i]
-            before, now, after = now, after, before  # the next step writes over the oldest one
+
+            # The names move on by one step, no number is copied: what was `now` (b_{r+1}) is `before`, the new b_r is
+            # `now`, and the oldest buffer is `after`, which the next step writes over.
+            before, now, after = now, after, before
         for i in range(n):
             out[first + i] = coefficients[0] + s[i] * now[i] - before[i]
 
@@ -193,10 +209,10 @@ def _boxes(value: Any, origin: float, h: float, box: Any, start: Any, place: Any
     """
     n_boxes = 0
     for k in range(len(value)):
-        position = (value[k] - origin) / (_BOX * h)  # in boxes
+        position = (value[k] - origin) / (_BOX * h)  # in boxes: 2.25 is a quarter of the way through box 2
         number = np.floor(position)
         place[k] = 2.0 * (position - number) - 1.0  # from 0 … 1 to −1 … 1
-        if n_boxes == 0 or number != box[n_boxes - 1]:
+        if n_boxes == 0 or number != box[n_boxes - 1]:  # the first cell of a new box, as cells are in ascending order
             box[n_boxes] = number
             start[n_boxes] = k
             n_boxes += 1
@@ -212,7 +228,9 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
 
     1. find the targets of the box, and their places in it, −1 … 1;
     2. find the boxes with cells at most 8 boxes away. Both lists are sorted, so these only move upwards;
-    3. decide whether sums by boxes have digits there, and are cheaper than direct ones. If not, the sums are NaN;
+    3. decide whether sums by boxes have digits there, and are cheaper than direct ones. If not, the sums are NaN. Boxes
+       give sums an absolute error: if it must be small relative to the sum, a cell must be near, at most 2 boxes away.
+       Places in boxes that are 2¹⁵ boxes from the origin have too few digits;
     4. add what the cells of each near box give as a polynomial of the places of the targets, and take its values.
 
     A sum is NaN too where the bound of its error is too large relative to it.
@@ -263,7 +281,7 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
         n_cells = start[high] - start[low]
         n_targets = last - first
         cost = _COST_OF_BOX * (high - low) + _COST_OF_TARGET * n_targets + n_cells
-        if n_cells == 0:
+        if n_cells == 0:  # all cells are more than 8 boxes away, 12 bandwidths, where kernels are below 1e-31
             out[first:last] = 0.0
         elif has_digits and _COST_OF_KERNEL * n_cells * n_targets > cost:
             # step 4: one polynomial of the places of the targets, and a bound of its error
@@ -278,7 +296,7 @@ def _sums_by_boxes(x: Any, value: Any, weight: Any, h: float, is_relative: bool,
                 _add_translated(table[offset + _NEIGHBOURS], moments[b], coefficients)
                 error += _ERROR_OF_KERNEL[abs(offset)] * moments[b, 0]  # M_0 = Σ w
             _polynomial(target_place[first:last], coefficients, out[first:last], work)
-            if is_relative:
+            if is_relative:  # a sum that is too small for its error bound is done by the caller
                 for i in range(first, last):
                     if out[i] < error / _RELATIVE_ERROR:
                         out[i] = np.nan
@@ -325,13 +343,13 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
     """
     # cells before x, the cell at x and what remains of it, and cells after x
     m = len(value)
-    below = np.searchsorted(value, x)  # number of cells before x
+    below = np.searchsorted(value, x)  # number of cells before x, so that cell `below` is the first one not before it
     above = below  # the first cell after x
     remaining = 0.0
     if below < m and value[below] == x:
         above += 1
         remaining = weight[below] - leaving
-        if remaining <= lost * weight[below]:
+        if remaining <= lost * weight[below]:  # only rounding remains
             remaining = 0.0
     if remaining == 0.0 and below == 0 and above == m:
         return -np.inf
@@ -344,6 +362,7 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
     # The kernels within reach on both sides: z² up to z₀² + reach h². `half` is a little more, for rounding.
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
+    # Cells `begin` … below − 1 are before x, cells `above` … end − 1 after it. `_kernel_sum` is Σ w K/K(z₀) over them.
     begin = np.searchsorted(value[:below], x - half)
     end = above + np.searchsorted(value[above:], x + half)
     total = remaining  # what is left of the cell at x, whose kernel is 1
@@ -373,13 +392,15 @@ def log_sums(
     out : (g, n)
     """
     for g in range(len(h)):
-        # The sums of many targets by boxes; NaN marks a target that needs a sum of its own.
+        # The sums of many targets by boxes (stretches of the line, whose cells are summed together); NaN marks a target
+        # that needs a sum of its own. With few targets all do.
         if len(x) > _NEIGHBOURS:
             _sums_by_boxes(x, value, weight, h[g], True, table, out[g])
         else:
             out[g] = np.nan
 
-        # From sums to logarithms. A comparison with NaN is False, so a marked target goes on to its own sum.
+        # From sums to logarithms. A comparison with NaN is False, so a marked target goes on to its own sum. So does a
+        # target where a thousandth or less of what leaves would remain: the difference has lost digits.
         for i in range(len(x)):
             remaining = out[g, i] - leaving[i]
             if remaining > 0 and remaining > _SMALLEST_REMAINDER * leaving[i]:
@@ -392,14 +413,17 @@ def log_sums(
 def log_sums_of_each(
     x: Any, leaving: Any, value: Any, weight: Any, h: Any, lost: float, reach: float, out: Any
 ) -> None:
-    """`log_sums` where each target has bandwidths of its own, kernel by kernel: out_gi is that of target x_i and h_gi.
+    """Log kernel sums where each target has bandwidths of its own: out_gi = log [Σ_k w_k K(x_i − v_k) − leaving_i].
+
+    K(z) = exp(−½ z²/h²) with h = h_gi. Each sum is made kernel by kernel; it is −∞ where no cell is left.
 
     Parameters
     ----------
     x, leaving : (n,) targets in ascending order, and the weight that leaves the cell at each
     value, weight : (m,) cells v_k in ascending order, and their weights
     h : (g, n) bandwidths
-    lost, reach : see `log_sums`
+    lost : the share of a weight that is rounding: a cell of which no more remains has left
+    reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     out : (g, n)
     """
     for g in range(len(h)):
@@ -422,7 +446,8 @@ def _add_sums(x: Any, value: Any, weight: Any, h: float, table: Any, factor: Any
     """
     sums = np.empty(len(x))
     _sums_by_boxes(x, value, weight, h, False, table, sums)  # NaN where a direct sum is cheaper
-    half = 8.5 * h  # beyond, a kernel is below exp(−½ 8.5²) = 2e-16
+    # direct sums over the cells within `half`: beyond, a kernel is below exp(−½ 8.5²) = 2e-16
+    half = 8.5 * h
     for i in range(len(x)):
         if np.isnan(sums[i]):
             begin = np.searchsorted(value, x[i] - half)
@@ -447,7 +472,7 @@ def _log_sum_without_two(
     lost : the share of a weight that is rounding
     reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     """
-    # what remains of the two cells
+    # what remains of the two cells; a share of `lost` or less is rounding
     of_k = weight[k] - unit
     if of_k <= lost * weight[k]:
         of_k = 0.0
@@ -457,14 +482,14 @@ def _log_sum_without_two(
 
     # Squared distance to the nearest cell that remains: first of the neighbours of k other than i, which all remain,
     # then of i and of k themselves if something remains of them.
-    before = k - 2 if i == k - 1 else k - 1
+    before = k - 2 if i == k - 1 else k - 1  # i is skipped if it is the neighbour
     after = k + 2 if i == k + 1 else k + 1
     near = _squared_to_nearer(value[k], value, before, after)
     if of_i > 0:
         near = min(near, (value[k] - value[i]) ** 2)
     if of_k > 0:
         near = 0.0
-    if near == np.inf:
+    if near == np.inf:  # no cell remains
         return -np.inf
 
     # The cells within reach of cell k: squared distances up to near + reach h². `half` is a little more, for rounding.
@@ -519,7 +544,8 @@ def change_of_other_factors(
     value, weight : (m,) all cells in ascending order, and their weights
     unit : (m,) weight that leaves each cell in the leave-one-out product
     log_a : (m,) log A_k; −∞ for a cell that is alone
-    lost, reach : see `_log_sum_without_two`
+    lost : the share of a weight that is rounding
+    reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     table : the coefficients `TRANSLATIONS`
     """
     out[:] = 0.0
@@ -534,21 +560,24 @@ def change_of_other_factors(
     smallest = 1.0  # a lower bound of the products
     log_largest = math.log(largest)
     for k in range(len(value)):
-        if log_a[k] >= bound or np.isneginf(log_a[k]):
+        if log_a[k] >= bound or np.isneginf(log_a[k]):  # done by the series, or alone: it has no factor
             continue
+
         # The cells i near k: outside, ρ K_ki = ρ exp(−½ z²/h²) is more than `_PAIR_LOST` nats below A_k.
         half = h * math.sqrt(max(0.0, 2 * (_PAIR_LOST + log_largest - log_a[k])))
         begin = np.searchsorted(target, value[k] - half)
         end = np.searchsorted(target, value[k] + half, side="right")
         near = slice(begin, end)
+
+        # fills `share` with ρ K_ki/A_k of the cells i near k, and gives the largest of them
         largest_share = _shares(target[near], log_leaving[near], value[k], 0.5 / (h * h), log_a[k], share[near])
 
         # weight 1: another factor of the products, before they underflow
         if weight[k] == 1.0 and largest_share < _NEARLY_ALL:
-            _multiply(share[near], product[near])
+            _multiply(share[near], product[near])  # product_e *= 1 − share_e
             smallest *= 1.0 - largest_share
             if smallest < _SMALLEST_PRODUCT:
-                _add_logs(product, out)
+                _add_logs(product, out)  # adds the logarithms, and sets the products to 1
                 smallest = 1.0
             continue
 
@@ -630,9 +659,11 @@ def _add_series(
     table : the coefficients `TRANSLATIONS`
     out : (e,)
     """
+    # It is the series of w_k log(1 − ρ K_ki/A_k): cell k, of weight w_k, has the kernel sum A_k, of which cell i has
+    # the share ρ K_ki/A_k. From `bound` on shares are small, so that few orders are enough.
     members = np.flatnonzero(log_a >= bound)  # positions of the cells k whose terms are not lost yet
     ratio = np.exp(-log_a[members])  # 1/A_k
-    term = weight[members]  # w_k (largest/A_k)^order
+    term = weight[members]  # w_k (largest/A_k)^order; here of order 0
     target = value[cell]
     factor = np.empty(len(cell))
     for order in range(1, _MAX_ORDERS):
@@ -653,6 +684,6 @@ def _add_series(
 
         # The kernel sum has a term k = i, the series has not: take it out again. Its kernel is 1.
         for e in range(len(cell)):
-            p = np.searchsorted(members, cell[e])  # where cell i is among the members, if it is
+            p = np.searchsorted(members, cell[e])  # where cell i is among the members (sorted), if it is
             if p < len(members) and members[p] == cell[e]:
                 out[e] -= factor[e] * term[p]

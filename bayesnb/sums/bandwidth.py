@@ -82,6 +82,7 @@ def search_range(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[
     -------
     Lower and upper ends, (…) each.
     """
+    # `_zoomed` gives the ends of the part of the range in which f is large, and how many nodes of its grid lie there
     xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
     if xp is not np:  # JAX needs a number of steps that does not depend on the values
         return repeated(lambda ends: _zoomed(f, *ends)[:2], _ZOOMS, (low, high))
@@ -111,6 +112,7 @@ def _zoomed(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array
 
     # The part begins one node before the first near node and ends one node after the last, as f may reach that far.
     # `argmax` of truth values is the position of the first True; from behind it is the number of nodes after the last.
+    # (F, F, T, T, F): the first True is at 2, from behind at 1; so the part goes from node 1 to node 5 − 1 = 4.
     nodes_after_last = is_near[::-1].argmax(0)
     first = xp.maximum(is_near.argmax(0) - 1, 0)
     last = xp.minimum(_SEARCH_NODES - nodes_after_last, _SEARCH_NODES - 1)
@@ -127,7 +129,7 @@ def repeated(step: Callable[[Any], Any], n: int, state: Any) -> Any:
     step : state → next state, of the same structure
     state : a pytree of arrays
     """
-    if namespace(*leaves(state)) is np:
+    if namespace(*leaves(state)) is np:  # all arrays of the state are NumPy's: a plain loop
         for _ in range(n):
             state = step(state)
         return state
@@ -145,10 +147,18 @@ def even_nodes(low: Array, high: Array, n: int) -> Array:
 
 
 def gauss_legendre(low: Array, high: Array, n: int) -> Rule:
-    """Gauss–Legendre quadrature of n nodes over ranges (…): nodes and log weights (n, …)."""
+    """Gauss–Legendre quadrature of n nodes over ranges (…): nodes and log weights (n, …).
+
+    ∫ g(t) dt over a range is about Σ_k weight_k g(t_k).
+
+    Parameters
+    ----------
+    low, high : (…) ends of each range
+    n : number of nodes
+    """
     # on [−1, 1]; nodes get the precision of the ends, and an axis for each of theirs
-    xp = namespace(low, high)
-    place, weight = _legendre(n)
+    xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
+    place, weight = _legendre(n)  # (n,) each
     place = place.astype(low.dtype).reshape(-1, *(1,) * np.ndim(low))  # (n, 1, …)
     log_weight = np.log(weight).astype(low.dtype).reshape(place.shape)
 
@@ -203,7 +213,8 @@ class BandwidthPosterior:
         -------
         (g,)
         """
-        # each cell has the factor A_k/h; one that is alone has none
+        # The prior is Normal(log h⁰, 1), with log h⁰ the `centre`. Each cell has the factor (A_k/h)^w_k, whose
+        # logarithm is w_k (log A_k − t); one that is alone has none.
         factors = np.where(np.isneginf(log_a), 0, log_a - t[:, None])
         return -0.5 * (t - self.centre) ** 2 + factors @ self.cells.weight
 
@@ -222,6 +233,7 @@ class BandwidthPosterior:
         def log_density(t: np.ndarray) -> np.ndarray:
             return self.log_density(t[:, 0])[:, None]  # (g, 1)
 
+        # between the limits of the prior, where the density is less than 34 nats below its peak
         (low,), (high,) = search_range(log_density, np.array([self.low]), np.array([self.high]))
         return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE_RANGE else _NODES)
 
@@ -268,8 +280,9 @@ class BandwidthPosterior:
         if priors is None:
             return self._log_average(u, leaving, cells)
 
-        # Only points whose prior differs need a posterior of their own.
-        is_moved = self._is_moved(priors)
+        # Only points whose prior differs need a posterior of their own. In leave-one-out a row may change the prior,
+        # because the cells scale it.
+        is_moved = self._is_moved(priors)  # (q,)
         average = np.empty(len(u))
         if not is_moved.all():
             average[~is_moved] = self._log_average(u[~is_moved], leaving[~is_moved], cells)
@@ -279,7 +292,9 @@ class BandwidthPosterior:
         return average
 
     def _log_average(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
-        """`log_average` under the prior of this posterior: log ∫ f(u; eᵗ) p(t) dt by quadrature, (q,).
+        """The log kernel density at points, averaged over this posterior: log ∫ f(u; eᵗ) p(t) dt by quadrature, (q,).
+
+        t = log h is the log bandwidth, p its posterior, and f the kernel density.
 
         Parameters
         ----------
@@ -287,12 +302,14 @@ class BandwidthPosterior:
         leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
         cells : centres of the kernels
         """
-        t, log_weight, _, _ = self.rule
+        t, log_weight, _, _ = self.rule  # nodes and weights over the range that holds the mass of the posterior, (g,)
         log_f = _log_density(u, leaving, cells, t)  # (g, q), at g nodes of t = log h
         log_integrand = self._log_density_at_nodes[:, None] + log_f  # log (p f), but for the normaliser of p
         average = logsumexp(log_integrand + log_weight[:, None], 0) - self._log_normalizer
 
-        # far from all cells the integrand may peak beyond the range of the posterior: it is then still large at its end
+        # Far from all cells the integrand p f may peak beyond the range of the posterior p, because wide kernels reach
+        # farther. It is then still large at the last node, less than 22 nats below its peak. If the prior ends there
+        # anyway (`_is_cut_above`), there is nothing beyond.
         is_beyond = log_integrand[-1] > log_integrand.max(0) - _OPEN_END_DEPTH
         if is_beyond.any() and not self._is_cut_above:
             far = np.flatnonzero(is_beyond)
@@ -302,7 +319,7 @@ class BandwidthPosterior:
     def _log_average_of_each(
         self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors
     ) -> np.ndarray:
-        """`log_average` where each point has a prior of its own: the log kernel density averaged over log h, (q,).
+        """The log kernel density at points, averaged over log h, where each point has its own prior of log h, (q,).
 
         All posteriors are taken at common nodes, as this posterior times the ratio of two priors. Points that these
         nodes do not serve are done prior by prior.
@@ -315,13 +332,15 @@ class BandwidthPosterior:
         priors : (q,) of each u
         """
 
+        # at nodes t (g,): the log posterior of each point, and the same plus log f, (g, q) each
         def tables(t: np.ndarray) -> _Tables:
             log_posterior = self.log_density(t)[:, None] + self._change_of_prior(t, priors)  # (g, q)
             return _Tables(log_posterior, log_posterior + _log_density(u, leaving, cells, t))
 
-        averages = self._averages_at_nodes(tables, priors)
+        averages = self._averages_at_nodes(tables, priors)  # (q,) averages, and which of them need a posterior anew
 
-        # the others, grouped by equal priors
+        # The others, grouped by equal priors. `np.unique` gives the distinct priors, and for each point the number of
+        # its prior among them: priors a, b, a have the numbers 0, 1, 0.
         unserved = np.flatnonzero(averages.needs_refit)
         fields = np.stack(priors.select(unserved))  # (3, points): centre, low and high
         distinct, number_of_point = np.unique(fields, axis=1, return_inverse=True)  # (3, p) of p distinct priors
@@ -331,7 +350,9 @@ class BandwidthPosterior:
         return averages.log_average
 
     def _log_average_beyond(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
-        """`log_average` far from all cells, where wide kernels count that the posterior has hardly any mass for.
+        """The averaged log kernel density at points far from all cells, (q,).
+
+        Only wide kernels reach there, so bandwidths count that the posterior has hardly any mass for.
 
         The integral over t = log h is the sum of one over the range of the posterior, and one from there to the upper
         limit, over the range that holds the mass of the integrand of each point.
@@ -342,14 +363,15 @@ class BandwidthPosterior:
         leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
         cells : centres of the kernels
         """
-        # within the range, at nodes that all points share
+        # within the range, at nodes (g,) that all points share; F is the log posterior without its normaliser
         inner = _rule_of_range(self.rule.low, self.rule.high, WIDE_NODES)
         log_f = _log_density(u, leaving, cells, inner.t)  # (g, q)
         of_inner = logsumexp(self.log_density(inner.t)[:, None] + log_f + inner.log_weight[:, None], 0)  # (q,)
 
         # above it, at nodes (g, q) of each point
-        mass = cells.total_without(u, leaving)  # (q,)
+        mass = cells.total_without(u, leaving)  # (q,), the weight of all cells but what leaves
 
+        # log [p(t) f(u; eᵗ)], (g, q), at nodes t (g, q): the kernels are summed, and divided by h √(2π) and the mass
         def log_integrand(t: np.ndarray) -> np.ndarray:
             sums = log_sums_of_each(u, leaving, cells, np.exp(t))
             return self._log_density_above(t) + density_of_sums(sums, mass, t)
@@ -359,7 +381,7 @@ class BandwidthPosterior:
         low, high = search_range(log_integrand, begin, end)  # (q,) each, where the mass of the integrand is
         outer = gauss_legendre(low, high, WIDE_NODES)
         of_outer = logsumexp(log_integrand(outer.t) + outer.log_weight, 0)  # (q,)
-        return np.logaddexp(of_inner, of_outer) - self._log_normalizer
+        return np.logaddexp(of_inner, of_outer) - self._log_normalizer  # log (inner + outer)/normaliser
 
     @cached_property
     def _log_density_above(self) -> Callable[[np.ndarray], np.ndarray]:
@@ -369,16 +391,19 @@ class BandwidthPosterior:
         cells. Coefficients of a smooth function decrease quickly, so the last ones show the error of the interpolation:
         the number of nodes is doubled until they are below a tolerance.
         """
+        # t from the upper end of the range of the posterior to the upper limit of the prior is middle + half · place,
+        # with the place on [−1, 1]
         half = (self.high - self.rule.high) / 2
         middle = self.rule.high + half
-        for n in _OUTER_NODES:
+        for n in _OUTER_NODES:  # 33, 65, … 513
             # the coefficients are the cosine transform of the values at Chebyshev's nodes
             place = np.cos(np.pi * (np.arange(n) + 0.5) / n)  # on [−1, 1]
             values = self.log_density(middle + half * place)
             coefficients = dct(values, type=2) / n
-            coefficients[0] /= 2
+            coefficients[0] /= 2  # T₀ = 1 has twice the norm of the other polynomials
 
-            # 1e-11 nats; more, 1e-22 of the values, only where these are above 1e11 nats
+            # The error that is allowed is 1e-11 nats, whatever the values are up to 1e11 nats. Only beyond is it more,
+            # 1e-22 of the largest value.
             tolerance = _OUTER_ERROR * max(1.0, abs(values).max() * _OUTER_ERROR)
             if abs(coefficients[-4:]).max() < tolerance:
                 break
@@ -397,6 +422,7 @@ class BandwidthPosterior:
 
     def _is_moved(self, priors: BandwidthPriors) -> np.ndarray:
         """(q,) Whether a prior differs from that of this posterior."""
+        # of centre, lower and upper limit of log h, (q,) each; less than 1e-12 is rounding
         differences = [abs(field - own) for field, own in zip(priors, self._prior_of_all_rows, strict=True)]
         return np.max(differences, axis=0) > _SAME_LOG_H
 
@@ -411,18 +437,19 @@ class BandwidthPosterior:
     def _averages_at_nodes(self, tables: Callable[[np.ndarray], "_Tables"], priors: BandwidthPriors) -> "_Averages":
         """Log densities of rows, each averaged over a posterior of its own, and which rows the nodes do not serve.
 
-        The average of a row is ∫ f(u; eᵗ) p(t) dt / ∫ p(t) dt. Both integrals are over the nodes that all rows share,
-        and over the piece from there to the row's own limits.
+        The average of a row is ∫ f(u; eᵗ) p(t) dt / ∫ p(t) dt, with t = log h, its posterior p and the kernel density f
+        at its cell u. Both integrals are over the nodes that all rows share, and over the piece from there to the row's
+        own limits: the rows may have different limits of t, and the shared nodes lie within those of all rows served.
 
         Parameters
         ----------
         tables : nodes of t = log h, (g,) → unnormalised log p and log f p of each row there, (g, q) each
         priors : (q,) of each row, whose limits are those of its integral
         """
-        # the shared nodes
+        # the shared nodes: `edges` are the pieces at both ends of the range, between shared nodes and limits of rows
         edges = self._edges(priors)
-        rule = self._rule_between(edges)
-        middle = tables(rule.t)
+        rule = self._rule_between(edges)  # nodes and weights between the two
+        middle = tables(rule.t)  # two tables (g, q)
         log_z = [logsumexp(middle.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p, (q,) for each piece
         log_integral = [logsumexp(middle.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p, likewise
 
@@ -432,12 +459,14 @@ class BandwidthPosterior:
                 at_edge = tables(edge.nodes)
                 log_z.append(edge.log_integral(at_edge.log_posterior))
                 log_integral.append(edge.log_integral(at_edge.integrand))
+
+        # the pieces add up: log of the ratio of two sums
         log_average = np.logaddexp.reduce(log_integral) - np.logaddexp.reduce(log_z)
 
         # A row is not served where its limits are out of reach, or an integrand, p or f p, is still large where the
-        # nodes end and no limit cuts it off.
+        # nodes end (less than 22 nats below its peak) and no limit cuts it off.
         needs_refit = ~np.isfinite(log_average) | edges.lower.is_far | edges.upper.is_far
-        for table in middle:
+        for table in middle:  # log p, then log f p
             bound = table.max(0) - _OPEN_END_DEPTH
             if not self._is_cut_below:
                 needs_refit |= table[0] > bound
@@ -454,17 +483,19 @@ class BandwidthPosterior:
         ----------
         priors : (q,) of each row, with its limits
         """
-        # How far from a limit there is mass: the steeper the posterior is at an end, the less far.
+        # How far from a limit there is mass: the steeper the posterior is at an end, the less far. With a slope of s
+        # nats per unit of t the density has fallen by 75 nats at the distance 75/s.
         t, _, low, high = self.rule
         slopes = np.diff(self._log_density_at_nodes) / np.diff(t)  # between nodes, nats per unit of t
         slope = abs(slopes[[0, -1]])  # at both ends
         depth = _EDGE_DEPTH / np.maximum(slope, 1)
 
-        # no mass beyond the range: an empty piece; a row whose limit is inside of the range is far from it
+        # No mass beyond the range: an empty piece, from the end of the range to itself for each row. The arguments of
+        # `_Edge` are where the shared nodes end, the limits of the rows, and which rows have a limit that is elsewhere.
         lower = _Edge(low, np.full(len(priors.low), low), priors.low > low)
         upper = _Edge(high, np.full(len(priors.high), high), priors.high < high)
 
-        # a limit of the prior ends the range
+        # a limit of the prior ends the range: the limits of the rows lie around that of the posterior with all rows
         if self._is_cut_below:
             lower = _Edge.at_lower(priors.low, self.low, depth[0])
         if self._is_cut_above:
@@ -478,7 +509,7 @@ class BandwidthPosterior:
         with its centre, so the posteriors of these rows may be shifted in the same direction, by as much. So the other
         end moves outside, unless a limit of the prior is there.
         """
-        low = edges.lower.inner
+        low = edges.lower.inner  # where the nodes that all rows share begin, and where they end
         high = edges.upper.inner
         if low == self.rule.low and high == self.rule.high:
             return self.rule
@@ -495,8 +526,9 @@ class BandwidthPosterior:
     def log_loo(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors | None = None) -> np.ndarray:
         """The leave-one-out log density of rows at their cells, averaged over the bandwidth, (e,).
 
-        The row is in neither the kernels nor the posterior of the bandwidth. One pass over common nodes of log h serves
-        nearly all rows; the others have a posterior fitted anew.
+        For a row at the value v it is log ∫ f(v; eᵗ) p(t) dt over t = log h. The row is in neither the kernels of f nor
+        the posterior p of the bandwidth; so p is another function for each row. All of them are computed at common
+        nodes t, in one pass, which serves nearly all rows; the others have a posterior fitted anew, one by one.
 
         Parameters
         ----------
@@ -509,7 +541,8 @@ class BandwidthPosterior:
         if priors is None:
             priors = self._prior_of_all_rows.select(np.zeros(len(cell), int))  # the same for each row
 
-        # common nodes serve only if enough remains without any row; otherwise each row needs a refit
+        # `_Averages` has two fields (e,): the log density of each row, and whether it still needs a refit, because the
+        # common nodes do not serve it. They serve only if enough cells and weight remain without any row.
         too_few = self.cells.total - 2 * max(leaving.max(), 1) <= 0
         if len(self.cells.value) < _FEW_CELLS or too_few:
             averages = _Averages(np.zeros(len(cell)), np.ones(len(cell), bool))
@@ -521,7 +554,7 @@ class BandwidthPosterior:
         return averages.log_average
 
     def _log_loo_at_nodes(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors) -> "_Averages":
-        """Leave-one-out log densities of rows at their cells, by the formula of the module at common nodes of log h.
+        """Leave-one-out log densities of rows at their cells, averaged over the bandwidth, at common nodes of log h.
 
         The posterior of log h without a row is that with it, plus what the departure of the row changes.
 
@@ -531,6 +564,7 @@ class BandwidthPosterior:
         priors : (e,) without each row
         """
 
+        # at nodes t (g,): the log posterior of each row without it, and the same plus its log density, (g, e) each
         def tables(t: np.ndarray) -> _Tables:
             log_a = self._log_factor_sums(t)  # (g, m) kernel sums in the factors of the product
             log_posterior = self._log_density_of_sums(t, log_a)[:, None] + self._change_of_prior(t, priors)  # (g, e)
@@ -545,8 +579,9 @@ class BandwidthPosterior:
     ) -> np.ndarray:
         """What the departure of each row changes in the log posterior density of t = log h, (g, e), up to constants.
 
-        A row of weight ρ leaves the kernel sums of all other cells, its own factor of the leave-one-out product, and
-        with it ρ of the normalisers 1/h: + ρ t.
+        The log posterior is the log prior and Σ_k w_k log (A_k/h), the leave-one-out product: cell k, of weight w_k,
+        under the kernels of all other cells, whose sum is A_k/h up to constants. A row of weight ρ leaves the kernel
+        sums of all other cells, its own factor of the product, and with it ρ of the normalisers 1/h: + ρ t.
 
         Parameters
         ----------
@@ -585,9 +620,10 @@ class BandwidthPosterior:
         log_a : (g, m) logarithms of the kernel sums at the m cells without min(w_k, 1) of their own weight
         cell, leaving : (e,) positions of the cells of the rows, and the weights of the rows
         """
-        # If every row is just what those sums leave out, they need not be computed again.
+        # If every row is just what those sums leave out, they need not be computed again. `density_of_sums` divides
+        # them by the mass of the remaining cells and by h √(2π).
         if (leaving == np.minimum(self.cells.weight[cell], 1)).all():
-            mass = self.cells.total_without(self.cells.value[cell], leaving)
+            mass = self.cells.total_without(self.cells.value[cell], leaving)  # (e,)
             return density_of_sums(log_a[:, cell], mass, t[:, None])
         return _log_density(self.cells.value[cell], leaving, self.cells, t)
 
@@ -599,7 +635,9 @@ class BandwidthPosterior:
         cell, leaving : position of the cell of the row, and the weight of the row
         prior : of log h without the row, arrays of no axes
         """
-        remaining = self.cells.without(cell, leaving)
+        remaining = self.cells.without(cell, leaving)  # the cells, of which one has less weight or is no more
+
+        # a posterior of these cells alone; without any cell it is the prior. Nothing leaves it any more: the weight 0
         posterior = BandwidthPosterior(
             remaining, float(prior.centre), float(prior.low), float(prior.high), len(remaining.value) > 0
         )
@@ -668,6 +706,7 @@ class _Edge:
         centre : the limit of the posterior with all rows
         depth : how far from a limit there is mass
         """
+        # limits farther from the centre than 0.1 are moved to there, and their rows marked as far
         near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
         return cls(float(near.max()), near, near != limit, depth)
 
@@ -681,6 +720,7 @@ class _Edge:
         centre : the limit of the posterior with all rows
         depth : how far from a limit there is mass
         """
+        # limits farther from the centre than 0.1 are moved to there, and their rows marked as far
         near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
         return cls(float(near.min()), near, near != limit, depth)
 
@@ -703,6 +743,10 @@ class _Edge:
     def log_integral(self, log_values: np.ndarray) -> np.ndarray:
         """log of the integral of each row's integrand over t, from the limit of the row to the shared nodes, (q,).
 
+        Rows are integrated over t = log h. They share nodes up to `inner`; beyond, each row has a limit of its own:
+
+            lower limits:   outermost … limit of the row … inner | shared nodes
+
         1. The logarithm of the integrand is known at the nodes of this piece, and interpolated between them by
            Chebyshev polynomials.
         2. Each row is integrated from its own limit on, by Gauss–Legendre quadrature of the interpolated values.
@@ -715,8 +759,8 @@ class _Edge:
         coefficients = dct(log_values, type=2, axis=0) / _EDGE_NODES
         coefficients[0] /= 2
 
-        # The part of each row, (q,): from its limit towards `inner`, but only as far as there is mass. The signed
-        # distance is positive at lower limits and negative at upper ones, where the limit is the upper end.
+        # The part of each row, (q,): from its limit towards `inner`, but only as far as there is mass (`depth`). The
+        # signed distance is positive at lower limits and negative at upper ones, where the limit is the upper end.
         to_inner = np.clip(self.inner - self.limit, -self.depth, self.depth)
         end = self.limit + to_inner
         with np.errstate(divide="ignore"):  # a row whose limit is where the nodes begin has the integral 0
@@ -765,10 +809,10 @@ class KnownBandwidth:
         cells : centres of the kernels
         priors : of each u, whose centres are the known log h, if they are not that of this class and feature
         """
-        if priors is None:
+        if priors is None:  # the same bandwidth at all points
             return _log_density(u, leaving, cells, np.array([self.log_h]))[0]
         t = priors.centre[None]  # (1, q): one bandwidth of each point
-        sums = log_sums_of_each(u, leaving, cells, np.exp(t))
+        sums = log_sums_of_each(u, leaving, cells, np.exp(t))  # of kernels without their normaliser, (1, q)
         return density_of_sums(sums, cells.total_without(u, leaving), t)[0]
 
     def log_loo(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors | None = None) -> np.ndarray:

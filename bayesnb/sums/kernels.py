@@ -61,14 +61,16 @@ class Cells(NamedTuple):
         ----------
         u, leaving : (q,) cells, and the weight that leaves each of them; nothing leaves where u is no cell
         """
-        # the first cell that is not below u, and whether it is u
+        # The first cell that is not below u, and whether it is u. In the cells 1, 4, 6 it is 1 for both u = 4, which is
+        # a cell, and u = 3, which is none: there a search from the right gives 2 and 1.
         first = np.searchsorted(self.value, u)
         is_cell = np.searchsorted(self.value, u, side="right") > first
 
         weight_of_first = np.concatenate([[0], np.cumsum(self.weight)])  # at k: of the first k cells, (m + 1,)
         weight_from = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])  # at k: of cell k and all after it
 
-        # before the cell + what remains at it + after it; if u is no cell, nothing is skipped between the two sums
+        # Before the cell + what remains at it + after it. The sum after begins at `first` + 1 if u is the cell `first`
+        # (True counts as 1), and at `first` if u is no cell, so that nothing is skipped.
         weight = np.where(is_cell, np.append(self.weight, 0)[first], 0)  # (q,)
         remaining = weight - leaving
         remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
@@ -99,13 +101,15 @@ def log_sums(
     cells : values v_k and weights w_k
     h : bandwidths
     """
-    if not len(cells.value):
+    if not len(cells.value):  # no cell at all: the logarithm of an empty sum
         return np.full((len(h), len(u)), -np.inf)
     sums = np.empty((len(h), len(u)))
 
-    # Much work: the loop. It is told what share of a weight is rounding, so that a cell of which no more remains counts
-    # as none; how far kernels reach before they are lost; and the table of how kernels between two intervals of the
-    # line expand in polynomials, by which cells are summed interval by interval.
+    # Much work: the loop, which gets three things more.
+    # - `rounding`: what share of a weight is rounding (1e-12), so that a cell of which no more remains counts as none;
+    # - `reach`: beyond this squared distance, in bandwidths, from the nearest cell kernels are too small to count;
+    # - TRANSLATIONS: how kernels between two intervals of the line expand in polynomials. Cells of an interval are
+    #   summed once as a polynomial, which then serves all targets of another interval.
     if use_compiled_loop(_COST_OF_EXPONENTIAL * u.size * len(cells.value) * h.size):
         from ._compiled_kernels import TRANSLATIONS
         from ._compiled_kernels import log_sums as loop
@@ -138,6 +142,8 @@ def log_sums_of_each(
         sums = np.empty(h.shape)
         loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, sums)  # fills `sums`
         return sums
+
+    # little work: the formula, one row of bandwidths at a time
     return np.stack([_log_sums(u, *cells, h[g, None], leaving)[0] for g in range(len(h))])
 
 
@@ -152,7 +158,8 @@ def change_of_other_factors(
 
     For a weight ρ and a cell i it is Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k], with K_ki = exp(−½ (v_k − v_i)²/h²).
     A_k = Σ_l w_l K_kl − u_k, with u_k = min(w_k, 1), is the sum in the factor of cell k. NaN where a cell is left
-    alone, so that it has no factor any more.
+    alone, so that it has no factor any more. The leave-one-out product is Π_k (A_k/h)^w_k: every cell k, of weight
+    w_k, under the kernels of all other cells.
 
     Parameters
     ----------
@@ -165,7 +172,8 @@ def change_of_other_factors(
     lost = rounding(cells.weight)  # the share of a weight that counts as rounding
     change = np.empty((len(h), len(cell)))
 
-    # much work: a loop in linear time
+    # much work: a loop in linear time. `reach` is the squared distance in bandwidths beyond which kernels do not count,
+    # and TRANSLATIONS a table by which kernels of cells that are close together are summed as one polynomial
     if use_compiled_loop(_COST_OF_EXPONENTIAL * len(cell) * log_a.size):
         from ._compiled_kernels import TRANSLATIONS
         from ._compiled_kernels import change_of_other_factors as loop
@@ -186,11 +194,12 @@ def change_of_other_factors(
 def _changes(
     cell: np.ndarray, leaving: np.ndarray, cells: Cells, unit: np.ndarray, log_a: np.ndarray, h: Any
 ) -> Float[np.ndarray, " e"]:
-    """`change_of_other_factors` at one bandwidth: Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] of a weight ρ and cell i.
+    """How a log leave-one-out product changes at all other cells when a weight ρ leaves cell i, at one bandwidth, (e,).
 
-    K_ki = exp(−½ (v_k − v_i)²/h²), and A_k is the sum of the kernels at cell k. Each term is w_k log(1 − share), with
-    ρ K_ki/A_k the share of cell i in the sum at cell k. Where the share is so large that the difference would lose
-    digits, the sum without cell i is made anew.
+    It is Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: the product has the factor A_k^w_k for each cell k, with A_k the
+    sum of the kernels at cell k, and K_ki = exp(−½ (v_k − v_i)²/h²). Each term is w_k log(1 − share), with ρ K_ki/A_k
+    the share of cell i in the sum at cell k. Where the share is so large that the difference would lose digits, the sum
+    without cell i is made anew.
 
     Parameters
     ----------
@@ -203,7 +212,7 @@ def _changes(
     # the share ρ K_ki/A_k of each cell i in the sum at each cell k, (e, m)
     value, weight = cells
     squared = ((value[cell][:, None] - value) / h) ** 2
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # where A_k is tiny; such shares are replaced below
         share = leaving[:, None] * np.exp(-0.5 * squared - log_a)
     share[:, np.isneginf(log_a)] = 0  # a cell k that is alone has no factor
     share[np.arange(len(cell)), cell] = 0  # k = i is not in the sum
@@ -211,7 +220,8 @@ def _changes(
     # w_k log(1 − share), (e, m)
     change = weight * np.log1p(-np.minimum(share, _LARGEST_SHARE))
 
-    # large shares: the sum at cell k anew, from the cells that remain without i
+    # Large shares, above 0.9: 1 − share would have lost digits. The sum at cell k is made anew, from the cells that
+    # remain without i; without any other cell it is 0, and its logarithm −∞.
     for e, k in np.argwhere(share > _LARGEST_SHARE):
         remaining = cells.without(cell[e], leaving[e])
         log_a_without = log_sums(value[[k]], unit[[k]], remaining, np.array([h]))[0, 0]
@@ -235,11 +245,14 @@ def _log_sums(u: Array, value: Array, weight: Array, h: Array, leaving: Array) -
     """
     xp = namespace(u, value, weight, h, leaving)  # numpy, or jax.numpy for JAX arrays
 
-    # what remains of each cell for each target, (q, m); what is no more than rounding counts as 0
+    # What remains of each cell for each target, (q, m): at the target 4 with `leaving` 1, the cells 1 and 4 of the
+    # weights 1 and 2 have 1 and 1. What is no more than rounding counts as 0.
     remaining = weight - leaving[:, None] * (value == u[:, None])
     remaining = xp.where(remaining > rounding(remaining) * weight, remaining, 0)
 
-    # squared distances z², (q, m), and that of the nearest remaining cell, z₀², (q,)
+    # Squared distances z², (q, m), and that of the nearest remaining cell, z₀², (q,). Values of weight 0, with which
+    # JAX's arrays are filled up, may be anything; infinite distances are made finite. Without any cell z₀² is 0, and
+    # the result −∞ is set at the end.
     squared = xp.minimum((u[:, None] - xp.where(weight != 0, value, 0)) ** 2, xp.finfo(u.dtype).max)
     has_cells = (remaining > 0).any(-1)
     nearest = xp.where(remaining > 0, squared, xp.inf).min(-1, initial=xp.inf)
@@ -276,12 +289,13 @@ def log_density(
 
         return jax.lax.map(lambda t: _traced_density(u, value, weight, t, w), t)
 
-    # sums at targets in ascending order, put back into the order of u
+    # Sums at targets in ascending order, as `log_sums` wants them, put back into the order of u: u = (5, 2, 4) has the
+    # order (1, 2, 0), and `sums[:, (1, 2, 0)]` receives the sums at 2, 4, 5.
     order = np.argsort(u, kind="stable")
     cells = Cells(value.astype(float), weight.astype(float))
     sums = np.empty((len(t), len(u)))
     sums[:, order] = log_sums(u[order].astype(float), w[order].astype(float), cells, np.exp(t.astype(float)))
-    return density_of_sums(sums, cells.total - w, t[:, None]).astype(t.dtype)
+    return density_of_sums(sums, cells.total - w, t[:, None]).astype(t.dtype)  # divided by h √(2π) and the weight
 
 
 def density_of_sums(log_sum: Array, mass: Array, t: Array) -> Float[Array, "g q"]:
@@ -293,13 +307,13 @@ def density_of_sums(log_sum: Array, mass: Array, t: Array) -> Float[Array, "g q"
     mass : (q,) the weight of all cells in the sum
     t : (g, 1) or (g, q) log h
     """
-    xp = namespace(log_sum, mass, t)
+    xp = namespace(log_sum, mass, t)  # numpy, or jax.numpy for JAX arrays
     log_mass = xp.log(xp.where(mass > 0, mass, 1))
     return xp.where(xp.isneginf(log_sum), 0, log_sum - log_mass - t - 0.5 * LOG_2PI)
 
 
 def _traced_density(u: Array, value: Array, weight: Array, t: Array, w: Array) -> Float[Array, " q"]:
-    """`log_density` at one bandwidth, in JAX: log f(u; eᵗ) of points (q,).
+    """The log kernel density log f(u; eᵗ) at points (q,) and one bandwidth, in JAX; 0 where no cell is left.
 
     Parameters
     ----------
@@ -307,14 +321,16 @@ def _traced_density(u: Array, value: Array, weight: Array, t: Array, w: Array) -
     value, weight : (m,) cells and their weights; 0 behind the last cell
     t : log h, no axes
     """
-    xp = namespace(u, value, weight, t, w)
+    xp = namespace(u, value, weight, t, w)  # jax.numpy
     leaves = w * (value == u[:, None]).any(-1)  # no weight leaves where there is no such cell
     log_sum = _log_sums(u, value, weight, xp.exp(t)[None, None], w)  # (1, q)
     return density_of_sums(log_sum, weight.sum() - leaves, t[None, None])[0]
 
 
 def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> Iterable[tuple[int, Any]]:
-    """(k, f(k, j)) of each class k and feature j, feature after feature within a class.
+    """(k, f(k, j)) of each class k and feature j, feature after feature within a class: a piece is one such pair.
+
+    With two classes and two features it yields (0, f(0, 0)), (0, f(0, 1)), (1, f(1, 0)), (1, f(1, 1)).
 
     Parameters
     ----------
@@ -328,10 +344,12 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
 
     pieces = [*np.ndindex(c, d)]  # (0, 0), (0, 1), …
 
+    # `nested_work` says that the work is one of several pieces, so that functions inside of it do not start threads
     def in_turn(piece: tuple[int, int]) -> Any:
-        with nested_work(len(pieces)):  # no threads inside of it either
+        with nested_work(len(pieces)):
             return f(*piece)
 
+    # in threads if a piece is large enough, 2¹⁸ exponentials on average; otherwise one after the other
     if cost > _NUMBERS_OF_TABLE * len(pieces):
         results: Any = parallel_map(lambda piece: f(*piece), pieces)
     else:
@@ -340,7 +358,7 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
 
 
 def _traced_by_piece(f: Callable[[int, Any], Any], c: int, d: int) -> Iterator[tuple[int, Any]]:
-    """`by_piece` in JAX: a loop over the features of a class, which is compiled once.
+    """(k, f(k, j)) of each class k and feature j, in JAX: a loop over the features of a class, which is compiled once.
 
     `jax.checkpoint` computes a piece anew for its gradient, so that no temporary arrays of all pieces are kept.
     """

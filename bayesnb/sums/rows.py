@@ -78,11 +78,13 @@ def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Tables:
     -------
     (…, n, c)
     """
-    # dense numbers: the product that NumPy or JAX has
+    # Dense numbers: the product that NumPy or JAX has, x (n, d) times (…, d, c). Dense bytes are left for below,
+    # because NumPy would first copy all of them as floats; JAX would not.
     if not is_sparse(x) and (x.dtype != np.uint8 or namespace(weights) is not np):
         return x @ weights.swapaxes(-1, -2)
 
     # Sparse rows and bytes are read once for all draws: s draws of c weight vectors are s·c vectors of one product.
+    # `_unfolded` splits the last axis of its result again, (n, s·c) → (s, n, c).
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d)
     table = _product_of_sparse(x, flat) if is_sparse(x) else _product_of_bytes(x, flat)  # (n, s·c)
     return _unfolded(table, weights.shape[:-1])
@@ -94,6 +96,7 @@ def _product_of_bytes(x: Array, weights: Array) -> Array:
     NumPy multiplies floats only, so it needs a copy of all cells as floats. For few classes a loop over the bytes is
     faster.
     """
+    # many classes, or too little work to load the loop for: NumPy's product of floats
     n_classes = len(weights)
     if n_classes > _MAX_CLASSES_OF_BYTE_LOOP or not use_compiled_loop(x.size * n_classes):
         return x.astype(weights.dtype) @ weights.T
@@ -106,7 +109,11 @@ def _product_of_bytes(x: Array, weights: Array) -> Array:
 
 
 def _product_of_sparse(x: Sparse, weights: Array) -> Array:
-    """x weightsᵀ, (n, c), of sparse rows x (n, d) and weights (c, d): by a loop where many CSR cells are stored."""
+    """x weightsᵀ, (n, c), of sparse rows x (n, d) and weights (c, d): by a loop where many CSR cells are stored.
+
+    The loop's time follows the stored cells, and it runs without Python's lock, so that threads can share the rows.
+    """
+    # the loop reads the CSR format only, and is worth loading for much work; otherwise SciPy's product
     n_classes = len(weights)
     if x.format != "csr" or not use_compiled_loop(x.nnz * n_classes):
         return x @ weights.T
@@ -121,12 +128,14 @@ def _product_of_sparse(x: Sparse, weights: Array) -> Array:
 def _unfolded(table: Array, lead: tuple[int, ...]) -> Array:
     """A table (n, s·c) as (…, n, c): undoes the folding of the axes (…, c), draws and classes, into one.
 
+    With 2 draws and 3 classes, a table (n, 6) is reshaped to (n, 2, 3), and the axis of rows moved to (2, n, 3).
+
     Parameters
     ----------
     lead : lengths of the axes (…, c) that were folded
     """
     by_row = table.reshape(table.shape[0], *lead)  # (n, …, c)
-    return namespace(table).moveaxis(by_row, 0, -2)
+    return namespace(table).moveaxis(by_row, 0, -2)  # the rows in front of the last axis
 
 
 def contract(
@@ -140,10 +149,10 @@ def contract(
     slope, level : (…, c, d) of each class and feature
     total : (…, c) Σ_j level_cj, if it is known already
     """
-    xp = namespace(x)
+    xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
     if is_missing_free(x):  # every row has all levels
         sum_of_levels = level.sum(-1) if total is None else total  # (…, c)
-        return matmul(x, slope) + sum_of_levels[..., None, :]
+        return matmul(x, slope) + sum_of_levels[..., None, :]  # (…, n, c) + (…, 1, c)
 
     # A missing cell adds neither: its x is 0 in the first product, its indicator is 0 in the second.
     is_observed = ~xp.isnan(x)
@@ -162,7 +171,7 @@ def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Table
     fields : parameters of each class and feature, (…, c, d) each; axes in front of the classes, such as draws, lead
         the result
     """
-    # s draws of c classes are s·c "classes" for the sum
+    # s draws of c classes are s·c "classes" for the sum; `_unfolded` makes (s, n, c) of its result (n, s·c)
     shape = fields[0].shape  # (…, c, d)
     xp = namespace(*fields)  # numpy, or jax.numpy for JAX arrays
     flat = tuple(xp.broadcast_to(field, shape).reshape(-1, shape[-1]) for field in fields)  # (s·c, d) each
@@ -185,7 +194,7 @@ def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Arra
     w : one weight, or weights (n, c) or (n, 1); a missing cell has weight 0
     fields : parameters of each class and feature, (c, d, …) each
     """
-    if is_sparse(x):
+    if is_sparse(x):  # time and memory of the stored cells only
         return _sum_over_stored(f, x.tocsr(), w, fields)
 
     # cells (n, 1, d) against fields (1, c, d, …): f makes a term for each row, class and feature
@@ -194,10 +203,12 @@ def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Arra
     if xp is not np:  # JAX, all rows at once: under `jit` no array (n, c, d) is made
         is_observed = ~xp.isnan(x)[:, None]  # (n, 1, d)
         weight = xp.asarray(w)[..., None] if np.ndim(w) else w  # (n, c, 1), or a number
+
+        # a missing cell is 1 for f, a value that every distribution has, and its term is dropped
         terms = f(xp.where(is_observed, x[:, None], 1), is_observed * weight, *row_fields)  # (n, c, d)
         return xp.where(is_observed, terms, 0).sum(-1)
 
-    # NumPy, some rows at a time
+    # NumPy, some rows at a time: slices so short that arrays (rows, c, d) have about 2¹⁵ cells
     table = np.empty((len(x), fields[0].shape[0]))
     with np.errstate(invalid="ignore", divide="ignore"):  # of a missing cell
         for part in slices(len(x), fields[0].size, _CELLS_IN_CACHE):
@@ -245,8 +256,9 @@ def sum_over_own(
     total = np.empty(len(at))
     with np.errstate(all="ignore"):  # of a missing cell
         for part in slices(len(at), x.shape[1], _CELLS_IN_CACHE):  # temporary arrays stay in a core's cache
-            cells = x[at[part]]  # (m, d), as are the fields of the row's own class
-            fields_of_label = [field[y[part]] for field in fields]
+            # each row meets the fields of its own class only, so arrays are (m, d) and not (m, c, d)
+            cells = x[at[part]]  # (m, d)
+            fields_of_label = [field[y[part]] for field in fields]  # (m, d) each
             is_observed = ~np.isnan(cells)
             terms = f(np.where(is_observed, cells, 0), w[part, None], *fields_of_label)  # (m, d)
             total[part] = np.where(is_observed, terms, 0).sum(1)
@@ -260,8 +272,8 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
 
         Σ_j f(x_ij) = Σ_j f(0) + Σ_{stored j} [f(x_ij) − f(0)].
 
-    With a weight for each row and class f(0) is 0. Columns in which an empty cell has a large term are made dense; see
-    `has_large_terms`.
+    With a weight for each row and class f(0) is 0. Columns in which an empty cell has a large term, above 1000 nats,
+    are made dense: such a term, added for all rows and subtracted for stored cells, would cost digits.
 
     Parameters
     ----------
@@ -281,6 +293,7 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
     # A large f(0) would lose digits when it is added for the empty row and subtracted for a stored cell.
     is_large = has_large_terms(empty)  # (d,)
     if is_large.any():
+        # the function gets the rows of some columns, dense or sparse, and these columns' numbers
         return sum_with_dense_columns(
             lambda x, columns: sum_over_cells_of(f, x, w, tuple(field[:, columns] for field in fields)), x, is_large
         )
@@ -304,6 +317,7 @@ def _sum_of_stored_changes(
     fields : parameters of each class and feature, (c, d, …) each
     empty : the terms f(0) of empty cells; None if they are 0
     """
+    # slices of rows that hold so few stored cells q that arrays (c, q) stay in a core's cache
     n = x.shape[0]
     c = len(fields[0])
     table = np.empty((n, c))
@@ -312,7 +326,8 @@ def _sum_of_stored_changes(
         cells = csr_slice(x, part)  # m rows with q stored cells
 
         # The matrix (m, q) with a 1 where a cell belongs to a row. Its product with terms of cells sums them by row,
-        # and the product of its transpose with a table by row repeats each row for all of its cells.
+        # and the product of its transpose with a table by row repeats each row for all of its cells. Two rows with 2
+        # and 1 cells: [[1, 1, 0], [0, 0, 1]].
         ones = np.ones(cells.nnz)
         sum_by_row = sparse.csr_array((ones, np.arange(cells.nnz), cells.indptr), (cells.shape[0], cells.nnz))
         weight = w if np.ndim(w) == 0 else (sum_by_row.T @ np.broadcast_to(w, table.shape)[part]).T  # (c, q)
@@ -352,7 +367,7 @@ def sum_with_dense_columns(
     x : (n, d) CSR rows
     is_dense : (d,) which columns are made dense
     """
-    dense = np.flatnonzero(is_dense)
+    dense = np.flatnonzero(is_dense)  # numbers of columns
     others = np.flatnonzero(~is_dense)
 
     # the columns that are made dense, slice by slice of the rows
@@ -375,7 +390,13 @@ def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray,
     """[x > threshold] of each cell as bytes, (n, d), and whether all cells of x are finite.
 
     Many cells are read once, by a compiled loop that answers both; few are read by NumPy, once for each answer.
+
+    Parameters
+    ----------
+    x : cells; NaN is not above any threshold
+    threshold : cells above it become 1, all others 0
     """
+    # The loop takes only floats of 64 bits that lie row by row in memory, and only many of them.
     if x.dtype != np.float64 or not x.flags.c_contiguous or not use_compiled_loop(2 * x.size):
         with np.errstate(over="ignore", invalid="ignore"):
             # a NaN or infinite cell makes the sum NaN or infinite, which is quicker than a look at each cell
@@ -383,6 +404,7 @@ def binarize(x: Real[np.ndarray, "n d"], threshold: Scalar) -> tuple[np.ndarray,
 
     from . import _compiled  # a loop that reads the cells once for both answers
 
+    # `ravel` gives views of the cells in memory order: the loop fills `table`, and returns whether all cells are finite
     table = np.empty(x.shape, np.uint8)
     return table, _compiled.binarize(x.ravel(), float(threshold), table.ravel())
 
@@ -400,11 +422,17 @@ def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
 
 
 def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
-    """Weights r (n, c) of labels 0 … c−1, as a sparse matrix with one entry a row.
+    """Weights r (n, c) of labels 0 … c−1, as a sparse matrix with one entry a row: r_ic = w_i [y_i = c].
 
-    r_ic = w_i [y_i = c]; w_i = 1 unless given.
+    Parameters
+    ----------
+    y : class index of each row
+    n_classes : c
+    weights : w_i of each row, by default 1
     """
     n = len(y)
+
+    # positions of 32 bits where they are enough, as SciPy has them
     index_type: Any = np.int32 if n < 1 << 31 else np.int64
 
     # The three arrays of the CSR format are set directly: SciPy's constructor would check that they are in order.
@@ -429,7 +457,7 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     -------
     (c, d)
     """
-    shape = r.shape[1], table.shape[-1]
+    shape = r.shape[1], table.shape[-1]  # (c, d)
     n_cells = table.nnz if is_sparse(table) else table.size
     uses_loop = use_compiled_loop(8 * n_cells)
 
@@ -444,6 +472,8 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     # Few stored cells: NumPy sums them by their position in the flat table (c, d). In weights with one class a row,
     # `indices` are the classes of the rows, and `data` their weights.
     if not uses_loop:
+        # of each cell its value, its position k d + j for class k and column j, and its weight; `bincount` sums the
+        # weighted values by position
         cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)  # (q,) each
         return np.bincount(position, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
 
@@ -467,6 +497,8 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     shape = r.shape[1], x.shape[1], levels
     if namespace(r, x) is not np:  # JAX: indicators, summed by class
         has_level = (x[..., None] == np.arange(levels)).astype(r.dtype)  # (n, d, k)
+
+        # `by_class` is rᵀ times the indicators as a matrix (n, d·k)
         return by_class(r, has_level.reshape(len(x), -1)).reshape(shape)
 
     x, y, w = _with_one_class(x, r)  # y, w: the class of each row, and its weight there
@@ -478,13 +510,15 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
         return total
 
     # One `bincount` over all cells: each has a position in the flat table (c, d, levels). `_cells` gives positions in a
-    # flat table (c, d), and every place of that has `levels` places here.
+    # flat table (c, d), and every place of that has `levels` places here. With 3 levels, level 2 at position 4 of the
+    # former has the position 4·3 + 2 = 14. Missing cells count as level 0 with weight 0.
     cells, position, cell_weight = _cells(x, y, w)  # (q,) each
     is_level = (cells >= 0) & (cells < levels)  # False for NaN
     level_position = position * levels + np.where(is_level, cells, 0).astype(np.intp)
     total = np.bincount(level_position, cell_weight * is_level, np.prod(shape)).astype(r.dtype).reshape(shape)
 
-    # Only the stored cells of sparse rows were counted so far.
+    # Only the stored cells of sparse rows were counted so far. The empty ones have level 0, and the weight of the class
+    # less that of the stored cells.
     if is_sparse(x):
         stored = np.bincount(position, cell_weight, shape[0] * shape[1]).reshape(shape[:2])  # weight of these, (c, d)
         total[..., 0] += _weight_of_empty_cells(x, y, w, stored, class_totals(r))
@@ -506,14 +540,14 @@ def _weight_of_empty_cells(
     n : the weight of each class
     """
     n = np.broadcast_to(n[:, None], stored.shape)  # (c, d)
-    empty = subtract_weight(n, stored)
+    empty = subtract_weight(n, stored)  # the difference, 0 where it is only rounding
 
-    columns = small_rest(n, empty)  # in which the difference has lost digits
+    columns = small_rest(n, empty)  # in which the difference has lost digits: it is less than 0.001 of n
     if len(columns):
         stored_cells = sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)  # 1 in each
         is_stored = stored_cells[:, columns].toarray()
         r = sparse.csr_array((w, (np.arange(len(y)), y)), shape=(len(y), len(n)))  # (n, c) weights in classes
-        empty[:, columns] = r.T @ (is_stored == 0)
+        empty[:, columns] = r.T @ (is_stored == 0)  # the weights of the rows whose cell is empty, summed by class
     return empty
 
 
@@ -529,7 +563,8 @@ def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndar
     -------
     The m rows, in the CSR format if x is sparse; the class of each (m,); and the weight that it has there (m,).
     """
-    # Entry by entry of r, row after row: `indices` has the class and `data` the weight. Rows are repeated to match.
+    # Entry by entry of r, row after row: `indices` has the class and `data` the weight. Rows are repeated to match. Row
+    # i has indptr[i + 1] − indptr[i] entries: rows in 2, 0 and 1 classes have indptr (0, 2, 2, 3), and become 0, 0, 2.
     if not is_one_hot(r):
         r = sparse.csr_array(r)
         n_classes_of_row = np.diff(r.indptr)
@@ -555,7 +590,7 @@ def _cells(x: Any, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray
     d = x.shape[1]
     start_of_class = y.astype(np.intp) * d  # where the row's class begins in the flat table
     if is_sparse(x):
-        cells_per_row = np.diff(x.indptr)
+        cells_per_row = np.diff(x.indptr)  # `indices` are the columns j of the stored cells, row by row
         position = np.repeat(start_of_class, cells_per_row) + x.indices
         return x.data, position, np.repeat(w, cells_per_row)
     position = np.repeat(start_of_class, d) + np.tile(np.arange(d), len(x))
@@ -601,17 +636,22 @@ def rounding(n: Array) -> float:
 
 
 def moments_by_class(x: Data, r: Weights) -> Triple:
-    """Weight, mean and squares about the mean of each class and feature, (c, d) each; see `Moments.of`.
+    """Weight n, mean and squares about the mean of each class and feature, (c, d) each.
+
+    n_cj = Σ_i r_ic over the observed cells, mean_cj = Σ_i r_ic x_ij/n_cj, and ss_cj = Σ_i r_ic (x_ij − mean_cj)².
 
     Parameters
     ----------
     x : (n, d) dense or sparse rows; NaN is a missing cell
     r : (n, c) weights of rows in classes
     """
-    # `_moments` needs to know how cells are summed by class, and how each cell gets what its class has.
+    # `_moments` does the work in two passes over the cells. It needs to know how cells are summed by class, and how
+    # each cell gets what its class has: the two functions that it is given.
     xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
     if xp is not np:  # JAX: every row counts in every class, with its weight there; tables are (c, n, d)
         w = r.T[..., None]  # (c, n, 1)
+
+        # sums over the rows, (c, n, d) → (c, d); and a mean (c, d) as (c, 1, d), against the rows
         return _moments(xp.asarray(x), lambda table: (w * table).sum(1), lambda mean: mean[:, None])
 
     dtype = np.result_type(x.dtype, r.dtype)
@@ -620,13 +660,16 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     if not is_sparse(x) and use_compiled_loop(8 * x.size):
         return _looped(contiguous(x), y, w, shape[0])
 
-    # Cells are summed by their positions in a flat table (c, d); of sparse rows these are the stored ones.
+    # Cells are summed by their positions in a flat table (c, d), k d + j for class k and column j; of sparse rows these
+    # are the stored ones.
     cells, position, weight = _cells(x, y, w)  # (q,) each
     n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None  # (c, d), empty cells included
 
+    # the weighted sum of cells (q,) by class and column, (c, d)
     def total(cells: np.ndarray) -> np.ndarray:
         return np.bincount(position, weight * cells, shape[0] * shape[1]).astype(dtype).reshape(shape)
 
+    # the last function gives each cell the mean of its class and column, which is at its position
     return _moments(cells.astype(dtype, copy=False), total, lambda mean: mean.ravel()[position], n)
 
 
@@ -647,13 +690,16 @@ def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Arra
     """
     xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
     is_observed = ~xp.isnan(x)
+
+    # Weights of the cells in x. Of sparse rows x has only the stored cells; the others are 0, and have the remaining
+    # weight of the class.
     stored_weight = total(is_observed.astype(x.dtype))
     weight = stored_weight if n is None else n
     empty_weight = 0 if n is None else subtract_weight(n, stored_weight)  # of cells that are 0
     divisor = xp.where(weight > 0, weight, 1)
 
     # first pass
-    mean = total(xp.where(is_observed, x, 0)) / divisor
+    mean = total(xp.where(is_observed, x, 0)) / divisor  # cells that are 0 add nothing to the sum
 
     # second pass; a cell that is 0 and not in x has the residual −mean
     residual = xp.where(is_observed, x - of_cells(mean), 0)
@@ -682,27 +728,29 @@ def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> T
     shift = np.where(np.isnan(x[last]), 0, x[last].astype(float))  # (c, d), about which sums are taken
 
     with np.errstate(invalid="ignore", over="ignore"):
-        for _ in range(2):
+        for _ in range(2):  # once, and if need be once more about the mean
             n, s, q = np.zeros((3, *shift.shape))  # (c, d) each
             _compiled.moments(x, y, w, shift, n, s, q)  # adds Σ w, Σ w z and Σ w z² to them
 
             drift = s / np.where(n > 0, n, 1)
             ss = q - s * drift  # s drift is n drift²
-            if not (s * drift > _MAX_CORRECTION * ss).any():  # no digits are lost
+            if not (s * drift > _MAX_CORRECTION * ss).any():  # what is subtracted is at most 16 times what remains
                 break
             shift = shift + drift
     return n, np.where(n > 0, shift + drift, 0), np.maximum(ss, 0)
 
 
 def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
-    """Weight (c,), mean (c, d) and cross products about the mean (c, d, d) of complete rows; see `Scatter.of`.
+    """Weight (c,), mean (c, d) and cross products about the mean (c, d, d) of complete rows, for each class.
+
+    The cross products of class k are Σ_i r_ik (x_i − mean_k)(x_i − mean_k)ᵀ.
 
     Parameters
     ----------
     x : (n, d) rows without missing cells
     r : (n, c) weights of rows in classes; where JAX is not used they may be sparse
     """
-    _, mean, _ = moments_by_class(x, r)
+    _, mean, _ = moments_by_class(x, r)  # (c, d)
     xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
 
     # In the CSC format column k, a class, has the entries indptr[k] … indptr[k + 1] − 1 of `indices`, which are the
@@ -718,7 +766,7 @@ def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
             entries = slice(by_column.indptr[k], by_column.indptr[k + 1])
             z = x[by_column.indices[entries]] - centre
             w = by_column.data[entries]
-        squares.append(z.T @ (w[:, None] * z))
+        squares.append(z.T @ (w[:, None] * z))  # Σ_i w_i z_i z_iᵀ
 
     # rounding may leave the two halves of a product different
     total = xp.stack(squares)
@@ -767,7 +815,13 @@ def batches(n: int, size: int) -> list[slice]:
 
 
 def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
-    """The sum of the statistics of slices of rows, which several threads gather."""
+    """The sum of the statistics of slices of rows, which several threads gather.
+
+    Parameters
+    ----------
+    gather : a slice of the rows → their statistics, which have a `+`
+    parts : the slices
+    """
     if len(parts) == 1:
         return gather(parts[0])
     return functools.reduce(operator.add, parallel_map(gather, parts))
@@ -782,7 +836,7 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: Callable[[], int
     rows : the cells of n rows by the names of blocks of features
     least : → the fewest cells that a slice should have, where there are many; see `row_slices`
     """
-    parts = row_slices(rows, least)
+    parts = row_slices(rows, least)  # slices of about two million cells
     if len(parts) == 1:
         return table(parts[0])
 
@@ -800,12 +854,19 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
 
     If the rows have 2, 0, 3 and 1 cells, the ends of all rows are 0, 2, 2, 5, 6. The last two rows have the cells
     2 … 5, and the ends 0, 3, 4.
+
+    Parameters
+    ----------
+    x : (n, d) matrix in SciPy's CSR format
+    part : which rows, without a step
     """
-    start, stop, _ = part.indices(x.shape[0])
+    start, stop, _ = part.indices(x.shape[0])  # as numbers: slice(None) is 0 … n
     if stop - start == x.shape[0]:
         return x
 
-    # Cells and columns of the rows are a slice of those of the matrix; ends of rows count from the first of them.
+    # The CSR format has three arrays: `data`, the cells row by row, `indices`, their columns, and `indptr`, the ends:
+    # row i has the cells indptr[i] … indptr[i + 1] − 1. Cells and columns of the rows are a slice of those of the
+    # matrix, without a copy; the ends count from the first of them, so that number is subtracted.
     ends = x.indptr[start : stop + 1]
     cells = slice(ends[0], ends[-1])
     rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
@@ -839,6 +900,7 @@ def as_compute_dtype(x: Any, like: Array | Sparse, kind: str = "") -> Any:
     like : an array of the precision in which the table is computed
     kind : what the cells are, such as "counts" or "levels"
     """
+    # codes of levels only select an entry of a table, whatever their type
     are_codes = kind in ("yes/no", "levels") and x.dtype.kind != "f" and not is_sparse(x)
     is_jax_float = namespace(x) is not np and x.dtype.kind not in "iu"
     if x.dtype == like.dtype or are_codes or is_jax_float:
@@ -860,7 +922,7 @@ def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
     rows : the cells (n, d) of n rows by the names of blocks of features
     least : → a number of cells; a function, because it may cost something and is needed for many rows only
     """
-    if namespace(*rows.values()) is not np:
+    if namespace(*rows.values()) is not np:  # JAX compiles a program for arrays of one shape, so rows stay whole
         return [slice(None)]
 
     n = next(iter(rows.values())).shape[0]
@@ -869,8 +931,10 @@ def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
         width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
     n_cells = n * width
 
+    # Not cut: less than two slices of work, or a slice of moderate size that is one of several pieces at work already
+    # (`_pieces` counts these), whose threads keep the cores busy.
     is_little = n_cells < 2 * _CELLS_FOR_A_CORE or n_cells < 2 * least()
-    is_slice_already = n_cells < 2 * _CELLS_OF_SLICE and _pieces.get() > 1  # one of several pieces of work
+    is_slice_already = n_cells < 2 * _CELLS_OF_SLICE and _pieces.get() > 1
     if is_little or is_slice_already:
         return [slice(0, n)]
 
@@ -896,15 +960,24 @@ def n_threads() -> int:
 def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
     """f of each piece in order, several at a time in threads; at most one result more than threads is kept waiting.
 
-    An error in one piece is raised in its turn, and no further piece is begun. Inside of a piece, or with a single
-    piece or core, there are no threads.
+    A piece is any part of the work, such as a slice of the rows, and `map(f, pieces)` would give the same. An error in
+    one piece is raised in its turn, and no further piece is begun. Inside of a piece, or with a single piece or core,
+    there are no threads.
+
+    Parameters
+    ----------
+    f : a piece → its result; it should spend its time in NumPy, SciPy or compiled loops, which run without Python's
+        lock
+    pieces : the parts of the work
     """
-    # inside of a piece, or a single piece
+    # The context variable `_pieces` is how many pieces the work at hand is one of. Above 1 this call is inside of a
+    # piece, whose neighbours keep the other cores busy: no threads of its own.
     if _pieces.get() > 1 or len(pieces) == 1:
         yield from map(f, pieces)
         return
 
-    # a single core
+    # A single core: one after the other. Each f runs in a context in which `_pieces` is n_pieces, so that calls inside
+    # of it see that they are in a piece.
     n_pieces = len(pieces)
     threads = min(n_threads(), n_pieces)
     if threads < 2:
@@ -912,8 +985,9 @@ def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Itera
             yield _context_of_piece(n_pieces).run(f, piece)
         return
 
-    # In threads: pieces are handed to the pool in order, and as soon as more than `threads` of them are waiting, the
-    # first result is yielded.
+    # In threads: pieces are handed to the pool in order, and `waiting` holds their futures, the oldest one first. As
+    # soon as there are more than `threads`, the oldest result is waited for and yielded. So results come in order, and
+    # a long list of pieces does not fill the memory. A matrix product uses one thread meanwhile.
     waiting: deque[Future[Result]] = deque()
     with single_threaded_products(), ThreadPoolExecutor(threads) as pool:
         try:
@@ -945,6 +1019,7 @@ def nested_work(pieces: int) -> Iterator[None]:
 
     Nested calls also multiply their work by `pieces` to decide whether a compiled loop is worth loading.
     """
+    # a context variable that says how many pieces the work at hand is one of; nested pieces multiply
     token = _pieces.set(pieces * _pieces.get())
     try:
         yield
@@ -961,7 +1036,8 @@ _limits: Any = None
 def single_threaded_products() -> Iterator[None]:
     """A context in which a matrix product uses one thread, as pieces share the cores or products are small.
 
-    The limit holds for the whole process, so users are counted: the first one sets it, and the last one undoes it.
+    The limit holds for the whole process, so users are counted: the first one sets it, and the last one undoes it. Such
+    libraries for products (BLAS) would otherwise start as many threads as there are cores in each of our threads.
     """
     global _users, _limits
 

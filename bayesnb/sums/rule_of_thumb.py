@@ -50,9 +50,14 @@ class BandwidthPriors(NamedTuple):
 
     @classmethod
     def around(cls, width: np.ndarray, half_gap: np.ndarray) -> Self:
-        """The priors of a rule of thumb and half the smallest gap between values, both (…) in the unit of the feature.
+        """The priors of log h around a rule of thumb, but not below half the smallest gap between values.
 
-        h⁰ is the larger of the two. The limits are a factor e⁴ away, the lower one at least half the gap.
+        The centre h⁰ is the larger of the two. The limits are a factor e⁴ away, the lower one at least half the gap: at
+        narrower kernels the density of rounded data would be a comb.
+
+        Parameters
+        ----------
+        width, half_gap : (…) the rule of thumb and half the smallest gap, in the unit of the feature
         """
         log_h = np.log(np.maximum(np.maximum(width, half_gap), _MIN_CENTRE))  # log h⁰
         low = np.maximum(log_h - _LIMIT, np.log(np.maximum(half_gap, np.finfo(float).tiny)))
@@ -73,6 +78,7 @@ class RuleOfThumb:
 
     def of_cells(self, cells: Sample) -> BandwidthPriors:
         """The priors of the bandwidths of kernel densities of c classes and d features that all cells give, (c, d)."""
+        # `cells` holds the distinct values of each class and feature, and their weights
         pooled = cells.pooled()  # the cells of all classes, as of a single class 0
         shape = cells.log_h.shape  # (c, d)
         width = np.ones(shape)  # the rule of thumb
@@ -81,6 +87,7 @@ class RuleOfThumb:
             of_all = Cells(*pooled.of_piece(0, j))
             half_gap[:, j] = _half_gap(of_all.value)
             for k in range(shape[0]):
+                # Silverman's rule of the cells of the class, or of all classes where the class has too few
                 width[k, j] = self._width(Cells(*cells.of_piece(k, j)), of_all)
         return self._priors(width, half_gap)
 
@@ -101,7 +108,8 @@ class RuleOfThumb:
         u : (q,) values of the rows, which are among the cells
         of_class, of_all : (q,) weights with which the rows leave the class, and all classes; 0 where they are in none
         """
-        # as if no row left: the rule of thumb, half the smallest gap, and whether the class has a rule of its own
+        # As if no row left, (q,) each: the rule of thumb, half the smallest gap between the values of all classes, and
+        # whether the class has enough cells for a rule of its own; otherwise it takes the rule of all classes.
         width = np.full(len(u), self._width(cells, pooled))
         half_gap = np.full(len(u), _half_gap(pooled.value))
         is_enough = np.full(len(u), self._is_enough(cells.total, len(cells.value)))
@@ -153,11 +161,14 @@ def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> flo
     Silverman (1986), Density Estimation, (3.31). For N < 2, where s does not exist, ½N is taken for N − 1.
     """
     n = weight.sum()
-    if value[-1] > value[0]:
+    if value[-1] > value[0]:  # at least two distinct values
         # the standard deviation
         from_first = value - value[0]  # which keeps the digits of values far from zero
         centred = from_first - (weight @ from_first) / n
-        divisor = max(n - 1, n / 2)  # N − 1 for N ≥ 2; fractional weights may have a smaller sum N, down to 0
+
+        # N − 1 for N ≥ 2, where it is the larger one: N = 3 has 2, not 1.5. Fractional weights may have a sum N below
+        # 2, even below 1, where N − 1 would be negative: N = 0.6 has 0.3.
+        divisor = max(n - 1, n / 2)
         s = np.sqrt(weight @ centred**2 / divisor)
 
         # the smaller one of it and the spread of the quartiles, unless that is 0
@@ -181,9 +192,10 @@ def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
     weight : (m,) how often each is repeated
     """
     # Each quartile lies between two order statistics, given by their ranks. The order statistic of a rank is the first
-    # value up to which more than this weight has been counted.
+    # value up to which more than this weight has been counted. The values 1, 4, 6 repeated 2, 1, 3 times have the
+    # cumulative weights 2, 3, 6; rank 2 is the value 4, because 3 is the first that is more than 2.
     ends = np.cumsum(weight)  # the weight of each value and all before it
-    order = _order_statistics(ends[-1])
+    order = _order_statistics(ends[-1])  # ranks below and above each quartile, and the share of the way between them
     positions = np.searchsorted(ends, order.rank, side="right")  # (2, 2): below and above, by first and third quartile
     lower, upper = value[np.minimum(positions, len(value) - 1)]  # (2,) each
     return lower + order.share * (upper - lower)
@@ -280,7 +292,8 @@ class _Departure:
         """(q,) Σ_k w_k amount_k over what remains without each row, for amounts (m,) of the m cells.
 
         It is the sum over the cells before that of the row, over those after it, and what remains at the cell itself.
-        Nothing is subtracted, so a row that carries most of the sum takes no digits along.
+        Nothing is subtracted, so a row that carries most of the sum takes no digits along. Of w·amount = 3, 5, 7
+        without the middle cell there are 3 before it and 7 after it.
         """
         weighted = self.cells.weight * amount  # (m,)
         sum_of_first = np.concatenate([[0], np.cumsum(weighted)])  # at k: over the first k cells, (m + 1,)
@@ -307,8 +320,8 @@ class _Departure:
         from_first = value - value[0]  # which keeps the digits of values far from zero
         z = from_first - (weight @ from_first) / weight.sum()  # (m,)
         n = self.total  # N without each row, (q,), as all below
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # the standard deviation s
+        with np.errstate(invalid="ignore", divide="ignore"):  # of rows without which nothing remains; see the end
+            # the standard deviation s; `_sum_without(a)` is Σ w a over the cells that remain without each row, (q,)
             squares_of_mean = self._sum_without(z) ** 2 / n
             squares = self._sum_without(z**2) - squares_of_mean
             s = np.sqrt(squares / np.maximum(n - 1, n / 2))
@@ -319,8 +332,9 @@ class _Departure:
             width = np.where(spread > 0, np.minimum(s, spread), s)
             widths = 0.9 * width * np.maximum(n, 1) ** -0.2
 
-            # `squares` loses digits where it is a small difference of large sums, and the quartiles do where what
-            # remains is small beside the weight that leaves. A factor of 1000 costs three digits.
+            # `squares` = Σ w z² − (Σ w z)²/N loses digits where it is small beside what is subtracted: an outlier that
+            # leaves moves the mean far away. Up to a factor of 1000, which costs three digits, that is accepted. The
+            # quartiles lose digits where what remains, N, is small beside the weight that leaves.
             has_digits = (squares_of_mean < _MAX_LOSS * squares) & (self.leaving < _MAX_LOSS * n)
 
         has_digits &= len(value) >= _FEW_CELLS
@@ -340,7 +354,8 @@ class _Departure:
         order = _order_statistics(n)
 
         # Positions of the order statistics below and above each quartile of each row, (2, 2, q). A rank is reached
-        # before the row's cell, or else at that cell or after it.
+        # before the row's cell, or else at that cell or after it. Cumulative weights 2, 3, 6 and a row of weight 1 in
+        # cell 1: without it they are 2, 2, 5. Rank 1 is reached in cell 0; rank 2 in cell 2, the first one above 2 + 1.
         before = np.searchsorted(ends, order.rank, side="right")
         after = np.searchsorted(ends, order.rank + self.leaving, side="right")
         positions = np.where(before < self.position, before, np.maximum(self.position, after))
@@ -356,13 +371,16 @@ class _Departure:
 
         There are three cases. Where weight remains at the row's value, the gaps stay. Where an inner value vanishes,
         the gaps on both sides of it become one. Where the first or the last value vanishes, the gap beside it is gone.
+        Of the values 1, 3, 7 the gaps are 2, 4; without 3 there is the gap 6, and without 1 the gap 4.
         """
+        # For each row, `position` is the number of its value among the distinct ones, 0 … m − 1, and `remaining` the
+        # weight that other rows have at that value: 0 if the row was the only one with it.
         value = self.cells.value  # distinct, in ascending order
         last = len(value) - 1
-        vanishes = self.remaining == 0  # the row was the only one with its value
+        vanishes = self.remaining == 0
         is_inner = (self.position > 0) & (self.position < last)
 
-        # the value stays
+        # the value stays: `_half_gap` is half the smallest gap between all values
         half_gaps = np.full(len(self.position), _half_gap(value))
 
         # the first or the last value vanishes: few rows, which are done one by one
@@ -387,7 +405,7 @@ def _half_gaps_without(value: np.ndarray, position: np.ndarray) -> np.ndarray:
     value : (m,) distinct values in ascending order
     position : (q,) the value to leave out, 0 < position < m − 1
     """
-    least = _least_half_gap(value)  # smaller gaps are rounding, and do not count
+    least = _least_half_gap(value)  # smaller gaps are rounding, and do not count: they are made infinite
     half_gaps = np.diff(value) / 2
     half_gaps = np.where(half_gaps > least, half_gaps, np.inf)
 

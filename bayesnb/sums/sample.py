@@ -40,7 +40,13 @@ class Sample:
 
     @classmethod
     def of(cls, x: Shaped[Array, "n d"], r: Weights) -> Self:
-        """Cells of rows x (NaN = missing) under weights r (n, c) of the rows in the classes."""
+        """The distinct values of each class and feature in rows, and their weights.
+
+        Parameters
+        ----------
+        x : (n, d) rows; NaN is a missing cell
+        r : (n, c) weights of the rows in the classes, dense or sparse
+        """
         if namespace(x, r) is not np:  # JAX: every row in every class, with its weight there, which may be 0
             return cls._of_classes((x.T.astype(r.dtype), w) for w in r.T)
 
@@ -51,16 +57,21 @@ class Sample:
         cells = []
         for k in range(by_class.shape[1]):
             entries = slice(by_class.indptr[k], by_class.indptr[k + 1])
-            cells.append((x[by_class.indices[entries]].T, by_class.data[entries].astype(dtype)))
-        return cls._of_classes(cells)
+            cells.append((x[by_class.indices[entries]].T, by_class.data[entries].astype(dtype)))  # (d, m) and (m,)
+        return cls._of_classes(cells)  # which merges equal values
 
     @classmethod
     def _of_classes(cls, cells: Iterable[tuple[Array, Array]]) -> Self:
-        """From the cells of each class, (d, m), and their weights, (d, m) or (m,), in any order and repeated or not."""
+        """From the cells of each class and their weights, in any order and repeated or not.
+
+        Parameters
+        ----------
+        cells : for each class a pair: cells (d, m) of d features, and weights (d, m), or (m,) of whole rows
+        """
         values = []
         weights = []
         for v, w in cells:
-            weight_of_cell = w + 0 * v  # (d, m); NaN in a missing cell
+            weight_of_cell = w + 0 * v  # (d, m): a weight for every cell; NaN in a missing one, as 0 · NaN is
             value, weight = _canonical(v, weight_of_cell)  # distinct values in ascending order
             values.append(value)
             weights.append(weight)
@@ -86,17 +97,17 @@ class Sample:
 
     def __add__(self, other: Self) -> Self:
         """The cells of both; equal values are merged, class by class."""
-        if not self.n.size or not other.n.size:
+        if not self.n.size or not other.n.size:  # one of them has no cells
             return other if other.n.size else self
 
         # class by class the cells of one after those of the other, (d, m + m′), which are then put in order
-        xp = namespace(*self.value, *other.value)
+        xp = namespace(*self.value, *other.value)  # numpy, or jax.numpy for JAX arrays
         cells = []
         for value, other_value, weight, other_weight in zip(
             self.value, other.value, self.weight, other.weight, strict=True
         ):
             cells.append((xp.concatenate([value, other_value], -1), xp.concatenate([weight, other_weight], -1)))
-        return self._of_classes(cells)
+        return self._of_classes(cells)  # sorts them, and merges equal values into one with the sum of their weights
 
     def __sub__(self, other: Self) -> Self:
         """Weights subtracted; those that cancel to rounding are dropped, those of cells never seen stay negative."""
@@ -110,7 +121,9 @@ class Sample:
         """Values and weights of class k and feature j; on the host without the padding behind the last value."""
         value = self.value[k][j]
         weight = self.weight[k][j]
-        m = np.count_nonzero(weight) if namespace(value) is np else None  # padding has weight 0
+
+        # padding has weight 0; in JAX, where shapes may not depend on values, it stays: `value[:None]` is all of it
+        m = np.count_nonzero(weight) if namespace(value) is np else None
         return value[:m], weight[:m]
 
     def pooled(self) -> Self:
@@ -129,7 +142,7 @@ def _canonical(value: Float[Array, "d m"], weight: Float[Array, "d m"]) -> tuple
     ----------
     value, weight : in any order; a cell with weight 0 or NaN is missing
     """
-    if namespace(value, weight) is not np:
+    if namespace(value, weight) is not np:  # JAX: arrays keep their length
         import jax
 
         return jax.vmap(_canonical_traced)(value, weight)  # feature by feature
@@ -160,7 +173,8 @@ def _distinct(
     if not is_cell.any():
         return value[:0], weight[:0]  # NumPy counts nothing in integers, whatever the weights are
 
-    # the total weight of each distinct value, and of the absolute weights, which tell its rounding
+    # The total weight of each distinct value, and of the absolute weights, which tell its rounding. The values 3, 2, 3
+    # have the distinct ones (2, 3) and the groups (1, 0, 1), by which `bincount` sums the weights.
     distinct, group = np.unique(value[is_cell] + 0.0, return_inverse=True)  # −0 becomes 0
     total = np.bincount(group, weight[is_cell], len(distinct))
     size = np.bincount(group, abs(weight[is_cell]), len(distinct))
@@ -169,10 +183,11 @@ def _distinct(
 
 
 def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> tuple[Array, Array]:
-    """`_canonical` of one feature in JAX, where shapes may not depend on values: still m values, NaN behind the last.
+    """The distinct values of one feature in ascending order and their weights, in JAX.
 
-    Of equal values the first one gets the total weight, and the others become NaN with weight 0. The values 3, 2, 3
-    with weights 1, 1, 1, for example, become 2, 3, NaN with weights 1, 2, 0.
+    Shapes may not depend on values there, so the result has as many places as there are cells, m. Of equal values the
+    first one gets the total weight, and the others become NaN with weight 0, which stand last. The values 3, 2, 3 with
+    weights 1, 1, 1, for example, become 2, 3, NaN with weights 1, 2, 0.
     """
     import jax.numpy as jnp
 
@@ -187,9 +202,10 @@ def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> 
     # equal values are neighbours now: number them by groups, and give each the total of its group
     is_first = jnp.diff(value, prepend=jnp.nan) != 0  # differs from the value before it
     group = jnp.cumsum(is_first) - 1
-    total = jnp.zeros_like(weight).at[group].add(weight)[group]
+    total = jnp.zeros_like(weight).at[group].add(weight)[group]  # sums by group, then that of each cell's group
     size = jnp.zeros_like(weight).at[group].add(abs(weight))[group]
 
-    # the first of each group stays, unless its weights cancel
+    # The first of each group stays, unless its weights cancel. `prepend=NaN` makes the first value differ, and NaN
+    # differs from every value, so missing cells are groups of their own, of weight 0.
     remains = abs(total) > rounding(value) * size
     return ordered(jnp.where(is_first & remains, value, jnp.nan), total)

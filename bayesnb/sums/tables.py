@@ -55,7 +55,8 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     if smallest < 0 or largest >= _MAX_LEVELS or not is_whole(cells):
         return 0
 
-    # a table serves if it has no more entries for a class than there are cells, and is not too large
+    # A table serves if it has no more entries for a class than there are cells, and is not too large. The largest cell
+    # 5 gives 8 levels: `bit_length` of 5 is 3, and 1 << 3 is 8.
     levels = max(2, 1 << int(largest).bit_length())  # the power of two above the largest cell
     saves_work = levels == 2 or levels * x.shape[1] <= cells.size
     is_small_enough = levels * parameters <= _MAX_NUMBERS_OF_TABLE
@@ -79,16 +80,19 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     tables : a number for each class, column and level, such as a log density. A level that no row of a class has may
         have no finite value in it
     """
-    # Terms of 10¹² nats of empty cells would lose digits when they are added and subtracted again.
+    # Terms of 10¹² nats of empty cells would lose digits when they are added and subtracted again: such columns are
+    # made dense.
     is_large = has_large_terms(tables[..., 0])  # (d,)
     if is_sparse(x) and is_large.any():
         return sum_with_dense_columns(lambda x, columns: look_up(x, tables[..., columns, :]), x.tocsr(), is_large)
 
+    # draws and classes as one axis, s·c, which is split again at the end
     *lead, d, k = tables.shape
     flat = tables.reshape(-1, d, k)  # (s·c, d, k)
     n = x.shape[0]
 
-    # what a row of empty cells has, level 0 in all columns; dense rows have no empty cells
+    # What a row of empty cells has, level 0 in all columns; dense rows have no empty cells. A term that is not finite
+    # is left out: no row of the class has such a cell.
     empty = np.zeros((len(flat), d, 1))
     if is_sparse(x):
         empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0)
@@ -107,7 +111,7 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
         # the row of `change_of_level` that each cell takes
         columns = np.tile(np.arange(d), n) if columns is None else columns.astype(np.intp)
         level = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp)  # k for a missing cell
-        position = level + (k + 1) * columns
+        position = level + (k + 1) * columns  # each column has k + 1 rows there, the last one for missing cells
 
         # sums over the cells of each row: the product with a sparse matrix that has a 1 for each of them
         takes = sparse.csr_array((np.ones(position.size), position, ends), (n, len(change_of_level)))
@@ -122,9 +126,10 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
 
 def log_factorial(count: Array) -> Array:
     """log x! of each count; many small whole counts on the host are looked up, which is ten times as fast."""
+    # a table of log 0! … log 1023!, if all counts are whole and in it
     are_many = namespace(count) is np and count.size > _N_FACTORIALS
     if are_many and count.min() >= 0 and count.max() < _N_FACTORIALS:
-        whole_count = count.astype(np.int32)
+        whole_count = count.astype(np.int32)  # fractions are cut off, so the comparison tells whether all are whole
         if np.array_equal(whole_count, count):
             return _log_factorials(count.dtype).take(whole_count)
     return gammaln(count + 1.0)  # 1.0, because a byte has no 256
@@ -145,6 +150,7 @@ def log_coefficient(x: Data) -> Float[Array, " n"]:
     ----------
     x : (n, d) counts, dense or sparse
     """
+    # many cells: a compiled loop, which looks up log x! of whole counts in a table
     n_cells = x.nnz if is_sparse(x) else x.size
     if namespace(x) is np and use_compiled_loop(8 * n_cells):
         from ._compiled import log_coefficient
@@ -153,6 +159,8 @@ def log_coefficient(x: Data) -> Float[Array, " n"]:
         ends, _, cells = csr_arrays(x)
         log_coefficient(ends, cells, _log_factorials(np.float64), coefficients)  # fills `coefficients`
         return coefficients
+
+    # few cells: log Γ(L + 1) − Σ_j log x_j!; `map_cells` applies a function to each cell, dense or sparse
     return gammaln(row_totals(x) + 1) - row_totals(map_cells(x, log_factorial))
 
 
@@ -173,7 +181,8 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
     total = alpha.sum(-1)  # A, (c,)
     n_cells = x.nnz if is_sparse(x) else x.size
 
-    # many cells: a loop, which multiplies several factors a + t before it takes a logarithm
+    # Many cells: a loop, which multiplies up to sixteen factors a + t before it takes a logarithm. So concentrations
+    # must lie between 1e-18 and 1e18, for products of sixteen factors to stay in the range of floats.
     uses_loop = namespace(x, alpha, weights) is np and use_compiled_loop(_COST_OF_FORMULA * n_cells * len(alpha))
     if uses_loop and alpha.min() > _SMALLEST_FACTOR and 1 / total.max() > _SMALLEST_FACTOR:
         from ._compiled import rising
@@ -188,7 +197,7 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
 
     # few cells: the formula
     length = row_totals(x)[:, None]  # L, (n, 1)
-    weights = 0 * length if weights is None else weights
+    weights = 0 * length if weights is None else weights  # (n, 1) or (n, c); 0 if no row leaves
     of_kinds = sum_over_cells_of(log_rising_without_row, x, weights, (alpha,))  # (n, c)
     return of_kinds - log_rising_without_row(length, weights, total)
 
@@ -204,10 +213,11 @@ def log_normal_sum(x: Data, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c
     x : (n, d) dense or sparse rows; NaN is a missing cell, which is left out
     mu, sd : means and standard deviations; leading axes are draws
     """
-    if mu.ndim > 2 or namespace(x, mu, sd) is not np:
+    if mu.ndim > 2 or namespace(x, mu, sd) is not np:  # draws, or JAX: the formula for each cell
         return sum_over_features(log_normal, x, mu, sd)
 
-    # log Normal = level + weight v, with v = ((x − μ) slope)²
+    # log Normal(x; μ, s²) = −½ log 2π − log s − ½ ((x − μ)/s)² is level + weight v, with v = ((x − μ) slope)²,
+    # slope = √½/s and weight −1
     slope = np.sqrt(0.5) / sd
     weight = np.array(-1.0)
     level = -0.5 * LOG_2PI - np.log(sd)
@@ -254,14 +264,15 @@ def sum_of_logs(
     fields = np.broadcast_arrays(loc, *terms)  # (c, d) each
     loc, slope, weight, level = fields
 
-    # few cells: the formula
+    # few cells: the formula. A loop is worth loading for much work, cells times classes times the cost of a term
     n_cells = x.nnz if is_sparse(x) else x.size
     cost = _COST_OF_LOG if student else _COST_OF_SQUARE
     if not use_compiled_loop(cost * n_cells * len(loc)):
         return sum_over_cells_of(cell, x, 1.0, fields)
     from . import _compiled
 
-    # Empty cells of sparse rows with terms of 10¹² nats: adding and subtracting these would lose digits.
+    # Empty cells of sparse rows with terms of 10¹² nats: adding and subtracting these would lose digits, so columns
+    # that have some are made dense.
     empty = cell(np.zeros(1), 1.0, *fields)  # (c, d)
     is_large = has_large_terms(empty)
     if is_sparse(x) and is_large.any():
@@ -309,6 +320,7 @@ def sum_of_own(
     fields : loc, slope, weight and level
     student : False for normal densities
     """
+    # few cells: the formula, row by row in the row's own class
     total = np.empty(len(at))
     if not use_compiled_loop(_COST_OF_OWN_CLASS * x.size):
         no_weights = total  # the formula does not read them
