@@ -321,9 +321,9 @@ def checked_numbers(
         raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {requirement}") from None
 
     # One number for all places need be looked at only once: it is repeated if it is the only one (size 1) and there are
-    # more places (1 < full.size). With more than one feature the value may be a matrix, which can be judged only in its
-    # full shape; so this short cut is for d = 1.
-    is_repeated = numbers.size == 1 < full.size and d == 1
+    # more places (1 < full.size). A matrix or a simplex can be judged only in its full shape.
+    kind = support.support.kind if isinstance(support, Field) else support.kind
+    is_repeated = numbers.size == 1 < full.size and kind not in ("matrix", "simplex")
     if not np.all(support.holds(numbers if is_repeated else full, d)):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe(d)}")
     return full

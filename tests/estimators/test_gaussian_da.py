@@ -81,3 +81,15 @@ def test_a_singular_covariance_is_told(rng):
     with pytest.raises(ValueError, match="rank 3 of 4"):
         GaussianDA(covariance="shared", estimate="mle").fit(twins, y).predict(twins)
     assert np.isfinite(GaussianDA().fit(twins, y).predict_log_proba(twins)).all()
+
+
+def test_a_prior_of_one_feature_may_be_a_number():
+    """S of a single feature is 1 × 1: a number says it, and a negative one is named."""
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    y = np.arange(20) % 2
+    prior = {"m": 0.0, "kappa": 1.0, "nu": 3.0, "S": 2.0}
+    given = GaussianDA(prior=prior).fit(X, y)
+    written_out = GaussianDA(prior=prior | {"S": [[2.0]]}).fit(X, y)
+    np.testing.assert_array_equal(given.predict_proba(X), written_out.predict_proba(X))
+    with pytest.raises(ValueError, match=r"`prior\.S` is -1"):
+        GaussianDA(prior=prior | {"S": -1.0}).fit(X, y)
