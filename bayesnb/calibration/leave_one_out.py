@@ -219,8 +219,9 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
         Parameters
         ----------
-        X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that the draws of
-            `maps_` approximate. Its site `theta` has u, the entries of O and b with a prior, and logit ε
+        X, y, sample_weight, groups : the training rows. The draws of `maps_` approximate the posterior that NUTS
+            samples on this model, restricted to increasing maps: of NUTS's draws keep those for which `is_increasing`
+            of the map holds. The site `theta` has u, the entries of O and b with a prior, and logit ε
         """
         rows = self.left_out(X, y, sample_weight, groups)
         numpyro_model(most_probable(self.maps_), rows.z, rows.code, rows.weight)

@@ -185,15 +185,15 @@ class CalibrationMap:
         widths = np.concatenate([[1.0], width[row, column], [LOGIT_EPS_WIDTH]])
         return Layout(row, column, mean, widths)
 
-    def matrix(self, theta: np.ndarray) -> Float[np.ndarray, "d c"]:
-        """The table [O; b], (c + 1, c), of parameters θ (p,): O_dc says how z_d acts on class c, b_c shifts it.
+    def matrix(self, theta: Float[np.ndarray, "*s p"]) -> Float[np.ndarray, "*s d c"]:
+        """The table [O; b], (…, c + 1, c), of parameters θ (…, p): O_dc says how z_d acts on class c, b_c shifts it.
 
-        θ is u, the entries that are parameters, and logit ε: θ[1:-1] are the entries. `layout.row` and `layout.column`
-        say where in the table each of them stands. All other entries are 0.
+        θ is u, the entries that are parameters, and logit ε: θ[…, 1:-1] are the entries. Where in the table each of
+        them stands is in `layout.row` and `layout.column`. All other entries are 0.
         """
         c = len(self.rho)
-        entries = np.zeros((c + 1, c))
-        entries[self.layout.row, self.layout.column] = theta[1:-1]
+        entries = np.zeros((*theta.shape[:-1], c + 1, c))
+        entries[..., self.layout.row, self.layout.column] = theta[..., 1:-1]
         return entries
 
     def proba(self, theta: np.ndarray, z: Table) -> Table:
@@ -250,10 +250,7 @@ class CalibrationMap:
         if self.model == 0:  # it leaves the probabilities as they are
             return np.ones(len(theta), bool)
 
-        # [O; b] of each draw, (s, c + 1, c): entry j of θ[1:-1] stands at row layout.row[j], column layout.column[j].
-        entries = np.zeros((len(theta), c + 1, c))
-        entries[:, self.layout.row, self.layout.column] = theta[:, 1:-1]
-        matrix = entries[:, :c]  # O, (s, c, c)
+        matrix = self.matrix(theta)[:, :c]  # O of each draw, (s, c, c), without the row of b
 
         # The smallest O_cc − O_ck of a draw decides: O_cc minus the largest other entry of its row, smallest over the
         # rows. For O = [[1, 0], [3, 2]] these are 1 − 0 and 2 − 3, so −1. With −∞ on the diagonal the largest entry of

@@ -30,8 +30,9 @@ class PosteriorCalibrator(AbstractCalibrated):
     """Calibrated class probabilities of any model, with a posterior: never 0, 1 or NaN, and safe from 50 rows on.
 
     The calibrated log odds are a power of the model's, shifts of the classes, and with enough rows a matrix; a share ε
-    of the rows keeps the class frequencies. With two classes this is beta calibration with a prior. The prior gives
-    0.4 to "the model is calibrated already". Predictions are averages over the posterior of the map.
+    of the rows keeps the class frequencies. With two classes this is beta calibration with a prior. No map falls: the
+    log odds of a class do not fall as its own log probability rises. The prior gives 0.4 to "the model is calibrated
+    already". Predictions are averages over the posterior of the map.
 
     Parameters
     ----------

@@ -132,7 +132,10 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
 
 
 def _height(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:
-    """−log p(y, θ) under the prior of increasing maps: infinite where a map falls."""
+    """−log p(y, θ) of each draw under the prior of increasing maps: infinite where a map falls.
+
+    Restricted to increasing maps, a prior density is divided by their share in the whole prior.
+    """
     height = calibration.values(rows, theta) + np.log(calibration.increasing_share)
     height[~calibration.is_increasing(theta)] = np.inf
     return height
